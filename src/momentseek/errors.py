@@ -1,0 +1,13 @@
+"""The one exception a user may ever see: what is wrong, where, and what to do about it."""
+
+
+class MomentseekError(Exception):
+    """Bad input, said in one sentence; the command line prints it and exits with code 2.
+
+    >>> raise MomentseekError("run.json: query 12 stands twice; keep one of them")
+    Traceback (most recent call last):
+        ...
+    momentseek.errors.MomentseekError: run.json: query 12 stands twice; keep one of them
+    """
+
+    exit_code = 2

@@ -1,0 +1,158 @@
+"""Getting a file into memory safely: gzip, size limits, and JSON that says where it is broken."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from momentseek.errors import MomentseekError
+
+MAX_EXPANSION = 200
+"""Annotation files shrink 5- to 20-fold under gzip; deflate's ceiling, reached by bombs, is 1,032."""
+MAX_BYTES = int(os.environ.get("MOMENTSEEK_MAX_BYTES", 4 << 30))
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A file's bytes and, on demand, what they hold."""
+
+    path: Path
+    data: bytes
+
+    @property
+    def name(self) -> str:
+        """File name without ``.gz``."""
+        return self.path.name.removesuffix(".gz")
+
+    @property
+    def suffix(self) -> str:
+        """Extension without ``.gz``, lower case: ``.jsonl``."""
+        return Path(self.name).suffix.lower()
+
+    @cached_property
+    def text(self) -> str:
+        """The file as text."""
+        try:
+            return self.data.decode("utf-8-sig")
+        except UnicodeDecodeError as e:
+            raise MomentseekError(f"{self.path}: not UTF-8 text (byte {e.start:,}); convert it to UTF-8") from None
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether it begins like JSON or JSON Lines."""
+        return self.data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
+    @cached_property
+    def json(self) -> Any:
+        """The JSON value; JSON Lines become a list of their values."""
+        with _collector_paused():
+            try:
+                return orjson.loads(self.data)
+            except orjson.JSONDecodeError as whole:
+                lines = [line for line in self.data.splitlines() if not line.isspace()]
+                if len(lines) > 1 and _stands_alone(lines[0]):
+                    return self._json_lines(lines)
+                return self._json_with_nan(whole)
+
+    @property
+    def records(self) -> list[Any]:
+        """The JSON as a list of records: a file of one line is a list of one."""
+        return self.json if isinstance(self.json, list) else [self.json]
+
+    def _json_lines(self, lines: list[bytes]) -> list[Any]:
+        try:
+            values: list[Any] = orjson.loads(b"[" + b",".join(lines) + b"]")
+            return values
+        except orjson.JSONDecodeError:
+            return [self._line(number, line) for number, line in enumerate(lines, 1) if line]
+
+    def _line(self, number: int, line: bytes) -> Any:
+        try:
+            return json.loads(line)
+        except ValueError as e:
+            raise MomentseekError(
+                f"{self.path}: line {number:,} is not valid JSON ({e}); is the file cut off?"
+            ) from None
+
+    def _json_with_nan(self, error: orjson.JSONDecodeError) -> Any:
+        # NaN and Infinity are not JSON, but Python writes them; read them so that the message can name the query.
+        if any(word in self.data for word in (b"NaN", b"Infinity")):
+            try:
+                return json.loads(self.data)
+            except ValueError:
+                pass
+        raise MomentseekError(f"{self.path}: not valid JSON ({error}); is the file cut off?")
+
+
+def open_document(path: str | os.PathLike[str]) -> Document:
+    """Read a file, decompressing ``.gz`` (recognised by content) within safe limits."""
+    path = Path(path)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise MomentseekError(
+                f"{path}: larger than {MAX_BYTES:,} bytes; set MOMENTSEEK_MAX_BYTES to read it all the same"
+            )
+        data = path.read_bytes()
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the path") from None
+    if data[:2] == b"\x1f\x8b":
+        data = _gunzip(data, path)
+    if not data.strip():
+        raise MomentseekError(f"{path}: the file is empty")
+    return Document(path, data)
+
+
+def _gunzip(data: bytes, path: Path) -> bytes:
+    parts: list[bytes] = []
+    size = used = 0
+    member = zlib.decompressobj(wbits=31)
+    view = memoryview(data)
+    try:
+        while used < len(data):
+            if member.eof:  # a gzip file may have several members
+                member = zlib.decompressobj(wbits=31)
+            slice_ = view[used : used + _CHUNK]
+            parts.append(member.decompress(slice_, 16 * _CHUNK))
+            used += len(slice_) - len(member.unconsumed_tail) - len(member.unused_data)
+            size += len(parts[-1])
+            if size > MAX_BYTES or (size > 64 * _CHUNK and size > MAX_EXPANSION * used):
+                raise MomentseekError(
+                    f"{path}: expands more than {MAX_EXPANSION}-fold or past {MAX_BYTES:,} bytes, as a decompression "
+                    "bomb does; decompress it yourself if you trust it"
+                )
+    except zlib.error as e:
+        raise MomentseekError(f"{path}: damaged gzip data ({e})") from None
+    if not member.eof:
+        raise MomentseekError(f"{path}: the gzip data ends too early; the file is cut off")
+    return b"".join(parts)
+
+
+def _stands_alone(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    # Parsing makes millions of containers, none of them garbage: collecting during it doubles the time.
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,72 @@
+"""What a format is, and the list of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from momentseek.errors import MomentseekError
+from momentseek.formats.document import Document
+from momentseek.moments import Corpus, Judgements, Policy, Run
+
+Kind = Literal["truth", "run", "corpus"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader may need besides the file."""
+
+    invalid: Policy = "error"
+    corpus: Corpus | None = None
+    """Durations and video indices from another file, where the format itself lacks them."""
+
+
+Truth = Judgements
+Runs = tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: how to recognise, read and (where we can) write it.
+
+    ``claims`` looks only at the document's shape. ``read`` returns Judgements for a truth, a tuple of Runs
+    (one per task) for a run, a Corpus for a list of videos. ``write`` returns the file's bytes, or raises
+    MomentseekError naming what the format cannot carry.
+    """
+
+    name: str
+    kind: Kind
+    title: str
+    claims: Callable[[Document], bool]
+    read_truth: Callable[[Document, Reading], Judgements] | None = None
+    read_runs: Callable[[Document, Reading], Runs] | None = None
+    read_corpus: Callable[[Document], Corpus] | None = None
+    write_truth: Callable[[Judgements], bytes] | None = None
+    write_runs: Callable[[Runs], bytes] | None = None
+    suffix: str = ".json"
+    notes: str = field(default="")
+
+
+FORMATS: dict[str, Format] = {}
+
+
+def register(format: Format) -> Format:
+    """Add a format under its unique name."""
+    if format.name in FORMATS:
+        raise ValueError(f"two formats are called {format.name}")
+    FORMATS[format.name] = format
+    return format
+
+
+def recognise(document: Document, kind: Kind | None = None) -> Format:
+    """The format of a document, by its shape."""
+    for format in FORMATS.values():
+        if (kind is None or format.kind == kind) and format.claims(document):
+            return format
+    wanted = {"truth": "ground truth", "run": "predictions", "corpus": "a list of videos", None: "any known file"}[kind]
+    other = next((f for f in FORMATS.values() if f.kind != kind and f.claims(document)), None)
+    found = f"; it looks like {other.title}" if other else ""
+    raise MomentseekError(
+        f"{document.path}: not recognised as {wanted}{found} (`momentseek formats` lists what can be read)"
+    )

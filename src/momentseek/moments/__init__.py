@@ -1,0 +1,23 @@
+"""The vocabulary: moments, judgements of them, ranked runs of them, and how far two overlap."""
+
+from momentseek.moments.checks import POLICIES, Finding, Policy
+from momentseek.moments.corpus import Corpus
+from momentseek.moments.judgements import MAX_RELEVANCE, Judgements, Pools, Saliency
+from momentseek.moments.moment import Moment
+from momentseek.moments.overlap import iou, iou_hull
+from momentseek.moments.run import Run
+
+__all__ = [
+    "Corpus",
+    "Finding",
+    "Judgements",
+    "MAX_RELEVANCE",
+    "Moment",
+    "POLICIES",
+    "Policy",
+    "Pools",
+    "Run",
+    "Saliency",
+    "iou",
+    "iou_hull",
+]

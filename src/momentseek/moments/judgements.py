@@ -1,0 +1,152 @@
+"""Judgements: which moments answer a query, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from momentseek.errors import MomentseekError
+from momentseek.moments.arrays import CodeArray, FloatArray, IntArray, encode_names, offsets_of
+from momentseek.moments.checks import Policy, check_times
+from momentseek.moments.table import MomentTable
+
+MAX_RELEVANCE = 4
+"""TVR-Ranking's scale: 0 irrelevant … 4 perfect. Ungraded truths use 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saliency:
+    """Per-clip scores, CSR by query: ``(clips, annotators)`` for a truth, ``(clips, 1)`` for a run."""
+
+    offsets: IntArray
+    scores: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """The videos a query is searched in (MVMR), CSR by query, as positions in the table's ``videos``."""
+
+    offsets: IntArray
+    video: CodeArray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judgements(MomentTable):
+    """Query → graded moments, columnar and grouped by query.
+
+    >>> truth = Judgements.from_rows([("q1", "a", 0, 5, 4), ("q1", "b", 2, 9, 1), ("q2", "a", 7, 9, 2)])
+    >>> len(truth), truth.relevance.tolist(), truth.moments("q2")
+    (2, [4, 1, 2], [Moment(video='a', start=7.0, end=9.0)])
+    """
+
+    relevance: NDArray[np.int8]
+    durations: FloatArray
+    """Seconds per entry of ``videos``; NaN where unknown."""
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Per-query labels to break results down by, such as TVR's ``type``."""
+    columns: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    """Per-moment values that only travel along, such as ``caption`` or ``pair_id``."""
+    agreement: IntArray | None = None
+    """How many of a query's moments a prediction must match to count (DiDeMo: 2 annotators); 1 if None."""
+    saliency: Saliency | None = None
+    pools: Pools | None = None
+    variant: str | None = None
+    """The dataset this was recognised as, e.g. ``TACoS (2D-TAN version), train``."""
+
+    @classmethod
+    def from_groups(
+        cls,
+        query_ids: Sequence[object],
+        counts: Iterable[int],
+        videos: Sequence[str],
+        start: ArrayLike,
+        end: ArrayLike,
+        relevance: ArrayLike | None = None,
+        *,
+        durations: Mapping[str, float] | None = None,
+        queries: Sequence[str] | None = None,
+        fields: Mapping[str, Sequence[str]] | None = None,
+        columns: Mapping[str, Sequence[object]] | None = None,
+        agreement: ArrayLike | None = None,
+        saliency: Saliency | None = None,
+        pools: tuple[Iterable[int], Sequence[str]] | None = None,
+        variant: str | None = None,
+        invalid: Policy = "error",
+        source: str = "(memory)",
+    ) -> Judgements:
+        """Build from per-query ``counts`` and one entry per moment in the other columns.
+
+        A query whose moments were all dropped stays, without moments: it still counts in every mean.
+        """
+        ids = tuple(map(str, query_ids))
+        offsets = offsets_of(counts)
+        starts = np.asarray(start, dtype=np.float64)
+        ends = np.asarray(end, dtype=np.float64)
+        grades = np.ones(len(starts), np.int64) if relevance is None else _grades(relevance, source)
+        extra = {name: tuple(values) for name, values in (columns or {}).items()}
+        vocabulary, codes = encode_names([*videos, *(pools[1] if pools else ())])
+        seconds = np.array([(durations or {}).get(v, np.nan) for v in vocabulary], dtype=np.float64)
+        codes, pool_codes = codes[: len(starts)], codes[len(starts) :]
+        owner = np.repeat(np.arange(len(ids)), np.diff(offsets))
+
+        def describe(row: int) -> str:
+            return f"query {ids[owner[row]]}: {starts[row]:g}–{ends[row]:g} s of {vocabulary[codes[row]]}"
+
+        checked = check_times(starts, ends, seconds[codes] if durations else None, invalid, describe, source)
+        if checked.void.any():
+            keep = ~checked.void
+            offsets = offsets_of(np.bincount(owner[keep], minlength=len(ids)).tolist())
+            codes, grades = codes[keep], grades[keep]
+            extra = {n: tuple(v for v, k in zip(values, keep, strict=True) if k) for n, values in extra.items()}
+        else:
+            keep = np.ones(len(starts), dtype=bool)
+        return cls(
+            query_ids=ids,
+            offsets=offsets,
+            videos=vocabulary,
+            video=codes,
+            start=checked.start[keep],
+            end=checked.end[keep],
+            relevance=grades.astype(np.int8),
+            durations=seconds,
+            queries=tuple(queries) if queries is not None else None,
+            fields={name: tuple(values) for name, values in (fields or {}).items()},
+            columns=extra,
+            agreement=None if agreement is None else np.asarray(agreement, dtype=np.int64),
+            saliency=saliency,
+            pools=Pools(offsets_of(pools[0]), pool_codes) if pools else None,
+            variant=variant,
+            findings=checked.findings,
+            source=source,
+        )
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[tuple[object, str, float, float, int]], invalid: Policy = "error") -> Judgements:
+        """Build from ``(query_id, video, start, end, relevance)`` in any order; queries keep first appearance."""
+        groups: dict[str, list[tuple[str, float, float, int]]] = {}
+        for query_id, *rest in rows:
+            groups.setdefault(str(query_id), []).append(tuple(rest))  # type: ignore[arg-type]
+        flat = [row for group in groups.values() for row in group]
+        return cls.from_groups(
+            tuple(groups),
+            (len(g) for g in groups.values()),
+            [r[0] for r in flat],
+            [r[1] for r in flat],
+            [r[2] for r in flat],
+            [r[3] for r in flat],
+            invalid=invalid,
+        )
+
+
+def _grades(relevance: ArrayLike, source: str) -> IntArray:
+    raw = np.asarray(relevance)
+    whole = raw.astype(np.int64)
+    wrong = (whole != raw) | (whole < 0) | (whole > MAX_RELEVANCE)
+    if wrong.any():
+        raise MomentseekError(
+            f"{source}: relevance {raw[wrong][0]} is out of range; levels are whole numbers from 0 to {MAX_RELEVANCE}"
+        )
+    return whole

@@ -1,0 +1,92 @@
+"""The shape that judgements and runs share: moments grouped by query, one array per column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from momentseek.errors import MomentseekError
+from momentseek.moments.arrays import CodeArray, FloatArray, IntArray
+from momentseek.moments.checks import Finding
+from momentseek.moments.moment import Moment
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MomentTable:
+    """Query ``i`` owns rows ``offsets[i]:offsets[i + 1]`` of ``video`` (a position in ``videos``), ``start``, ``end``.
+
+    Query ids are strings throughout (``7`` and ``"7"`` are the same query); formats whose ids are numbers
+    write them back as numbers. Build tables with ``from_groups`` or ``from_rows``, which check the times.
+    """
+
+    query_ids: tuple[str, ...]
+    offsets: IntArray
+    videos: tuple[str, ...]
+    video: CodeArray
+    start: FloatArray
+    end: FloatArray
+    queries: tuple[str, ...] | None = None
+    """The queries' texts, where the file has them."""
+    source: str = "(memory)"
+    """Where the table came from, for messages."""
+    findings: tuple[Finding, ...] = field(default=())
+    """Moments that broke the rules, and what was done with them."""
+
+    def __post_init__(self) -> None:
+        reject_duplicates(self.query_ids, self.source)
+        if len(self.offsets) != len(self.query_ids) + 1 or self.offsets[-1] != len(self.video):
+            raise MomentseekError(f"{self.source}: offsets do not fit the queries and moments")
+
+    def __len__(self) -> int:
+        """Number of queries."""
+        return len(self.query_ids)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.query_ids)
+
+    def __contains__(self, query_id: object) -> bool:
+        return query_id in self.position
+
+    @property
+    def counts(self) -> IntArray:
+        """Moments per query."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Query id → its place in ``query_ids``."""
+        return {q: i for i, q in enumerate(self.query_ids)}
+
+    @cached_property
+    def row_query(self) -> IntArray:
+        """The query (by place) of each row."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), self.counts)
+
+    def rows(self, query_id: str) -> slice:
+        """The rows of one query."""
+        i = self.position[str(query_id)]
+        return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+
+    def moments(self, query_id: str) -> list[Moment]:
+        """The moments of one query, in file (rank) order."""
+        rows = self.rows(query_id)
+        return [
+            Moment(self.videos[v], float(s), float(e))
+            for v, s, e in zip(self.video[rows], self.start[rows], self.end[rows], strict=True)
+        ]
+
+    def text(self, query_id: str) -> str | None:
+        """The query's words, if known."""
+        return self.queries[self.position[query_id]] if self.queries else None
+
+
+def reject_duplicates(query_ids: Sequence[str], source: str) -> None:
+    """Refuse a table in which a query stands twice: which of the two counts is anybody's guess."""
+    if len(set(query_ids)) != len(query_ids):
+        twice = [q for q, n in Counter(query_ids).items() if n > 1]
+        more = f" and {len(twice) - 1:,} others" if len(twice) > 1 else ""
+        raise MomentseekError(f"{source}: query {twice[0]}{more} stands more than once; keep one entry per query")
