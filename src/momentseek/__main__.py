@@ -1,0 +1,6 @@
+"""``python -m momentseek``."""
+
+from momentseek.cli import main
+
+if __name__ == "__main__":
+    main()
