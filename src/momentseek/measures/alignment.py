@@ -1,0 +1,160 @@
+"""A run laid over its truth: every prediction beside the judged moments it could match.
+
+All measures read from here. The expensive parts (the join of predictions and judged moments of the same
+query and video, their overlaps, the greedy matching) are computed once for all cells of a table, as arrays
+over all queries at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.moments import Judgements, Run, iou, iou_hull
+from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
+
+Task = Literal["VCMR", "SVMR", "VR"]
+Overlap = Literal["union", "hull", "hull32"]
+Videos = Literal["same", "ignore"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Predictions and judged moments of one query and video: ``row`` ascends, ``judged`` by falling relevance."""
+
+    row: IntArray
+    judged: IntArray
+    iou: NDArray[np.floating[Any]]
+
+
+class Alignment:
+    """Predictions whose query is judged, in rank order, with query (by place in the truth), rank and video.
+
+    ``truth`` is shared; ``query``, ``rank``, ``video`` (a place in the truth's vocabulary, −1 if it has no
+    judged moment at all), ``start`` and ``end`` have one entry per prediction.
+    """
+
+    def __init__(self, run: Run, truth: Judgements) -> None:
+        self.run = run
+        self.truth = truth
+        place = np.array([truth.position.get(q, -1) for q in run.query_ids], dtype=np.int64)
+        query = place[run.row_query]
+        rank = np.arange(len(query), dtype=np.int64) - run.offsets[run.row_query]
+        codes = {name: code for code, name in enumerate(truth.videos)}
+        video = np.array([codes.get(name, -1) for name in run.videos], dtype=np.int64)[run.video]
+        kept = slice(None) if (place >= 0).all() else query >= 0
+        self.query: IntArray = query[kept]
+        self.rank: IntArray = rank[kept]
+        self.video: IntArray = video[kept]
+        self.start: FloatArray = run.start[kept]
+        self.end: FloatArray = run.end[kept]
+        self.score: FloatArray = run.score[kept]
+        self._known: dict[object, Any] = {}
+
+    def once(self, key: object, compute: Callable[[], T]) -> T:
+        """The value of ``compute``, remembered under ``key``."""
+        if key not in self._known:
+            self._known[key] = compute()
+        value: T = self._known[key]
+        return value
+
+    @property
+    def queries(self) -> int:
+        """Number of judged queries."""
+        return len(self.truth)
+
+    def answered(self) -> BoolArray:
+        """Per judged query: does the run have at least one prediction for it?"""
+        present = np.zeros(self.queries, dtype=bool)
+        present[self.query] = True
+        return present
+
+    def restricted(self, task: Task, depth: int | None) -> Alignment:
+        """The first ``depth`` predictions; for SVMR only those in a judged video of the query, ranked anew."""
+        if depth is None and task != "SVMR":
+            return self
+        return self.once(("restricted", task, depth), lambda: self._restrict(task, depth))
+
+    def _restrict(self, task: Task, depth: int | None) -> Alignment:
+        keep = np.ones(len(self.query), dtype=bool) if depth is None else self.rank < depth
+        if task == "SVMR":
+            keep &= self.in_judged_video()
+        part = object.__new__(Alignment)
+        part.run, part.truth, part._known = self.run, self.truth, {}
+        for name in ("query", "video", "start", "end", "score"):
+            setattr(part, name, getattr(self, name)[keep])
+        # Rows of a query are adjacent, so a row's new rank is its distance from its query's first row.
+        first = np.full(self.queries, len(part.query), dtype=np.int64)
+        np.minimum.at(first, part.query, np.arange(len(part.query)))
+        part.rank = np.arange(len(part.query)) - first[part.query]
+        return part
+
+    def in_judged_video(self) -> BoolArray:
+        """Per prediction: does its video hold a relevant moment of its query?"""
+        truth = self.truth
+        relevant = truth.relevance > 0
+        keys = np.unique(truth.row_query[relevant] * len(truth.videos) + truth.video[relevant])
+        wanted = np.where(self.video >= 0, self.query * len(truth.videos) + self.video, -1)
+        return np.isin(wanted, keys)
+
+    def pairs(self, overlap: Overlap = "union", videos: Videos = "same") -> Pairs:
+        """Every prediction with every judged moment of its query (in the same video), and their IoU."""
+        return self.once(("pairs", overlap, videos), lambda: self._pairs(overlap, videos))
+
+    def _pairs(self, overlap: Overlap, videos: Videos) -> Pairs:
+        row, judged = self.once(("joined", videos), lambda: self._join(videos))
+        times = (self.start[row], self.end[row], self.truth.start[judged], self.truth.end[judged])
+        if overlap == "union":
+            return Pairs(row, judged, iou(*times))
+        return Pairs(row, judged, iou_hull(*times, dtype=np.float64 if overlap == "hull" else np.float32))
+
+    def _join(self, videos: Videos) -> tuple[IntArray, IntArray]:
+        truth = self.truth
+        if videos == "same":
+            judged_key = truth.row_query * len(truth.videos) + truth.video
+            key = np.where(self.video >= 0, self.query * len(truth.videos) + self.video, -1)
+        else:
+            judged_key, key = truth.row_query, self.query
+        # Ties in IoU go to the more relevant moment, then to file order: sort by relevance, stably.
+        order = np.lexsort((-truth.relevance, judged_key))
+        groups, first, size = np.unique(judged_key[order], return_index=True, return_counts=True)
+        if not len(groups):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        group = np.minimum(np.searchsorted(groups, key), len(groups) - 1)
+        matched = np.flatnonzero(groups[group] == key)
+        group = group[matched]
+        reps = size[group]
+        row = np.repeat(matched, reps)
+        inside = np.arange(len(row)) - np.repeat(np.cumsum(reps) - reps, reps)
+        return row, order[np.repeat(first[group], reps) + inside]
+
+    def best_iou(self, overlap: Overlap = "union", videos: Videos = "same") -> NDArray[np.floating[Any]]:
+        """Per prediction: its highest IoU with a relevant moment of its query; 0 without one."""
+
+        def compute() -> NDArray[np.floating[Any]]:
+            pairs = self.pairs(overlap, videos)
+            relevant = self.truth.relevance[pairs.judged] > 0
+            best = np.zeros(len(self.query), dtype=pairs.iou.dtype)
+            np.maximum.at(best, pairs.row[relevant], pairs.iou[relevant])
+            return best
+
+        return self.once(("best", overlap, videos), compute)
+
+    def by_rank(self, values: NDArray[Any], k: int) -> FloatArray:
+        """Per-prediction values as a (queries, k) matrix; ranks a list does not reach are 0."""
+        dense = np.zeros((self.queries, k))
+        top = self.rank < k
+        dense[self.query[top], self.rank[top]] = values[top]
+        return dense
+
+
+def passes(overlap: NDArray[np.floating[Any]], threshold: float, strict: bool) -> BoolArray:
+    """``overlap > threshold`` or ``>=``, in the precision of ``overlap``."""
+    limit = overlap.dtype.type(threshold)
+    result: BoolArray = overlap > limit if strict else overlap >= limit
+    return result

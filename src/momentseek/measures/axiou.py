@@ -1,0 +1,40 @@
+"""AxIoU@K: the measure that satisfies both axioms of moment retrieval (AxIoU supplement eq. 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.measures.alignment import Alignment
+from momentseek.measures.measure import Measure, register
+from momentseek.moments.arrays import FloatArray
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class AxIoU(Measure):
+    r"""The best IoU among the top k, averaged over k = 1 … K.
+
+    .. math:: AxIoU@K = \frac{1}{K} \sum_{k=1}^{K} \max_{j \le k} r(j)
+
+    r(j) is the highest IoU of the prediction at rank j with a relevant moment of its video. Without a
+    threshold it rewards every improvement of the best moment (MON-k), and redundant moments do not pay (INV-k).
+
+    >>> from momentseek.measures import parse
+    >>> from momentseek.moments import Judgements, Run
+    >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
+    >>> run = Run.from_rows([("q", "v", 5, 10, .9), ("q", "v", 0, 10, .8)])
+    >>> [float(parse(f"AxIoU@{k}")(Alignment(run, truth))[0]) for k in (1, 2)]
+    [0.5, 0.75]
+    """
+
+    NAME = "AxIoU"
+    ABOUT = "best IoU so far, averaged over the ranks (AxIoU supplement eq. 10)"
+
+    k: int
+
+    def __call__(self, view: Alignment) -> FloatArray:
+        relevance = view.by_rank(view.best_iou(), self.k)
+        mean: FloatArray = np.maximum.accumulate(relevance, axis=1).mean(axis=1)
+        return mean

@@ -1,0 +1,76 @@
+"""dR@n[IoU>=m]: recall discounted by how far the boundaries are off (debiased grounding §3.2.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from momentseek.errors import MomentseekError
+from momentseek.measures.alignment import Alignment, Pairs, passes
+from momentseek.measures.measure import Measure, register
+from momentseek.moments.arrays import FloatArray
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class DiscountedRecall(Measure):
+    r"""Recall times the closeness of start and end, both relative to the video's length.
+
+    .. math:: dR@n = r \cdot \alpha^s \alpha^e, \qquad \alpha^* = 1 - |p^* - g^*|
+
+    with boundaries divided by the video's duration (eq. 2). The paper does not say which prediction gives α
+    for n > 1: by default the highest-ranked one that passes; ``alpha=best`` takes the closest passing one.
+    Boundaries are clipped to the video unless ``clip=no``; α is never negative.
+
+    >>> from momentseek.measures import parse
+    >>> from momentseek.moments import Judgements, Run
+    >>> truth = Judgements.from_groups(["q"], [1], ["v"], [10], [20], durations={"v": 100})
+    >>> run = Run.from_rows([("q", "v", 10, 30, .9), ("q", "v", 10, 20, .8)])
+    >>> view = Alignment(run, truth)
+    >>> [round(float(parse(m)(view)[0]), 3) for m in ("dR@1[IoU>=0.5]", "dR@2[IoU>=0.5]", "dR@2[IoU>=0.5,alpha=best]")]
+    [0.9, 0.9, 1.0]
+    """
+
+    NAME = "dR"
+    ABOUT = "recall discounted by the distance of the boundaries (debiased grounding §3.2.2)"
+
+    k: int
+    iou: float
+    strict: bool = False
+    alpha: Literal["first", "best"] = "first"
+    clip: bool = True
+
+    def __call__(self, view: Alignment) -> FloatArray:
+        pairs = view.pairs()
+        good = (
+            passes(pairs.iou, self.iou, self.strict)
+            & (view.truth.relevance[pairs.judged] > 0)
+            & (view.rank[pairs.row] < self.k)
+        )
+        row, judged, overlap = pairs.row[good], pairs.judged[good], pairs.iou[good]
+        closeness = self._closeness(view, Pairs(row, judged, overlap))
+        query = view.query[row]
+        # Last written wins: sort so that the pair that gives α comes last for its query.
+        worst_first = np.lexsort((closeness,)) if self.alpha == "best" else np.lexsort((overlap, -view.rank[row]))
+        values = np.zeros(view.queries)
+        values[query[worst_first]] = closeness[worst_first]
+        return values
+
+    def _closeness(self, view: Alignment, pairs: Pairs) -> FloatArray:
+        truth = view.truth
+        seconds = truth.durations[truth.video[pairs.judged]]
+        if np.isnan(seconds).any():
+            which = truth.videos[truth.video[pairs.judged[np.isnan(seconds)][0]]]
+            raise MomentseekError(
+                f"{truth.source}: dR needs the duration of every video, and {which} has none; "
+                "give a file of durations (--videos)"
+            )
+        product = np.ones(len(seconds))
+        for predicted, true in ((view.start, truth.start), (view.end, truth.end)):
+            p, g = predicted[pairs.row] / seconds, true[pairs.judged] / seconds
+            if self.clip:
+                p, g = np.clip(p, 0, 1), np.clip(g, 0, 1)
+            product *= np.maximum(0.0, 1 - np.abs(p - g))
+        return product

@@ -1,0 +1,140 @@
+"""The names of measures: ``NDCG@20[IoU>=0.5]``, ``R@{1,5}[IoU>={0.5,0.7},task=SVMR]``.
+
+NAME, then optionally ``@K``, then optionally ``[…]`` with an IoU condition and ``option=value`` pairs. Braces
+expand to all combinations. What the name leaves open is decided by the protocol, then by the paper.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from functools import cache
+from itertools import product
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from momentseek.errors import MomentseekError
+from momentseek.measures.measure import MEASURES, Measure
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_NAME = re.compile(r"(?P<name>[A-Za-z]+)(?:@(?P<k>[^\[\]]+))?(?:\[(?P<options>[^\[\]]*)\])?")
+_IOU = re.compile(r"IoU\s*(?P<compare>>=|≥|>)\s*(?P<threshold>.+)", re.IGNORECASE)
+_RESERVED = {"name", "k", "iou", "strict"}
+EXAMPLE = "NDCG@20[IoU>=0.5]"
+
+
+def expand(text: str) -> list[str]:
+    """All names a text with braces stands for, leftmost brace slowest.
+
+    >>> expand("R@{1,5}[IoU>={0.5,0.7}]")
+    ['R@1[IoU>=0.5]', 'R@1[IoU>=0.7]', 'R@5[IoU>=0.5]', 'R@5[IoU>=0.7]']
+    """
+    pieces = _BRACES.split(re.sub(r"\s+", "", text))
+    choices = [piece.split(",") if i % 2 else [piece] for i, piece in enumerate(pieces)]
+    names = ["".join(chosen) for chosen in product(*choices)]
+    if any("{" in n or "}" in n for n in names):
+        raise MomentseekError(f"measure {text!r}: braces do not match; write lists as in NDCG@{{10,20}}[IoU>=0.5]")
+    return names
+
+
+def parse(name: str, options: Mapping[str, Any] | None = None) -> Measure:
+    """The measure called ``name``; ``options`` are a protocol's choices for what the name leaves open.
+
+    A protocol's ``strict`` overrides the comparison in the name: TVR-Ranking's measure is called
+    ``NDCG@K, IoU>=μ`` in the paper and compares with ``>`` in the authors' code.
+
+    >>> parse("NDCG@20[IoU>=0.5,gain=exp2]")
+    NDCG(name='NDCG@20[IoU>=0.5,gain=exp2]', k=20, iou=0.5, strict=False, gain='exp2', zeros='absorb', empty='zero')
+    >>> parse("NDGC@5[IoU>=0.5]")
+    Traceback (most recent call last):
+        ...
+    momentseek.errors.MomentseekError: measure 'NDGC@5[IoU>=0.5]': there is no 'NDGC'; did you mean 'NDCG@5[IoU>=0.5]'?
+    """
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise MomentseekError(f"measure {name!r} cannot be read; write it as in {EXAMPLE}")
+    kind = _class_of(found["name"], name)
+    given: dict[str, Any] = {}
+    if found["k"] is not None:
+        given["k"] = _cutoff(found["k"], name)
+    for part in filter(None, (found["options"] or "").split(",")):
+        given.update(_option(part, kind, name))
+    known = _options_of(kind)
+    for key in given:
+        if key not in known:
+            what = {"k": "a cut-off @K", "iou": "an IoU", "strict": "an IoU"}.get(key, f"an option {key!r}")
+            raise MomentseekError(
+                f"measure {name!r}: {kind.NAME} takes no {what.removeprefix('a ').removeprefix('an ')}"
+            )
+    needed = [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]
+    if needed:
+        lacking = {"k": "a cut-off, as in @20", "iou": "an IoU, as in [IoU>=0.5]"}
+        raise MomentseekError(f"measure {name!r} needs {' and '.join(lacking.get(n, n) for n in needed)}")
+    chosen = {k: v for k, v in (options or {}).items() if k in known}
+    strict = {"strict": chosen["strict"]} if "strict" in chosen and "iou" in given else {}
+    return kind(**{**chosen, **given, **strict, "name": name})
+
+
+def parse_all(texts: Iterable[str], options: Mapping[str, Any] | None = None) -> list[Measure]:
+    """Every measure that ``texts`` stand for, each once, in order."""
+    names = dict.fromkeys(name for text in texts for name in expand(text))
+    return [parse(name, options) for name in names]
+
+
+def _class_of(word: str, name: str) -> type[Measure]:
+    if word in MEASURES:
+        return MEASURES[word]
+    same = {m.lower(): m for m in MEASURES}
+    near = same.get(word.lower()) or next(iter(difflib.get_close_matches(word, MEASURES, n=1, cutoff=0.4)), None)
+    hint = f"did you mean {near + name[len(word) :]!r}?" if near else f"there are {', '.join(MEASURES)}"
+    raise MomentseekError(f"measure {name!r}: there is no {word!r}; {hint}")
+
+
+def _cutoff(text: str, name: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1_000_000:
+        raise MomentseekError(f"measure {name!r}: the cut-off {text!r} must be a whole number from 1, as in {EXAMPLE}")
+    return int(text)
+
+
+def _option(part: str, kind: type[Measure], name: str) -> dict[str, Any]:
+    condition = _IOU.fullmatch(part)
+    if condition:
+        threshold = _number(condition["threshold"], name)
+        if not 0 <= threshold <= 1:
+            raise MomentseekError(f"measure {name!r}: the IoU {threshold:g} must lie between 0 and 1")
+        return {"iou": threshold, "strict": condition["compare"] == ">"}
+    key, equals, value = part.partition("=")
+    options = {k: t for k, t in _options_of(kind).items() if k not in _RESERVED}
+    if not equals or key not in options:
+        near = difflib.get_close_matches(key, [*options, "IoU"], n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"{kind.NAME} takes {', '.join(options) or 'no options'}"
+        raise MomentseekError(f"measure {name!r}: {part!r} is not an option; {hint}")
+    return {key: _value(value, options[key], f"measure {name!r}: {key}")}
+
+
+def _value(text: str, type_: Any, where: str) -> Any:
+    if get_origin(type_) is Literal:
+        if text in get_args(type_):
+            return text
+        raise MomentseekError(f"{where} must be one of {', '.join(get_args(type_))}, not {text!r}")
+    if type_ is bool:
+        if text in ("yes", "no"):
+            return text == "yes"
+        raise MomentseekError(f"{where} must be yes or no, not {text!r}")
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise MomentseekError(f"{where} must be a whole number, not {text!r}")
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise MomentseekError(f"measure {name!r}: {text!r} is not a number; write it as in {EXAMPLE}") from None
+
+
+@cache
+def _options_of(kind: type[Measure]) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {f.name: hints[f.name] for f in fields(kind)}

@@ -1,0 +1,33 @@
+"""mIoU: how well the first prediction overlaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.measures.alignment import Alignment, Overlap, Videos
+from momentseek.measures.measure import Measure, register
+from momentseek.moments.arrays import FloatArray
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class MeanIoU(Measure):
+    """IoU of the first prediction with the relevant moment it overlaps most.
+
+    >>> from momentseek.measures import parse
+    >>> from momentseek.moments import Judgements, Run
+    >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
+    >>> float(parse("mIoU")(Alignment(Run.from_rows([("q", "v", 0, 5, .9)]), truth))[0])
+    0.5
+    """
+
+    NAME = "mIoU"
+    ABOUT = "IoU of the first prediction"
+
+    overlap: Overlap = "union"
+    videos: Videos = "same"
+
+    def __call__(self, view: Alignment) -> FloatArray:
+        return view.by_rank(view.best_iou(self.overlap, self.videos), 1)[:, 0].astype(np.float64)

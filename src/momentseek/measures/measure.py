@@ -1,0 +1,48 @@
+"""What a measure is, and the list of all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeVar
+
+import numpy as np
+
+from momentseek.measures.alignment import Alignment
+from momentseek.moments.arrays import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(ABC):
+    """A number per query, between 0 and 1 unless its file says otherwise; NaN where a query does not count.
+
+    The fields are its options: they can be set in its name (``NDCG@20[IoU>=0.5,gain=exp2]``) or by a protocol.
+    """
+
+    NAME: ClassVar[str]
+    ABOUT: ClassVar[str]
+    """One line: what it says, and its source."""
+
+    name: str = field(default="", compare=False)
+    """As it was asked for."""
+
+    @abstractmethod
+    def __call__(self, view: Alignment) -> FloatArray:
+        """The value of each judged query, in the truth's order."""
+
+    def summarise(self, values: FloatArray) -> float:
+        """The figure for a whole run: the mean over the queries that count."""
+        counted = values[~np.isnan(values)]
+        return float(np.mean(counted)) if len(counted) else float("nan")
+
+
+MEASURES: dict[str, type[Measure]] = {}
+M = TypeVar("M", bound=type[Measure])
+
+
+def register(measure: M) -> M:
+    """Class decorator: list the measure under its unique name."""
+    if measure.NAME in MEASURES:
+        raise ValueError(f"two measures are called {measure.NAME}")
+    MEASURES[measure.NAME] = measure
+    return measure

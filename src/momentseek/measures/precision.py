@@ -1,0 +1,42 @@
+"""AP@K[IoU>m]: the average precision that the AxIoU paper analyses (supplement eq. 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.measures.alignment import Alignment, passes
+from momentseek.measures.measure import Measure, register
+from momentseek.moments.arrays import FloatArray
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class AveragePrecision(Measure):
+    r"""Precision at k, averaged over all k up to K; duplicates of one moment all count.
+
+    .. math:: AP@K = \frac{1}{K} \sum_{k=1}^{K} \frac{1}{k} \sum_{j=1}^{k} \mathbb{1}\{r(j) > m\}
+
+    This is not the detection-style AP of ActivityNet and QVHighlights: that one is ``mAP``.
+
+    >>> from momentseek.measures import parse
+    >>> from momentseek.moments import Judgements, Run
+    >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
+    >>> run = Run.from_rows([("q", "v", 0, 2, .9), ("q", "v", 0, 10, .8)])
+    >>> float(parse("AP@2[IoU>0.5]")(Alignment(run, truth))[0])
+    0.25
+    """
+
+    NAME = "AP"
+    ABOUT = "precision averaged over the ranks (AxIoU supplement eq. 4)"
+
+    k: int
+    iou: float
+    strict: bool = True
+
+    def __call__(self, view: Alignment) -> FloatArray:
+        hits = view.by_rank(passes(view.best_iou(), self.iou, self.strict), self.k)
+        precision = np.cumsum(hits, axis=1) / np.arange(1, self.k + 1)
+        mean: FloatArray = precision.mean(axis=1)
+        return mean
