@@ -38,7 +38,23 @@ _HOMES = {
     "Run": "moments",
 }
 
-__all__ = [*_HOMES, "__version__"]
+__all__ = [
+    "Corpus",
+    "Evaluation",
+    "Judgements",
+    "Moment",
+    "MomentseekError",
+    "Run",
+    "compare",
+    "evaluate",
+    "parse",
+    "parse_all",
+    "read_corpus",
+    "read_run",
+    "read_runs",
+    "read_truth",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

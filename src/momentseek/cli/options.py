@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from momentseek.moments import POLICIES
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+if TYPE_CHECKING:
+    from momentseek.moments import Judgements, Policy, Run
 
 truth = click.option("--truth", "-t", required=True, metavar="FILE", help="Ground truth, in any known format.")
 measures = click.option(
@@ -24,7 +22,7 @@ protocol = click.option(
     "--protocol",
     "-p",
     metavar="NAME",
-    help="Whose rules to follow (`momentseek measures` lists them). Default: what the truth's format is used with.",
+    help="Whose rules to follow (`momentseek measures` lists them). Default: paper; with --official, the truth's own.",
 )
 missing = click.option(
     "--missing",
@@ -40,7 +38,7 @@ videos = click.option(
 )
 invalid = click.option(
     "--invalid",
-    type=click.Choice(POLICIES),
+    type=click.Choice(["error", "drop", "clip", "keep"]),
     help="Moments with impossible times: refuse, drop (a prediction keeps its rank), clip into the video, or keep. "
     "Default: error; with --official, keep, as the official evaluators do.",
 )
@@ -50,3 +48,21 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON o
 def say(text: str) -> None:
     """A note for the person at the terminal: on stderr, so that stdout holds only the result."""
     click.echo(text, err=True)
+
+
+def read(run: str, truth: str, videos: str | None, invalid: str) -> tuple[Judgements, tuple[Run, ...]]:
+    """The truth and the run of a command, with the videos' durations and indices where given."""
+    from momentseek.formats import read_corpus, read_runs, read_truth
+
+    corpus = read_corpus(videos) if videos else None
+    policy = cast("Policy", invalid)
+    judgements = read_truth(truth, corpus=corpus, invalid=policy)
+    return judgements, read_runs(run, corpus=corpus, invalid=policy)
+
+
+def home_protocol(truth: Judgements) -> str:
+    """The protocol whose official evaluator a truth's kind belongs to."""
+    if truth.saliency is not None:
+        return "qvhighlights"
+    graded = len(truth.relevance) and truth.relevance.max() > 1
+    return "tvr-ranking" if graded else "tvr"

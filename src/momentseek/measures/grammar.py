@@ -41,8 +41,8 @@ def expand(text: str) -> list[str]:
 def parse(name: str, options: Mapping[str, Any] | None = None) -> Measure:
     """The measure called ``name``; ``options`` are a protocol's choices for what the name leaves open.
 
-    A protocol's ``strict`` overrides the comparison in the name: TVR-Ranking's measure is called
-    ``NDCG@K, IoU>=μ`` in the paper and compares with ``>`` in the authors' code.
+    ``>`` in a name is always strict; ``>=`` is strict under a protocol that says so: TVR-Ranking's measure is
+    called ``NDCG@K, IoU>=μ`` in the paper, and the authors' code compares with ``>``.
 
     >>> parse("NDCG@20[IoU>=0.5,gain=exp2]")
     NDCG(name='NDCG@20[IoU>=0.5,gain=exp2]', k=20, iou=0.5, strict=False, gain='exp2', zeros='absorb', empty='zero')
@@ -72,7 +72,7 @@ def parse(name: str, options: Mapping[str, Any] | None = None) -> Measure:
         lacking = {"k": "a cut-off, as in @20", "iou": "an IoU, as in [IoU>=0.5]"}
         raise MomentseekError(f"measure {name!r} needs {' and '.join(lacking.get(n, n) for n in needed)}")
     chosen = {k: v for k, v in (options or {}).items() if k in known}
-    strict = {"strict": chosen["strict"]} if "strict" in chosen and "iou" in given else {}
+    strict = {"strict": given["strict"] or chosen.get("strict", False)} if "strict" in given else {}
     return kind(**{**chosen, **given, **strict, "name": name})
 
 

@@ -1,0 +1,207 @@
+"""How long an evaluation takes, and where the time goes.
+
+    make bench            (or: python bench/evaluation.py [--quick])
+
+1. Graded ranking: 2,781 queries × 100 predictions × ~29 judged moments, 3 cut-offs × 3 thresholds: the whole
+   command from process start to printed table, its parts, and a straightforward Python implementation of the
+   same definition in the same process, which must give the same nine numbers.
+2. QVHighlights: 1,550 queries, the whole command with --official.
+3. Cost by number of queries, up to 100,000.
+
+Figures are ratios measured side by side; seconds depend on the machine. Data are generated (seeded).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from momentseek.formats import read_run, read_truth
+from momentseek.measures import Alignment, parse_all, protocol_named
+from momentseek.moments import Judgements, Run
+
+CUTOFFS, THRESHOLDS = (10, 20, 40), (0.3, 0.5, 0.7)
+
+
+def generate(queries: int, predictions: int, moments: int, seed: int = 0) -> tuple[dict, dict]:
+    """TVR-like judgements and predictions: half of these near a judged moment, all on a 1.5 s grid."""
+    rng = np.random.default_rng(seed)
+    names = [f"show_s{i // 500:02d}e{i % 500:03d}_clip" for i in range(20_000)]
+    truth, run = {}, {}
+    for q in range(queries):
+        n = int(rng.integers(moments - 9, moments + 10))
+        video = rng.integers(0, len(names), n)
+        video[1::4] = video[: len(video[1::4])]  # several judged moments in one video
+        start = np.round(rng.uniform(0, 60, n), 2)
+        end = np.round(start + rng.gamma(2, 4.5, n) + 0.5, 2)
+        relevance = rng.choice(5, n, p=[0.13, 0.23, 0.3, 0.22, 0.12])
+        truth[q] = [(names[v], float(s), float(e), int(r)) for v, s, e, r in zip(video, start, end, relevance)]
+        near = rng.integers(0, n, predictions)
+        hit = rng.random(predictions) < 0.5
+        pv = np.where(hit, video[near], rng.integers(0, len(names), predictions))
+        ps = np.maximum(0, np.round((start[near] + rng.normal(0, 3, predictions)) / 1.5) * 1.5)
+        pe = np.maximum(ps + 1.5, np.round((end[near] + rng.normal(0, 3, predictions)) / 1.5) * 1.5)
+        run[q] = [(names[v], float(s), float(e)) for v, s, e in zip(pv, ps, pe)]
+    return truth, run
+
+
+def write_files(truth: dict, run: dict, folder: Path) -> tuple[Path, Path]:
+    """The same data in TVR-Ranking's own files."""
+    gt = [
+        {
+            "query_id": q,
+            "query": f"query {q}",
+            "relevant_moment": [
+                {"pair_id": i, "video_name": v, "timestamp": [s, e], "duration": 90.0, "caption": "", "similarity": 0.5,
+                 "relevance": r}
+                for i, (v, s, e, r) in enumerate(moments)
+            ],
+        }
+        for q, moments in truth.items()
+    ]
+    predicted = {
+        str(q): [{"video_name": v, "timestamp": [s, e], "model_scores": -i} for i, (v, s, e) in enumerate(rows)]
+        for q, rows in run.items()
+    }
+    paths = folder / "truth.json", folder / "run.json"
+    paths[0].write_text(json.dumps(gt))
+    paths[1].write_text(json.dumps(predicted))
+    return paths
+
+
+def straightforward(truth: dict, run: dict) -> dict[tuple[int, float], float]:
+    """TVR-Ranking §4 as one would write it down: loops over queries, thresholds, predictions and moments."""
+
+    def iou(a: tuple, b: tuple) -> float:
+        inter = max(0, min(a[2], b[2]) - max(a[1], b[1]))
+        union = (a[2] - a[1]) + (b[2] - b[1]) - inter
+        return inter / union if union > 0 else 0
+
+    def dcg(grades: list[int]) -> float:
+        return sum((2**g - 1) / math.log2(i + 2) for i, g in enumerate(grades))
+
+    scores: dict[tuple[int, float], list[float]] = {(k, t): [] for k in CUTOFFS for t in THRESHOLDS}
+    for q, predictions in run.items():
+        judged = sorted(truth[q], key=lambda m: m[3], reverse=True)
+        for t in THRESHOLDS:
+            left = list(judged)
+            gains = []
+            for p in predictions:
+                best, best_iou = None, -1.0
+                for m in left:
+                    if m[0] == p[0]:
+                        overlap = iou(p, m)
+                        if overlap > best_iou:
+                            best, best_iou = m, overlap
+                if best is not None and best_iou > t:
+                    gains.append(best[3])
+                    left.remove(best)
+                else:
+                    gains.append(0)
+            for k in CUTOFFS:
+                ideal = dcg([m[3] for m in judged[:k]])
+                scores[k, t].append(dcg(gains[:k]) / ideal if ideal else 0.0)
+    return {cell: float(np.mean(values)) for cell, values in scores.items()}
+
+
+def tables(truth: dict, run: dict) -> tuple[Judgements, Run]:
+    """The same data in memory."""
+    judged = Judgements.from_rows([(q, *m) for q, moments in truth.items() for m in moments])
+    return judged, Run.from_rows([(q, *p, -i) for q, rows in run.items() for i, p in enumerate(rows)])
+
+
+def compute(judged: Judgements, run: Run) -> dict[tuple[int, float], float]:
+    rules = protocol_named("tvr-ranking")
+    view = Alignment(run, judged)
+    return {(m.k, m.iou): m.summarise(m(view)) for m in parse_all(rules.measures, rules.options)}  # type: ignore[attr-defined]
+
+
+def best_of(n: int, action) -> float:  # type: ignore[no-untyped-def]
+    times = []
+    for _ in range(n):
+        begin = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def command(*arguments: object) -> None:
+    subprocess.run([sys.executable, "-m", "momentseek", *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+
+
+def ranking(folder: Path, queries: int) -> None:
+    truth, run = generate(queries, 100, 29)
+    gt, predictions = write_files(truth, run, folder)
+    judged, ranked = tables(truth, run)
+    whole = best_of(5, lambda: command("evaluate", predictions, "--truth", gt, "--protocol", "tvr-ranking"))
+    startup = best_of(5, lambda: subprocess.run([sys.executable, "-c", "import momentseek.cli.evaluate, numpy, orjson"], check=True))
+    reading = best_of(3, lambda: (read_truth(gt), read_run(predictions)))
+    computing = best_of(5, lambda: compute(judged, ranked))
+    begin = time.perf_counter()
+    reference = straightforward(truth, run)
+    naive = time.perf_counter() - begin
+    ours = compute(judged, ranked)
+    worst = max(abs(ours[c] - reference[c]) for c in reference)
+    size = (gt.stat().st_size + predictions.stat().st_size) / 1e6
+    print(f"Graded ranking: {queries:,} queries × 100 predictions × ~29 judged moments, 9 cells ({size:.0f} MB of JSON)")
+    print(f"  whole command          {whole:7.3f} s   (median of 5; goal < 1 s on an idle machine)")
+    print(f"    start-up             {startup:7.3f} s")
+    print(f"    reading              {reading:7.3f} s")
+    print(f"    computing            {computing:7.3f} s")
+    print(f"  straightforward Python {naive:7.3f} s   computing only, same definition")
+    print(f"  computing ratio        {naive / computing:7.0f} ×   (goal 100 ×)")
+    print(f"  largest difference     {worst:.1e}")
+
+
+def qvhighlights(folder: Path, queries: int = 1550) -> None:
+    rng = np.random.default_rng(1)
+    truth, submission = [], []
+    for q in range(queries):
+        windows = [[int(2 * a), int(2 * a + 2 * n)] for a, n in zip(rng.integers(0, 60, 2), rng.integers(1, 15, 2))]
+        clips = sorted({c for a, b in windows for c in range(a // 2, min(75, b // 2))})
+        truth.append({"qid": q, "query": "", "duration": 150, "vid": f"v{q}", "relevant_windows": windows,
+                      "relevant_clip_ids": clips, "saliency_scores": rng.integers(0, 5, (len(clips), 3)).tolist()})
+        start = rng.uniform(0, 100, 10)
+        rows = np.stack([start, start + rng.uniform(2, 50, 10), np.sort(rng.random(10))[::-1]], 1).round(4).tolist()
+        submission.append({"qid": q, "query": "", "vid": f"v{q}", "pred_relevant_windows": rows,
+                           "pred_saliency_scores": rng.normal(size=75).round(4).tolist()})
+    gt, predicted = folder / "qvh.jsonl", folder / "qvh_run.jsonl"
+    for path, rows in ((gt, truth), (predicted, submission)):
+        path.write_text("\n".join(map(json.dumps, rows)))
+    whole = best_of(5, lambda: command("evaluate", predicted, "--truth", gt, "--official"))
+    print(f"\nQVHighlights: {queries:,} queries, windows and saliency, official report")
+    print(f"  whole command          {whole:7.3f} s   (goal < 3 s)")
+
+
+def scaling(sizes: tuple[int, ...]) -> None:
+    print("\nCost by number of queries (100 predictions, ~29 judged moments, 9 cells)")
+    base, _ = generate(1000, 100, 29), None
+    for n in sizes:
+        truth = {f"{copy}-{q}": m for copy in range(n // 1000) for q, m in base[0].items()}
+        run = {f"{copy}-{q}": p for copy in range(n // 1000) for q, p in base[1].items()}
+        judged, ranked = tables(truth, run)
+        seconds = best_of(3, lambda: compute(judged, ranked))
+        print(f"  {n:>7,} queries        {seconds:7.3f} s   {1e6 * seconds / n:6.1f} µs per query")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the size, for a first look")
+    quick = parser.parse_args().quick
+    with tempfile.TemporaryDirectory() as folder:
+        ranking(Path(folder), 278 if quick else 2781)
+        qvhighlights(Path(folder), 155 if quick else 1550)
+    scaling((1000, 10_000) if quick else (1000, 10_000, 100_000))
+
+
+if __name__ == "__main__":
+    main()

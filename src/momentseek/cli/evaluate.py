@@ -1,0 +1,93 @@
+"""``momentseek evaluate``: score a run against judgements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from momentseek.cli import options
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@options.truth
+@options.protocol
+@options.measures
+@options.missing
+@click.option("--by", metavar="FIELD", help="Break down by a field of the truth's queries (TVR: type), or by length.")
+@click.option("--ci", is_flag=True, help="Add 95 % bootstrap intervals.")
+@click.option(
+    "--per-query", metavar="FILE", help="Also write every query's values, to .csv or .jsonl (or .gz of them)."
+)
+@options.videos
+@options.invalid
+@options.as_json
+@click.option("--official", is_flag=True, help="Print exactly what the protocol's official evaluator prints.")
+def command(
+    run: str,
+    truth: str,
+    protocol: str | None,
+    measures: tuple[str, ...],
+    missing: str,
+    by: str | None,
+    ci: bool,
+    per_query: str | None,
+    videos: str | None,
+    invalid: str | None,
+    as_json: bool,
+    official: bool,
+) -> None:
+    """Score RUN, the ranked moments of a system, against ground truth.
+
+    \b
+    TVR-Ranking, as its evaluator computes it:
+      momentseek evaluate predictions.json --truth test.json --protocol tvr-ranking
+    Any measures, with intervals, by query type:
+      momentseek evaluate run.jsonl -t val.jsonl -m 'R@{1,5}[IoU>={0.5,0.7}]' -m AxIoU@5 --ci
+    TVR's and QVHighlights' official metrics files:
+      momentseek evaluate submission.json --truth tvr_val.jsonl --official
+
+    Files may be gzipped. Values are means over all judged queries; a query the run leaves out is an error
+    unless --missing says otherwise, because leaving it out silently would raise the mean.
+    """
+    from typing import cast
+
+    from momentseek.errors import MomentseekError
+    from momentseek.evaluation.evaluate import Missing, evaluate
+    from momentseek.evaluation.report import as_json as to_json
+    from momentseek.evaluation.report import as_text, intervals
+    from momentseek.evaluation.report import per_query as to_lines
+    from momentseek.measures import parse_all, protocol_named
+
+    if official and (measures or by or ci or as_json):
+        raise MomentseekError("--official prints a fixed report; leave out -m, --by, --ci and --json")
+    rules = protocol_named(protocol or "paper")  # names are checked before large files are read
+    parse_all(measures, rules.options)
+    judgements, runs = options.read(run, truth, videos, invalid or ("keep" if official else "error"))
+    if official:
+        from momentseek.evaluation.official import render
+
+        for table in (judgements, *runs):
+            for finding in table.findings:
+                options.say(f"note: {table.source}: {finding}")
+        click.echo(
+            render(protocol or options.home_protocol(judgements), runs, judgements, cast(Missing, missing)), nl=False
+        )
+        return
+    result = evaluate(runs, judgements, measures, protocol=rules.name, missing=cast(Missing, missing))
+    ends = intervals(result) if ci else None
+    if by:
+        result.by(by)  # refuse an unknown field before anything is written
+    if per_query:
+        from momentseek.formats import write_bytes
+
+        write_bytes(per_query, to_lines(result, Path(per_query.removesuffix(".gz")).suffix))
+    if as_json:
+        import json
+
+        click.echo(json.dumps(to_json(result, by, ends), indent=2, ensure_ascii=False))
+        return
+    click.echo(as_text(result, by, ends))
+    for note in result.notes:
+        options.say(f"note: {note}")

@@ -1,0 +1,136 @@
+"""An evaluation for people (tables) and for programs (a JSON object, per-query lines)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from momentseek import __version__
+from momentseek.evaluation.evaluate import Evaluation
+from momentseek.evaluation.tables import text_table
+from momentseek.measures import PROTOCOLS
+
+Intervals = Mapping[str, tuple[float, float]]
+
+
+def intervals(result: Evaluation, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """95 % bootstrap intervals of every measure."""
+    from momentseek.evaluation.bootstrap import bootstrap_interval
+
+    low, high = bootstrap_interval(result.values, seed=seed)
+    return {name: (float(a), float(b)) for name, a, b in zip(result.names, low, high, strict=True)}
+
+
+def as_text(result: Evaluation, by: str | None = None, ci: Intervals | None = None) -> str:
+    """Heading, then the measures: as a grid where they form one, else one per line."""
+    blocks = [_heading(result), _grouped(result, by) if by else _plain(result, ci)]
+    if ci:
+        blocks.append("Brackets: 95 % bootstrap interval over the queries.")
+    return "\n\n".join(blocks)
+
+
+def _heading(result: Evaluation) -> str:
+    facts = [f"{len(result.query_ids):,} queries", f"{len(result.missing):,} missing"]
+    facts += [f"{name} {100 * share:.1f} %" for name, share in result.judged.items()]
+    unit = "in percent" if result.percent else "from 0 to 1"
+    about = PROTOCOLS[result.protocol].about
+    return f"{result.run}: {', '.join(facts)}\nProtocol {result.protocol} ({about}); values {unit}."
+
+
+def _plain(result: Evaluation, ci: Intervals | None) -> str:
+    cells: dict[str, dict[str, str]] = {}
+    for name, value in result.means.items():
+        head, _, condition = name.removesuffix("]").partition("[")
+        cells.setdefault(head, {})[condition] = _figure(value, result.percent, ci[name] if ci else None)
+    shapes: dict[tuple[str, ...], list[str]] = {}
+    for head, row in cells.items():
+        shapes.setdefault(tuple(row), []).append(head)
+    blocks = []
+    for conditions, heads in shapes.items():
+        if len(conditions) == 1:
+            titles = [f"{h}[{conditions[0]}]" if conditions[0] else h for h in heads]
+            rows = [[t, cells[h][conditions[0]]] for t, h in zip(titles, heads, strict=True)]
+            blocks.append(text_table(["measure", "value"], rows))
+        elif len(heads) == 1 and len(conditions) > 4:
+            rows = [[f"{heads[0]}[{c}]" if c else heads[0], cells[heads[0]][c]] for c in conditions]
+            blocks.append(text_table(["measure", "value"], rows))
+        else:
+            header = ["measure", *(c or "all" for c in conditions)]
+            blocks.append(text_table(header, [[h, *(cells[h][c] for c in conditions)] for h in heads]))
+    return "\n\n".join(blocks)
+
+
+def _grouped(result: Evaluation, by: str) -> str:
+    groups = result.by(by)
+    header = ["measure", "all", *groups]
+    rows = [["queries", f"{len(result.query_ids):,}", *(f"{n:,}" for n, _ in groups.values())]]
+    for name, value in result.means.items():
+        others = (_figure(means[name], result.percent) for _, means in groups.values())
+        rows.append([name, _figure(value, result.percent), *others])
+    return text_table(header, rows)
+
+
+def _figure(value: float, percent: bool, ci: tuple[float, float] | None = None) -> str:
+    if math.isnan(value):
+        return "–"
+    text = f"{100 * value:.2f}" if percent else f"{value:.4f}"
+    if ci:
+        low, high = (f"{100 * x:.2f}" if percent else f"{x:.4f}" for x in ci)
+        text += f" [{low}, {high}]"
+    return text
+
+
+def as_json(result: Evaluation, by: str | None = None, ci: Intervals | None = None) -> dict[str, Any]:
+    """Unrounded values between 0 and 1, whatever the protocol prints; null where nothing counts."""
+    report: dict[str, Any] = {
+        "protocol": result.protocol,
+        "queries": len(result.query_ids),
+        "missing": len(result.missing),
+        "measures": {name: _number(value) for name, value in result.means.items()},
+        "run": result.run,
+        "truth": result.truth,
+        "options": dict(result.options),
+        "counted": {name: int(n) for name, n in zip(result.names, _counted(result), strict=True)},
+        "judged": {name: _number(value) for name, value in result.judged.items()},
+        "unjudged": {name: _number(1 - value) for name, value in result.judged.items()},
+        "missing_queries": list(result.missing),
+        "notes": list(result.notes),
+        "version": __version__,
+    }
+    if ci:
+        report["intervals"] = {name: [_number(x) for x in pair] for name, pair in ci.items()}
+    if by:
+        report["by"] = {
+            label: {"queries": n, "measures": {name: _number(v) for name, v in means.items()}}
+            for label, (n, means) in result.by(by).items()
+        }
+    return report
+
+
+def _counted(result: Evaluation) -> list[int]:
+    return [int((column == column).sum()) for column in result.values.T]
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def per_query(result: Evaluation, suffix: str) -> bytes:
+    """One line per query: CSV for ``.csv``, else JSON Lines."""
+    texts = result.queries or ("",) * len(result.query_ids)
+    rows = zip(result.query_ids, texts, result.values.tolist(), strict=True)
+    if suffix == ".csv":
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["query_id", "query", *result.names])
+        writer.writerows([q, t, *("" if math.isnan(v) else repr(v) for v in values)] for q, t, values in rows)
+        return out.getvalue().encode()
+    lines = (
+        {"query_id": q, "query": t, "measures": dict(zip(result.names, map(_number, values), strict=True))}
+        for q, t, values in rows
+    )
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()

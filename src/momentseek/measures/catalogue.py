@@ -1,0 +1,49 @@
+"""Descriptions of the measures and protocols, taken from their definitions."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from momentseek.measures.measure import MEASURES, Measure
+from momentseek.measures.protocols import PROTOCOLS
+
+
+def describe_measures() -> list[dict[str, Any]]:
+    """Name, usage, one line, and the values of every option (its default first)."""
+    return [
+        {"name": kind.NAME, "usage": _usage(kind), "about": kind.ABOUT, "options": _options(kind)}
+        for kind in MEASURES.values()
+    ]
+
+
+def describe_protocols() -> list[dict[str, Any]]:
+    """Name, one line, the options it sets and the measures it computes by default."""
+    return [
+        {"name": p.name, "about": p.about, "options": dict(p.options), "measures": list(p.measures)}
+        for p in PROTOCOLS.values()
+    ]
+
+
+def _usage(kind: type[Measure]) -> str:
+    by_name = {f.name: f for f in fields(kind)}
+    cutoff = ("@K" if by_name["k"].default is MISSING else f"[@{by_name['k'].default}]") if "k" in by_name else ""
+    compare = ">" if "strict" in by_name and by_name["strict"].default is True else ">="
+    condition = f"[IoU{compare}m]" if "iou" in by_name else ""
+    return f"{kind.NAME}{cutoff}{condition}"
+
+
+def _options(kind: type[Measure]) -> dict[str, list[str]]:
+    hints = get_type_hints(kind)
+    options = {}
+    for f in fields(kind):
+        if f.name in ("name", "k", "iou", "strict"):
+            continue
+        if get_origin(hints[f.name]) is Literal:
+            values = sorted(get_args(hints[f.name]), key=lambda v: v != f.default)
+        elif hints[f.name] is bool:
+            values = ["yes", "no"] if f.default else ["no", "yes"]
+        else:
+            values = ["all" if f.default is None else str(f.default), "N"]
+        options[f.name] = values
+    return options
