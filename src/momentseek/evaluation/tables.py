@@ -1,11 +1,14 @@
-"""Tables for people: aligned plain text, whatever characters the cells hold."""
+"""Tables for people: aligned plain text, Markdown and LaTeX."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
 GAP = "  "
+SUPERSCRIPTS = dict(zip("abcdefghijklmnoprstuvwxyz", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
+"""Unicode's raised letters; fonts have no q."""
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "lr") -> str:
@@ -21,12 +24,85 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: s
     lines = [list(header), *map(list, rows)]
     if any(len(line) != len(header) for line in lines):
         raise ValueError("every row needs as many cells as the header")
-    sides = (align + align[-1:] * len(header))[: len(header)]
+    sides = _sides(align, len(header))
     widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         GAP.join(_pad(cell, w, side) for cell, w, side in zip(line, widths, sides, strict=True)).rstrip()
         for line in lines
     )
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "lr") -> str:
+    """A GitHub table. Cells are Markdown already: put other text through ``markdown_text`` first.
+
+    >>> print(markdown_table(["run", "mIoU"], [["ours", "**0.41**<sup>b</sup>"]]))
+    | run | mIoU |
+    |:---|---:|
+    | ours | **0.41**<sup>b</sup> |
+    """
+    rules = {"l": ":---", "r": "---:", "c": ":---:"}
+    lines = ["| " + " | ".join(line) + " |" for line in (header, *rows)]
+    return "\n".join([lines[0], "|" + "|".join(rules[s] for s in _sides(align, len(header))) + "|", *lines[1:]])
+
+
+def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "lr") -> str:
+    r"""A ``tabular`` in booktabs style. Cells are LaTeX already: put other text through ``latex_text`` first.
+
+    >>> print(latex_table(["Run", "mIoU"], [["ours", r"\textbf{0.41}$^{b}$"]]))
+    \begin{tabular}{lr}
+    \toprule
+    Run & mIoU \\
+    \midrule
+    ours & \textbf{0.41}$^{b}$ \\
+    \bottomrule
+    \end{tabular}
+    """
+    lines = [" & ".join(line) + r" \\" for line in (header, *rows)]
+    begin = rf"\begin{{tabular}}{{{_sides(align, len(header))}}}"
+    return "\n".join([begin, r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"])
+
+
+def superscript(letters: str) -> str:
+    """Raised letters, with ``^`` before one that has no raised form.
+
+    >>> superscript("abq")
+    'ᵃᵇ^q'
+    """
+    return "".join(SUPERSCRIPTS.get(letter, "^" + letter) for letter in letters)
+
+
+def markdown_text(text: str) -> str:
+    r"""Text in which Markdown sees no markup.
+
+    >>> print(markdown_text("my_run|*final*"))
+    my\_run\|\*final\*
+    """
+    return re.sub(r"([\\`*_|<])", r"\\\1", " ".join(text.split()))
+
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<=": r"$\leq$",
+    ">=": r"$\geq$",
+    "<": "$<$",
+    ">": "$>$",
+    **{c: "\\" + c for c in "_%&#${}"},
+}
+
+
+def latex_text(text: str) -> str:
+    r"""Text as LaTeX prints it.
+
+    >>> print(latex_text("R@1[IoU>=0.5] of my_run, 50 %"))
+    R@1[IoU$\geq$0.5] of my\_run, 50 \%
+    """
+    return re.sub(r"<=|>=|[\\~^<>_%&#${}]", lambda match: LATEX[match[0]], " ".join(text.split()))
+
+
+def _sides(align: str, columns: int) -> str:
+    return (align + align[-1:] * columns)[:columns]
 
 
 def width(text: str) -> int:

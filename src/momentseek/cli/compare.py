@@ -1,0 +1,150 @@
+"""``momentseek compare``: several runs against one truth, with significance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from momentseek.cli import options
+
+
+@click.command()
+@click.argument("runs", metavar="RUN RUN...", nargs=-1)
+@options.truth
+@options.protocol
+@options.measures
+@options.missing
+@click.option(
+    "--test",
+    type=click.Choice(["randomisation", "t", "tukey"]),
+    default="randomisation",
+    show_default=True,
+    help="Fisher's paired randomisation test, Student's paired t-test, or randomised Tukey HSD for all runs at once.",
+)
+@click.option(
+    "--correction",
+    type=click.Choice(["holm", "none"]),
+    default="holm",
+    show_default=True,
+    help="For the number of pairs of runs, within each measure; tukey has its own.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="What p must not exceed for a difference to be called significant.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For the random resamples.")
+@click.option(
+    "--per-query",
+    type=click.IntRange(min=1),
+    is_flag=False,
+    flag_value=10,
+    metavar="[N]",
+    help="Also list the N (10) queries on which the first two runs differ most, by the first measure.",
+)
+@options.videos
+@options.invalid
+@click.option("--markdown", is_flag=True, help="Print a GitHub table, the best in bold.")
+@click.option("--latex", is_flag=True, help="Print a booktabs table, the best in bold.")
+@options.as_json
+def command(
+    runs: tuple[str, ...],
+    truth: str,
+    protocol: str | None,
+    measures: tuple[str, ...],
+    missing: str,
+    test: str,
+    correction: str,
+    alpha: float,
+    seed: int,
+    per_query: int | None,
+    videos: str | None,
+    invalid: str | None,
+    markdown: bool,
+    latex: bool,
+    as_json: bool,
+) -> None:
+    """Compare two or more RUNs query by query: who is better, by how much, and whether chance explains it.
+
+    \b
+    Two systems on TVR-Ranking, and the queries on which they differ most:
+      momentseek compare ours.json theirs.json --truth test.json -m 'NDCG@20[IoU>={0.3,0.5}]' --per-query
+    Four systems, corrected for comparing all of them, as a table for a paper:
+      momentseek compare a.json b.json c.json d.json -t test.json --test tukey --latex
+
+    Runs are called a, b, c, … in the order given. A raised letter after a mean says that the run is
+    significantly better than the run of that letter.
+    """
+    from typing import cast
+
+    from momentseek.errors import MomentseekError
+    from momentseek.evaluation import comparison_tables as tables
+    from momentseek.evaluation.compare import compare, largest_differences
+    from momentseek.evaluation.evaluate import Missing, evaluate
+    from momentseek.formats import read_corpus, read_runs, read_truth
+    from momentseek.measures import parse_all, protocol_named
+    from momentseek.moments import Policy
+
+    if len(runs) < 2:
+        raise MomentseekError("a comparison needs at least two runs: momentseek compare RUN RUN… --truth FILE")
+    if markdown + latex + as_json > 1:
+        raise MomentseekError("choose one of --markdown, --latex and --json")
+    rules = protocol_named(protocol or "paper")  # names are checked before large files are read
+    parse_all(measures, rules.options)
+    policy = cast(Policy, invalid or "error")
+    corpus = read_corpus(videos) if videos else None
+    judgements = read_truth(truth, corpus=corpus, invalid=policy)
+    evaluations = [
+        evaluate(
+            read_runs(path, corpus=corpus, invalid=policy),
+            judgements,
+            measures,
+            protocol=rules.name,
+            missing=cast(Missing, missing),
+            label=label,
+        )
+        for path, label in zip(runs, short_labels(runs), strict=True)
+    ]
+    comparison = compare(evaluations, test=test, correction=correction, alpha=alpha, seed=seed)
+    measure = comparison.names[0]
+    apart = largest_differences(evaluations[0], evaluations[1], measure, per_query) if per_query else []
+    if as_json:
+        import json
+        from dataclasses import asdict
+
+        result = tables.as_dict(comparison)
+        if per_query:
+            result["largest_differences"] = {"measure": measure, "queries": [asdict(row) for row in apart]}
+        click.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        return
+    click.echo((tables.markdown if markdown else tables.latex if latex else tables.text)(comparison))
+    if per_query:
+        click.echo("\n" + tables.differences_table(apart, measure, comparison.runs, comparison.percent))
+    for note in dict.fromkeys(note for evaluation in evaluations for note in evaluation.notes):
+        options.say(f"note: {note}")
+
+
+def short_labels(paths: Sequence[str]) -> list[str]:
+    """Each file's name without endings; with as many folders before it as tell it from the others.
+
+    >>> short_labels(["runs/xml.json", "runs/conquer.json.gz"])
+    ['xml', 'conquer']
+    >>> short_labels(["new/run.json", "old/run.json"])
+    ['new/run', 'old/run']
+    """
+    parts = [(*Path(p).parts[:-1], Path(p).name.split(".")[0] or Path(p).name) for p in paths]
+    deepest = max(map(len, parts))
+
+    def tail(path: tuple[str, ...]) -> str:
+        for length in range(1, deepest + 1):
+            if sum(other[-length:] == path[-length:] for other in parts) == 1:
+                break
+        else:
+            length = 1
+        return str(Path(*path[-length:]))
+
+    return [tail(path) for path in parts]

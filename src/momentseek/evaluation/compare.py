@@ -1,0 +1,183 @@
+"""Compare runs on the same queries: who is better, by how much, and whether chance explains it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from momentseek.errors import MomentseekError
+from momentseek.evaluation.bootstrap import bootstrap_means, percentiles
+from momentseek.evaluation.comparison import LETTERS, Comparison, Pair
+from momentseek.evaluation.significance import differences, effect_size, holm, outcomes, paired_t, randomisation, tukey
+from momentseek.moments.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from momentseek.evaluation.evaluate import Evaluation
+
+Test = Literal["randomisation", "t", "tukey"]
+Correction = Literal["holm", "none"]
+TESTS: tuple[str, ...] = get_args(Test)
+CORRECTIONS: tuple[str, ...] = get_args(Correction)
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDifference:
+    """One query on which two runs differ."""
+
+    query_id: str
+    query: str | None
+    first: float
+    second: float
+    difference: float
+
+
+def compare(
+    evaluations: Sequence[Evaluation],
+    *,
+    test: str = "randomisation",
+    correction: str = "holm",
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> Comparison:
+    """Compare evaluations of several runs against one truth; differences are tested query by query.
+
+    ``test`` is ``randomisation`` (Fisher's, assumes nothing), ``t`` (Student's) or ``tukey`` (all runs at once).
+    The correction is over the pairs of runs, within each measure; ``tukey`` has its own.
+
+    >>> from momentseek.evaluation import evaluate
+    >>> from momentseek.moments import Judgements, Run
+    >>> truth = Judgements.from_rows([(q, "video", 0, 10, 4) for q in range(8)])
+    >>> good = Run.from_rows([(q, "video", 0, 9, 1.0) for q in range(8)])
+    >>> poor = Run.from_rows([(q, "video", 0, 9 if q < 1 else 3, 1.0) for q in range(8)])
+    >>> runs = [evaluate(r, truth, "R@1[IoU>=0.5]", label=name) for r, name in [(good, "good"), (poor, "poor")]]
+    >>> comparison = compare(runs)
+    >>> comparison.means.ravel().tolist(), comparison.pairs[0].p, comparison.beaten("R@1[IoU>=0.5]", "good")
+    ([1.0, 0.125], 0.015625, 'b')
+    """
+    _check(evaluations, test, correction, alpha)
+    labels = unique_labels([e.run for e in evaluations])
+    head = evaluations[0]
+    values = np.stack([e.values for e in evaluations], axis=1)
+    out = np.isnan(values).any(axis=1, keepdims=True)
+    values = np.where(out, np.nan, values)
+
+    queries, runs, measures = values.shape
+    first, second = np.triu_indices(runs, k=1)
+    apart = differences(values[:, first], values[:, second]).reshape(queries, -1)
+    if test == "tukey":
+        correction, raw = "tukey", tukey(values, seed=seed)[first, second]
+    else:
+        raw = (randomisation(apart, seed=seed) if test == "randomisation" else paired_t(apart)).reshape(-1, measures)
+    p = np.stack([holm(column) for column in raw.T], axis=1) if correction == "holm" else raw
+    resampled = bootstrap_means(values.reshape(queries, -1), seed=seed).reshape(-1, runs, measures)
+    low, high = percentiles((resampled[:, first] - resampled[:, second]).reshape(len(resampled), -1), LEVEL)
+    wins, ties, losses = outcomes(apart)
+    effect = effect_size(apart)
+    mean = np.array([[_mean(values[:, r, m]) for m in range(measures)] for r in range(runs)])
+
+    def pair(m: int, k: int) -> Pair:
+        flat = k * measures + m
+        return Pair(
+            measure=head.names[m],
+            first=labels[first[k]],
+            second=labels[second[k]],
+            difference=_mean(apart[:, flat]),
+            low=float(low[flat]),
+            high=float(high[flat]),
+            p=float(p[k, m]),
+            p_uncorrected=float(raw[k, m]),
+            effect=float(effect[flat]),
+            wins=int(wins[flat]),
+            ties=int(ties[flat]),
+            losses=int(losses[flat]),
+            significant=bool(p[k, m] <= alpha),
+        )
+
+    return Comparison(
+        protocol=head.protocol,
+        test=test,
+        correction=correction,
+        alpha=alpha,
+        seed=seed,
+        percent=head.percent,
+        runs=labels,
+        names=head.names,
+        queries=queries,
+        left_out=tuple(out.sum(axis=(0, 1)).tolist()),
+        means=mean,
+        pairs=tuple(pair(m, k) for m in range(measures) for k in range(len(first))),
+    )
+
+
+def largest_differences(first: Evaluation, second: Evaluation, measure: str, n: int = 10) -> list[QueryDifference]:
+    """The queries on which two runs differ most, the largest difference first; equal queries are left out.
+
+    >>> from momentseek.evaluation import evaluate
+    >>> from momentseek.moments import Judgements, Run
+    >>> truth = Judgements.from_rows([("q1", "video", 0, 10, 4), ("q2", "video", 0, 10, 4)])
+    >>> one, two = (Run.from_rows([("q1", "video", 0, 9, 1.0), ("q2", "video", 0, end, 1.0)]) for end in (8, 5))
+    >>> largest_differences(*(evaluate(run, truth, "AxIoU@1") for run in (one, two)), "AxIoU@1")
+    [QueryDifference(query_id='q2', query=None, first=0.8, second=0.5, difference=0.30000000000000004)]
+    """
+    if measure not in first.names:
+        raise MomentseekError(f"measure {measure!r} was not computed; there are {', '.join(first.names)}")
+    column = first.names.index(measure)
+    one, two = first.values[:, column], second.values[:, column]
+    apart = np.nan_to_num(differences(one, two))
+    order = np.argsort(-np.abs(apart), kind="stable")[: min(n, np.count_nonzero(apart))]
+    texts = first.queries
+    return [
+        QueryDifference(first.query_ids[q], texts[q] if texts else None, float(one[q]), float(two[q]), float(apart[q]))
+        for q in order.tolist()
+    ]
+
+
+def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, numbered where one stands for several runs.
+
+    >>> unique_labels(["run", "other", "run"])
+    ('run', 'other', 'run (2)')
+    """
+    seen: Counter[str] = Counter()
+    labels: list[str] = []
+    for name in names:
+        label = name
+        while label in labels or (label != name and label in names):
+            seen[name] += 1
+            label = f"{name} ({seen[name] + 1})"
+        labels.append(label)
+    return tuple(labels)
+
+
+def _mean(values: FloatArray) -> float:
+    counting = values[~np.isnan(values)]
+    return float(counting.mean()) if len(counting) else float("nan")
+
+
+def _check(evaluations: Sequence[Evaluation], test: str, correction: str, alpha: float) -> None:
+    if len(evaluations) < 2:
+        raise MomentseekError("a comparison needs at least two runs")
+    if len(evaluations) > len(LETTERS):
+        raise MomentseekError(f"{len(evaluations)} runs are too many for one comparison; give at most {len(LETTERS)}")
+    for choice, options, what in ((test, TESTS, "test"), (correction, CORRECTIONS, "correction")):
+        if choice not in options:
+            raise MomentseekError(f"there is no {what} {choice!r}; choose {' or '.join(options)}")
+    if not 0 < alpha < 1:
+        raise MomentseekError(f"alpha must lie between 0 and 1, not at {alpha:g}")
+    head = evaluations[0]
+    for other in evaluations[1:]:
+        for what, mine, theirs in (
+            ("protocols", head.protocol, other.protocol),
+            ("measures", head.names, other.names),
+            ("queries", head.query_ids, other.query_ids),
+        ):
+            if mine != theirs:
+                raise MomentseekError(
+                    f"{head.run} and {other.run} cannot be compared: their {what} differ; "
+                    "evaluate both against the same truth, with the same measures and protocol"
+                )

@@ -1,0 +1,97 @@
+"""What a comparison of runs found: the means, and every two runs on every measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from string import ascii_lowercase
+
+from momentseek.errors import MomentseekError
+from momentseek.moments.arrays import FloatArray
+
+LETTERS = ascii_lowercase
+"""Each run is called by one, in the order given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two runs on one measure. ``difference`` is first − second, with its 95 % bootstrap interval from low to high.
+
+    >>> pair = Pair("R@1", "ours", "theirs", 0.1, 0.02, 0.2, 0.01, 0.01, 0.5, 7, 2, 1, True)
+    >>> back = pair.flipped()
+    >>> back.first, back.difference, back.low, back.high, back.wins
+    ('theirs', -0.1, -0.2, -0.02, 1)
+    """
+
+    measure: str
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    """Corrected for the number of pairs."""
+    p_uncorrected: float
+    effect: float
+    """Cohen's d_z: mean over standard deviation of the differences; infinite if all are the same."""
+    wins: int
+    ties: int
+    losses: int
+    significant: bool
+
+    def flipped(self) -> Pair:
+        """The same seen from the second run."""
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            difference=-self.difference,
+            low=-self.high,
+            high=-self.low,
+            effect=-self.effect,
+            wins=self.losses,
+            losses=self.wins,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The means of all runs, over the queries that count for all of them, and every pair of runs."""
+
+    protocol: str
+    test: str
+    correction: str
+    """``holm``, ``none``, or ``tukey``, whose p-values need no other."""
+    alpha: float
+    seed: int
+    percent: bool
+    runs: tuple[str, ...]
+    names: tuple[str, ...]
+    queries: int
+    left_out: tuple[int, ...]
+    """Per measure, how many queries do not count because they do not count for at least one run."""
+    means: FloatArray
+    """(runs, measures)"""
+    pairs: tuple[Pair, ...]
+    """By measure, then by run: each two runs once, the earlier first."""
+
+    def letter(self, run: str) -> str:
+        """The letter that stands for a run in the tables."""
+        return LETTERS[self.runs.index(run)]
+
+    def pair(self, measure: str, first: str, second: str) -> Pair:
+        """Two runs in the order asked for."""
+        try:
+            return self._ordered[measure, first, second]
+        except KeyError:
+            raise MomentseekError(f"{first!r} and {second!r} were not compared on {measure!r}") from None
+
+    def beaten(self, measure: str, run: str) -> str:
+        """Letters of the runs that ``run`` is significantly better than."""
+        against = [self.pair(measure, run, other) for other in self.runs if other != run]
+        return "".join(self.letter(pair.second) for pair in against if pair.significant and pair.difference > 0)
+
+    @cached_property
+    def _ordered(self) -> dict[tuple[str, str, str], Pair]:
+        both = [pair for once in self.pairs for pair in (once, once.flipped())]
+        return {(pair.measure, pair.first, pair.second): pair for pair in both}
