@@ -1,17 +1,65 @@
 """One file per community file format, to and from Judgements and Run; files are recognised by their shape."""
 
-from momentseek.formats import qvhighlights, tvr, tvr_ranking
-from momentseek.formats.files import read_corpus, read_run, read_runs, read_truth
-from momentseek.formats.registry import FORMATS, Format, Reading, recognise
+from momentseek.formats import (
+    activitynet,
+    activitynet_results,
+    charades_sta,
+    didemo,
+    hidden_challenges,
+    mvmr,
+    native,
+    parquet,
+    qvhighlights,
+    qvhighlights_submission,
+    tacos,
+    tvr,
+    tvr_ranking,
+    tvr_ranking_predictions,
+    tvr_submission,
+    video_corpus,
+)
+from momentseek.formats.files import (
+    read_corpus,
+    read_run,
+    read_runs,
+    read_truth,
+    write_bytes,
+    write_run,
+    write_runs,
+    write_truth,
+)
+from momentseek.formats.registry import FORMATS, Format, Reading, Writing, recognise
 
 __all__ = [
     "FORMATS",
     "Format",
     "Reading",
+    "Writing",
     "read_corpus",
     "read_run",
     "read_runs",
     "read_truth",
     "recognise",
+    "write_bytes",
+    "write_run",
+    "write_runs",
+    "write_truth",
 ]
-_ = (qvhighlights, tvr, tvr_ranking)  # imported for what they register
+_ = (
+    activitynet,
+    activitynet_results,
+    charades_sta,
+    didemo,
+    hidden_challenges,
+    mvmr,
+    native,
+    parquet,
+    qvhighlights,
+    qvhighlights_submission,
+    tacos,
+    tvr,
+    tvr_ranking,
+    tvr_ranking_predictions,
+    tvr_submission,
+    video_corpus,
+)  # imported for what they register

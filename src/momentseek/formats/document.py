@@ -56,7 +56,7 @@ class Document:
     @cached_property
     def json(self) -> Any:
         """The JSON value; JSON Lines become a list of their values."""
-        with _collector_paused():
+        with collector_paused():
             try:
                 return orjson.loads(self.data)
             except orjson.JSONDecodeError as whole:
@@ -147,8 +147,8 @@ def _stands_alone(line: bytes) -> bool:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
-    # Parsing makes millions of containers, none of them garbage: collecting during it doubles the time.
+def collector_paused() -> Iterator[None]:
+    """Parsing makes millions of containers, none of them garbage: collecting during it doubles the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

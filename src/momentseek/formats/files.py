@@ -1,12 +1,16 @@
-"""Reading any known file: recognise it, then let its format read it."""
+"""Reading any known file (recognise it, then let its format read it), and writing any format safely."""
 
 from __future__ import annotations
 
+import gzip
 import os
+import pathlib
+import tempfile
 
 from momentseek.errors import MomentseekError
-from momentseek.formats.document import Document, open_document
-from momentseek.formats.registry import FORMATS, Format, Kind, Reading, Runs, recognise
+from momentseek.formats.document import Document, collector_paused, open_document
+from momentseek.formats.registry import FORMATS, KINDS, Format, Kind, Reading, Runs, Writing, recognise
+from momentseek.formats.variants import with_variant
 from momentseek.moments import Corpus, Judgements, Policy, Run
 
 Path = str | os.PathLike[str]
@@ -16,20 +20,18 @@ def read_truth(
     path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> Judgements:
     """Ground truth in any known format."""
-    document = open_document(path)
-    chosen = _choose(document, format, "truth")
-    assert chosen.read_truth is not None
-    return chosen.read_truth(document, Reading(invalid, corpus))
+    with collector_paused():
+        document = open_document(path)
+        return truth_of(document, choose(document, format, "truth"), Reading(invalid, corpus))
 
 
 def read_runs(
     path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> Runs:
     """Predictions in any known format; a TVR submission has one run per task, most files have one."""
-    document = open_document(path)
-    chosen = _choose(document, format, "run")
-    assert chosen.read_runs is not None
-    return chosen.read_runs(document, Reading(invalid, corpus))
+    with collector_paused():
+        document = open_document(path)
+        return runs_of(document, choose(document, format, "run"), Reading(invalid, corpus))
 
 
 def read_run(path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error") -> Run:
@@ -38,17 +40,98 @@ def read_run(path: Path, *, format: str | None = None, corpus: Corpus | None = N
 
 
 def read_corpus(path: Path) -> Corpus:
-    """A list of videos with durations, and indices where the file has them."""
+    """A list of videos with durations (and indices where the file has them), or any truth that has durations."""
     document = open_document(path)
-    chosen = _choose(document, None, "corpus")
-    assert chosen.read_corpus is not None
-    return chosen.read_corpus(document)
+    truth = next((f for f in FORMATS.values() if f.kind == "truth" and f.claims(document)), None)
+    if truth is None or truth.read_truth is None:
+        chosen = choose(document, None, "corpus")
+        assert chosen.read_corpus is not None
+        return chosen.read_corpus(document)
+    judged = truth.read_truth(document, Reading("keep"))
+    durations = dict(zip(judged.videos, judged.durations.tolist(), strict=True))
+    if any(seconds != seconds for seconds in durations.values()):
+        raise MomentseekError(f"{document.path}: {truth.title} does not say how long its videos are")
+    return Corpus(durations, {}, str(document.path))
 
 
-def _choose(document: Document, name: str | None, kind: Kind) -> Format:
-    if name is None:
-        return recognise(document, kind)
-    if name not in FORMATS or FORMATS[name].kind != kind:
-        known = ", ".join(n for n, f in FORMATS.items() if f.kind == kind)
-        raise MomentseekError(f"no {kind} format is called {name!r}; there are {known}")
+def truth_of(document: Document, format: Format, reading: Reading) -> Judgements:
+    """An opened document as judgements, checked against the collection and named."""
+    assert format.read_truth is not None
+    truth = format.read_truth(document, reading)
+    if not len(truth):
+        raise MomentseekError(f"{document.path}: there are no queries in it")
+    if reading.corpus:
+        reading.corpus.require(truth.videos, str(document.path))
+    return with_variant(truth, format.name)
+
+
+def runs_of(document: Document, format: Format, reading: Reading) -> Runs:
+    """An opened document as runs, checked against the collection."""
+    assert format.read_runs is not None
+    runs = format.read_runs(document, reading)
+    if not any(map(len, runs)):
+        raise MomentseekError(f"{document.path}: there are no queries in it")
+    if reading.corpus:
+        for run in runs:
+            reading.corpus.require(run.videos, str(document.path))
+    return runs
+
+
+def choose(document: Document, name: str | None, kind: Kind | None) -> Format:
+    """The format called ``name``, or the one the document's shape tells."""
+    return recognise(document, kind) if name is None else named(name, kind)
+
+
+def named(name: str, kind: Kind | None) -> Format:
+    """The format called ``name``, of the kind that is needed."""
+    if name not in FORMATS or kind not in (None, FORMATS[name].kind):
+        known = ", ".join(n for n, f in FORMATS.items() if kind in (None, f.kind))
+        raise MomentseekError(
+            f"no format for {KINDS[kind] if kind else 'any file'} is called {name!r}; there are {known}"
+        )
     return FORMATS[name]
+
+
+def write_truth(truth: Judgements, path: Path, *, format: str = "native", corpus: Corpus | None = None) -> None:
+    """Write judgements in a format that can carry them, or say what it cannot."""
+    writer = named(format, "truth")
+    if writer.write_truth is None:
+        raise MomentseekError(f"{writer.title} ({format}) can be read but not written")
+    write_bytes(path, writer.write_truth(truth, Writing(corpus)))
+
+
+def write_runs(runs: Runs, path: Path, *, format: str = "native-run", corpus: Corpus | None = None) -> None:
+    """Write predictions, in the order they have."""
+    writer = named(format, "run")
+    if writer.write_runs is None:
+        raise MomentseekError(f"{writer.title} ({format}) can be read but not written")
+    write_bytes(path, writer.write_runs(runs, Writing(corpus)))
+
+
+def write_run(run: Run, path: Path, *, format: str = "native-run", corpus: Corpus | None = None) -> None:
+    """Write one list of predictions; sort it first with ``run.ranked()`` if its order is not its ranking."""
+    write_runs((run,), path, format=format, corpus=corpus)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file beside its place and rename it, so that nobody ever sees half of it; ``.gz`` is compressed."""
+    target = pathlib.Path(path)
+    if target.suffix == ".gz":
+        data = gzip.compress(data, mtime=0)
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+            temporary = pathlib.Path(file.name)
+            file.write(data)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except OSError as e:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from momentseek.errors import MomentseekError
@@ -11,6 +11,7 @@ from momentseek.formats.document import Document
 from momentseek.moments import Corpus, Judgements, Policy, Run
 
 Kind = Literal["truth", "run", "corpus"]
+KINDS: dict[Kind, str] = {"truth": "ground truth", "run": "predictions", "corpus": "a list of videos"}
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,14 @@ class Reading:
     """Durations and video indices from another file, where the format itself lacks them."""
 
 
-Truth = Judgements
+@dataclass(frozen=True)
+class Writing:
+    """What a writer may need besides the table."""
+
+    corpus: Corpus | None = None
+    """Video indices (and durations) from another file, where the table has none."""
+
+
 Runs = tuple[Run, ...]
 
 
@@ -30,8 +38,8 @@ Runs = tuple[Run, ...]
 class Format:
     """A file format: how to recognise, read and (where we can) write it.
 
-    ``claims`` looks only at the document's shape. ``read`` returns Judgements for a truth, a tuple of Runs
-    (one per task) for a run, a Corpus for a list of videos. ``write`` returns the file's bytes, or raises
+    ``claims`` looks only at the document's shape. ``read_…`` returns Judgements for a truth, a tuple of Runs
+    (one per task) for a run, a Corpus for a list of videos. ``write_…`` returns the file's bytes, or raises
     MomentseekError naming what the format cannot carry.
     """
 
@@ -42,13 +50,22 @@ class Format:
     read_truth: Callable[[Document, Reading], Judgements] | None = None
     read_runs: Callable[[Document, Reading], Runs] | None = None
     read_corpus: Callable[[Document], Corpus] | None = None
-    write_truth: Callable[[Judgements], bytes] | None = None
-    write_runs: Callable[[Runs], bytes] | None = None
+    write_truth: Callable[[Judgements, Writing], bytes] | None = None
+    write_runs: Callable[[Runs, Writing], bytes] | None = None
+    write_corpus: Callable[[Corpus], bytes] | None = None
     suffix: str = ".json"
-    notes: str = field(default="")
+    notes: str = ""
+    """The format's traps, in a sentence."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether files of this format can be written."""
+        return bool(self.write_truth or self.write_runs or self.write_corpus)
 
 
 FORMATS: dict[str, Format] = {}
+STRANGERS: list[tuple[Callable[[Document], bool], str]] = []
+"""Files people do hand in that are none of these, and what to tell them."""
 
 
 def register(format: Format) -> Format:
@@ -59,14 +76,20 @@ def register(format: Format) -> Format:
     return format
 
 
+def explain(claims: Callable[[Document], bool], sentence: str) -> None:
+    """Have ``recognise`` say ``sentence`` of files that no format reads and ``claims`` knows."""
+    STRANGERS.append((claims, sentence))
+
+
 def recognise(document: Document, kind: Kind | None = None) -> Format:
     """The format of a document, by its shape."""
     for format in FORMATS.values():
         if (kind is None or format.kind == kind) and format.claims(document):
             return format
-    wanted = {"truth": "ground truth", "run": "predictions", "corpus": "a list of videos", None: "any known file"}[kind]
+    wanted = KINDS[kind] if kind else "any known file"
     other = next((f for f in FORMATS.values() if f.kind != kind and f.claims(document)), None)
     found = f"; it looks like {other.title}" if other else ""
+    found = next((f"; {sentence}" for claims, sentence in STRANGERS if claims(document)), found)
     raise MomentseekError(
         f"{document.path}: not recognised as {wanted}{found} (`momentseek formats` lists what can be read)"
     )

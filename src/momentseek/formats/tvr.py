@@ -1,20 +1,43 @@
-"""TVR's files: truth (JSON Lines), submissions with VCMR, SVMR and VR lists, and durations with indices."""
+"""TVR's truth (JSON Lines), and its list of durations with the indices that submissions use."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Runs, register
-from momentseek.formats.values import column, first_record, flatten, has_keys, matrix
-from momentseek.moments import Corpus, Judgements, Run
+from momentseek.formats.registry import Format, Reading, Writing, explain, register
+from momentseek.formats.values import (
+    durations_of,
+    first_record,
+    first_value,
+    flatten,
+    has_keys,
+    ids,
+    is_number,
+    lists,
+    mapping,
+    matrix,
+    records,
+    strings,
+    texts,
+    with_corpus,
+    wrong,
+)
+from momentseek.formats.writing import (
+    dump_lines,
+    groups,
+    numeric_ids,
+    query_videos,
+    require_durations,
+    require_ungraded,
+    spans,
+)
+from momentseek.formats.writing import texts as words
+from momentseek.moments import Corpus, Judgements
 
-TASKS = ("VCMR", "SVMR", "VR")
-DIDEMO_ANNOTATORS = 4
-"""With this many time spans or more, TVR's evaluator asks a prediction to match two of them."""
+ANNOTATORS = 4
+"""With this many time spans or more (DiDeMo in TVR's form), TVR's evaluator asks a prediction to match two."""
 
 
 def claims_truth(document: Document) -> bool:
@@ -24,95 +47,107 @@ def claims_truth(document: Document) -> bool:
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
     """One moment per query with relevance 1; DiDeMo-style entries have one per annotator."""
-    records = document.records
-    videos = column(records, "vid_name", document)
-    spans = [ts if ts and isinstance(ts[0], list) else [ts] for ts in column(records, "ts", document)]
-    counts = [len(s) for s in spans]
-    times = matrix(flatten(spans), 2, document, "time span")
-    durations = {r["vid_name"]: r["duration"] for r in records if r.get("duration") is not None}
-    if not durations and reading.corpus:
-        durations = dict(reading.corpus.durations)
+    entries = records(document)
+    videos = strings(entries, "vid_name", document)
+    times = [ts if ts and isinstance(ts[0], list) else [ts] for ts in lists(entries, "ts", document)]
+    counts = [len(t) for t in times]
+    rows = matrix(flatten(times), 2, document, "time span")
     return Judgements.from_groups(
-        column(records, "desc_id", document),
+        ids(entries, "desc_id", document),
         counts,
         flatten([v] * n for v, n in zip(videos, counts, strict=True)),
-        times[:, 0],
-        times[:, 1],
-        durations=durations,
-        queries=[r.get("desc", "") for r in records],
-        fields={"type": [r["type"] for r in records]} if all("type" in r for r in records) else {},
-        agreement=[2 if n >= DIDEMO_ANNOTATORS else 1 for n in counts] if max(counts, default=1) > 1 else None,
+        rows[:, 0],
+        rows[:, 1],
+        durations=with_corpus(
+            durations_of(((v, e.get("duration")) for v, e in zip(videos, entries, strict=True)), document), reading
+        ),
+        queries=texts(entries, document, "desc"),
+        fields={"type": strings(entries, "type", document)} if all("type" in e for e in entries) else {},
+        agreement=[2 if n >= ANNOTATORS else 1 for n in counts] if max(counts, default=1) > 1 else None,
         invalid=reading.invalid,
         source=str(document.path),
     )
 
 
-def claims_submission(document: Document) -> bool:
-    """One object with ``video2idx`` (or SQuiDNet's ``vid2idx``) and at least one task's list."""
-    first = first_record(document)
-    return (has_keys(first, "video2idx") or has_keys(first, "vid2idx")) and any(t in first for t in TASKS)
-
-
-def read_submission(document: Document, reading: Reading) -> Runs:
-    """One Run per task list, in the official order."""
-    submission = document.json
-    index = submission.get("video2idx") or submission["vid2idx"]
-    names = {number: name for name, number in index.items()}
-    corpus = Corpus(dict.fromkeys(index, float("nan")), names, str(document.path))
-    return tuple(
-        read_indexed(submission[task], corpus, document, reading, task=task, id_key="desc_id")
-        for task in TASKS
-        if task in submission
-    )
-
-
-def read_indexed(
-    entries: list[Any], corpus: Corpus, document: Document, reading: Reading, *, task: str = "VCMR", id_key: str
-) -> Run:
-    """Lists of ``[video index, start, end, score?]`` per query, as TVR's and TVR-Ranking's models write them."""
-    lists = column(entries, "predictions", document)
-    rows = flatten(lists)
-    width = max((len(r) for r in rows), default=4)
-    if width < 3:
-        raise MomentseekError(f"{document.path}: a {task} prediction needs [video index, start, end, score]")
-    if any(len(r) != width for r in rows):
-        width, rows = 3, [r[:3] for r in rows]
-    table = matrix(rows, width, document, f"{task} prediction")
-    numbers = table[:, 0].astype(np.int64).tolist()
-    name = {number: corpus.name_of(number) for number in set(numbers)}
-    return Run.from_groups(
-        column(entries, id_key, document),
-        map(len, lists),
-        [name[n] for n in numbers],
-        table[:, 1],
-        table[:, 2],
-        table[:, 3] if width > 3 else None,
-        queries=[e.get("desc", e.get("query", "")) for e in entries],
-        task=task,
-        invalid=reading.invalid,
-        source=str(document.path),
-    )
+def write_truth(truth: Judgements, _: Writing) -> bytes:
+    """Exactly as TVR's files are: no newline at the end; several annotators' times only if they must agree."""
+    require_ungraded(truth, "tvr")
+    seconds = dict(zip(truth.videos, require_durations(truth, "tvr"), strict=True))
+    videos = query_videos(truth, "tvr")
+    numbers = numeric_ids(truth, "tvr", "desc_id")
+    types = truth.fields.get("type")
+    entries: list[dict[str, Any]] = []
+    for i, (video, times) in enumerate(zip(videos, groups(truth, spans(truth)), strict=True)):
+        needed = 1 if truth.agreement is None else int(truth.agreement[i])
+        if video is None or needed != (2 if len(times) >= ANNOTATORS else 1) or 1 < len(times) < ANNOTATORS:
+            raise MomentseekError(
+                f"tvr has one moment per query, or {ANNOTATORS} and more of which a hit needs 2; {truth.source} has "
+                f"{len(times)} for query {truth.query_ids[i]}; write tvr-ranking or native instead"
+            )
+        entry = {"vid_name": video, "duration": seconds[video], "ts": times[0] if len(times) == 1 else list(times)}
+        entry["desc"] = words(truth)[i]
+        if types:
+            entry["type"] = types[i]
+        entries.append({**entry, "desc_id": numbers[i]})
+    return dump_lines(entries)
 
 
 def claims_durations(document: Document) -> bool:
     """``{split: {video: [duration, index]}}``."""
-    first = first_record(document)
-    if not isinstance(first, dict) or not first:
-        return False
-    split = next(iter(first.values()))
+    split = first_value(document)
     return isinstance(split, dict) and bool(split) and _is_pair(next(iter(split.values())))
 
 
 def read_durations(document: Document) -> Corpus:
     """All splits together; their indices do not collide."""
-    entries = {name: pair for split in document.json.values() for name, pair in split.items()}
-    return Corpus({n: p[0] for n, p in entries.items()}, {p[1]: n for n, p in entries.items()}, str(document.path))
+    durations: dict[str, float] = {}
+    names: dict[int, str] = {}
+    for name, split in mapping(document).items():
+        if not isinstance(split, dict):
+            wrong(document, f"split {name}", split, "{video: [duration, index]}")
+        for video, pair in split.items():
+            if not _is_pair(pair) or not isinstance(pair[1], int):
+                wrong(document, f"video {video}", pair, "[duration, index]")
+            durations[video] = float(pair[0])
+            names[pair[1]] = video
+    return Corpus(durations, names, str(document.path))
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(x, int | float) for x in value)
+    return isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
 
 
-register(Format("tvr", "truth", "TVR truth", claims_truth, read_truth=read_truth, suffix=".jsonl"))
-register(Format("tvr-submission", "run", "a TVR submission", claims_submission, read_runs=read_submission))
-register(Format("tvr-durations", "corpus", "TVR's durations", claims_durations, read_corpus=read_durations))
+def _has_no_times(document: Document) -> bool:
+    first = first_record(document)
+    return has_keys(first, "desc_id", "desc") and "ts" not in first and "predictions" not in first
+
+
+def _is_tvc(document: Document) -> bool:
+    return has_keys(first_record(document), "clip_id", "vid_name")
+
+
+register(
+    Format(
+        "tvr",
+        "truth",
+        "TVR truth",
+        claims_truth,
+        read_truth=read_truth,
+        write_truth=write_truth,
+        suffix=".jsonl",
+        notes="One moment per query; with 4 or more times (DiDeMo in TVR's form) a hit needs 2 of them. "
+        "Written without a newline at the end, as the originals are.",
+    )
+)
+register(
+    Format(
+        "tvr-durations",
+        "corpus",
+        "TVR's durations and indices",
+        claims_durations,
+        read_corpus=read_durations,
+        notes="Submissions name videos by these indices.",
+    )
+)
+explain(_has_no_times, "it holds queries without times, as TVR's public test split does, so there is nothing to score")
+explain(_is_tvc, "it is a TVC file, whose task is captioning")

@@ -1,15 +1,29 @@
-"""TVR-Ranking's files: graded truth (list and flat forms), predictions (dict, indexed), video_corpus."""
+"""TVR-Ranking's graded truth, in its two published forms: a list of queries, and a flat list of pairs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Runs, register
-from momentseek.formats.tvr import read_indexed
-from momentseek.formats.values import column, first_record, flatten, has_keys, matrix
-from momentseek.moments import Corpus, Judgements, Run
+from momentseek.formats.registry import Format, Reading, Writing, explain, register
+from momentseek.formats.values import (
+    column,
+    durations_of,
+    first_record,
+    flatten,
+    has_keys,
+    ids,
+    lists,
+    matrix,
+    numbers,
+    records,
+    strings,
+    texts,
+    with_corpus,
+)
+from momentseek.formats.writing import dump, dump_lines, groups, require_one_annotator, row_videos, spans, write_id
+from momentseek.formats.writing import texts as words
+from momentseek.moments import Judgements
 
 CARRIED = ("pair_id", "caption", "similarity")
 
@@ -21,11 +35,9 @@ def claims_truth(document: Document) -> bool:
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
     """The current form. Training lists have no relevance: every moment counts as 1."""
-    records = document.records
-    lists = column(records, "relevant_moment", document)
-    return _truth(
-        column(records, "query_id", document), [r.get("query", "") for r in records], lists, document, reading
-    )
+    entries = records(document)
+    moments = lists(entries, "relevant_moment", document)
+    return _truth(ids(entries, "query_id", document), texts(entries, document, "query"), moments, document, reading)
 
 
 def claims_flat(document: Document) -> bool:
@@ -35,122 +47,99 @@ def claims_flat(document: Document) -> bool:
 
 def read_flat(document: Document, reading: Reading) -> Judgements:
     """Pairs are grouped by query, in order of first appearance."""
-    groups: dict[Any, list[Any]] = {}
-    texts: dict[Any, str] = {}
-    for record in document.records:
-        if not has_keys(record, "query_id", "video_name", "timestamp"):
-            raise MomentseekError(f"{document.path}: a pair needs query_id, video_name and timestamp")
-        groups.setdefault(record["query_id"], []).append(record)
-        texts.setdefault(record["query_id"], record.get("query", ""))
-    return _truth(list(groups), list(texts.values()), list(groups.values()), document, reading)
+    pairs = records(document)
+    by_query: dict[int | str, list[Any]] = {}
+    words: dict[int | str, str] = {}
+    for query, text, pair in zip(ids(pairs, "query_id", document), texts(pairs, document, "query"), pairs, strict=True):
+        by_query.setdefault(query, []).append(pair)
+        words.setdefault(query, text)
+    return _truth(list(by_query), list(words.values()), list(by_query.values()), document, reading)
 
 
 def _truth(
-    ids: list[Any], texts: list[str], lists: list[list[Any]], document: Document, reading: Reading
+    query_ids: list[Any], queries: list[str], per_query: list[list[Any]], document: Document, reading: Reading
 ) -> Judgements:
-    moments = flatten(lists)
+    moments = flatten(per_query)
     times = matrix(column(moments, "timestamp", document), 2, document, "timestamp")
-    videos = column(moments, "video_name", document)
-    graded = bool(moments) and "relevance" in moments[0]
-    durations = {m["video_name"]: m["duration"] for m in moments if "duration" in m}
+    videos = strings(moments, "video_name", document)
+    graded = has_keys(next(iter(moments), None), "relevance")
+    own = durations_of(((v, m.get("duration")) for v, m in zip(videos, moments, strict=True)), document)
     return Judgements.from_groups(
-        ids,
-        map(len, lists),
+        query_ids,
+        map(len, per_query),
         videos,
         times[:, 0],
         times[:, 1],
-        column(moments, "relevance", document) if graded else None,
-        durations=durations or (reading.corpus.durations if reading.corpus else None),
-        queries=texts,
+        numbers(column(moments, "relevance", document), document, "relevance") if graded else None,
+        durations=with_corpus(own, reading),
+        queries=queries,
         columns={name: [m.get(name) for m in moments] for name in CARRIED if moments and name in moments[0]},
         invalid=reading.invalid,
         source=str(document.path),
     )
 
 
-def claims_predictions(document: Document) -> bool:
-    """``{query_id: [{video_name, timestamp, …}]}``: TVR-Ranking's evaluator input and SPR's output."""
-    first = first_record(document)
-    if not isinstance(first, dict) or isinstance(document.json, list) or not first:
-        return False
-    some: Any = next((v for v in first.values() if v != []), [])
-    return isinstance(some, list) and (not some or has_keys(some[0], "video_name", "timestamp"))
-
-
-def read_predictions(document: Document, reading: Reading) -> Runs:
-    """Rank is the list's order; ``model_scores`` are kept, SPR's ``moment_rank`` becomes minus itself."""
-    lists = list(document.json.values())
-    moments = flatten(lists)
-    times = matrix(column(moments, "timestamp", document), 2, document, "timestamp")
-    score = None
-    if moments and "model_scores" in moments[0]:
-        score = column(moments, "model_scores", document)
-    elif moments and "moment_rank" in moments[0]:
-        score = [-rank for rank in column(moments, "moment_rank", document)]
-    run = Run.from_groups(
-        list(document.json),
-        map(len, lists),
-        column(moments, "video_name", document),
-        times[:, 0],
-        times[:, 1],
-        score,
-        invalid=reading.invalid,
-        source=str(document.path),
-    )
-    return (run,)
-
-
-def claims_indexed(document: Document) -> bool:
-    """The authors' prediction files: ``[{query_id, query, predictions: [[video index, start, end, score]]}]``."""
-    return has_keys(first_record(document), "query_id", "predictions")
-
-
-def read_indexed_predictions(document: Document, reading: Reading) -> Runs:
-    """Needs the file that numbers the videos."""
-    if reading.corpus is None or not reading.corpus.names:
-        raise MomentseekError(
-            f"{document.path}: its predictions name videos by index; give the file that numbers them "
-            "(--videos video_name_duration_id.json)"
-        )
-    return (read_indexed(document.records, reading.corpus, document, reading, id_key="query_id"),)
-
-
-def claims_corpus(document: Document) -> bool:
-    """``{video: duration}`` or ``{video: [duration, id]}``."""
-    first = first_record(document)
-    if not isinstance(first, dict) or not first:
-        return False
-    value = next(iter(first.values()))
-    return isinstance(value, int | float) or (
-        isinstance(value, list) and len(value) == 2 and isinstance(value[0], int | float)
+def write_truth(truth: Judgements, _: Writing) -> bytes:
+    """The current form, one JSON list."""
+    return dump(
+        [
+            {"query_id": write_id(query), "query": text, "relevant_moment": list(moments)}
+            for query, text, moments in zip(
+                truth.query_ids, words(truth), groups(truth, _moments(truth, "tvr-ranking")), strict=True
+            )
+        ]
     )
 
 
-def read_corpus(document: Document) -> Corpus:
-    """Both published forms."""
-    entries = {n: v if isinstance(v, list) else [v] for n, v in document.json.items()}
-    numbers = {v[1]: n for n, v in entries.items() if len(v) > 1}
-    return Corpus({n: float(v[0]) for n, v in entries.items()}, numbers, str(document.path))
+def write_flat(truth: Judgements, _: Writing) -> bytes:
+    """The older form; pairs without an id are numbered in the order of the file."""
+    moments = _moments(truth, "tvr-ranking-flat")
+    queries = words(truth)
+    return dump_lines(
+        {"pair_id": pair, "query_id": write_id(truth.query_ids[q]), "query": queries[q], **moment}
+        for pair, (q, moment) in enumerate(zip(truth.row_query.tolist(), moments, strict=True))
+    )
 
 
-register(Format("tvr-ranking", "truth", "TVR-Ranking judgements", claims_truth, read_truth=read_truth))
+def _moments(truth: Judgements, format: str) -> list[dict[str, Any]]:
+    require_one_annotator(truth, format)
+    seconds = truth.durations.tolist()
+    moments: list[dict[str, Any]] = []
+    for row, (video, span, code, level) in enumerate(
+        zip(row_videos(truth), spans(truth), truth.video.tolist(), truth.relevance.tolist(), strict=True)
+    ):
+        known = {name: truth.columns[name][row] for name in CARRIED if name in truth.columns}
+        first = {"pair_id": known.pop("pair_id")} if "pair_id" in known else {}
+        length = {"duration": seconds[code]} if seconds[code] == seconds[code] else {}
+        moments.append({**first, "video_name": video, "timestamp": span, **length, **known, "relevance": level})
+    return moments
+
+
+def _is_raw_annotation(document: Document) -> bool:
+    return document.data[:64].split(b"\n")[0].strip() == b"pair_id,worker,relevance"
+
+
 register(
     Format(
-        "tvr-ranking-flat", "truth", "TVR-Ranking's older pair list", claims_flat, read_truth=read_flat, suffix=".jsonl"
+        "tvr-ranking",
+        "truth",
+        "TVR-Ranking judgements",
+        claims_truth,
+        read_truth=read_truth,
+        write_truth=write_truth,
+        notes="Relevance 0–4; training lists have none, and every moment of theirs counts as 1.",
     )
 )
 register(
     Format(
-        "tvr-ranking-predictions",
-        "run",
-        "TVR-Ranking or SPR predictions",
-        claims_predictions,
-        read_runs=read_predictions,
+        "tvr-ranking-flat",
+        "truth",
+        "TVR-Ranking's older pair list",
+        claims_flat,
+        read_truth=read_flat,
+        write_truth=write_flat,
+        suffix=".jsonl",
+        notes="One query–moment pair per line, grouped on reading.",
     )
 )
-register(
-    Format(
-        "tvr-ranking-indexed", "run", "predictions by video index", claims_indexed, read_runs=read_indexed_predictions
-    )
-)
-register(Format("video-corpus", "corpus", "a video corpus", claims_corpus, read_corpus=read_corpus))
+explain(_is_raw_annotation, "it holds TVR-Ranking's single workers' labels, which name no moments")

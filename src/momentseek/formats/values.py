@@ -1,15 +1,21 @@
-"""Small readers' helpers: the shape of a record, missing keys, and flat columns out of nested lists."""
+"""Small readers' helpers: the shape of a record, and columns out of nested lists that are what they should be.
+
+Whatever is missing, null or of the wrong type becomes one sentence that names the file and the record.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
+from momentseek.formats.registry import Reading
 from momentseek.moments.arrays import FloatArray
 
 
@@ -21,9 +27,36 @@ def first_record(document: Document) -> Any:
     return value[0] if isinstance(value, list) and value else value
 
 
+def first_value(document: Document) -> Any:
+    """The first value of a JSON object, or None where the document is anything else."""
+    value = document.json if document.is_json else None
+    return next(iter(value.values())) if isinstance(value, dict) and value else None
+
+
 def has_keys(record: Any, *keys: str) -> bool:
     """Whether ``record`` is a JSON object with all ``keys``."""
     return isinstance(record, dict) and all(k in record for k in keys)
+
+
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is a JSON number (booleans are not)."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def mapping(document: Document) -> dict[str, Any]:
+    """The document as one JSON object."""
+    if not isinstance(document.json, dict):
+        raise MomentseekError(f"{document.path}: expected one JSON object, found {_kind(document.json)}")
+    return document.json
+
+
+def records(document: Document) -> list[dict[str, Any]]:
+    """The document as JSON objects: a list of them, or one per line."""
+    found = document.records
+    if set(map(type, found)) - {dict}:
+        number, wrong = next((i, r) for i, r in enumerate(found, 1) if not isinstance(r, dict))
+        raise MomentseekError(f"{document.path}: record {number:,} is {_short(wrong)}; expected a JSON object")
+    return found
 
 
 def column(records: Sequence[Any], key: str, document: Document) -> list[Any]:
@@ -35,28 +68,85 @@ def column(records: Sequence[Any], key: str, document: Document) -> list[Any]:
         raise MomentseekError(f"{document.path}: record {number:,} has no {key!r}") from None
 
 
-def matrix(rows: Sequence[Sequence[float]], width: int, document: Document, what: str) -> FloatArray:
-    """Rows of ``width`` numbers as one array; longer rows are refused, as are shorter ones and non-numbers."""
+def strings(records: Sequence[Any], key: str, document: Document) -> list[str]:
+    """A column of text; null and numbers are refused."""
+    return typed(column(records, key, document), {str}, document, key, "text")
+
+
+def ids(records: Sequence[Any], key: str, document: Document) -> list[int | str]:
+    """A column of query ids: whole numbers or text."""
+    return typed(column(records, key, document), {int, str}, document, key, "a whole number or text")
+
+
+def lists(records: Sequence[Any], key: str, document: Document) -> list[list[Any]]:
+    """A column of lists."""
+    return typed(column(records, key, document), {list}, document, key, "a list")
+
+
+def texts(records: Sequence[dict[str, Any]], document: Document, *keys: str) -> list[str]:
+    """Each record's text under the first of ``keys`` that any record has, and empty where there is none."""
+    key = next((k for k in keys if any(k in r for r in records)), keys[-1])
+    return typed([r.get(key, "") for r in records], {str}, document, key, "text")
+
+
+def typed(values: list[Any], types: set[type], document: Document, key: str, wanted: str) -> list[Any]:
+    """``values``, after making sure that each is of one of ``types``."""
+    if set(map(type, values)) - types:
+        number, wrong = next((i, v) for i, v in enumerate(values, 1) if type(v) not in types)
+        raise MomentseekError(f"{document.path}: {key!r} of record {number:,} is {_short(wrong)}; expected {wanted}")
+    return values
+
+
+def numbers(values: Sequence[Any], document: Document, what: str) -> FloatArray:
+    """One array of numbers."""
     try:
-        flat = np.fromiter(chain.from_iterable(rows), dtype=np.float64)
-        if flat.size == width * len(rows) and all(len(r) == width for r in rows):
-            return flat.reshape(-1, width)
-    except (TypeError, ValueError):
-        pass
+        return np.asarray(array("d", values))
+    except (TypeError, OverflowError):
+        number, wrong = next(((i, v) for i, v in enumerate(values, 1) if not is_number(v)), (1, "too large a number"))
+        raise MomentseekError(f"{document.path}: {what} {number:,} is {_short(wrong)}; expected a number") from None
+
+
+def matrix(rows: Sequence[Any], width: int, document: Document, what: str) -> FloatArray:
+    """Rows of ``width`` numbers as one array; longer rows are refused, as are shorter ones and non-numbers."""
+    if not (set(map(type, rows)) - {list, tuple} or set(map(len, rows)) - {width}):
+        try:
+            return np.asarray(array("d", list(chain.from_iterable(rows)))).reshape(-1, width)
+        except (TypeError, OverflowError):
+            pass
     for number, row in enumerate(rows, 1):
         good = isinstance(row, list | tuple) and len(row) == width
-        if not good or not all(isinstance(x, int | float) for x in row):
+        if not good or not all(map(is_number, row)):
             raise MomentseekError(f"{document.path}: {what} {number:,} is {_short(row)}; expected {width} numbers")
-    raise MomentseekError(f"{document.path}: {what} rows cannot be read as {width} numbers each")
+    raise MomentseekError(f"{document.path}: a {what} holds a number too large to be a time")
 
 
-def write_id(query_id: str) -> int | str:
-    """A query id as the community's files hold it: a number where it is one.
+def durations_of(pairs: Iterable[tuple[Any, Any]], document: Document) -> dict[str, float]:
+    """Video → seconds; null means unknown."""
+    known = {video: seconds for video, seconds in pairs if seconds is not None}
+    if set(map(type, known.values())) - {int, float}:
+        video, wrong = next((v, s) for v, s in known.items() if not is_number(s))
+        raise MomentseekError(f"{document.path}: the duration of video {video} is {_short(wrong)}; expected seconds")
+    return known
 
-    >>> write_id("90200"), write_id("3MSZA:2"), write_id("007")
-    (90200, '3MSZA:2', '007')
+
+def with_corpus(durations: dict[str, float], reading: Reading) -> Mapping[str, float]:
+    """The file's own durations, and the given collection's where it has none."""
+    return {**reading.corpus.durations, **durations} if reading.corpus else durations
+
+
+def numbered(videos: Sequence[str]) -> list[str]:
+    """Ids for queries that have none: the video and the query's place among its queries.
+
+    >>> numbered(["a", "b", "a"])
+    ['a:0', 'b:0', 'a:1']
     """
-    return int(query_id) if query_id.isascii() and query_id.isdigit() and str(int(query_id)) == query_id else query_id
+    seen: dict[str, int] = {}
+    result = []
+    for video in videos:
+        place = seen.get(video, 0)
+        seen[video] = place + 1
+        result.append(f"{video}:{place}")
+    return result
 
 
 def flatten(groups: Iterable[Iterable[Any]]) -> list[Any]:
@@ -64,6 +154,15 @@ def flatten(groups: Iterable[Iterable[Any]]) -> list[Any]:
     return list(chain.from_iterable(groups))
 
 
+def wrong(document: Document, what: str, found: Any, wanted: str) -> NoReturn:
+    """Refuse a value in the readers' one form of words."""
+    raise MomentseekError(f"{document.path}: {what} is {_short(found)}; expected {wanted}")
+
+
+def _kind(value: Any) -> str:
+    return "a list" if isinstance(value, list) else _short(value)
+
+
 def _short(value: Any) -> str:
-    text = str(value)
+    text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,101 @@
+"""Our own files: JSON Lines, one row per query and moment.
+
+``{"query_id": "q1", "query": "a dog runs", "video": "a", "start": 0.0, "end": 5.0, "relevance": 4}``
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from momentseek.formats.document import Document
+from momentseek.formats.native_columns import (
+    OPTIONAL,
+    REQUIRED,
+    Columns,
+    run_columns,
+    runs_from,
+    truth_columns,
+    truth_from,
+)
+from momentseek.formats.registry import Format, Reading, Runs, Writing, register
+from momentseek.formats.values import column, first_record, has_keys, records
+from momentseek.moments import Judgements
+
+NULL_SAYS_SOMETHING = {*REQUIRED, "relevance", "score"}
+
+
+def claims_truth(document: Document) -> bool:
+    """Rows with ``relevance``."""
+    return has_keys(first_record(document), *REQUIRED, "relevance")
+
+
+def claims_run(document: Document) -> bool:
+    """Rows without ``relevance``."""
+    first = first_record(document)
+    return has_keys(first, *REQUIRED) and "relevance" not in first
+
+
+def read_truth(document: Document, reading: Reading) -> Judgements:
+    """A query's rows need not stand together; keys we do not know are ignored."""
+    return truth_from(_columns(document), document, reading)
+
+
+def read_runs(document: Document, reading: Reading) -> Runs:
+    """A query's rows are ranked as they stand; the score does not reorder them."""
+    return runs_from(_columns(document), document, reading)
+
+
+def _columns(document: Document) -> Columns:
+    rows = records(document)
+    columns = {name: column(rows, name, document) for name in REQUIRED}
+    present = set().union(*map(dict.keys, rows)) if rows else set()
+    return columns | {name: [r.get(name) for r in rows] for name in OPTIONAL if name in present}
+
+
+def write_truth(truth: Judgements, _: Writing) -> bytes:
+    """Everything measures need."""
+    return _lines(truth_columns(truth))
+
+
+def write_runs(runs: Runs, _: Writing) -> bytes:
+    """One run, or one per task."""
+    return _lines(run_columns(runs, "native-run"))
+
+
+def _lines(columns: Columns) -> bytes:
+    names = tuple(columns)
+    optional = [n not in NULL_SAYS_SOMETHING for n in names]
+    rows = zip(*columns.values(), strict=True)
+    return b"".join(
+        orjson.dumps(
+            {n: v for n, v, skip in zip(names, row, optional, strict=True) if not (skip and v is None)},
+            option=orjson.OPT_APPEND_NEWLINE,
+        )
+        for row in rows
+    )
+
+
+register(
+    Format(
+        "native",
+        "truth",
+        "momentseek's own truth",
+        claims_truth,
+        read_truth=read_truth,
+        write_truth=write_truth,
+        suffix=".jsonl",
+        notes="Carries everything measures use; any query id.",
+    )
+)
+register(
+    Format(
+        "native-run",
+        "run",
+        "momentseek's own predictions",
+        claims_run,
+        read_runs=read_runs,
+        write_runs=write_runs,
+        suffix=".jsonl",
+        notes="Rank is the rows' order within the query.",
+    )
+)

@@ -1,0 +1,90 @@
+"""Lists of videos with durations: TVR-Ranking's video_corpus.json in both forms, and Charades' CSV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from momentseek.errors import MomentseekError
+from momentseek.formats.document import Document
+from momentseek.formats.registry import Format, register
+from momentseek.formats.tables import header_of, rows_of
+from momentseek.formats.values import is_number, mapping, wrong
+from momentseek.formats.writing import dump
+from momentseek.moments import Corpus
+
+
+def claims_corpus(document: Document) -> bool:
+    """``{video: duration}`` or ``{video: [duration, id]}``."""
+    value = document.json if document.is_json else None
+    return isinstance(value, dict) and bool(value) and all(map(_is_entry, value.values()))
+
+
+def read_corpus(document: Document) -> Corpus:
+    """Both published forms."""
+    durations: dict[str, float] = {}
+    names: dict[int, str] = {}
+    for video, entry in mapping(document).items():
+        if not _is_entry(entry):
+            wrong(document, f"video {video}", entry, "seconds or [seconds, index]")
+        if isinstance(entry, list):
+            names[entry[1]] = video
+        durations[video] = float(entry[0] if isinstance(entry, list) else entry)
+    return Corpus(durations, names, str(document.path))
+
+
+def write_corpus(corpus: Corpus) -> bytes:
+    """With indices where the corpus has them for all."""
+    unknown = [video for video, seconds in corpus.durations.items() if seconds != seconds]
+    if unknown:
+        raise MomentseekError(f"video-corpus needs every duration, and {corpus.source} has none for {unknown[0]}")
+    numbers = {video: number for number, video in corpus.names.items()}
+    if len(numbers) == len(corpus.durations):
+        return dump({video: [seconds, numbers[video]] for video, seconds in corpus.durations.items()})
+    return dump(dict(corpus.durations))
+
+
+def _is_entry(value: Any) -> bool:
+    if isinstance(value, list):
+        return len(value) == 2 and is_number(value[0]) and type(value[1]) is int
+    return is_number(value)
+
+
+def claims_charades(document: Document) -> bool:
+    """A CSV with the columns ``id`` and ``length``."""
+    header = header_of(document)
+    return "id" in header and "length" in header
+
+
+def read_charades(document: Document) -> Corpus:
+    """Charades' own durations, which are on average 0.16 s shorter than the decoded videos."""
+    durations = {}
+    for line, row in rows_of(document, "id", "length"):
+        try:
+            durations[row["id"]] = float(row["length"])
+        except ValueError:
+            wrong(document, f"the length of video {row['id']} (line {line:,})", row["length"], "seconds")
+    return Corpus(durations, {}, str(document.path))
+
+
+register(
+    Format(
+        "video-corpus",
+        "corpus",
+        "a video corpus",
+        claims_corpus,
+        read_corpus=read_corpus,
+        write_corpus=write_corpus,
+        notes="{video: seconds}, or {video: [seconds, index]} where predictions go by index.",
+    )
+)
+register(
+    Format(
+        "charades-csv",
+        "corpus",
+        "Charades' list of videos",
+        claims_charades,
+        read_corpus=read_charades,
+        suffix=".csv",
+        notes="Its lengths are on average 0.16 s shorter than the decoded videos.",
+    )
+)
