@@ -68,7 +68,7 @@ def command(
     latex: bool,
     as_json: bool,
 ) -> None:
-    """Compare two or more RUNs query by query: who is better, by how much, and whether chance explains it.
+    """Compare two or more RUNs query by query: who is better, by how much, and whether chance could explain it.
 
     \b
     Two systems on TVR-Ranking, and the queries on which they differ most:
@@ -116,14 +116,15 @@ def command(
         import json
         from dataclasses import asdict
 
-        result = tables.as_dict(comparison)
+        result = comparison.as_dict()
         if per_query:
             result["largest_differences"] = {"measure": measure, "queries": [asdict(row) for row in apart]}
         click.echo(json.dumps(result, indent=2, ensure_ascii=False))
         return
-    click.echo((tables.markdown if markdown else tables.latex if latex else tables.text)(comparison))
+    style = "markdown" if markdown else "latex" if latex else "text"
+    click.echo(getattr(tables, style)(comparison))
     if per_query:
-        click.echo("\n" + tables.differences_table(apart, measure, comparison.runs, comparison.percent))
+        click.echo("\n" + tables.differences_table(apart, measure, comparison.runs, comparison.percent, style))
     for note in dict.fromkeys(note for evaluation in evaluations for note in evaluation.notes):
         options.say(f"note: {note}")
 

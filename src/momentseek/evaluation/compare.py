@@ -1,17 +1,16 @@
-"""Compare runs on the same queries: who is better, by how much, and whether chance explains it."""
+"""Compare runs on the same queries: who is better, by how much, and whether chance could explain it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.bootstrap import bootstrap_means, percentiles
-from momentseek.evaluation.comparison import LETTERS, Comparison, Pair
+from momentseek.evaluation.comparison import LETTERS, LEVEL, Comparison, Pair, QueryDifference
 from momentseek.evaluation.significance import differences, effect_size, holm, outcomes, paired_t, randomisation, tukey
 from momentseek.moments.arrays import FloatArray
 
@@ -22,18 +21,6 @@ Test = Literal["randomisation", "t", "tukey"]
 Correction = Literal["holm", "none"]
 TESTS: tuple[str, ...] = get_args(Test)
 CORRECTIONS: tuple[str, ...] = get_args(Correction)
-LEVEL = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class QueryDifference:
-    """One query on which two runs differ."""
-
-    query_id: str
-    query: str | None
-    first: float
-    second: float
-    difference: float
 
 
 def compare(

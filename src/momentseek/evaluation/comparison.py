@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from string import ascii_lowercase
+from typing import Any
 
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import FloatArray
 
 LETTERS = ascii_lowercase
 """Each run is called by one, in the order given."""
+LEVEL = 0.95
+"""Of the intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +99,48 @@ class Comparison:
     def _ordered(self) -> dict[tuple[str, str, str], Pair]:
         both = [pair for once in self.pairs for pair in (once, once.flipped())]
         return {(pair.measure, pair.first, pair.second): pair for pair in both}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, unrounded, for JSON; an infinite effect size is the string ``Infinity`` or ``-Infinity``."""
+        return {
+            "protocol": self.protocol,
+            "queries": self.queries,
+            "test": self.test,
+            "correction": self.correction,
+            "alpha": self.alpha,
+            "seed": self.seed,
+            "interval": LEVEL,
+            "runs": [{"letter": self.letter(run), "run": run} for run in self.runs],
+            "measures": [
+                {
+                    "measure": name,
+                    "queries": self.queries - left_out,
+                    "left_out": left_out,
+                    "means": dict(zip(self.runs, map(_plain, means), strict=True)),
+                    "better_than": {run: list(self.beaten(name, run)) for run in self.runs},
+                    "pairs": [
+                        {key: _plain(value) for key, value in asdict(pair).items() if key != "measure"}
+                        for pair in self.pairs
+                        if pair.measure == name
+                    ],
+                }
+                for name, left_out, means in zip(self.names, self.left_out, self.means.T.tolist(), strict=True)
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDifference:
+    """One query on which two runs differ."""
+
+    query_id: str
+    query: str | None
+    first: float
+    second: float
+    difference: float
+
+
+def _plain(value: object) -> object:
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")

@@ -1,22 +1,25 @@
-"""A comparison as people and programs read it: text, Markdown, LaTeX, and a JSON-able object."""
+"""A comparison as people read it: text, Markdown and LaTeX."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
-
-from momentseek.evaluation.compare import LEVEL, QueryDifference
-from momentseek.evaluation.comparison import Comparison, Pair
+from momentseek.evaluation.comparison import LEVEL, Comparison, Pair, QueryDifference
 from momentseek.evaluation.tables import latex_table, latex_text, markdown_table, markdown_text, superscript, text_table
 
 WIDE = 6
 """With more measures than this, the measures are the rows and the runs the columns."""
 TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test", "tukey": "randomised Tukey HSD test"}
 CORRECTIONS = {"holm": "Holm-corrected", "none": "uncorrected", "tukey": "corrected by the test itself"}
+
+STYLES: dict[str, tuple[Callable[..., str], Callable[[str], str]]] = {
+    "text": (text_table, lambda words: " ".join(words.split())),
+    "markdown": (markdown_table, markdown_text),
+    "latex": (latex_table, latex_text),
+}
+"""How to lay out a table, and how to write words into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,35 +65,6 @@ def latex(comparison: Comparison) -> str:
     return "\n".join(["% " + line for line in [summary(comparison), *notes(comparison)]] + [latex_table(header, rows)])
 
 
-def as_dict(comparison: Comparison) -> dict[str, Any]:
-    """Everything, unrounded; an infinite effect size is the string ``Infinity`` or ``-Infinity``."""
-    return {
-        "protocol": comparison.protocol,
-        "queries": comparison.queries,
-        "test": comparison.test,
-        "correction": comparison.correction,
-        "alpha": comparison.alpha,
-        "seed": comparison.seed,
-        "interval": LEVEL,
-        "runs": [{"letter": comparison.letter(run), "run": run} for run in comparison.runs],
-        "measures": [
-            {
-                "measure": name,
-                "queries": comparison.queries - left_out,
-                "left_out": left_out,
-                "means": {run: _finite(m) for run, m in zip(comparison.runs, comparison.means[:, i], strict=True)},
-                "better_than": {run: list(comparison.beaten(name, run)) for run in comparison.runs},
-                "pairs": [
-                    {key: _finite(value) for key, value in asdict(pair).items() if key != "measure"}
-                    for pair in comparison.pairs
-                    if pair.measure == name
-                ],
-            }
-            for i, (name, left_out) in enumerate(zip(comparison.names, comparison.left_out, strict=True))
-        ],
-    }
-
-
 def summary(comparison: Comparison) -> str:
     """One line: whose rules, how many queries, which test."""
     return (
@@ -101,7 +75,10 @@ def summary(comparison: Comparison) -> str:
 
 def notes(comparison: Comparison) -> list[str]:
     """How to read the letters, and which queries are not in the means."""
-    lines = ["A raised letter: significantly better than the run of that letter."]
+    if any(pair.significant for pair in comparison.pairs):
+        lines = ["A raised letter: significantly better than the run of that letter."]
+    else:
+        lines = [f"No difference is significant at alpha {comparison.alpha:g}."]
     out = {n: c for n, c in zip(comparison.names, comparison.left_out, strict=True) if c}
     if out and len(set(out.values())) == 1 and len(out) == len(comparison.names):
         lines.append(f"Left out for all runs: {next(iter(out.values())):,} queries that do not count for one of them.")
@@ -111,17 +88,21 @@ def notes(comparison: Comparison) -> list[str]:
     return lines
 
 
-def differences_table(rows: Sequence[QueryDifference], measure: str, runs: Sequence[str], percent: bool) -> str:
-    """The queries on which two runs differ most, with their words."""
+def differences_table(
+    rows: Sequence[QueryDifference], measure: str, runs: Sequence[str], percent: bool, style: str = "text"
+) -> str:
+    """The queries on which two runs differ most, with their words, as ``text``, ``markdown`` or ``latex``."""
+    table, escape = STYLES[style]
     if not rows:
-        return f"{measure}: {runs[0]} and {runs[1]} do not differ on any query"
+        return escape(f"{measure}: {runs[0]} and {runs[1]} do not differ on any query.")
     show = _format(percent)
+    header = ["query", "a", "b", "difference", "text"]
     lines = [
-        [r.query_id, show(r.first), show(r.second), show(r.difference, "+"), " ".join((r.query or "").split())]
+        [escape(r.query_id), show(r.first), show(r.second), show(r.difference, "+"), escape(r.query or "")]
         for r in rows
     ]
-    table = text_table(["query", "a", "b", "a − b", "text" if any(r.query for r in rows) else ""], lines, align="lrrrl")
-    return f"{measure}: largest differences of {runs[0]} (a) and {runs[1]} (b)\n\n{table}"
+    title = escape(f"{measure}: where {runs[0]} (a) and {runs[1]} (b) differ most")
+    return f"{title}\n\n{table(header, lines, align='lrrrl')}"
 
 
 def _grid(
@@ -134,7 +115,7 @@ def _grid(
     cells = [
         [
             Cell(format_(mean), comparison.beaten(name, run), format_(mean) == format_(best))
-            for name, mean, best in zip(comparison.names, row, comparison.means.max(axis=0), strict=True)
+            for name, mean, best in zip(comparison.names, row, comparison.means.max(axis=0).tolist(), strict=True)
         ]
         for run, row in zip(comparison.runs, comparison.means.tolist(), strict=True)
     ]
@@ -155,12 +136,14 @@ def _pairs(comparison: Comparison) -> str:
             show(pair.difference, "+"),
             f"[{show(pair.low, '+')}, {show(pair.high, '+')}]",
             p_value(pair.p),
-            f"{pair.effect:+.2f}".replace("inf", "∞"),
-            f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
+            "–" if math.isnan(pair.effect) else f"{_rounded(pair.effect, 2):+.2f}".replace("inf", "∞"),
+            f"{pair.wins:,}",
+            f"{pair.ties:,}",
+            f"{pair.losses:,}",
         ]
 
     interval = f"{LEVEL * 100:g} % interval"
-    header = ["measure", "runs", "difference", interval, "p", "effect", "wins / ties / losses"]
+    header = ["measure", "runs", "difference", interval, "p", "effect", "wins", "ties", "losses"]
     rows = [row(pair) for pair in comparison.pairs]
     return text_table(header, rows, align="llr")
 
@@ -178,12 +161,11 @@ def _format(percent: bool) -> Callable[..., str]:
     def show(value: float, sign: str = "") -> str:
         if math.isnan(value):
             return "–"
-        return f"{value * 100:{sign}.2f}" if percent else f"{value:{sign}.4f}"
+        scaled, digits = (value * 100, 2) if percent else (value, 4)
+        return f"{_rounded(scaled, digits):{sign}.{digits}f}"
 
     return show
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    return float(value) if isinstance(value, np.floating) else value
+def _rounded(value: float, digits: int) -> float:
+    return round(value, digits) + 0.0  # never −0
