@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import unicodedata
+from string import ascii_lowercase
+
 import pytest
 
-from momentseek.evaluation.tables import text_table, width
+from momentseek.evaluation.tables import latex_text, markdown_text, superscript, text_table, width
 
 
 def test_columns_line_up_whatever_the_characters() -> None:
@@ -37,3 +40,27 @@ def test_ragged_rows_are_refused() -> None:
 )
 def test_width(text: str, columns: int) -> None:
     assert width(text) == columns
+
+
+def test_raised_letters() -> None:
+    raised = superscript(ascii_lowercase.replace("q", ""))
+    assert len(raised) == width(raised) == 25
+    assert unicodedata.normalize("NFKC", raised) == ascii_lowercase.replace("q", "")
+    assert superscript("pqr") == "ᵖ^qʳ"
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("a_b 5% R&D #1", r"a\_b 5\% R\&D \#1"),
+        ("R@1[IoU>=0.5]", r"R@1[IoU$\geq$0.5]"),
+        ("a<=b < c > d", r"a$\leq$b $<$ c $>$ d"),
+        ("\\x{y}$ ~^", r"\textbackslash{}x\{y\}\$ \textasciitilde{}\textasciicircum{}"),
+    ],
+)
+def test_text_in_latex(text: str, latex: str) -> None:
+    assert latex_text(text) == latex
+
+
+def test_text_in_markdown() -> None:
+    assert markdown_text("_a_ | `b` *c* <sup> \\\n d") == r"\_a\_ \| \`b\` \*c\* \<sup> \\ d"

@@ -11,6 +11,7 @@ from momentseek.evaluation.tables import latex_table, latex_text, markdown_table
 
 WIDE = 6
 """With more measures than this, the measures are the rows and the runs the columns."""
+NONE = "–"
 TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test", "tukey": "randomised Tukey HSD test"}
 CORRECTIONS = {"holm": "Holm-corrected", "none": "uncorrected", "tukey": "corrected by the test itself"}
 
@@ -114,7 +115,7 @@ def _grid(
     names = [label(name) for name in comparison.names]
     cells = [
         [
-            Cell(format_(mean), comparison.beaten(name, run), format_(mean) == format_(best))
+            Cell(format_(mean), comparison.beaten(name, run), format_(mean) == format_(best) != NONE)
             for name, mean, best in zip(comparison.names, row, comparison.means.max(axis=0).tolist(), strict=True)
         ]
         for run, row in zip(comparison.runs, comparison.means.tolist(), strict=True)
@@ -136,7 +137,7 @@ def _pairs(comparison: Comparison) -> str:
             show(pair.difference, "+"),
             f"[{show(pair.low, '+')}, {show(pair.high, '+')}]",
             p_value(pair.p),
-            "–" if math.isnan(pair.effect) else f"{_rounded(pair.effect, 2):+.2f}".replace("inf", "∞"),
+            NONE if math.isnan(pair.effect) else f"{_rounded(pair.effect, 2):+.2f}".replace("inf", "∞"),
             f"{pair.wins:,}",
             f"{pair.ties:,}",
             f"{pair.losses:,}",
@@ -160,7 +161,7 @@ def p_value(p: float) -> str:
 def _format(percent: bool) -> Callable[..., str]:
     def show(value: float, sign: str = "") -> str:
         if math.isnan(value):
-            return "–"
+            return NONE
         scaled, digits = (value * 100, 2) if percent else (value, 4)
         return f"{_rounded(scaled, digits):{sign}.{digits}f}"
 
