@@ -90,14 +90,18 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
         if not moments:
             raise MomentseekError(f"mvmr has a moment for every query, but {truth.source} has none for {query}")
         (video, _, span), *others = moments
-        length = {"fps": FPS, "num_frames": round(seconds[video] * FPS)} if framed else {"duration": seconds[video]}
-        lists: dict[str, Any] = {"timestamps": [], "sentences": [], **length, "pos_moments": [], "retrieval_pool": []}
-        entry = result.setdefault(video, lists)
+        entry = result.setdefault(video, _entry(seconds[video], framed))
         entry["timestamps"].append(_times(span, framed))
         entry["sentences"].append(text)
         entry["pos_moments"].append([[v, s, _times(t, framed)] for v, s, t in others])
         entry["retrieval_pool"].append(pool[bounds[i] : bounds[i + 1]])
     return dump(result)
+
+
+def _entry(seconds: float, framed: bool) -> dict[str, Any]:
+    times: dict[str, Any] = {"timestamps": [], "sentences": []}
+    own = {**times, "fps": FPS, "num_frames": round(seconds * FPS)} if framed else {"duration": seconds, **times}
+    return {**own, "pos_moments": [], "retrieval_pool": []}
 
 
 def _times(span: list[float], framed: bool) -> list[float]:

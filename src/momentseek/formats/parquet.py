@@ -19,6 +19,8 @@ from momentseek.formats.registry import Format, Reading, Runs, Writing, register
 from momentseek.moments import Judgements
 
 MAX_ROWS = 50_000_000
+DAMAGE = (OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
+"""What pyarrow raises on damaged files, besides its own exceptions."""
 TEXT = ["query_id", "query", "video", "type", "task"]
 """Read as dictionaries: a text that repeats a million times is then held once."""
 
@@ -67,10 +69,13 @@ def _pyarrow() -> Any:
 def _open(document: Document) -> Any:
     pyarrow = _pyarrow()
     try:
-        file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(document.data), read_dictionary=TEXT)
+        source = pyarrow.BufferReader(document.data)
+        schema = pyarrow.parquet.read_schema(source)
+        text = [n for n in TEXT if n in schema.names and pyarrow.types.is_string(schema.field(n).type)]
+        file = pyarrow.parquet.ParquetFile(source, read_dictionary=text)
         meta = file.metadata
         size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as e:
+    except (pyarrow.ArrowException, *DAMAGE) as e:
         raise _damaged(document, e) from None
     if meta.num_rows > MAX_ROWS or size > MAX_BYTES or size < 0:
         raise MomentseekError(
@@ -94,7 +99,7 @@ def _columns(document: Document) -> Columns:
         table = file.read(columns=wanted)
         table.validate(full=True)
         return {name: _values(table.column(name)) for name in wanted}
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as e:
+    except (pyarrow.ArrowException, *DAMAGE) as e:
         raise _damaged(document, e) from None
 
 

@@ -114,7 +114,7 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
         if truth.saliency is not None:
             entry |= _rated(truth.saliency, i, windows)
         entries.append({**entry, "relevant_windows": [[whole(s), whole(e)] for s, e in windows]})
-    return dump_lines(entries, final_newline=True)
+    return dump_lines(entries)
 
 
 def _rated(saliency: Saliency, query: int, windows: Any) -> dict[str, Any]:

@@ -20,9 +20,9 @@ def dump(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def dump_lines(values: Iterable[Any], *, final_newline: bool = False) -> bytes:
-    """JSON Lines; TVR's own files have no newline at the end."""
-    return ("\n".join(map(json.dumps, values)) + ("\n" if final_newline else "")).encode()
+def dump_lines(values: Iterable[Any]) -> bytes:
+    """JSON Lines without a newline at the end, as TVR's and QVHighlights' own files are."""
+    return "\n".join(map(json.dumps, values)).encode()
 
 
 def write_id(query_id: str) -> int | str:

@@ -1,0 +1,78 @@
+"""``momentseek formats``: what can be read and written, and what a given file is."""
+
+from __future__ import annotations
+
+import click
+
+from momentseek.cli import options
+from momentseek.errors import MomentseekError
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@options.videos
+@options.as_json
+def command(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
+    """List the file formats, or say what each FILE is and holds.
+
+    \b
+      momentseek formats
+      momentseek formats predictions.json val.json
+    """
+    if files:
+        _describe(files, videos, as_json)
+    else:
+        _list(as_json)
+
+
+def _list(as_json: bool) -> None:
+    from momentseek.formats import FORMATS
+
+    if as_json:
+        import json
+
+        entries = [
+            {"name": f.name, "kind": f.kind, "title": f.title, "writes": f.writes, "suffix": f.suffix, "notes": f.notes}
+            for f in FORMATS.values()
+        ]
+        click.echo(json.dumps({"formats": entries}, indent=2, ensure_ascii=False))
+        return
+    from momentseek.evaluation.tables import text_table
+
+    ordered = sorted(FORMATS.values(), key=lambda f: (["truth", "run", "corpus"].index(f.kind), f.name))
+    rows = [[f.name, f.kind, "read, write" if f.writes else "read", f.title] for f in ordered]
+    click.echo(text_table(["format", "kind", "can", "what it is"], rows, align="l"))
+
+
+def _describe(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from momentseek.formats import read_corpus
+    from momentseek.formats.describe import describe
+
+    corpus = read_corpus(videos) if videos else None
+    found: list[dict[str, object]] = []
+    for path in files:
+        try:
+            found.append(asdict(describe(path, corpus)))
+        except MomentseekError as e:
+            found.append({"path": path, "error": str(e)})
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"files": found}, indent=2, ensure_ascii=False))
+    else:
+        for entry in found:
+            click.echo("\n".join(_words(entry)))
+    if any("error" in entry for entry in found):
+        raise SystemExit(2)
+
+
+def _words(entry: dict[str, object]) -> list[str]:
+    if "error" in entry:
+        return [str(entry["error"])]
+    variant = f" ({entry['variant']})" if entry["variant"] else ""
+    parts = [f"{entry[k]:,} {k}" for k in ("queries", "moments", "videos") if entry[k]]
+    findings = entry["findings"]
+    assert isinstance(findings, tuple)
+    return [f"{entry['path']}: {entry['format']}{variant}; {', '.join(parts)}", *(f"  {text}" for text in findings)]

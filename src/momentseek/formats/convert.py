@@ -1,0 +1,124 @@
+"""Rewriting a file in another format, and saying what the other format could not carry."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from dataclasses import dataclass
+
+from momentseek.errors import MomentseekError
+from momentseek.formats.describe import findings_of, size_of
+from momentseek.formats.document import Document, collector_paused, open_document
+from momentseek.formats.files import choose, runs_of, truth_of, write_bytes
+from momentseek.formats.losses import lost_in_runs, lost_in_truth
+from momentseek.formats.registry import FORMATS, Format, Kind, Reading, Runs, Writing
+from momentseek.moments import Corpus, Judgements, Policy
+
+BY_SUFFIX = {".jsonl": "native", ".parquet": "parquet", ".txt": "charades-sta"}
+SIBLINGS = ("", "-run", "-submission", "-predictions", "-results")
+"""``--to tvr`` means tvr-submission when the file holds predictions."""
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was read, what was written, and what was lost on the way."""
+
+    source: str
+    target: str
+    read_as: str
+    written_as: str
+    variant: str | None
+    queries: int
+    moments: int
+    findings: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+def convert(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    to: str | None = None,
+    format: str | None = None,
+    corpus: Corpus | None = None,
+    invalid: Policy = "error",
+    task: str | None = None,
+    force: bool = False,
+) -> Conversion:
+    """Read ``source`` (recognised, or as ``format``) and write it to ``target`` as ``to``, or as its ending says.
+
+    ``task`` picks one list of a TVR submission. An existing target is only replaced with ``force``.
+    """
+    path = pathlib.Path(target)
+    if path.exists() and not force:
+        raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (--force)")
+    with collector_paused():
+        document = open_document(source)
+        reader = choose(document, format, None)
+        writer = _target(to, path, reader.kind)
+        reading = Reading(invalid, corpus)
+        lost: tuple[str, ...] = ()
+        variant: str | None = None
+        if reader.kind == "truth":
+            truth = truth_of(document, reader, reading)
+            variant = truth.variant
+            data, lost = _truth_bytes(truth, writer, path, corpus)
+            tables: tuple[Judgements, ...] | Runs = (truth,)
+        elif reader.kind == "run":
+            tables = _of_task(runs_of(document, reader, reading), task)
+            data, lost = _runs_bytes(tables, writer, path, corpus)
+        else:
+            assert reader.read_corpus is not None
+            assert writer.write_corpus is not None
+            videos = reader.read_corpus(document)
+            write_bytes(path, writer.write_corpus(videos))
+            return Conversion(str(source), str(path), reader.name, writer.name, None, 0, len(videos.durations), (), ())
+    write_bytes(path, data)
+    queries, moments = size_of(tables)
+    return Conversion(
+        str(source), str(path), reader.name, writer.name, variant, queries, moments, findings_of(tables), lost
+    )
+
+
+def _truth_bytes(
+    truth: Judgements, writer: Format, path: pathlib.Path, corpus: Corpus | None
+) -> tuple[bytes, tuple[str, ...]]:
+    assert writer.write_truth is not None
+    assert writer.read_truth is not None
+    data = writer.write_truth(truth, Writing(corpus))
+    return data, lost_in_truth(truth, writer.read_truth(Document(path, data), _reading_back(corpus)))
+
+
+def _runs_bytes(runs: Runs, writer: Format, path: pathlib.Path, corpus: Corpus | None) -> tuple[bytes, tuple[str, ...]]:
+    assert writer.write_runs is not None
+    assert writer.read_runs is not None
+    data = writer.write_runs(runs, Writing(corpus))
+    return data, lost_in_runs(runs, writer.read_runs(Document(path, data), _reading_back(corpus)))
+
+
+def _reading_back(corpus: Corpus | None) -> Reading:
+    """Indices may come from the collection; durations only from the file itself."""
+    if corpus is None:
+        return Reading("keep")
+    return Reading("keep", Corpus(dict.fromkeys(corpus.durations, float("nan")), corpus.names, corpus.source))
+
+
+def _of_task(runs: Runs, task: str | None) -> Runs:
+    chosen = tuple(r for r in runs if task in (None, r.task))
+    if not chosen:
+        tasks = ", ".join(r.task for r in runs)
+        raise MomentseekError(f"{runs[0].source}: there are no {task} predictions in it, only {tasks}")
+    return chosen
+
+
+def _target(to: str | None, path: pathlib.Path, kind: Kind) -> Format:
+    able = [name for name, f in FORMATS.items() if f.kind == kind and f.writes]
+    if to is None:
+        suffix = pathlib.Path(path.name.removesuffix(".gz")).suffix.lower()
+        to = BY_SUFFIX.get(suffix)
+        if to is None:
+            raise MomentseekError(f"{path}: say which format to write (--to {', '.join(able)})")
+    for sibling in SIBLINGS:
+        if f"{to}{sibling}" in able:
+            return FORMATS[f"{to}{sibling}"]
+    raise MomentseekError(f"{kind} files cannot be written as {to!r}, only as {', '.join(able)}")

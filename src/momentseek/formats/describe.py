@@ -1,0 +1,60 @@
+"""What a file is and holds, without judging it: for people who want to know before they use it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from momentseek.formats.document import collector_paused, open_document
+from momentseek.formats.files import runs_of, truth_of
+from momentseek.formats.registry import Reading, Runs, recognise
+from momentseek.moments import Corpus, Judgements, Run
+
+
+@dataclass(frozen=True)
+class Description:
+    """A file's format, the dataset it is, its size and what is odd about it."""
+
+    path: str
+    format: str
+    kind: str
+    title: str
+    variant: str | None
+    queries: int
+    moments: int
+    videos: int
+    findings: tuple[str, ...]
+
+
+def describe(path: str | os.PathLike[str], corpus: Corpus | None = None) -> Description:
+    """Recognise and read a file, keeping whatever is broken in it."""
+    with collector_paused():
+        document = open_document(path)
+        format = recognise(document)
+        reading = Reading("keep", corpus)
+        tables: tuple[Judgements, ...] | Runs = ()
+        variant = None
+        if format.kind == "truth":
+            tables = (truth_of(document, format, reading),)
+            variant = tables[0].variant
+        elif format.kind == "run":
+            tables = runs_of(document, format, reading)
+            variant = ", ".join(run.task for run in tables)
+    videos = len({video for table in tables for video in table.videos})
+    if format.read_corpus is not None:
+        videos = len(format.read_corpus(document).durations)
+    queries, moments = size_of(tables)
+    return Description(
+        str(path), format.name, format.kind, format.title, variant, queries, moments, videos, findings_of(tables)
+    )
+
+
+def size_of(tables: Sequence[Judgements | Run]) -> tuple[int, int]:
+    """Distinct queries, and moments of all tables together."""
+    return len({query for table in tables for query in table.query_ids}), sum(len(t.start) for t in tables)
+
+
+def findings_of(tables: Sequence[Judgements | Run]) -> tuple[str, ...]:
+    """Broken moments and what was done with them, in words."""
+    return tuple(str(finding) for table in tables for finding in table.findings)

@@ -1,0 +1,67 @@
+"""What a file no longer says, found by reading back what was written."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from momentseek.formats.registry import Runs
+from momentseek.moments import Judgements
+from momentseek.moments.table import MomentTable
+
+TOLERANCE = 1e-6
+
+
+def lost_in_truth(before: Judgements, after: Judgements) -> tuple[str, ...]:
+    """In words, what ``after`` lacks of ``before``."""
+    lost = _lost(before, after)
+    if np.isfinite(before.durations).any() and not np.isfinite(after.durations).any():
+        lost.append("durations")
+    lost += [f"the field {name!r}" for name in before.fields if name not in after.fields]
+    lost += [f"the column {name!r}" for name in before.columns if name not in after.columns]
+    for name in ("agreement", "saliency", "pools"):
+        if getattr(before, name) is not None and getattr(after, name) is None:
+            lost.append(name)
+    return tuple(lost)
+
+
+def lost_in_runs(before: Runs, after: Runs) -> tuple[str, ...]:
+    """In words, what ``after`` lacks of ``before``."""
+    lost: list[str] = []
+    for old, new in zip(before, after, strict=True):
+        lost += _lost(old, new)
+        if _same_queries(old, new) and not np.allclose(old.score, new.score[_order(old, new)], atol=TOLERANCE):
+            lost.append("scores")
+        if old.saliency is not None and new.saliency is None:
+            lost.append("saliency")
+        if old.task != new.task:
+            lost.append(f"that the task is {old.task}")
+    return tuple(dict.fromkeys(lost))
+
+
+def _lost(before: MomentTable, after: MomentTable) -> list[str]:
+    if not _same_queries(before, after):
+        old, new = next(
+            (p for p in zip(before.query_ids, after.query_ids, strict=False) if p[0] != p[1]),
+            (f"{len(before)} queries", f"{len(after)}"),
+        )
+        return [f"query ids ({old} became {new})"]
+    order = _order(before, after)
+    lost = []
+    if any(before.queries or ()) and not any(after.queries or ()):
+        lost.append("the queries' words")
+    times = np.column_stack([before.start, before.end]), np.column_stack([after.start, after.end])[order]
+    if not np.allclose(*times, rtol=0, atol=TOLERANCE):
+        lost.append("exact times")
+    return lost
+
+
+def _same_queries(before: MomentTable, after: MomentTable) -> bool:
+    return set(before.query_ids) == set(after.query_ids) and len(before.start) == len(after.start)
+
+
+def _order(before: MomentTable, after: MomentTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """For each row of ``before``, the row of ``after``; formats may regroup queries by video."""
+    place = np.array([after.position[q] for q in before.query_ids], dtype=np.int64)
+    within = np.arange(len(before.start)) - before.offsets[before.row_query]
+    rows: np.ndarray[tuple[int], np.dtype[np.int64]] = after.offsets[place[before.row_query]] + within
+    return rows
