@@ -1,0 +1,1 @@
+"""Question measures and data: axioms, ties, label noise, annotators, location bias."""

@@ -1,0 +1,137 @@
+"""How far a run's figures depend on who drew the true moments: each annotator in turn is the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from momentseek.evaluation.diagnose.kendall import stability
+from momentseek.evaluation.diagnose.reannotation import Reannotation, match
+from momentseek.evaluation.evaluate import Missing, check_queries
+from momentseek.measures import Alignment, Measure
+from momentseek.moments import Judgements, Run, iou
+from momentseek.moments.arrays import FloatArray, IntArray
+
+MEASURES = ("AxIoU@{1,5,10}", "R@{1,5,10}[IoU>={0.3,0.5,0.7}]")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One run and measure: the score by the original truth, and by each annotator."""
+
+    run: str
+    measure: str
+    original: float
+    by_annotator: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean over annotators."""
+        return float(np.mean(self.by_annotator))
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation over annotators (n − 1)."""
+        return float(np.std(self.by_annotator, ddof=1)) if len(self.by_annotator) > 1 else float("nan")
+
+    @property
+    def low(self) -> float:
+        """The lowest annotator's score."""
+        return min(self.by_annotator)
+
+    @property
+    def high(self) -> float:
+        """The highest annotator's score."""
+        return max(self.by_annotator)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How alike pairs of annotators order the runs (mean τ-b), and the share of pairs that name other winners."""
+
+    measure: str
+    tau: float
+    winner_changes: float
+
+
+@dataclass(frozen=True)
+class AnnotatorReport:
+    """Scores by annotator for the queries that were annotated anew, and how much the annotators agree."""
+
+    truth: str
+    queries: int
+    asked: int
+    annotators: int
+    agreement: float
+    """Mean IoU of two annotators' moments."""
+    agreement_with_truth: float
+    """Mean IoU of an annotator's moment with the original one."""
+    gamma: float
+    """The standard deviation, over annotators, of the first prediction's IoU (pooled over queries and runs): the γ
+    of the noise model, measured."""
+    scores: tuple[Scores, ...]
+    stability: tuple[Stability, ...]
+    notes: tuple[str, ...] = ()
+
+
+def by_annotator(
+    runs: Sequence[tuple[str, Run]],
+    truth: Judgements,
+    tables: Sequence[Judgements],
+    measures: Sequence[Measure],
+    *,
+    missing: Missing = "error",
+) -> AnnotatorReport:
+    """Score every run by every annotator of ``tables`` on the queries of ``truth`` that they annotated anew."""
+    again = match(tables, truth)
+    truths = [again.truth_of(truth, a) for a in range(again.annotators)]
+    scores: list[Scores] = []
+    first: list[FloatArray] = []
+    for name, run in runs:
+        whole = Alignment(run, truth)
+        check_queries([whole], truth, missing)
+        answered = whole.answered()[again.place]
+        counted = answered if missing == "skip" else np.ones(len(again.place), dtype=bool)
+        views = [Alignment(run, t) for t in truths]
+        tops = np.stack([v.by_rank(v.best_iou(), 1)[:, 0] for v in views])
+        first.append(tops[:, np.stack([v.by_rank(v.in_judged_video(), 1)[:, 0] for v in views]).all(axis=0)])
+        for m in measures:
+            original = _mean(m, whole, again.place[counted])
+            scores.append(Scores(name, m.name, original, tuple(_mean(m, v, np.flatnonzero(counted)) for v in views)))
+    agreed, with_truth = _agreement(again, truth)
+    spread = np.concatenate([f.var(axis=0, ddof=1) for f in first], axis=None) if again.annotators > 1 else np.empty(0)
+    return AnnotatorReport(
+        truth=truth.source,
+        queries=len(again.place),
+        asked=again.asked,
+        annotators=again.annotators,
+        agreement=agreed,
+        agreement_with_truth=with_truth,
+        gamma=float(np.sqrt(spread.mean())) if len(spread) else float("nan"),
+        scores=tuple(scores),
+        stability=_stability(scores, measures) if len(runs) > 1 else (),
+        notes=again.notes,
+    )
+
+
+def _mean(measure: Measure, view: Alignment, rows: IntArray) -> float:
+    return measure.summarise(measure(view)[rows])
+
+
+def _agreement(again: Reannotation, truth: Judgements) -> tuple[float, float]:
+    pairs = list(combinations(range(again.annotators), 2))
+    between = [iou(again.start[:, i], again.end[:, i], again.start[:, j], again.end[:, j]) for i, j in pairs]
+    row = truth.offsets[again.place]
+    with_truth = iou(again.start, again.end, truth.start[row][:, None], truth.end[row][:, None])
+    return (float(np.mean(between)) if pairs else float("nan")), float(with_truth.mean())
+
+
+def _stability(scores: Sequence[Scores], measures: Sequence[Measure]) -> tuple[Stability, ...]:
+    found = []
+    for m in measures:
+        table = np.array([s.by_annotator for s in scores if s.measure == m.name]).T
+        found.append(Stability(m.name, *stability(table)))
+    return tuple(found)

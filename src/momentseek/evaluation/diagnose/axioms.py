@@ -1,0 +1,180 @@
+"""Which measures break the axioms of moment retrieval, shown by examples (AxIoU supplement A)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from momentseek.evaluation.diagnose.cases import Case, Trials
+from momentseek.evaluation.diagnose.shrink import shrink
+from momentseek.evaluation.diagnose.trials import at_random, from_run
+from momentseek.measures import Measure, parse_all
+from momentseek.moments import Judgements, Run
+from momentseek.moments.arrays import BoolArray, FloatArray
+
+Axiom = Literal["INV-k", "MON-k"]
+AXIOMS: dict[Axiom, str] = {
+    "INV-k": "a moment that is no better than one above it may change without changing the measure",
+    "MON-k": "a moment that becomes the best so far must raise the measure",
+}
+MEASURES = (
+    "R@{1,5,10}[IoU>={0.3,0.5,0.7}]",
+    "AP@10[IoU>0.5]",
+    "DCG@10",
+    "AxIoU@{1,5,10}",
+    "NDCG@10[IoU>=0.5]",
+    "mIoU",
+    "mAP",
+)
+WITH_DURATIONS = ("dR@1[IoU>=0.5]",)
+OTHER_KINDS = ("HIT", "SaliencyAP", "Judged")
+"""Measures that do not score moments by their overlap, of which the axioms do not speak."""
+TOLERANCE = 1e-9
+DEPTH = 10
+TRIALS = 3000
+
+
+@dataclass(frozen=True)
+class CounterExample:
+    """A list that breaks an axiom, made as small as it goes; ``case.origin`` says where the first one was found."""
+
+    case: Case
+    r_before: float
+    r_after: float
+    best_above: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How often an axiom was put to the test and broken. No counter-example in ``tried`` trials is no proof."""
+
+    axiom: Axiom
+    tried: int
+    broken: int
+    example: CounterExample | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class MeasureVerdicts:
+    """Both axioms for one measure that looks at the first ``cutoff`` ranks."""
+
+    measure: str
+    cutoff: int
+    verdicts: tuple[Verdict, Verdict]
+
+
+@dataclass(frozen=True)
+class AxiomReport:
+    """All measures; how many lists came from the runs and how many from chance; what was left out and why."""
+
+    measures: tuple[MeasureVerdicts, ...]
+    from_runs: int
+    at_random: int
+    seed: int
+    skipped: tuple[str, ...] = ()
+
+
+def check_axioms(
+    runs: Iterable[tuple[Run, Judgements]],
+    measures: Sequence[Measure] | None = None,
+    *,
+    trials: int = TRIALS,
+    seed: int = 0,
+) -> AxiomReport:
+    """Search for counter-examples on lists of the runs (each with its truth) and on random lists.
+
+    >>> report = check_axioms([], parse_all(["AxIoU@5", "R@1[IoU>=0.5]", "DCG@5"]), trials=500)
+    >>> {m.measure: [v.axiom for v in m.verdicts if v.broken] for m in report.measures}
+    {'AxIoU@5': [], 'R@1[IoU>=0.5]': ['MON-k'], 'DCG@5': ['INV-k']}
+    """
+    pairs = list(runs)
+    known = all(not np.isnan(t.durations[t.video]).any() for _, t in pairs)
+    if measures is None:
+        measures = parse_all([*MEASURES, *(WITH_DURATIONS if known else ())])
+    skipped = [f"{m.name}: it does not score moments by their overlap" for m in measures if m.NAME in OTHER_KINDS]
+    chosen = [m for m in measures if m.NAME not in OTHER_KINDS]
+    depth = max([DEPTH, *(_cutoff(m) for m in chosen if _cutoff(m) <= 2 * DEPTH)])
+    rng = np.random.default_rng(seed)
+    real = [c for run, truth in pairs for c in from_run(run, truth, trials // len(pairs), depth, rng)]
+    several = max((int(np.bincount(t.row_query[t.relevance > 0]).max(initial=1)) for _, t in pairs), default=1)
+    random = at_random(trials, depth, min(several, 3), rng)
+    batches = [Trials(cases) for cases in (real, random) if cases]
+    shrunk: list[Case] = []
+    found = []
+    for measure in chosen:
+        usable = batches[-1:] if measure.NAME == "dR" and not known else batches
+        found.append(_judge(measure, usable, shrunk))
+    return AxiomReport(tuple(found), len(real), len(random), seed, tuple(skipped))
+
+
+def _judge(measure: Measure, batches: Sequence[Trials], shrunk: list[Case]) -> MeasureVerdicts:
+    values = [trials.values(measure) for trials in batches]
+    verdicts = []
+    for axiom in AXIOMS:
+        tried = broken = 0
+        first: Case | None = None
+        for trials, (before, after) in zip(batches, values, strict=True):
+            asked = _asked(axiom, trials, measure) & ~np.isnan(before) & ~np.isnan(after)
+            wrong = asked & _differs(axiom, after - before)
+            tried, broken = tried + int(asked.sum()), broken + int(wrong.sum())
+            if first is None and wrong.any():
+                first = min((trials.cases[i] for i in np.flatnonzero(wrong).tolist()), key=lambda c: len(c.ranked))
+        note = ""
+        if axiom == "INV-k" and _cutoff(measure) == 1 and not broken:
+            note = "holds trivially: only rank 1 counts, and INV-k speaks of the ranks below it"
+        elif not tried:
+            note = "no list met the axiom's condition"
+        example = None if first is None else _example(axiom, measure, first, shrunk)
+        verdicts.append(Verdict(axiom, tried, broken, example, note))
+    return MeasureVerdicts(measure.name, _cutoff(measure), (verdicts[0], verdicts[1]))
+
+
+def breaks(axiom: Axiom, measure: Measure, cases: Sequence[Case]) -> BoolArray:
+    """Per case: does it meet the axiom's condition and break what the axiom asks of the measure?"""
+    trials = Trials(cases)
+    before, after = trials.values(measure)
+    return _asked(axiom, trials, measure) & _differs(axiom, after - before)
+
+
+def _asked(axiom: Axiom, trials: Trials, measure: Measure) -> BoolArray:
+    # A change below the cut-off cannot be seen: MON-k is not asked for there, and INV-k holds trivially.
+    cutoff = _cutoff(measure)
+    if axiom == "INV-k":
+        return trials.invariant & (trials.rank <= cutoff) if cutoff > 1 else trials.invariant
+    return trials.monotone & (trials.rank <= cutoff)
+
+
+def _differs(axiom: Axiom, change: FloatArray) -> BoolArray:
+    result: BoolArray = np.abs(change) > TOLERANCE if axiom == "INV-k" else change <= TOLERANCE
+    return result
+
+
+def _cutoff(measure: Measure) -> int:
+    k = int(getattr(measure, "k", 1))
+    return min(k, getattr(measure, "depth", None) or k)
+
+
+def _example(axiom: Axiom, measure: Measure, case: Case, shrunk: list[Case]) -> CounterExample:
+    """A small counter-example: one already found for another measure if it serves, else ``case`` made smaller."""
+    serves = breaks(axiom, measure, shrunk) if shrunk else np.zeros(0, dtype=bool)
+    if serves.any():
+        small = shrunk[int(np.flatnonzero(serves)[0])]
+    else:
+        small = shrink(case, lambda cases: breaks(axiom, measure, cases))
+        shrunk.append(small)
+    trials = Trials([small])
+    before, after = trials.values(measure)
+    return CounterExample(
+        replace(small, origin=case.origin),
+        float(trials.r_before[0]),
+        float(trials.r_after[0]),
+        float(trials.best_above[0]),
+        float(before[0]),
+        float(after[0]),
+    )

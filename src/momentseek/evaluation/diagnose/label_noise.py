@@ -1,0 +1,192 @@
+"""What ambiguous labels do to a run's figures: bias, variance and error of AxIoU and R (AxIoU supplement C)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from momentseek.errors import MomentseekError
+from momentseek.evaluation.diagnose.noise_model import axiou_errors, recall_errors
+from momentseek.evaluation.diagnose.noise_simulation import DRAWS, Overlaps, Score, simulate
+from momentseek.evaluation.evaluate import Missing, check_queries
+from momentseek.measures import Alignment, AxIoU, Measure, Recall
+from momentseek.moments import Judgements, Run
+from momentseek.moments.arrays import BoolArray, FloatArray
+
+MEASURES = ("AxIoU@{1,5,10}", "R@{1,5,10}[IoU>={0.3,0.5,0.7}]")
+GAMMAS = (0.05, 0.1, 0.2)
+EXAMPLE = 0.5
+"""The true IoU of the paper's example (Fig. 2)."""
+
+
+@dataclass(frozen=True)
+class NoiseError:
+    """One measure at one noise level γ, averaged over queries.
+
+    ``shift`` is how far the run's mean moves in expectation, ``spread`` the standard deviation of that mean; the
+    other three are means over queries of the single query's bias², variance and squared error.
+    """
+
+    measure: str
+    gamma: float
+    value: float
+    shift: float
+    spread: float
+    bias_squared: float
+    variance: float
+    mse: float
+    method: str
+
+
+@dataclass(frozen=True)
+class RunNoise:
+    """One run's figures under noise, the paper's example, and what was left out."""
+
+    run: str
+    queries: int
+    errors: tuple[NoiseError, ...]
+
+
+@dataclass(frozen=True)
+class NoiseReport:
+    """All runs, and the paper's example: K = 1 and a true IoU of 0.5."""
+
+    truth: str
+    runs: tuple[RunNoise, ...]
+    example: tuple[NoiseError, ...]
+    gammas: tuple[float, ...]
+    draws: int
+    clip: bool
+    seed: int
+    skipped: tuple[str, ...] = ()
+
+
+def label_noise(
+    runs: Sequence[tuple[str, Run]],
+    truth: Judgements,
+    measures: Sequence[Measure],
+    gammas: Sequence[float] = GAMMAS,
+    *,
+    missing: Missing = "error",
+    draws: int = DRAWS,
+    clip: bool = False,
+    seed: int = 0,
+) -> NoiseReport:
+    """Every AxIoU and R among ``measures`` under every γ, for each run.
+
+    The noise stands for a true moment whose boundaries are unsure, so it reaches predictions in the right video
+    only; elsewhere the IoU stays 0. K = 1 without clipping is exact, the rest simulated.
+    """
+    if any(not g > 0 for g in gammas):
+        raise MomentseekError("the noise level γ must be greater than 0; give --noise a number such as 0.1")
+    chosen = [m for m in measures if _scored(m)]
+    skipped = [f"{m.name}: the noise model is defined for AxIoU and R of moments" for m in measures if not _scored(m)]
+    found = [
+        _of_run(name, run, truth, chosen, gammas, missing=missing, draws=draws, clip=clip, seed=seed)
+        for name, run in runs
+    ]
+    example = [
+        _summary(m, g, _value(m, np.array([[EXAMPLE]])), *_exact(m, np.array([EXAMPLE]), np.array([True]), g))
+        for m in chosen
+        for g in gammas
+        if _depth(m) == 1
+    ]
+    return NoiseReport(truth.source, tuple(found), tuple(example), tuple(gammas), draws, clip, seed, tuple(skipped))
+
+
+def overlaps_of(view: Alignment, depth: int) -> Overlaps:
+    """The run's best IoU with a relevant moment at every rank, as a (queries, depth) matrix."""
+    return Overlaps(
+        view.by_rank(view.best_iou(), depth),
+        view.by_rank(np.ones(len(view.query)), depth).astype(bool),
+        view.by_rank(view.in_judged_video(), depth).astype(bool),
+    )
+
+
+def _of_run(
+    name: str,
+    run: Run,
+    truth: Judgements,
+    measures: Sequence[Measure],
+    gammas: Sequence[float],
+    *,
+    missing: Missing,
+    draws: int,
+    clip: bool,
+    seed: int,
+) -> RunNoise:
+    view = Alignment(run, truth)
+    check_queries([view], truth, missing)
+    all_ranks = overlaps_of(view, max((_depth(m) for m in measures), default=1))
+    kept = view.answered() if missing == "skip" else np.ones(len(truth), dtype=bool)
+    overlaps = Overlaps(all_ranks.iou[kept], all_ranks.present[kept], all_ranks.noisy[kept])
+    scores: dict[str, Score] = {m.name: partial(_value, m) for m in measures if clip or _depth(m) > 1}
+    simulated = simulate(overlaps, scores, gammas, draws=draws, clip=clip, seed=seed) if scores else {}
+    errors = []
+    for m in measures:
+        true = _value(m, np.maximum.accumulate(overlaps.iou, axis=1))
+        for g in gammas:
+            if m.name in scores:
+                s = simulated[m.name, g]
+                errors.append(_summary(m, g, true, s.bias, s.variance, s.mse, "simulated"))
+            else:
+                errors.append(_summary(m, g, true, *_exact(m, overlaps.iou[:, 0], overlaps.noisy[:, 0], g)))
+    return RunNoise(name, int(kept.sum()), tuple(errors))
+
+
+def _exact(
+    measure: Measure, r: FloatArray, noisy: BoolArray, gamma: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    if isinstance(measure, Recall):
+        assert measure.iou is not None
+        errors = recall_errors(r, measure.iou, gamma, measure.strict)
+    else:
+        errors = axiou_errors(r, gamma)
+    return errors.bias * noisy, errors.variance * noisy, errors.mse * noisy
+
+
+def _summary(
+    measure: Measure,
+    gamma: float,
+    true: FloatArray,
+    bias: FloatArray,
+    variance: FloatArray,
+    mse: FloatArray,
+    method: str = "exact",
+) -> NoiseError:
+    n = len(true)
+    squared, scatter = float(mse.mean()), float(variance.mean())
+    return NoiseError(
+        measure=measure.name,
+        gamma=gamma,
+        value=float(true.mean()),
+        shift=float(bias.mean()),
+        spread=float(np.sqrt(scatter / n)),
+        bias_squared=max(0.0, squared - scatter),
+        variance=scatter,
+        mse=squared,
+        method=method,
+    )
+
+
+def _value(measure: Measure, best: FloatArray) -> FloatArray:
+    """The measure from the best IoU among the first k."""
+    if isinstance(measure, Recall):
+        top = best[:, measure.k - 1]
+        assert measure.iou is not None
+        return (top > measure.iou if measure.strict else top >= measure.iou).astype(np.float64)
+    mean: FloatArray = best[:, : _depth(measure)].mean(axis=1)
+    return mean
+
+
+def _depth(measure: Measure) -> int:
+    return int(getattr(measure, "k", 1))
+
+
+def _scored(measure: Measure) -> bool:
+    if isinstance(measure, Recall):
+        return measure.iou is not None and measure.task == "VCMR" and measure.length == "full"
+    return isinstance(measure, AxIoU)
