@@ -107,6 +107,18 @@ def test_many_measures_become_rows() -> None:
     assert wide.split("\n")[3].split() == ["NDCG@1[IoU>=0.5]", "0.3125ᶜ", "0.4100ᶜ", "0.0500"]
 
 
+def test_long_names_of_many_measures_move_into_a_legend() -> None:
+    lines = comparison_tables.text(renamed(comparison(7), "x" * 90)).split("\n")
+    assert lines[2:5] == ["a " + "x" * 90, "b theirs", "c chance"]
+    assert lines[6].split() == ["measure", "a", "b", "c"]
+    assert lines[7].split() == ["NDCG@1[IoU>=0.5]", "0.3125ᶜ", "0.4100ᶜ", "0.0500"]
+
+
+def renamed(comparison: Comparison, first: str) -> Comparison:
+    pairs = tuple(replace(p, first=first) if p.first == comparison.runs[0] else p for p in comparison.pairs)
+    return replace(comparison, runs=(first, *comparison.runs[1:]), pairs=pairs)
+
+
 def test_all_of_several_best_are_bold() -> None:
     same = comparison(1, means=np.array([[0.41], [0.41000001], [0.05]]))
     assert comparison_tables.markdown(same).count("**0.4100**") == 2

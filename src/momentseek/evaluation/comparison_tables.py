@@ -7,10 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from momentseek.evaluation.comparison import LEVEL, Comparison, Pair, QueryDifference
-from momentseek.evaluation.tables import latex_table, latex_text, markdown_table, markdown_text, superscript, text_table
+from momentseek.evaluation.tables import (
+    latex_table,
+    latex_text,
+    markdown_table,
+    markdown_text,
+    superscript,
+    text_table,
+    width,
+)
 
 WIDE = 6
 """With more measures than this, the measures are the rows and the runs the columns."""
+TERMINAL = 100
+"""Where long names of runs would make a table of text wider than this, their letters head the columns."""
 NONE = "–"
 TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test", "tukey": "randomised Tukey HSD test"}
 CORRECTIONS = {"holm": "Holm-corrected", "none": "uncorrected", "tukey": "corrected by the test itself"}
@@ -40,8 +50,11 @@ def text(comparison: Comparison) -> str:
         return [c.value + superscript(c.letters).ljust(room) for c in cells]
 
     header, rows = _grid(comparison, str, show)
-    parts = [summary(comparison), text_table(header, rows), *notes(comparison), _pairs(comparison)]
-    return "\n\n".join(parts)
+    table = text_table(header, rows)
+    if header[0] == "measure" and max(map(width, table.split("\n"))) > TERMINAL:
+        legend = "\n".join(header[1:])
+        table = legend + "\n\n" + text_table(["measure", *(run[0] for run in header[1:])], rows)
+    return "\n\n".join([summary(comparison), table, *notes(comparison), _pairs(comparison)])
 
 
 def markdown(comparison: Comparison) -> str:
@@ -82,7 +95,9 @@ def notes(comparison: Comparison) -> list[str]:
         lines = [f"No difference is significant at alpha {comparison.alpha:g}."]
     out = {n: c for n, c in zip(comparison.names, comparison.left_out, strict=True) if c}
     if out and len(set(out.values())) == 1 and len(out) == len(comparison.names):
-        lines.append(f"Left out for all runs: {next(iter(out.values())):,} queries that do not count for one of them.")
+        count = next(iter(out.values()))
+        words = "1 query that does" if count == 1 else f"{count:,} queries that do"
+        lines.append(f"Left out for all runs: {words} not count for one of them.")
     elif out:
         which = ", ".join(f"{count:,} ({name})" for name, count in out.items())
         lines.append(f"Left out for all runs, queries that do not count for one of them: {which}.")
