@@ -54,15 +54,22 @@ def generate(queries: int, predictions: int, moments: int, seed: int = 0) -> tup
     return truth, run
 
 
-def write_files(truth: dict, run: dict, folder: Path) -> tuple[Path, Path]:
-    """The same data in TVR-Ranking's own files."""
+def records(truth: dict, run: dict) -> tuple[list[dict], dict[str, list[dict]]]:
+    """The same data in the form of TVR-Ranking's own files."""
     gt = [
         {
             "query_id": q,
             "query": f"query {q}",
             "relevant_moment": [
-                {"pair_id": i, "video_name": v, "timestamp": [s, e], "duration": 90.0, "caption": "", "similarity": 0.5,
-                 "relevance": r}
+                {
+                    "pair_id": i,
+                    "video_name": v,
+                    "timestamp": [s, e],
+                    "duration": 90.0,
+                    "caption": "",
+                    "similarity": 0.5,
+                    "relevance": r,
+                }
                 for i, (v, s, e, r) in enumerate(moments)
             ],
         }
@@ -72,44 +79,39 @@ def write_files(truth: dict, run: dict, folder: Path) -> tuple[Path, Path]:
         str(q): [{"video_name": v, "timestamp": [s, e], "model_scores": -i} for i, (v, s, e) in enumerate(rows)]
         for q, rows in run.items()
     }
-    paths = folder / "truth.json", folder / "run.json"
-    paths[0].write_text(json.dumps(gt))
-    paths[1].write_text(json.dumps(predicted))
-    return paths
+    return gt, predicted
 
 
-def straightforward(truth: dict, run: dict) -> dict[tuple[int, float], float]:
-    """TVR-Ranking §4 as one would write it down: loops over queries, thresholds, predictions and moments."""
+def straightforward(truth: list[dict], run: dict[str, list[dict]]) -> dict[tuple[int, float], float]:
+    """TVR-Ranking §4 as one would write it down for its files: loops over queries, thresholds and predictions."""
 
-    def iou(a: tuple, b: tuple) -> float:
-        inter = max(0, min(a[2], b[2]) - max(a[1], b[1]))
-        union = (a[2] - a[1]) + (b[2] - b[1]) - inter
+    def iou(p: list[float], g: list[float]) -> float:
+        inter = max(0, min(p[1], g[1]) - max(p[0], g[0]))
+        union = (p[1] - p[0]) + (g[1] - g[0]) - inter
         return inter / union if union > 0 else 0
 
     def dcg(grades: list[int]) -> float:
-        return sum((2**g - 1) / math.log2(i + 2) for i, g in enumerate(grades))
+        return sum((2**grade - 1) / math.log2(i + 2) for i, grade in enumerate(grades))
 
+    moments = {str(entry["query_id"]): entry["relevant_moment"] for entry in truth}
     scores: dict[tuple[int, float], list[float]] = {(k, t): [] for k in CUTOFFS for t in THRESHOLDS}
-    for q, predictions in run.items():
-        judged = sorted(truth[q], key=lambda m: m[3], reverse=True)
-        for t in THRESHOLDS:
+    for query, predictions in run.items():
+        judged = sorted(moments[query], key=lambda m: m["relevance"], reverse=True)
+        for threshold in THRESHOLDS:
             left = list(judged)
-            gains = []
-            for p in predictions:
-                best, best_iou = None, -1.0
-                for m in left:
-                    if m[0] == p[0]:
-                        overlap = iou(p, m)
-                        if overlap > best_iou:
-                            best, best_iou = m, overlap
-                if best is not None and best_iou > t:
-                    gains.append(best[3])
+            grades = []
+            for prediction in predictions:
+                candidates = [m for m in left if m["video_name"] == prediction["video_name"]]
+                overlaps = [iou(prediction["timestamp"], m["timestamp"]) for m in candidates]
+                grade = 0
+                if overlaps and max(overlaps) > threshold:
+                    best = candidates[overlaps.index(max(overlaps))]
+                    grade = best["relevance"]
                     left.remove(best)
-                else:
-                    gains.append(0)
+                grades.append(grade)
             for k in CUTOFFS:
-                ideal = dcg([m[3] for m in judged[:k]])
-                scores[k, t].append(dcg(gains[:k]) / ideal if ideal else 0.0)
+                ideal = dcg([m["relevance"] for m in judged[:k]])
+                scores[k, threshold].append(dcg(grades[:k]) / ideal if ideal else 0.0)
     return {cell: float(np.mean(values)) for cell, values in scores.items()}
 
 
@@ -121,7 +123,7 @@ def tables(truth: dict, run: dict) -> tuple[Judgements, Run]:
 
 def compute(judged: Judgements, run: Run) -> dict[tuple[int, float], float]:
     rules = protocol_named("tvr-ranking")
-    view = Alignment(run, judged)
+    view = Alignment(run, judged, max(CUTOFFS))
     return {(m.k, m.iou): m.summarise(m(view)) for m in parse_all(rules.measures, rules.options)}  # type: ignore[attr-defined]
 
 
@@ -140,19 +142,26 @@ def command(*arguments: object) -> None:
 
 def ranking(folder: Path, queries: int) -> None:
     truth, run = generate(queries, 100, 29)
-    gt, predictions = write_files(truth, run, folder)
+    gt, predictions = folder / "truth.json", folder / "run.json"
+    as_records = records(truth, run)
+    gt.write_text(json.dumps(as_records[0]))
+    predictions.write_text(json.dumps(as_records[1]))
     judged, ranked = tables(truth, run)
     whole = best_of(5, lambda: command("evaluate", predictions, "--truth", gt, "--protocol", "tvr-ranking"))
-    startup = best_of(5, lambda: subprocess.run([sys.executable, "-c", "import momentseek.cli.evaluate, numpy, orjson"], check=True))
+    startup = best_of(
+        5, lambda: subprocess.run([sys.executable, "-c", "import momentseek.cli.evaluate, numpy, orjson"], check=True)
+    )
     reading = best_of(3, lambda: (read_truth(gt), read_run(predictions)))
     computing = best_of(5, lambda: compute(judged, ranked))
     begin = time.perf_counter()
-    reference = straightforward(truth, run)
+    reference = straightforward(*as_records)
     naive = time.perf_counter() - begin
     ours = compute(judged, ranked)
     worst = max(abs(ours[c] - reference[c]) for c in reference)
     size = (gt.stat().st_size + predictions.stat().st_size) / 1e6
-    print(f"Graded ranking: {queries:,} queries × 100 predictions × ~29 judged moments, 9 cells ({size:.0f} MB of JSON)")
+    print(
+        f"Graded ranking: {queries:,} queries × 100 predictions × ~29 judged moments, 9 cells ({size:.0f} MB of JSON)"
+    )
     print(f"  whole command          {whole:7.3f} s   (median of 5; goal < 1 s on an idle machine)")
     print(f"    start-up             {startup:7.3f} s")
     print(f"    reading              {reading:7.3f} s")
@@ -168,12 +177,28 @@ def qvhighlights(folder: Path, queries: int = 1550) -> None:
     for q in range(queries):
         windows = [[int(2 * a), int(2 * a + 2 * n)] for a, n in zip(rng.integers(0, 60, 2), rng.integers(1, 15, 2))]
         clips = sorted({c for a, b in windows for c in range(a // 2, min(75, b // 2))})
-        truth.append({"qid": q, "query": "", "duration": 150, "vid": f"v{q}", "relevant_windows": windows,
-                      "relevant_clip_ids": clips, "saliency_scores": rng.integers(0, 5, (len(clips), 3)).tolist()})
+        truth.append(
+            {
+                "qid": q,
+                "query": "",
+                "duration": 150,
+                "vid": f"v{q}",
+                "relevant_windows": windows,
+                "relevant_clip_ids": clips,
+                "saliency_scores": rng.integers(0, 5, (len(clips), 3)).tolist(),
+            }
+        )
         start = rng.uniform(0, 100, 10)
         rows = np.stack([start, start + rng.uniform(2, 50, 10), np.sort(rng.random(10))[::-1]], 1).round(4).tolist()
-        submission.append({"qid": q, "query": "", "vid": f"v{q}", "pred_relevant_windows": rows,
-                           "pred_saliency_scores": rng.normal(size=75).round(4).tolist()})
+        submission.append(
+            {
+                "qid": q,
+                "query": "",
+                "vid": f"v{q}",
+                "pred_relevant_windows": rows,
+                "pred_saliency_scores": rng.normal(size=75).round(4).tolist(),
+            }
+        )
     gt, predicted = folder / "qvh.jsonl", folder / "qvh_run.jsonl"
     for path, rows in ((gt, truth), (predicted, submission)):
         path.write_text("\n".join(map(json.dumps, rows)))

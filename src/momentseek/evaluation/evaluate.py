@@ -99,7 +99,9 @@ def evaluate(
     rules = protocol_named(protocol)
     asked = (measures,) if isinstance(measures, str) else tuple(measures or ())
     chosen = parse_all(asked, rules.options) if asked else default_measures(rules, judgements, runs)
-    views = {r.task: Alignment(r, judgements) for r in runs}
+    reach = [m.reach for m in chosen if m.NAME not in HIGHLIGHTS]
+    depth = None if None in reach else max((k for k in reach if k is not None), default=1)
+    views = {r.task: Alignment(r, judgements, depth) for r in runs}
     used = [view_for(m, views) for m in chosen]
     absent = check_queries([v for v in views.values() if any(v is u for u in used)], judgements, missing)
     values = np.empty((len(judgements), len(chosen)))

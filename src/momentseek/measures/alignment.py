@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.moments import Judgements, Run, iou, iou_hull
-from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
+from momentseek.moments import MAX_RELEVANCE, Judgements, Run, iou, iou_hull
+from momentseek.moments.arrays import BoolArray, FloatArray, IntArray, stable_order
 
 Task = Literal["VCMR", "SVMR", "VR"]
 Overlap = Literal["union", "hull", "hull32"]
@@ -36,24 +38,22 @@ class Alignment:
     """Predictions whose query is judged, in rank order, with query (by place in the truth), rank and video.
 
     ``truth`` is shared; ``query``, ``rank``, ``video`` (a place in the truth's vocabulary, −1 if it has no
-    judged moment at all), ``start`` and ``end`` have one entry per prediction.
+    judged moment at all) and ``row`` (its row in the run) have one entry per prediction.
     """
 
-    def __init__(self, run: Run, truth: Judgements) -> None:
+    def __init__(self, run: Run, truth: Judgements, depth: int | None = None) -> None:
+        """``depth``: ranks that matter; what lies below them is left out, which changes nothing above."""
         self.run = run
         self.truth = truth
-        place = np.array([truth.position.get(q, -1) for q in run.query_ids], dtype=np.int64)
-        query = place[run.row_query]
-        rank = np.arange(len(query), dtype=np.int64) - run.offsets[run.row_query]
-        codes = {name: code for code, name in enumerate(truth.videos)}
-        video = np.array([codes.get(name, -1) for name in run.videos], dtype=np.int64)[run.video]
-        kept = slice(None) if (place >= 0).all() else query >= 0
-        self.query: IntArray = query[kept]
-        self.rank: IntArray = rank[kept]
-        self.video: IntArray = video[kept]
-        self.start: FloatArray = run.start[kept]
-        self.end: FloatArray = run.end[kept]
-        self.score: FloatArray = run.score[kept]
+        place = np.fromiter(map(truth.position.get, run.query_ids, repeat(-1)), np.int64, len(run.query_ids))
+        first, counts = run.offsets[:-1], np.where(place >= 0, run.counts, 0)
+        if depth is not None:
+            counts = np.minimum(counts, depth)
+        self.query: IntArray = np.repeat(place, counts)
+        self.rank: IntArray = np.arange(len(self.query)) - np.repeat(np.cumsum(counts) - counts, counts)
+        self.row: IntArray = np.repeat(first, counts) + self.rank
+        video = np.fromiter(map(truth.video_code.get, run.videos, repeat(-1)), np.int64, len(run.videos))
+        self.video: IntArray = video[run.video[self.row]]
         self._known: dict[object, Any] = {}
 
     def once(self, key: object, compute: Callable[[], T]) -> T:
@@ -62,6 +62,21 @@ class Alignment:
             self._known[key] = compute()
         value: T = self._known[key]
         return value
+
+    @cached_property
+    def start(self) -> FloatArray:
+        """Start of every prediction, in seconds."""
+        return self.run.start[self.row]
+
+    @cached_property
+    def end(self) -> FloatArray:
+        """End of every prediction, in seconds."""
+        return self.run.end[self.row]
+
+    @cached_property
+    def score(self) -> FloatArray:
+        """The run's score of every prediction."""
+        return self.run.score[self.row]
 
     @property
     def queries(self) -> int:
@@ -86,7 +101,7 @@ class Alignment:
             keep &= self.in_judged_video()
         part = object.__new__(Alignment)
         part.run, part.truth, part._known = self.run, self.truth, {}
-        for name in ("query", "video", "start", "end", "score"):
+        for name in ("query", "video", "row"):
             setattr(part, name, getattr(self, name)[keep])
         # Rows of a query are adjacent, so a row's new rank is its distance from its query's first row.
         first = np.full(self.queries, len(part.query), dtype=np.int64)
@@ -108,7 +123,8 @@ class Alignment:
 
     def _pairs(self, overlap: Overlap, videos: Videos) -> Pairs:
         row, judged = self.once(("joined", videos), lambda: self._join(videos))
-        times = (self.start[row], self.end[row], self.truth.start[judged], self.truth.end[judged])
+        rows = self.row[row]
+        times = (self.run.start[rows], self.run.end[rows], self.truth.start[judged], self.truth.end[judged])
         if overlap == "union":
             return Pairs(row, judged, iou(*times))
         return Pairs(row, judged, iou_hull(*times, dtype=np.float64 if overlap == "hull" else np.float32))
@@ -117,21 +133,29 @@ class Alignment:
         truth = self.truth
         if videos == "same":
             judged_key = truth.row_query * len(truth.videos) + truth.video
-            key = np.where(self.video >= 0, self.query * len(truth.videos) + self.video, -1)
+            key = self.query * len(truth.videos) + self.video
+            rows = np.flatnonzero(self.video >= 0)
+            key = key[rows]
         else:
-            judged_key, key = truth.row_query, self.query
-        # Ties in IoU go to the more relevant moment, then to file order: sort by relevance, stably.
-        order = np.lexsort((-truth.relevance, judged_key))
-        groups, first, size = np.unique(judged_key[order], return_index=True, return_counts=True)
-        if not len(groups):
+            judged_key, key, rows = truth.row_query, self.query, np.arange(len(self.query))
+        if not len(judged_key) or not len(key):
             return np.empty(0, np.int64), np.empty(0, np.int64)
+        # Ties in IoU go to the more relevant moment, then to file order: sort by relevance, stably.
+        order = stable_order(judged_key * (MAX_RELEVANCE + 1) + (MAX_RELEVANCE - truth.relevance))
+        judged_key = judged_key[order]
+        first = np.flatnonzero(np.append(True, judged_key[1:] != judged_key[:-1]))
+        groups, size = judged_key[first], np.diff(np.append(first, len(judged_key)))
+        by_key = stable_order(key)  # searching in order is quicker by more than the sorting takes
+        key, rows = key[by_key], rows[by_key]
         group = np.minimum(np.searchsorted(groups, key), len(groups) - 1)
         matched = np.flatnonzero(groups[group] == key)
         group = group[matched]
         reps = size[group]
-        row = np.repeat(matched, reps)
+        row = np.repeat(rows[matched], reps)
         inside = np.arange(len(row)) - np.repeat(np.cumsum(reps) - reps, reps)
-        return row, order[np.repeat(first[group], reps) + inside]
+        judged = order[np.repeat(first[group], reps) + inside]
+        by_row = stable_order(row)
+        return row[by_row], judged[by_row]
 
     def best_iou(self, overlap: Overlap = "union", videos: Videos = "same") -> NDArray[np.floating[Any]]:
         """Per prediction: its highest IoU with a relevant moment of its query; 0 without one."""

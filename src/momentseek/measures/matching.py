@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.measures.alignment import Alignment, Overlap, passes
-from momentseek.moments.arrays import IntArray
+from momentseek.measures.alignment import Alignment, Overlap, Pairs, passes
+from momentseek.moments.arrays import IntArray, stable_order
 
 
 def match(view: Alignment, threshold: float, *, strict: bool, absorb: bool, overlap: Overlap = "union") -> IntArray:
@@ -25,14 +25,27 @@ def match(view: Alignment, threshold: float, *, strict: bool, absorb: bool, over
 
 
 def _match(view: Alignment, threshold: float, strict: bool, absorb: bool, overlap: Overlap) -> IntArray:
-    pairs = view.pairs(overlap)
+    touching = strict or threshold > 0  # pairs apart cannot pass
+    pairs = view.once(("preferred", overlap, touching), lambda: _by_preference(view.pairs(overlap), touching))
     good = passes(pairs.iou, threshold, strict)
     if not absorb:
         good &= view.truth.relevance[pairs.judged] > 0
-    row, judged, score = pairs.row[good], pairs.judged[good], pairs.iou[good]
-    order = np.lexsort((-score, row))  # stable: equal overlaps stay in order of relevance
-    row, judged = row[order], judged[order]
-    return greedy(row, judged, len(view.query), len(view.truth.video))
+    return greedy(pairs.row[good], pairs.judged[good], len(view.query), len(view.truth.video))
+
+
+def _by_preference(pairs: Pairs, touching: bool) -> Pairs:
+    """Each prediction's moments by falling overlap; equal overlaps stay in order of relevance."""
+    if touching:
+        near = pairs.iou > 0
+        pairs = Pairs(pairs.row[near], pairs.judged[near], pairs.iou[near])
+    row = pairs.row
+    same = row[1:] == row[:-1]
+    several = np.append(same, False) | np.append(False, same)  # most predictions have one candidate
+    part = np.flatnonzero(several)
+    order = np.arange(len(row))
+    falling = part[np.argsort(-pairs.iou[part], kind="stable")]
+    order[part] = falling[stable_order(row[falling])]
+    return Pairs(row, pairs.judged[order], pairs.iou[order])
 
 
 def greedy(row: IntArray, judged: IntArray, rows: int, moments: int) -> IntArray:
@@ -43,26 +56,25 @@ def greedy(row: IntArray, judged: IntArray, rows: int, moments: int) -> IntArray
     >>> greedy(np.array([0, 0, 1, 1, 2]), np.array([2, 0, 2, 0, 0]), 3, 4).tolist()
     [2, 0, -1]
     """
-    nobody = rows
-    last = np.append(row[1:] != row[:-1], True)[: len(row)]
-    choice = np.full(rows, -1, dtype=np.int64)  # the pair each row currently proposes
-    first = np.append(True, row[1:] != row[:-1])[: len(row)]
-    choice[row[first]] = np.flatnonzero(first)
+    taken = np.full(rows, -1, dtype=np.int64)
+    if not len(row):
+        return taken
+    begins = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
+    ends = np.append(begins[1:], len(row))
+    asker, nobody = row[begins], len(begins)  # askers by number, from the best rank down
+    choice = begins.copy()  # the entry of `judged` each asker now asks for
     holder = np.full(moments, nobody, dtype=np.int64)
-    asking = row[first]
+    asking = np.arange(nobody)
     while len(asking):
         wanted = judged[choice[asking]]
         former = holder[wanted]
         np.minimum.at(holder, wanted, asking)
-        # Rejected: those asking who did not get it, and former holders who lost it.
-        lost = asking[holder[wanted] != asking]
-        evicted = np.unique(former[(former != nobody) & (holder[wanted] != former)])
-        rejected = np.concatenate([lost, evicted])
-        more = ~last[choice[rejected]]
-        choice[rejected[~more]] = -1
-        asking = rejected[more]
+        now = holder[wanted]
+        # Turned down: those who asked and did not get it, and former holders who lost it.
+        evicted = np.unique(former[(former != nobody) & (now != former)])
+        asking = np.concatenate([asking[now != asking], evicted])
         choice[asking] += 1
-    taken = np.full(rows, -1, dtype=np.int64)
-    held = np.flatnonzero(choice >= 0)
-    taken[held] = judged[choice[held]]
+        asking = asking[choice[asking] < ends[asking]]
+    held = np.flatnonzero(choice < ends)
+    taken[asker[held]] = judged[choice[held]]
     return taken

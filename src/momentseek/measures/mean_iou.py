@@ -29,5 +29,10 @@ class MeanIoU(Measure):
     overlap: Overlap = "union"
     videos: Videos = "same"
 
+    @property
+    def reach(self) -> int:
+        """The first rank."""
+        return 1
+
     def __call__(self, view: Alignment) -> FloatArray:
         return view.by_rank(view.best_iou(self.overlap, self.videos), 1)[:, 0].astype(np.float64)

@@ -30,6 +30,12 @@ class Measure(ABC):
     def __call__(self, view: Alignment) -> FloatArray:
         """The value of each judged query, in the truth's order."""
 
+    @property
+    def reach(self) -> int | None:
+        """How many ranks it looks at; None for all."""
+        k: int | None = getattr(self, "k", None)
+        return k
+
     def summarise(self, values: FloatArray) -> float:
         """The figure for a whole run: the mean over the queries that count."""
         counted = values[~np.isnan(values)]

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
 from momentseek.measures.alignment import Alignment
 from momentseek.measures.matching import match
 from momentseek.measures.measure import Measure, register
-from momentseek.moments.arrays import FloatArray
+from momentseek.moments import MAX_RELEVANCE
+from momentseek.moments.arrays import FloatArray, IntArray, stable_order
 
 
 @register
@@ -50,32 +50,41 @@ class NDCG(Measure):
     """What a query without any relevant moment counts as."""
 
     def __call__(self, view: Alignment) -> FloatArray:
-        truth = view.truth
-        matched = match(view, self.iou, strict=self.strict, absorb=self.zeros == "absorb")
-        hit = np.flatnonzero((matched >= 0) & (view.rank < self.k))
-        dcg = self._dcg(view.query[hit], view.rank[hit], truth.relevance[matched[hit]], view.queries)
-        order, rank = view.once("ideal", lambda: ideal_ranking(view))
-        top = rank < self.k
-        ideal = self._dcg(truth.row_query[order[top]], rank[top], truth.relevance[order[top]], view.queries)
+        matched = (self.iou, self.strict, self.zeros, self.gain)
+        dcg = upto(view.once(("DCG", matched), lambda: self._matched_dcg(view)), self.k)
+        ideal = upto(view.once(("ideal DCG", self.gain), lambda: self._ideal_dcg(view)), self.k)
         values = np.divide(dcg, ideal, out=np.zeros(view.queries), where=ideal > 0)
         if self.empty != "zero" and (ideal == 0).any():
             if self.empty == "error":
+                truth = view.truth
                 which = truth.query_ids[int(np.flatnonzero(ideal == 0)[0])]
                 raise MomentseekError(f"{truth.source}: query {which} has no relevant moment, so NDCG is undefined")
             values[ideal == 0] = np.nan
         return values
 
-    def _dcg(
-        self, query: NDArray[np.int64], rank: NDArray[np.int64], relevance: NDArray[np.int8], n: int
-    ) -> FloatArray:
-        grade = relevance.astype(np.float64)
+    def _matched_dcg(self, view: Alignment) -> FloatArray:
+        matched = match(view, self.iou, strict=self.strict, absorb=self.zeros == "absorb")
+        hit = np.flatnonzero(matched >= 0)
+        return self._dcg(view, view.query[hit], view.rank[hit], matched[hit])
+
+    def _ideal_dcg(self, view: Alignment) -> FloatArray:
+        truth = view.truth
+        order = stable_order(truth.row_query * (MAX_RELEVANCE + 1) + (MAX_RELEVANCE - truth.relevance))
+        rank = np.arange(len(order)) - truth.offsets[truth.row_query]
+        return self._dcg(view, truth.row_query, rank, order)
+
+    def _dcg(self, view: Alignment, query: IntArray, rank: IntArray, judged: IntArray) -> FloatArray:
+        """(queries, ranks): DCG@1, DCG@2, … of every query."""
+        ranks = int(rank.max(initial=0)) + 1
+        grade = np.arange(MAX_RELEVANCE + 1.0)
         gain = np.exp2(grade) - 1 if self.gain == "exp2" else grade
-        # bincount adds in row order, left to right, as the official code's sum does.
-        return np.bincount(query, gain / np.log2(rank + 2.0), minlength=n).astype(np.float64)
+        discounted = gain[:, None] / np.log2(np.arange(2, ranks + 2))
+        dense = np.zeros((view.queries, ranks))
+        dense[query, rank] = discounted[view.truth.relevance[judged], rank]
+        # cumsum adds left to right, as the official code's sum does.
+        return np.cumsum(dense, axis=1, out=dense)
 
 
-def ideal_ranking(view: Alignment) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Judged rows by query and falling relevance, and each one's rank within its query."""
-    truth = view.truth
-    order = np.lexsort((-truth.relevance, truth.row_query))
-    return order, np.arange(len(order)) - truth.offsets[truth.row_query[order]]
+def upto(dcg: FloatArray, k: int) -> FloatArray:
+    """DCG@k of every query, out of all its DCGs."""
+    return dcg[:, min(k, dcg.shape[1]) - 1]

@@ -57,6 +57,11 @@ class Recall(Measure):
         if self.iou is None and self.task != "VR":
             raise MomentseekError(f"measure {self.name}: R needs an IoU, as in R@{self.k}[IoU>=0.5], or task=VR")
 
+    @property
+    def reach(self) -> int | None:
+        """All ranks for SVMR, which skips predictions in other videos."""
+        return self.depth if self.task == "SVMR" else self.k
+
     def __call__(self, view: Alignment) -> FloatArray:
         view = view.restricted(self.task, self.depth)
         first = view.once(("first hit", self._settings()), lambda: first_hit(view, self._hits(view)))

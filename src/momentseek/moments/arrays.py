@@ -36,3 +36,20 @@ def encode_names(names: Sequence[str]) -> tuple[tuple[str, ...], CodeArray]:
     vocabulary: defaultdict[str, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(vocabulary.__getitem__, names), dtype=np.int32, count=len(names))
     return tuple(vocabulary), codes
+
+
+def stable_order(key: IntArray) -> IntArray:
+    """The stable sorting permutation of whole numbers from 0 up.
+
+    Key and position are packed into one number and sorted by value, which numpy does with vector instructions:
+    three times as quick as a stable argsort. Keys too large to share 63 bits with the position take the latter.
+
+    >>> stable_order(np.array([3, 1, 3, 0])).tolist()
+    [3, 1, 0, 2]
+    """
+    bits = len(key).bit_length()
+    if int(key.max(initial=0)).bit_length() + bits > 63:
+        return np.argsort(key, kind="stable")
+    packed = (key << bits) | np.arange(len(key))
+    packed.sort()
+    return packed & ((1 << bits) - 1)

@@ -62,6 +62,11 @@ class MomentTable:
         return {q: i for i, q in enumerate(self.query_ids)}
 
     @cached_property
+    def video_code(self) -> dict[str, int]:
+        """Video name → its place in ``videos``."""
+        return dict(zip(self.videos, range(len(self.videos)), strict=True))
+
+    @cached_property
     def row_query(self) -> IntArray:
         """The query (by place) of each row."""
         return np.repeat(np.arange(len(self), dtype=np.int64), self.counts)
