@@ -34,7 +34,8 @@ def as_text(result: Evaluation, by: str | None = None, ci: Intervals | None = No
 
 
 def _heading(result: Evaluation) -> str:
-    facts = [f"{len(result.query_ids):,} queries", f"{len(result.missing):,} missing"]
+    n = len(result.query_ids)
+    facts = [f"{n:,} quer{'y' if n == 1 else 'ies'}", f"{len(result.missing):,} missing"]
     facts += [f"{name} {100 * share:.1f} %" for name, share in result.judged.items()]
     unit = "in percent" if result.percent else "from 0 to 1"
     about = PROTOCOLS[result.protocol].about

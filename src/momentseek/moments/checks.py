@@ -35,7 +35,7 @@ class Finding:
 
     def __str__(self) -> str:
         some = ", ".join(self.examples) + (", …" if self.count > len(self.examples) else "")
-        return f"{self.count:,} moments with {self.problem} {self.action} ({some})"
+        return f"{self.count:,} moment{'s' * (self.count != 1)} with {self.problem} {self.action} ({some})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def check_times(
                 "(--invalid drop, clip or keep; invalid= in Python)"
             )
         if policy == "keep":
-            note(rows, problem, "kept as they are")
+            note(rows, problem, "kept as is")
         elif policy == "clip" and clip is not None:
             note(rows, problem, "clipped")
             clip()
@@ -92,7 +92,7 @@ def check_times(
     if limit is not None:
         beyond = ~void & (end > limit)
         if beyond.any():
-            note(beyond, "an end beyond the video", "clipped" if policy == "clip" else "kept as they are")
+            note(beyond, "an end beyond the video", "clipped" if policy == "clip" else "kept as is")
             if policy == "clip":
                 np.copyto(end, limit, where=beyond)
     settle(~void & (start >= end), "start >= end", None)

@@ -1,0 +1,35 @@
+# Each target makes .venv and installs what it needs when that is missing, and is quick the second time.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/installed
+	@sh examples/demo.sh $(BIN)/momentseek
+
+test: .venv/installed-dev lint
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/installed
+	$(BIN)/python bench/evaluation.py
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "momentseek needs Python 3.11 or later; name one: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	@touch $@
+
+.venv/installed-dev: .venv/installed
+	$(PIP) -e '.[dev]'
+	@touch $@
