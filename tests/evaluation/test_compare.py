@@ -10,7 +10,8 @@ from momentseek.errors import MomentseekError
 from momentseek.evaluation import Evaluation, evaluate
 from momentseek.evaluation.compare import compare, largest_differences, unique_labels
 from momentseek.evaluation.comparison import Comparison
-from momentseek.evaluation.significance import holm, paired_t, randomisation, tukey
+from momentseek.evaluation.significance import holm, paired_t, randomisation
+from momentseek.evaluation.tukey import tukey
 from momentseek.measures import parse_all
 from momentseek.moments import Judgements, Run
 

@@ -11,7 +11,8 @@ import numpy as np
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.bootstrap import bootstrap_means, percentiles
 from momentseek.evaluation.comparison import LETTERS, LEVEL, Comparison, Pair, QueryDifference
-from momentseek.evaluation.significance import differences, effect_size, holm, outcomes, paired_t, randomisation, tukey
+from momentseek.evaluation.significance import differences, effect_size, holm, outcomes, paired_t, randomisation
+from momentseek.evaluation.tukey import tukey
 from momentseek.moments.arrays import FloatArray
 
 if TYPE_CHECKING:

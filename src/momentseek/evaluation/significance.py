@@ -100,54 +100,6 @@ def paired_t(difference: FloatArray) -> FloatArray:
     return np.array([two_sided_p(t, n - 1) if n > 1 else 1.0 for t, n in zip(statistics, counts.tolist(), strict=True)])
 
 
-def tukey(values: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> FloatArray:
-    r"""Randomised Tukey HSD: p-values, corrected for the number of systems, as (systems, systems, measures).
-
-    ``values`` is (queries, systems, measures). If all systems are equally good, each query's values might as
-    well belong to the systems in any other order:
-
-    .. math:: p_{ij} = P\left(\max_k \bar v^*_k - \min_k \bar v^*_k \ge |\bar v_i - \bar v_j|\right)
-
-    Carterette, Multiple testing in statistical analysis of systems-based information retrieval experiments,
-    ACM TOIS 30 (2012). With two systems it is the randomisation test.
-
-    >>> scores = np.random.default_rng(1).random((50, 3, 1)) + np.array([0.0, 0.0, 0.3])[:, None]
-    >>> tukey(scores, resamples=999)[:, :, 0].round(2).tolist()
-    [[1.0, 0.94, 0.0], [0.94, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
-    _, systems, measures = values.shape
-    counting = np.isfinite(values).all(axis=1, keepdims=True)
-    centred = np.where(counting, values - values.mean(axis=1, keepdims=True), 0.0)
-    p = np.ones((systems, systems, measures))
-    if systems == 2:
-        pair = differences(centred[:, 0], centred[:, 1])
-        p[0, 1] = p[1, 0] = randomisation(pair, resamples=resamples, seed=seed)
-        return p
-    totals = centred.sum(axis=0)
-    slack = 1e-10 * np.ptp(centred, axis=1).sum(axis=0)
-    ranges = _permuted_ranges(centred, resamples, seed)
-    for i in range(systems):
-        for j in range(systems):
-            if i != j:
-                extreme = (ranges >= np.abs(totals[i] - totals[j]) - slack).sum(axis=0)
-                p[i, j] = (extreme + 1) / (resamples + 1)
-    return p
-
-
-def _permuted_ranges(values: FloatArray, resamples: int, seed: int) -> FloatArray:
-    """(resamples, measures): largest less smallest total of the systems after shuffling within each query."""
-    values = values[values.any(axis=(1, 2))]
-    queries, systems, measures = values.shape
-    flat = values.reshape(queries * systems, measures)
-    order = np.arange(queries * systems).reshape(queries, systems)
-    generator = np.random.default_rng(seed)
-    ranges = np.empty((resamples, measures))
-    for row in range(resamples):
-        shuffled = flat.take(generator.permuted(order, axis=1).ravel(), axis=0)
-        ranges[row] = np.ptp(shuffled.reshape(queries, -1).sum(axis=0).reshape(systems, measures), axis=0)
-    return ranges
-
-
 def holm(p_values: FloatArray) -> FloatArray:
     r"""Holm's step-down correction for making several comparisons at once.
 
