@@ -21,8 +21,7 @@ def read_truth(
 ) -> Judgements:
     """Ground truth in any known format."""
     with collector_paused():
-        document = open_document(path)
-        return truth_of(document, choose(document, format, "truth"), Reading(invalid, corpus))
+        return _read_truth(open_document(path), format, Reading(invalid, corpus))
 
 
 def read_runs(
@@ -30,8 +29,7 @@ def read_runs(
 ) -> Runs:
     """Predictions in any known format; a TVR submission has one run per task, most files have one."""
     with collector_paused():
-        document = open_document(path)
-        return runs_of(document, choose(document, format, "run"), Reading(invalid, corpus))
+        return _read_runs(open_document(path), format, Reading(invalid, corpus))
 
 
 def read_run(path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error") -> Run:
@@ -52,6 +50,15 @@ def read_corpus(path: Path) -> Corpus:
     if any(seconds != seconds for seconds in durations.values()):
         raise MomentseekError(f"{document.path}: {truth.title} does not say how long its videos are")
     return Corpus(durations, {}, str(document.path))
+
+
+# The document belongs to these two alone: it is freed on return, before the collector would walk all of it.
+def _read_truth(document: Document, format: str | None, reading: Reading) -> Judgements:
+    return truth_of(document, choose(document, format, "truth"), reading)
+
+
+def _read_runs(document: Document, format: str | None, reading: Reading) -> Runs:
+    return runs_of(document, choose(document, format, "run"), reading)
 
 
 def truth_of(document: Document, format: Format, reading: Reading) -> Judgements:

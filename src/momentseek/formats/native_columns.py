@@ -16,7 +16,7 @@ import numpy as np
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
 from momentseek.formats.registry import Reading, Runs
-from momentseek.formats.values import durations_of, flatten, matrix, numbers, typed, with_corpus
+from momentseek.formats.values import durations_of, flatten, levels, matrix, numbers, typed, with_corpus
 from momentseek.formats.writing import finite_scores
 from momentseek.moments import Judgements, Run, Saliency
 from momentseek.moments.arrays import encode_names, offsets_of
@@ -109,7 +109,7 @@ def truth_from(columns: Columns, document: Document, reading: Reading) -> Judgem
         moments.video,
         moments.start,
         moments.end,
-        numbers(moments.of("relevance", None), document, "relevance") if relevance is not None else None,
+        levels(moments.of("relevance", None), document) if relevance is not None else None,
         durations=with_corpus(own, reading),
         queries=moments.texts("query"),
         fields={"type": moments.texts("type") or []} if "type" in columns else {},

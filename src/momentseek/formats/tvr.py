@@ -95,7 +95,7 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
 def claims_durations(document: Document) -> bool:
     """``{split: {video: [duration, index]}}``."""
     split = first_value(document)
-    return isinstance(split, dict) and bool(split) and _is_pair(next(iter(split.values())))
+    return isinstance(split, dict) and bool(split) and all(map(_is_pair, split.values()))
 
 
 def read_durations(document: Document) -> Corpus:

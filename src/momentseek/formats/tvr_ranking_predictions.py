@@ -38,9 +38,7 @@ def _first_moment(document: Document) -> Any:
     """The first prediction; ``{}`` if every list is empty, None if the shape is another."""
     if not document.is_json or not isinstance(document.json, dict) or not document.json:
         return None
-    some: Any = next((v for v in document.json.values() if v != []), None)
-    if some is None:
-        return {}
+    some: Any = next((v for v in document.json.values() if v != []), [{}])
     return some[0] if isinstance(some, list) else None
 
 

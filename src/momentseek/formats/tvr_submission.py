@@ -76,7 +76,7 @@ def read_indexed(entries: Any, corpus: Corpus, document: Document, reading: Read
 
 def _names(numbers: np.ndarray[Any, np.dtype[np.float64]], corpus: Corpus, document: Document) -> list[str]:
     distinct, codes = np.unique(numbers, return_inverse=True)
-    fraction = distinct[~(np.floor(distinct) == distinct)]
+    fraction = distinct[~np.isfinite(distinct) | (np.floor(distinct) != distinct)]
     if len(fraction):
         wrong(document, "a video index", float(fraction[0]), "a whole number")
     names = [corpus.name_of(int(n)) for n in distinct]

@@ -106,6 +106,14 @@ def numbers(values: Sequence[Any], document: Document, what: str) -> FloatArray:
         raise MomentseekError(f"{document.path}: {what} {number:,} is {_short(wrong)}; expected a number") from None
 
 
+def levels(values: Sequence[Any], document: Document) -> FloatArray:
+    """A column of relevance levels; their range is checked where judgements are built."""
+    result = numbers(values, document, "relevance")
+    if not np.isfinite(result).all():
+        wrong(document, "a relevance", float(result[~np.isfinite(result)][0]), "a whole number")
+    return result
+
+
 def matrix(rows: Sequence[Any], width: int, document: Document, what: str) -> FloatArray:
     """Rows of ``width`` numbers as one array; longer rows are refused, as are shorter ones and non-numbers."""
     if not (set(map(type, rows)) - {list, tuple} or set(map(len, rows)) - {width}):

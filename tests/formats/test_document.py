@@ -1,0 +1,99 @@
+"""Files get into memory safely, or one sentence says why not."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+import zlib
+
+import pytest
+
+from momentseek.errors import MomentseekError
+from momentseek.formats import read_runs, read_truth
+from momentseek.formats.document import open_document
+
+LINE = b'{"vid_name": "a", "duration": 9.0, "ts": [0, 1], "desc": "x", "type": "v", "desc_id": 1}'
+
+
+def test_gzip_is_recognised_by_content(tmp_path):
+    path = tmp_path / "truth.jsonl"
+    path.write_bytes(gzip.compress(LINE))
+    assert len(read_truth(path)) == 1
+
+
+def test_several_gzip_members_are_one_file(tmp_path):
+    path = tmp_path / "truth.jsonl.gz"
+    path.write_bytes(gzip.compress(LINE + b"\n") + gzip.compress(LINE.replace(b'"desc_id": 1', b'"desc_id": 2')))
+    assert read_truth(path).query_ids == ("1", "2")
+
+
+def test_cut_off_gzip(tmp_path):
+    path = tmp_path / "truth.jsonl.gz"
+    path.write_bytes(gzip.compress(LINE * 100)[:-12])
+    with pytest.raises(MomentseekError, match="ends too early; the file is cut off"):
+        read_truth(path)
+
+
+def test_damaged_gzip(tmp_path):
+    data = bytearray(gzip.compress(bytes(range(256)) * 50))
+    data[40:60] = b"\xff" * 20
+    path = tmp_path / "truth.jsonl.gz"
+    path.write_bytes(bytes(data))
+    with pytest.raises(MomentseekError, match="damaged gzip data"):
+        read_truth(path)
+
+
+def test_a_decompression_bomb_is_refused_before_it_is_unpacked(tmp_path):
+    packer = zlib.compressobj(9, wbits=-15)
+    block = packer.compress(bytes(1 << 24)) + packer.flush(zlib.Z_FULL_FLUSH)  # 16 MB that can be repeated
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(b"\x1f\x8b\x08" + bytes(7) + block * 320)
+    assert path.stat().st_size < 6_000_000  # of 5 GB
+    tracemalloc.start()
+    try:
+        with pytest.raises(MomentseekError, match="decompression bomb"):
+            read_truth(path)
+        assert tracemalloc.get_traced_memory()[1] < 300_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("data", [b"", b"  \n\n", gzip.compress(b"")])
+def test_empty_files(tmp_path, data):
+    path = tmp_path / "empty.json"
+    path.write_bytes(data)
+    with pytest.raises(MomentseekError, match="the file is empty"):
+        open_document(path)
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(MomentseekError, match=r"cannot be read .*; check the path"):
+        read_truth(tmp_path / "nowhere.json")
+    with pytest.raises(MomentseekError, match="cannot be read"):
+        read_truth(tmp_path)
+
+
+def test_a_cut_off_line_is_named(write):
+    path = write("truth.jsonl", LINE + b"\n" + LINE + b"\n" + LINE[:40])
+    with pytest.raises(MomentseekError, match=r"line 3 is not valid JSON .*; is the file cut off\?"):
+        read_truth(path)
+
+
+def test_cut_off_json(write):
+    with pytest.raises(MomentseekError, match=r"not valid JSON .* is the file cut off\?"):
+        read_runs(write("run.json", b'{"1": [{"video_name": "a", "timest'))
+
+
+def test_nan_is_read_so_that_the_message_can_name_the_query(write):
+    path = write("run.json", b'{"7": [{"video_name": "a", "timestamp": [NaN, 2.0], "model_scores": 1}]}')
+    with pytest.raises(MomentseekError, match=r"not finite numbers found .*query 7, rank 1"):
+        read_runs(path)
+
+
+def test_text_that_is_not_utf8(write):
+    with pytest.raises(MomentseekError, match=r"not UTF-8 text \(byte 12\)"):
+        read_truth(write("sta.txt", b"LAMP1 0 5##a\n\xff\xfe"[:12] + b"\xff"))
+
+
+def test_a_byte_order_mark_is_no_obstacle(write):
+    assert read_truth(write("sta.txt", b"\xef\xbb\xbfLAMP1 0 5##a\n")).query_ids == ("LAMP1:0",)
