@@ -18,6 +18,7 @@ from momentseek.moments.arrays import BoolArray, FloatArray
 
 MEASURES = ("AxIoU@{1,5,10}", "R@{1,5,10}[IoU>={0.3,0.5,0.7}]")
 GAMMAS = (0.05, 0.1, 0.2)
+THRESHOLDS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 EXAMPLE = 0.5
 """The true IoU of the paper's example (Fig. 2)."""
 
@@ -42,12 +43,23 @@ class NoiseError:
 
 
 @dataclass(frozen=True)
+class NoiseCurve:
+    """R@1 at one γ by threshold: mean over queries of bias² and variance (as Fig. 2, on a run's own IoUs)."""
+
+    gamma: float
+    bias_squared: tuple[float, ...]
+    variance: tuple[float, ...]
+    thresholds: tuple[float, ...] = THRESHOLDS
+
+
+@dataclass(frozen=True)
 class RunNoise:
-    """One run's figures under noise, the paper's example, and what was left out."""
+    """One run's figures under noise, over the queries that count."""
 
     run: str
     queries: int
     errors: tuple[NoiseError, ...]
+    curves: tuple[NoiseCurve, ...]
 
 
 @dataclass(frozen=True)
@@ -134,7 +146,17 @@ def _of_run(
                 errors.append(_summary(m, g, true, s.bias, s.variance, s.mse, "simulated"))
             else:
                 errors.append(_summary(m, g, true, *_exact(m, overlaps.iou[:, 0], overlaps.noisy[:, 0], g)))
-    return RunNoise(name, int(kept.sum()), tuple(errors))
+    curves = tuple(_curve(overlaps.iou[:, 0], overlaps.noisy[:, 0], g) for g in gammas)
+    return RunNoise(name, int(kept.sum()), tuple(errors), curves)
+
+
+def _curve(r: FloatArray, noisy: BoolArray, gamma: float) -> NoiseCurve:
+    by_threshold = [recall_errors(r, t, gamma) for t in THRESHOLDS]
+    return NoiseCurve(
+        gamma,
+        tuple(float((e.bias**2 * noisy).mean()) for e in by_threshold),
+        tuple(float((e.variance * noisy).mean()) for e in by_threshold),
+    )
 
 
 def _exact(

@@ -1,0 +1,138 @@
+"""All diagnoses of some runs and their truths, each computed if it is wanted and can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from momentseek.errors import MomentseekError
+from momentseek.evaluation.diagnose import annotators as people
+from momentseek.evaluation.diagnose import axioms, label_noise, ties
+from momentseek.evaluation.diagnose.annotators import AnnotatorReport, by_annotator
+from momentseek.evaluation.diagnose.axioms import AxiomReport, check_axioms
+from momentseek.evaluation.diagnose.label_noise import GAMMAS, NoiseReport
+from momentseek.evaluation.diagnose.location_bias import LocationReport, location_bias
+from momentseek.evaluation.diagnose.sides import Side, sides
+from momentseek.evaluation.diagnose.ties import TieReport, all_tied
+from momentseek.evaluation.evaluate import Missing, check_queries, evaluate
+from momentseek.measures import Alignment, Measure, parse_all, protocol_named
+from momentseek.moments import Judgements, Run
+
+PARTS = ("axioms", "ties", "noise", "location")
+T = TypeVar("T")
+Patience = Callable[[str], AbstractContextManager[object]]
+"""Called around each part with what is being done, for whoever waits."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The reports; None where a part was not run, with why in ``reasons``. Ties and noise have one per truth."""
+
+    protocol: str
+    axioms: AxiomReport | None
+    ties: tuple[TieReport, ...] | None
+    noise: tuple[NoiseReport, ...] | None
+    annotators: tuple[AnnotatorReport, ...] | None
+    location: LocationReport | None
+    reasons: Mapping[str, str]
+
+
+def diagnose(
+    runs: Sequence[tuple[str, Run]],
+    truths: Sequence[Judgements],
+    measures: Sequence[str] = (),
+    *,
+    protocol: str = "paper",
+    missing: Missing = "error",
+    annotators: Sequence[Judgements] = (),
+    gammas: Sequence[float] = (),
+    only: Collection[str] = (),
+    clip_noise: bool = False,
+    seed: int = 0,
+    patience: Patience = lambda _: nullcontext(),
+) -> Diagnosis:
+    """Question the measures and the data; ``only`` names the parts wanted (all by default).
+
+    A part that lacks something (a second run, durations) is left out with its reason, unless ``only`` asks for it:
+    then what it lacks is an error.
+
+    >>> truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
+    >>> found = diagnose([("ours", Run.from_rows([("q", "v", 0, 5, 1)]))], [truth], ["R@1[IoU>=0.5]"])
+    >>> found.axioms.measures[0].verdicts[1].broken > 0, found.ties, found.reasons["ties"]
+    (True, None, 'ties need at least two runs to compare')
+    """
+    options = protocol_named(protocol).options
+    given = sides(runs, truths)
+    for side in given:
+        check_queries([Alignment(run, side.truth) for _, run in side.runs], side.truth, missing)
+    reasons: dict[str, str] = {}
+
+    def part(name: str, doing: str, compute: Callable[[], T]) -> T | None:
+        if only and name not in only:
+            reasons[name] = "not asked for (--only)"
+            return None
+        try:
+            with patience(doing):
+                return compute()
+        except MomentseekError as e:
+            if name in only:
+                raise
+            reasons[name] = str(e)
+            return None
+
+    def chosen(default: Sequence[str]) -> list[Measure]:
+        return parse_all(measures or default, options)
+
+    def axioms_of() -> AxiomReport:
+        pairs = [(run, side.truth) for side in given for _, run in side.runs]
+        durations = all(not np.isnan(t.durations[t.video]).any() for t in truths)
+        wanted = chosen([*axioms.MEASURES, *(axioms.WITH_DURATIONS if durations else ())])
+        return check_axioms(pairs, wanted, seed=seed)
+
+    def ties_of(side: Side) -> TieReport:
+        names = measures or ties.MEASURES
+        return all_tied(
+            [evaluate(r, side.truth, names, protocol=protocol, missing=missing, label=n) for n, r in side.runs]
+        )
+
+    def noise_of(side: Side) -> NoiseReport:
+        wanted = chosen(label_noise.MEASURES)
+        levels = tuple(gammas) or GAMMAS
+        return label_noise.label_noise(
+            side.runs, side.truth, wanted, levels, missing=missing, clip=clip_noise, seed=seed
+        )
+
+    def annotators_of() -> tuple[AnnotatorReport, ...]:
+        wanted = [m for m in chosen(people.MEASURES) if m.NAME not in axioms.OTHER_KINDS]
+        found, failures = [], []
+        for side in given:
+            try:
+                found.append(by_annotator(side.runs, side.truth, annotators, wanted, missing=missing))
+            except MomentseekError as e:
+                failures.append(e)
+        if not found:
+            raise failures[0]
+        return tuple(found)
+
+    result = Diagnosis(
+        protocol=protocol,
+        axioms=part("axioms", "searching for counter-examples to the axioms", axioms_of),
+        ties=part("ties", "counting ties", lambda: tuple(map(ties_of, given))),
+        noise=part("noise", "adding noise to the labels", lambda: tuple(map(noise_of, given))),
+        annotators=None,
+        location=part(
+            "location",
+            "comparing locations",
+            lambda: location_bias(given, measures, protocol=protocol, missing=missing, seed=seed),
+        ),
+        reasons=reasons,
+    )
+    if not annotators:
+        reasons["annotators"] = "no re-annotations given (--annotators)"
+        return result
+    with patience("scoring by each annotator"):
+        return replace(result, annotators=annotators_of())

@@ -1,0 +1,154 @@
+"""A diagnosis in words: each figure followed by what it means."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from momentseek.evaluation.diagnose.annotators import AnnotatorReport
+from momentseek.evaluation.diagnose.axiom_text import axiom_text
+from momentseek.evaluation.diagnose.diagnosis import Diagnosis
+from momentseek.evaluation.diagnose.label_noise import NoiseReport
+from momentseek.evaluation.diagnose.location_bias import LocationReport
+from momentseek.evaluation.diagnose.location_density import CELLS
+from momentseek.evaluation.diagnose.ties import TieReport
+from momentseek.evaluation.tables import text_table
+
+
+def as_text(diagnosis: Diagnosis) -> str:
+    """All parts that were run; of the others, why not."""
+    blocks = [axiom_text(diagnosis.axioms)] if diagnosis.axioms else []
+    blocks += [tie_text(t) for t in diagnosis.ties or ()]
+    blocks += [noise_text(n) for n in diagnosis.noise or ()]
+    blocks += [annotator_text(a) for a in diagnosis.annotators or ()]
+    blocks += [location_text(diagnosis.location)] if diagnosis.location else []
+    untold = {k: v for k, v in diagnosis.reasons.items() if "--only" not in v and "--annotators" not in v}
+    blocks += [f"Not run: {name}, because {reason}." for name, reason in untold.items()]
+    return "\n\n\n".join(blocks)
+
+
+def tie_text(report: TieReport) -> str:
+    """The all-tied query ratios, most tied last."""
+    rows = [[t.measure, _percent(t.ratio), _percent(t.at_zero), _percent(t.at_one)] for t in report.measures]
+    most, least = (pick(report.measures, key=lambda t: t.ratio) for pick in (max, min))
+    return "\n\n".join(
+        [
+            f"TIES: on how many queries do all {len(report.runs)} runs score exactly the same?",
+            f"{Path(report.truth).name}: {report.queries:,} queries; runs {', '.join(report.runs)}.",
+            text_table(["measure", "all tied", "all at 0", "all at 1"], rows),
+            f"On such queries the measure says nothing about which run is better. {most.measure} learns from\n"
+            f"{_percent(1 - most.ratio)} of the queries, {least.measure} from {_percent(1 - least.ratio)}.",
+        ]
+    )
+
+
+def noise_text(report: NoiseReport) -> str:
+    """Per run a table of every measure by γ; then the paper's example."""
+    model = "kept within 0 and 1" if report.clip else "not clipped"
+    blocks = [
+        "LABEL NOISE: how far do the figures move if the true moments are unsure?",
+        f"Model: every IoU in the right video is observed with Gaussian noise of standard deviation γ ({model}).\n"
+        f"K = 1 is exact, the rest simulated with {report.draws} draws (seed {report.seed}); "
+        f"{Path(report.truth).name}.",
+    ]
+    levels = [f"γ {g:g}" for g in report.gammas]
+    for run in report.runs:
+        rows = []
+        for measure in dict.fromkeys(e.measure for e in run.errors):
+            errors = [e for e in run.errors if e.measure == measure]
+            moved = [f"{e.shift:+.4f} ± {e.spread:.4f}" for e in errors]
+            rows.append([measure, _four(errors[0].value), *moved, *(_four(e.mse) for e in errors)])
+        header = ["measure", "value", *levels, *(f"error, {level}" for level in levels)]
+        blocks.append(f"{run.run}, {run.queries:,} queries\n" + text_table(header, rows))
+    blocks.append(
+        "Under each γ: how far the mean moves in expectation (more queries do not cure it) ± the standard deviation\n"
+        "that chance adds; error: mean squared error of a single query's value, bias² + variance."
+    )
+    if report.example:
+        rows = [
+            [e.measure, f"{e.gamma:g}", f"{e.shift:+.4f}", _four(e.bias_squared), _four(e.variance), _four(e.mse)]
+            for e in report.example
+        ]
+        blocks.append(
+            "One query whose true IoU is 0.5 (the paper's example, Fig. 2)\n"
+            + text_table(["measure", "γ", "bias", "bias²", "variance", "MSE"], rows)
+            + "\nA threshold at the true IoU turns small noise into a coin toss: its error is of another order."
+        )
+    blocks += [f"Left out: {text}." for text in report.skipped]
+    return "\n\n".join(blocks)
+
+
+def annotator_text(report: AnnotatorReport) -> str:
+    """Scores over annotators, how much they agree, and whether they order the runs alike."""
+    rows = [
+        [s.run, s.measure, _four(s.original), _four(s.mean), _four(s.sd), f"{s.low:.4f}–{s.high:.4f}"]
+        for s in report.scores
+    ]
+    blocks = [
+        "ANNOTATORS: what if somebody else had drawn the true moments?",
+        f"{Path(report.truth).name}: {report.queries:,} of its queries were found among the {report.asked:,} "
+        f"re-annotated, by {report.annotators} annotators each.",
+        text_table(["run", "measure", "original", "mean", "sd", "range"], rows, align="llr"),
+        "original: by the truth given; mean, sd and range: over the annotators, each in turn the truth.",
+        f"Two annotators' moments overlap with a mean IoU of {report.agreement:.2f}; an annotator's with the original "
+        f"one, {report.agreement_with_truth:.2f}.\nA prediction's IoU varies over annotators with a standard deviation "
+        f"of {report.gamma:.2f}: the γ of the noise model, measured.",
+    ]
+    if report.stability:
+        order = [[s.measure, f"{s.tau:.2f}", _percent(s.winner_changes)] for s in report.stability]
+        blocks.append(
+            text_table(["measure", "Kendall τ", "other winner"], order)
+            + "\nHow alike two annotators order the runs (1: the same), and how many pairs of them disagree on the best."
+        )
+    return "\n\n".join([*blocks, *(f"Note: {n}." for n in report.notes)])
+
+
+def location_text(report: LocationReport) -> str:
+    """R against dR, then densities, then the gap between two truths."""
+    blocks = ["LOCATION BIAS: does the run find this moment, or the place where moments usually are?"]
+    for side in report.sides:
+        curves = [
+            [run.run, kind, *(_percent(v, "") for v in values)]
+            for run in side.runs
+            for kind, values in (("R@1", run.curve.recall), ("dR@1", run.curve.discounted))
+        ]
+        header = ["run", "%", *(f"{t:g}" for t in side.runs[0].curve.thresholds)]
+        places = [["true moments", "", "", f"{side.true.effective_cells:.0f}", _percent(side.true.fullest)]]
+        for run in side.runs:
+            spread = f"{run.predicted.effective_cells:.0f}", _percent(run.predicted.fullest)
+            places.append([run.run, f"{run.divergence:.3f}", f"{run.by_chance:.3f}", *spread])
+        blocks += [
+            f"{Path(side.truth).name}: {side.queries:,} queries, by IoU threshold\n"
+            + text_table(header, curves, align="llr"),
+            "dR discounts a hit by how far its boundaries are off. A wide gap at low thresholds means hits that are\n"
+            "long or lucky rather than right.",
+            text_table(["", "JS divergence", "by chance", "cells", "fullest"], places),
+            "JS divergence: how far the places (start, end) of first predictions are from those of the true moments,
+"
+            "0 to 1; by chance: what perfect predictions' scatter would give; cells: over how many of "
+            f"{CELLS} places they
+spread; fullest: the share in the most common one.",
+        ]
+        unplaced = {r.run: r.left_out for r in side.runs if r.left_out}
+        blocks += [
+            f"Note: {n:,} first predictions of {run} cannot be placed in a video." for run, n in unplaced.items()
+        ]
+    if report.gaps:
+        rows = [
+            [gap.system, name, _four(gap.iid[name]), _four(gap.ood[name]), f"{difference:+.4f}"]
+            for gap in report.gaps
+            for name, difference in gap.difference.items()
+        ]
+        blocks += [
+            text_table(["run", "measure", "iid", "ood", "gap"], rows, align="llr"),
+            "iid: the first truth, ood: the second. What a run loses where places are unusual it owed to usual ones.",
+        ]
+    return "\n\n".join(blocks)
+
+
+def _four(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4f}"
+
+
+def _percent(value: float, unit: str = " %") -> str:
+    return "–" if math.isnan(value) else f"{100 * value:.2f}{unit}"
