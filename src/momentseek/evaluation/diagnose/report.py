@@ -98,7 +98,7 @@ def annotator_text(report: AnnotatorReport) -> str:
         order = [[s.measure, f"{s.tau:.2f}", _percent(s.winner_changes)] for s in report.stability]
         blocks.append(
             text_table(["measure", "Kendall τ", "other winner"], order)
-            + "\nHow alike two annotators order the runs (1: the same), and how many pairs of them disagree on the best."
+            + "\nHow alike two annotators order the runs (1: the same), and how many pairs disagree on the best."
         )
     return "\n\n".join([*blocks, *(f"Note: {n}." for n in report.notes)])
 
@@ -123,11 +123,9 @@ def location_text(report: LocationReport) -> str:
             "dR discounts a hit by how far its boundaries are off. A wide gap at low thresholds means hits that are\n"
             "long or lucky rather than right.",
             text_table(["", "JS divergence", "by chance", "cells", "fullest"], places),
-            "JS divergence: how far the places (start, end) of first predictions are from those of the true moments,
-"
+            "JS divergence: how far the places (start, end) of first predictions are from those of the true moments,\n"
             "0 to 1; by chance: what perfect predictions' scatter would give; cells: over how many of "
-            f"{CELLS} places they
-spread; fullest: the share in the most common one.",
+            f"{CELLS} places\nthey spread; fullest: the share in the most common one.",
         ]
         unplaced = {r.run: r.left_out for r in side.runs if r.left_out}
         blocks += [
