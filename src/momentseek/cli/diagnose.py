@@ -140,8 +140,8 @@ def command(
         from momentseek.evaluation.diagnose.plots import draw
 
         with patience("drawing"):
-            for path in draw(found, folder):
-                options.say(f"wrote {path}")
+            for written in draw(found, folder):
+                options.say(f"wrote {written}")
 
 
 @contextmanager

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from momentseek.evaluation.diagnose.axioms import AXIOMS, Axiom, AxiomReport, CounterExample, Verdict
+from momentseek.evaluation.diagnose.axioms import AXIOMS, AxiomReport, CounterExample, Verdict
 from momentseek.evaluation.diagnose.cases import Case, Span
 from momentseek.evaluation.tables import text_table
 from momentseek.moments import iou
-
-Broken = dict[tuple[Axiom, Case], list[tuple[str, CounterExample]]]
 
 
 def axiom_text(report: AxiomReport) -> str:

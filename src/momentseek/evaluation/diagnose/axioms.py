@@ -105,34 +105,60 @@ def check_axioms(
     several = max((int(np.bincount(t.row_query[t.relevance > 0]).max(initial=1)) for _, t in pairs), default=1)
     random = at_random(trials, depth, min(several, 3), rng)
     batches = [Trials(cases) for cases in (real, random) if cases]
-    shrunk: list[Case] = []
-    found = []
+    findings: dict[Axiom, list[_Finding]] = {axiom: [] for axiom in AXIOMS}
     for measure in chosen:
         usable = batches[-1:] if measure.NAME == "dR" and not known else batches
-        found.append(_judge(measure, usable, shrunk))
+        values = [batch.values(measure) for batch in usable]
+        for axiom in AXIOMS:
+            findings[axiom].append(_judge(axiom, measure, usable, values))
+    verdicts = [_with_examples(axiom, findings[axiom]) for axiom in AXIOMS]
+    found = [
+        MeasureVerdicts(m.name, _cutoff(m), both) for m, both in zip(chosen, zip(*verdicts, strict=True), strict=True)
+    ]
     return AxiomReport(tuple(found), len(real), len(random), seed, tuple(skipped))
 
 
-def _judge(measure: Measure, batches: Sequence[Trials], shrunk: list[Case]) -> MeasureVerdicts:
-    values = [trials.values(measure) for trials in batches]
+@dataclass(frozen=True)
+class _Finding:
+    measure: Measure
+    tried: int
+    broken: int
+    first: Case | None
+
+
+def _judge(
+    axiom: Axiom, measure: Measure, batches: Sequence[Trials], values: Sequence[tuple[FloatArray, FloatArray]]
+) -> _Finding:
+    tried = broken = 0
+    first: Case | None = None
+    for trials, (before, after) in zip(batches, values, strict=True):
+        asked = _asked(axiom, trials, measure) & ~np.isnan(before) & ~np.isnan(after)
+        wrong = asked & _differs(axiom, after - before)
+        tried, broken = tried + int(asked.sum()), broken + int(wrong.sum())
+        if first is None and wrong.any():
+            first = min((trials.cases[i] for i in np.flatnonzero(wrong).tolist()), key=lambda c: len(c.ranked))
+    return _Finding(measure, tried, broken, first)
+
+
+def _with_examples(axiom: Axiom, findings: Sequence[_Finding]) -> list[Verdict]:
+    """Each finding with a small counter-example; measures share one where one serves several."""
+    small: list[Case] = []
+    for f in findings:
+        if f.first and not (small and breaks(axiom, f.measure, small).any()):
+            small.append(shrink(f.first, lambda cases, m=f.measure: breaks(axiom, m, cases)))  # type: ignore[misc]
+    serves = [breaks(axiom, f.measure, small) if small else np.zeros(0, dtype=bool) for f in findings]
+    most_first = np.argsort(-np.sum(serves, axis=0), kind="stable").tolist()
     verdicts = []
-    for axiom in AXIOMS:
-        tried = broken = 0
-        first: Case | None = None
-        for trials, (before, after) in zip(batches, values, strict=True):
-            asked = _asked(axiom, trials, measure) & ~np.isnan(before) & ~np.isnan(after)
-            wrong = asked & _differs(axiom, after - before)
-            tried, broken = tried + int(asked.sum()), broken + int(wrong.sum())
-            if first is None and wrong.any():
-                first = min((trials.cases[i] for i in np.flatnonzero(wrong).tolist()), key=lambda c: len(c.ranked))
+    for f, good in zip(findings, serves, strict=True):
         note = ""
-        if axiom == "INV-k" and _cutoff(measure) == 1 and not broken:
+        if axiom == "INV-k" and _cutoff(f.measure) == 1 and not f.broken:
             note = "holds trivially: only rank 1 counts, and INV-k speaks of the ranks below it"
-        elif not tried:
+        elif not f.tried:
             note = "no list met the axiom's condition"
-        example = None if first is None else _example(axiom, measure, first, shrunk)
-        verdicts.append(Verdict(axiom, tried, broken, example, note))
-    return MeasureVerdicts(measure.name, _cutoff(measure), (verdicts[0], verdicts[1]))
+        chosen = next(small[i] for i in most_first if good[i]) if f.first else None
+        example = _example(f.measure, replace(chosen, origin=f.first.origin)) if chosen and f.first else None
+        verdicts.append(Verdict(axiom, f.tried, f.broken, example, note))
+    return verdicts
 
 
 def breaks(axiom: Axiom, measure: Measure, cases: Sequence[Case]) -> BoolArray:
@@ -160,21 +186,14 @@ def _cutoff(measure: Measure) -> int:
     return min(k, getattr(measure, "depth", None) or k)
 
 
-def _example(axiom: Axiom, measure: Measure, case: Case, shrunk: list[Case]) -> CounterExample:
-    """A small counter-example: one already found for another measure if it serves, else ``case`` made smaller."""
-    serves = breaks(axiom, measure, shrunk) if shrunk else np.zeros(0, dtype=bool)
-    if serves.any():
-        small = shrunk[int(np.flatnonzero(serves)[0])]
-    else:
-        small = shrink(case, lambda cases: breaks(axiom, measure, cases))
-        shrunk.append(small)
-    trials = Trials([small])
+def _example(measure: Measure, case: Case) -> CounterExample:
+    trials = Trials([case])
     before, after = trials.values(measure)
     return CounterExample(
-        replace(small, origin=case.origin),
-        float(trials.r_before[0]),
-        float(trials.r_after[0]),
-        float(trials.best_above[0]),
-        float(before[0]),
-        float(after[0]),
+        case,
+        r_before=float(trials.r_before[0]),
+        r_after=float(trials.r_after[0]),
+        best_above=float(trials.best_above[0]),
+        before=float(before[0]),
+        after=float(after[0]),
     )

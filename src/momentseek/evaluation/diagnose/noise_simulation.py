@@ -9,7 +9,7 @@ import numpy as np
 
 from momentseek.moments.arrays import BoolArray, FloatArray
 
-DRAWS = 200
+DRAWS = 100
 Score = Callable[[FloatArray], FloatArray]
 """From the best IoU among the first k, for every query and k, to the measure's value per query."""
 

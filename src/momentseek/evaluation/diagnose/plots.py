@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, which colour-blind readers can tell apart; markers differ as well."""
 MARKERS = "osD^vP*"
-STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "momentseek"}
+STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "momentseek"}
 MOST_ROWS = 3
 
 
@@ -128,6 +128,7 @@ def _three(row: Sequence[Any], x: Any, squared: Any, scatter: Any, gamma: float,
 def recall_figure(report: LocationReport) -> Figure:
     """R@1 against dR@1 by IoU threshold (debiased grounding, Fig. 12); one panel per truth."""
     figure, axes = _axes(1, len(report.sides), 4.6 * len(report.sides), 3.9)
+    top = 100 * max(run.curve.recall[0] for side in report.sides for run in side.runs)
     for ax, side in zip(axes[0], report.sides, strict=True):
         for i, run in enumerate(side.runs):
             look = {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % 7], "ms": 4, "lw": 1.5}
@@ -137,7 +138,7 @@ def recall_figure(report: LocationReport) -> Figure:
         ax.set_title(f"{Path(side.truth).name}, {side.queries:,} queries", fontsize=9, loc="left")
         ax.set_xlabel("IoU threshold")
         ax.set_xticks(side.runs[0].curve.thresholds)
-        ax.set_ylim(0, max(5.0, ax.get_ylim()[1]))
+        ax.set_ylim(0, max(5.0, 1.05 * top))
         ax.grid(axis="y", alpha=0.3)
         ax.legend(frameon=False, fontsize=8)
     axes[0][0].set_ylabel("queries hit, and hits discounted (%)")
@@ -146,26 +147,29 @@ def recall_figure(report: LocationReport) -> Figure:
 
 def density_figure(report: LocationReport) -> Figure:
     """Where true moments and first predictions start and end, as shares of the video; one row per truth."""
+    from matplotlib.colors import LogNorm
+
     columns = 1 + max(len(side.runs) for side in report.sides)
     figure, axes = _axes(len(report.sides), columns, 0.9 + 2.5 * columns, 0.5 + 2.7 * len(report.sides))
     for row, side in zip(axes, report.sides, strict=True):
         panels = [(f"true moments\n{Path(side.truth).name}", side.true)]
         panels += [(f"{_short(r.run)}\nJS divergence {r.divergence:.2f}", r.predicted) for r in side.runs]
         shares = [_shares(d) for _, d in panels]
-        top = max(float(s.max()) for s in shares)
+        filled = np.concatenate([s[s > 0] for s in shares])
+        # One prediction place may hold everything, so a linear scale would hide all others.
+        scale = LogNorm(filled.min() * 0.99, filled.max() * 1.01)
         for ax in row[len(panels) :]:
             ax.set_axis_off()
         for ax, (title, _), share in zip(row, panels, shares, strict=False):
-            image = ax.imshow(
-                np.ma.masked_equal(share.T, 0), origin="lower", extent=(0, 1, 0, 1), cmap="cividis", vmin=0, vmax=top
-            )
+            cells = np.ma.masked_equal(share.T, 0)
+            image = ax.imshow(cells, origin="lower", extent=(0, 1, 0, 1), cmap="cividis_r", norm=scale)
             ax.plot([0, 1], [0, 1], color="0.6", lw=0.8)
             ax.set_title(title, fontsize=8)
             ax.set_xlabel("start / duration")
             ax.set_xticks([0, 0.5, 1])
             ax.set_yticks([0, 0.5, 1])
         row[0].set_ylabel("end / duration")
-        figure.colorbar(image, ax=list(row), label="moments (%)", shrink=0.85)
+        figure.colorbar(image, ax=list(row), label="moments per cell (%), log", format="%g", shrink=0.85)
     return figure
 
 

@@ -62,7 +62,8 @@ def noise_text(report: NoiseReport) -> str:
         blocks.append(f"{run.run}, {run.queries:,} queries\n" + text_table(header, rows))
     blocks.append(
         "Under each γ: how far the mean moves in expectation (more queries do not cure it) ± the standard deviation\n"
-        "that chance adds; error: mean squared error of a single query's value, bias² + variance."
+        "that chance adds; error: mean squared error of a single query's value, bias² + variance. With K > 1 AxIoU is\n"
+        "biased too: the best of several noisy IoUs is higher than the best of the true ones."
     )
     if report.example:
         rows = [
