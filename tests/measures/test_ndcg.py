@@ -1,0 +1,90 @@
+import json
+
+import pytest
+from hypothesis import given
+from tests.measures.reference import lists, ndcg
+from tests.measures.strategies import pairs
+
+from momentseek.errors import MomentseekError
+from momentseek.formats import read_run, read_truth
+from momentseek.measures import Alignment, parse, parse_all, protocol_named
+from momentseek.moments import Judgements, Run
+
+
+def test_worked_example_of_the_paper(root):
+    """TVR-Ranking figure 2: gains 2, 4, 2 against an ideal of 4, 2, 2."""
+    truth = read_truth(root / "examples/figure-2/truth.json")
+    run = read_run(root / "examples/figure-2/predictions.json")
+    measure = parse("NDCG@3[IoU>=0.3]")
+    gained = 2 + 4 / 1.584962500721156 + 2 / 2
+    ideal = 4 + 2 / 1.584962500721156 + 2 / 2
+    assert measure(Alignment(run, truth))[0] == pytest.approx(gained / ideal, abs=1e-15)
+
+
+@pytest.mark.parametrize("protocol", ["tvr-ranking", "spr"])
+def test_official_scores_in_all_nine_cells(golden, protocol):
+    truth = read_truth(golden / "tvr_ranking_gt.json.gz")
+    run = read_run(golden / "tvr_ranking_predictions.json.gz")
+    official = json.loads((golden / "tvr_ranking_official_scores.json").read_text())[protocol]
+    rules = protocol_named(protocol)
+    view = Alignment(run, truth)
+    measures = parse_all(rules.measures, rules.options)
+    assert len(measures) == 9
+    for measure in measures:
+        expected = official[str(measure.k)][str(measure.iou)]
+        assert measure.summarise(measure(view)) == pytest.approx(expected, abs=1e-12), measure.name
+
+
+@given(pairs())
+def test_agrees_with_the_definition(pair):
+    truth, run = pair
+    for threshold in (0.3, 0.5, 1.0):
+        for options, reference in (
+            ("", {}),
+            (",gain=exp2", {"gain": lambda r: 2**r - 1}),
+            (",zeros=ignore", {"absorb": False}),
+        ):
+            for sign in (">=", ">"):
+                measure = parse(f"NDCG@5[IoU{sign}{threshold}{options}]")
+                expected = [ndcg(j, p, 5, threshold, strict=sign == ">", **reference) for j, p in lists(truth, run)]
+                assert measure(Alignment(run, truth)).tolist() == pytest.approx(expected, abs=1e-12)
+
+
+@given(pairs())
+def test_lies_between_0_and_1_and_is_1_for_the_ideal(pair):
+    truth, run = pair
+    measure = parse("NDCG@10[IoU>=0.5]")
+    values = measure(Alignment(run, truth))
+    assert ((values >= 0) & (values <= 1 + 1e-12)).all()
+
+
+def test_the_ideal_ranking_scores_1():
+    truth = Judgements.from_rows([("q", "v", 0, 5, 1), ("q", "w", 0, 5, 4), ("q", "x", 0, 5, 2)])
+    run = Run.from_rows([("q", "w", 0, 5, 3), ("q", "x", 0, 5, 2), ("q", "v", 0, 5, 1)])
+    assert parse("NDCG@3[IoU>=0.9]")(Alignment(run, truth))[0] == 1
+
+
+def test_depth_does_not_change_what_lies_above_it():
+    truth = Judgements.from_rows([("q", "v", 0, 5, 1), ("q", "v", 3, 9, 4)])
+    run = Run.from_rows([("q", "v", 0, 6, 3), ("q", "v", 3, 8, 2), ("q", "v", 0, 5, 1)])
+    measure = parse("NDCG@2[IoU>=0.3]")
+    assert measure(Alignment(run, truth))[0] == measure(Alignment(run, truth, depth=2))[0]
+
+
+def test_a_moment_of_relevance_0_absorbs_a_prediction_or_not():
+    truth = Judgements.from_rows([("q", "v", 0, 10, 0), ("q", "v", 0, 8, 4)])
+    run = Run.from_rows([("q", "v", 0, 10, 1)])
+    view = Alignment(run, truth)
+    assert parse("NDCG@1[IoU>=0.5]")(view)[0] == 0
+    assert parse("NDCG@1[IoU>=0.5,zeros=ignore]")(view)[0] == 1
+
+
+def test_queries_without_a_relevant_moment():
+    truth = Judgements.from_rows([("a", "v", 0, 10, 0), ("b", "v", 0, 10, 2)])
+    run = Run.from_rows([("a", "v", 0, 10, 1), ("b", "v", 0, 10, 1)])
+    view = Alignment(run, truth)
+    zero, skip = parse("NDCG@1[IoU>=0.5]"), parse("NDCG@1[IoU>=0.5,empty=skip]")
+    assert zero.summarise(zero(view)) == 0.5
+    assert skip.summarise(skip(view)) == 1.0
+    with pytest.raises(MomentseekError, match="query a has no relevant moment"):
+        parse("NDCG@1[IoU>=0.5,empty=error]")(view)
