@@ -112,7 +112,7 @@ def _of_task(runs: Runs, task: str | None) -> Runs:
 
 
 def _target(to: str | None, path: pathlib.Path, kind: Kind) -> Format:
-    able = [name for name, f in FORMATS.items() if f.kind == kind and f.writes]
+    able = sorted(name for name, f in FORMATS.items() if f.kind == kind and f.writes)
     if to is None:
         suffix = pathlib.Path(path.name.removesuffix(".gz")).suffix.lower()
         to = BY_SUFFIX.get(suffix)
