@@ -1,0 +1,71 @@
+import os
+import subprocess
+import sys
+
+import momentseek as package
+from momentseek.cli import VERBS
+
+
+def test_help_lists_every_verb_and_every_verb_helps(momentseek):
+    top = momentseek("--help")
+    assert top.returncode == 0
+    for verb, about in VERBS.items():
+        assert f"{verb} " in top.stdout
+        assert about in top.stdout
+        page = momentseek(verb, "--help")
+        assert page.returncode == 0, page.stderr
+        assert page.stdout.startswith(f"Usage: momentseek {verb}")
+
+
+def test_version(momentseek):
+    assert momentseek("--version").stdout == f"momentseek {package.__version__}\n"
+
+
+def test_a_mistyped_verb_gets_a_suggestion(momentseek):
+    result = momentseek("evalute")
+    assert result.returncode == 2
+    assert "Did you mean 'evaluate'?" in result.stderr
+
+
+def test_help_does_not_wait_for_numpy():
+    code = (
+        "import sys; from momentseek.cli import cli; import momentseek.cli.evaluate; sys.exit('numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_searching_and_evaluating_never_import_torch_scipy_or_pandas(root):
+    code = (
+        "import sys, momentseek as ms\n"
+        "ms.evaluate('examples/kitchen/careful.jsonl', 'examples/kitchen/truth.jsonl')\n"
+        "print([m for m in ('torch', 'scipy', 'pandas', 'matplotlib', 'pyarrow') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
+
+
+def test_completion_scripts_and_completion_itself(momentseek):
+    for shell in ("bash", "zsh", "fish"):
+        assert "_MOMENTSEEK_COMPLETE" in momentseek("completion", shell).stdout
+    words = os.environ | {"_MOMENTSEEK_COMPLETE": "bash_complete", "COMP_WORDS": "momentseek eval", "COMP_CWORD": "1"}
+    result = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'momentseek'; from momentseek.cli import main; main()"],
+        env=words,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stdout.strip() == "plain,evaluate"
+
+
+def test_measures_are_listed(momentseek):
+    result = momentseek("measures")
+    assert "NDCG@K[IoU>=m]" in result.stdout
+    assert "gain = linear | exp2" in result.stdout
+    assert "tvr-ranking" in result.stdout
+
+
+def test_a_closed_pipe_is_no_error(root):
+    command = f"{sys.executable} -m momentseek measures | head -1"
+    result = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=False)
+    assert result.stderr == ""
