@@ -97,3 +97,18 @@ def test_text_that_is_not_utf8(write):
 
 def test_a_byte_order_mark_is_no_obstacle(write):
     assert read_truth(write("sta.txt", b"\xef\xbb\xbfLAMP1 0 5##a\n")).query_ids == ("LAMP1:0",)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 100_000,
+        b"[" * 100_000 + b"NaN",
+        b'{"a": 1}\n' + b"[" * 100_000,
+        b"[" * 100_000 + b"\n" + b"]" * 100_000,
+        b'{"query_id": "\\ud800", "video": "a", "start": NaN, "end": 1}\n{"query_id": "b"}',
+    ],
+)
+def test_hostile_json(write, data):
+    with pytest.raises(MomentseekError, match="not valid JSON"):
+        read_truth(write("hostile.json", data))

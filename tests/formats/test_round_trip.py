@@ -201,3 +201,36 @@ def test_a_corpus_with_indices_keeps_them():
     data = FORMATS["video-corpus"].write_corpus(Corpus({"a": 5.0}, {3: "a"}))
     assert data == b'{"a": [5.0, 3]}'
     assert FORMATS["video-corpus"].read_corpus(Document(Path("x"), data)).names == {3: "a"}
+
+
+@pytest.mark.parametrize("name", ["didemo", "mvmr", "qvhighlights"])
+@pytest.mark.parametrize("way", ["native", "parquet"])
+def test_our_own_format_carries_agreement_pools_and_saliency(samples, name, way):
+    pytest.importorskip("pyarrow")
+    format = FORMATS[name]
+    before = truth_of(Document(Path("x"), samples[name][1]), format, Reading())
+    ours = FORMATS[way].write_truth(before, Writing())
+    after = truth_of(Document(Path("y"), ours), FORMATS[way], Reading())
+    assert set(lost_in_truth(before, after)) <= {"the column 'sentence'"}
+    if name != "mvmr":
+        assert format.write_truth(after, Writing()) == format.write_truth(before, Writing())
+    else:
+        assert before.pools is not None
+        assert after.pools is not None
+        assert [after.videos[v] for v in after.pools.video] == [before.videos[v] for v in before.pools.video]
+
+
+def test_several_tasks_in_one_native_file(samples):
+    before = runs_of(Document(Path("x"), samples["tvr-submission"][1]), FORMATS["tvr-submission"], Reading())
+    data = FORMATS["native-run"].write_runs(before, Writing())
+    after = runs_of(Document(Path("y"), data), FORMATS["native-run"], Reading())
+    assert [run.task for run in after] == ["VCMR", "VR"]
+    assert lost_in_runs(before, after) == ()
+
+
+def test_losses_are_named():
+    full = Run.from_groups(["1"], [1], ["a"], [0.0], [2.0], [0.5], queries=["x"], task="SVMR")
+    bare = Run.from_groups(["1"], [1], ["a"], [0.0], [2.5], [0.25])
+    assert lost_in_runs((full,), (bare,)) == ("the queries' words", "exact times", "scores", "that the task is SVMR")
+    fewer = Run.from_groups(["1"], [0], [], [], [])
+    assert lost_in_runs((full,), (fewer,))[0] == "moments (1 became 0)"

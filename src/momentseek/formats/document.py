@@ -7,7 +7,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -79,8 +79,8 @@ class Document:
 
     def _line(self, number: int, line: bytes) -> Any:
         try:
-            return json.loads(line)
-        except ValueError as e:
+            return _loads(line)
+        except (ValueError, RecursionError) as e:
             raise MomentseekError(
                 f"{self.path}: line {number:,} is not valid JSON ({e}); is the file cut off?"
             ) from None
@@ -88,10 +88,8 @@ class Document:
     def _json_with_nan(self, error: orjson.JSONDecodeError) -> Any:
         # NaN and Infinity are not JSON, but Python writes them; read them so that the message can name the query.
         if any(word in self.data for word in (b"NaN", b"Infinity")):
-            try:
-                return json.loads(self.data)
-            except ValueError:
-                pass
+            with suppress(ValueError, RecursionError):
+                return _loads(self.data)
         raise MomentseekError(f"{self.path}: not valid JSON ({error}); is the file cut off?")
 
 
@@ -141,9 +139,17 @@ def _gunzip(data: bytes, path: Path) -> bytes:
 def _stands_alone(line: bytes) -> bool:
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
+
+
+def _loads(data: bytes) -> Any:
+    """As orjson, but with NaN: half a surrogate pair is no text, and could never be written again."""
+    value = json.loads(data)
+    if b"\\ud" in data.lower():
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 @contextmanager

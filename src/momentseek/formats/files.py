@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import pathlib
-import tempfile
 
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document, collector_paused, open_document
@@ -122,8 +120,12 @@ def write_run(run: Run, path: Path, *, format: str = "native-run", corpus: Corpu
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file beside its place and rename it, so that nobody ever sees half of it; ``.gz`` is compressed."""
+    import tempfile  # here, because reading must not wait for it
+
     target = pathlib.Path(path)
     if target.suffix == ".gz":
+        import gzip
+
         data = gzip.compress(data, mtime=0)
     temporary = None
     try:

@@ -39,12 +39,12 @@ def lost_in_runs(before: Runs, after: Runs) -> tuple[str, ...]:
 
 
 def _lost(before: MomentTable, after: MomentTable) -> list[str]:
-    if not _same_queries(before, after):
-        old, new = next(
-            (p for p in zip(before.query_ids, after.query_ids, strict=False) if p[0] != p[1]),
-            (f"{len(before)} queries", f"{len(after)}"),
-        )
+    if set(before.query_ids) != set(after.query_ids):
+        pairs = zip(before.query_ids, after.query_ids, strict=False)
+        old, new = next((p for p in pairs if p[0] != p[1]), (len(before), len(after)))
         return [f"query ids ({old} became {new})"]
+    if len(before.start) != len(after.start):
+        return [f"moments ({len(before.start):,} became {len(after.start):,})"]
     order = _order(before, after)
     lost = []
     if any(before.queries or ()) and not any(after.queries or ()):

@@ -14,6 +14,9 @@ from momentseek.moments import Judgements
 from momentseek.moments.run import Run
 from momentseek.moments.table import MomentTable
 
+LONGEST_NUMBER = 18
+"""Digits that every reader of JSON takes for a whole number."""
+
 
 def dump(value: Any) -> bytes:
     """One JSON value, with the separators Python writes by default and no newline at the end."""
@@ -31,7 +34,8 @@ def write_id(query_id: str) -> int | str:
     >>> write_id("90200"), write_id("3MSZA:2"), write_id("007")
     (90200, '3MSZA:2', '007')
     """
-    return int(query_id) if query_id.isascii() and query_id.isdigit() and str(int(query_id)) == query_id else query_id
+    plain = query_id.isascii() and query_id.isdigit() and len(query_id) <= LONGEST_NUMBER
+    return int(query_id) if plain and str(int(query_id)) == query_id else query_id
 
 
 def numeric_ids(table: MomentTable, format: str, key: str) -> list[int]:
