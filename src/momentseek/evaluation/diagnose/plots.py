@@ -162,7 +162,7 @@ def density_figure(report: LocationReport) -> Figure:
             ax.set_axis_off()
         for ax, (title, _), share in zip(row, panels, shares, strict=False):
             cells = np.ma.masked_equal(share.T, 0)
-            image = ax.imshow(cells, origin="lower", extent=(0, 1, 0, 1), cmap="cividis_r", norm=scale)
+            image = ax.imshow(cells, origin="lower", extent=(0, 1, 0, 1), cmap="viridis_r", norm=scale)
             ax.plot([0, 1], [0, 1], color="0.6", lw=0.8)
             ax.set_title(title, fontsize=8)
             ax.set_xlabel("start / duration")
