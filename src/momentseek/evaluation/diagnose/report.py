@@ -28,7 +28,7 @@ def as_text(diagnosis: Diagnosis) -> str:
 
 
 def tie_text(report: TieReport) -> str:
-    """The all-tied query ratios, most tied last."""
+    """The all-tied query ratios, and which measures learn least and most."""
     rows = [[t.measure, _percent(t.ratio), _percent(t.at_zero), _percent(t.at_one)] for t in report.measures]
     most, least = (pick(report.measures, key=lambda t: t.ratio) for pick in (max, min))
     return "\n\n".join(

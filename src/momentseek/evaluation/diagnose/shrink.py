@@ -1,13 +1,15 @@
 """Make a counter-example small: fewest predictions, fewest true moments, roundest times.
 
-Greedy: propose many slightly simpler cases, keep the simplest that still does what the first one did, repeat.
+First try all lists of one or two moments at round times; then go greedily: propose many slightly simpler cases,
+keep the simplest that still does what the first one did, repeat.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from itertools import combinations, product
 
 import numpy as np
 
@@ -28,14 +30,25 @@ def shrink(case: Case, still: Callable[[Sequence[Case]], BoolArray]) -> Case:
     ((Span(video='v', start=0.0, end=10.0, relevance=1),), (Span(video='v', start=0.0, end=10.0, relevance=1),),
      Span(video='v', start=0.0, end=10.0, relevance=1))
     """
+    case = _best(case, _plain, still) or case
     for _ in range(ROUNDS):
-        now = cost(case)
-        simpler = sorted((c for c in _proposals(case) if cost(c) < now), key=cost)
-        kept = [c for c, holds in zip(simpler, still(simpler), strict=True) if holds] if simpler else []
-        if not kept:
+        # Shorter lists first: there is less to round in them.
+        better = next(filter(None, (_best(case, change, still) for change in (_fewer, _plainer, _rounder))), None)
+        if better is None:
             return case
-        case = kept[0]
+        case = better
     return case
+
+
+def _best(
+    case: Case, change: Callable[[Case], Iterator[Case]], still: Callable[[Sequence[Case]], BoolArray]
+) -> Case | None:
+    """The simplest of the changed cases that is simpler than ``case`` and for which ``still`` holds."""
+    now = cost(case)
+    possible = (c for c in change(case) if all(0 <= s.start < s.end for s in (*c.truth, *c.ranked, c.changed)))
+    priced = sorted(((cost(c), i, c) for i, c in enumerate(possible)), key=lambda entry: entry[:2])
+    simpler = [c for price, _, c in priced if price < now]
+    return next((c for c, holds in zip(simpler, still(simpler), strict=True) if holds), None) if simpler else None
 
 
 def cost(case: Case) -> Cost:
@@ -54,6 +67,7 @@ def cost(case: Case) -> Cost:
     )
 
 
+@lru_cache(maxsize=10_000)
 def _odd(seconds: float) -> int:
     """0 for whole tens, more the more digits a time takes."""
     return next((i for i, grid in enumerate(GRIDS) if _on(seconds, grid) == seconds), len(GRIDS))
@@ -63,11 +77,6 @@ def _on(seconds: float, grid: float) -> float:
     return round(round(seconds / grid) * grid, 6)
 
 
-def _proposals(case: Case) -> Iterator[Case]:
-    for change in (_fewer, _plainer, _rounder):
-        yield from (c for c in change(case) if all(0 <= s.start < s.end for s in (*c.truth, *c.ranked, c.changed)))
-
-
 def _fewer(case: Case) -> Iterator[Case]:
     for i in range(len(case.ranked)):
         if i != case.rank - 1:
@@ -75,6 +84,16 @@ def _fewer(case: Case) -> Iterator[Case]:
             yield replace(case, ranked=kept, rank=case.rank - (i < case.rank - 1))
     for i in range(len(case.truth) if len(case.truth) > 1 else 0):
         yield replace(case, truth=(*case.truth[:i], *case.truth[i + 1 :]))
+
+
+def _plain(case: Case) -> Iterator[Case]:
+    """Lists of one and two moments around a true one at 0–10 s, laid on a grid of 5 s in all ways."""
+    true = case.truth[0]._replace(start=0.0, end=10.0, relevance=1)
+    seconds = {true.video: 20.0} if case.durations else {}
+    pairs = [Span(true.video, start, end) for start, end in combinations((0.0, 5.0, 10.0, 15.0, 20.0), 2)]
+    for rank in (1, 2):
+        for *ranked, changed in product(pairs, repeat=rank + 1):
+            yield replace(case, truth=(true,), ranked=tuple(ranked), rank=rank, changed=changed, durations=seconds)
 
 
 def _plainer(case: Case) -> Iterator[Case]:
