@@ -246,3 +246,21 @@ def test_formats_by_name(path_of):
     assert len(read_truth(path_of("tvr"), format="tvr")) == 2
     with pytest.raises(MomentseekError, match="no format for ground truth is called 'spr'; there are"):
         read_truth(path_of("tvr"), format="spr")
+
+
+@pytest.mark.parametrize("name", ["tvr-ranking-predictions", "activitynet-results", "activitynet", "tacos", "mvmr"])
+def test_a_name_twice_in_an_object(write, samples, name):
+    file, data = samples[name]
+    value = json.loads(data)
+    inner = value.get("results", value)
+    first = next(iter(inner))
+    entry = f"{json.dumps(first)}: {json.dumps(inner[first])}"
+    twice = data.decode().replace(entry, f"{entry}, {entry}", 1)
+    read = read_runs if name in ("tvr-ranking-predictions", "activitynet-results") else read_truth
+    with pytest.raises(MomentseekError, match=f"{first} stands more than once"):
+        read(write(file, twice))
+
+
+def test_a_video_called_timestamp_is_no_repeat(write):
+    moment = {"video_name": "timestamp", "timestamp": [0, 1], "model_scores": 1}
+    assert read_run(write("p.json", {"timestamp": [moment]})).videos == ("timestamp",)

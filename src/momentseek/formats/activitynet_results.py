@@ -41,6 +41,7 @@ def read_results(document: Document, reading: Reading) -> Runs:
     per_video: list[list[Any]] = typed(list(results.values()), {list}, document, "results", "a list")
     entries = typed(flatten(per_video), {dict}, document, "results", "objects with a timestamp")
     times = matrix(column(entries, "timestamp", document), 2, document, "timestamp")
+    document.reject_repeats("timestamp", len(entries))
     scored = has_keys(next(iter(entries), None), "score")
     run = Run.from_groups(
         flatten([f"{video}:{i}" for i in range(len(some))] for video, some in results.items()),

@@ -58,6 +58,7 @@ def read_captions(document: Document) -> Captions:
     for video, entry in entries.items():
         if not has_keys(entry, "timestamps", "sentences"):
             wrong(document, f"video {video}", entry, "an object with timestamps and sentences")
+    document.reject_repeats("sentences", len(entries))
     found = list(entries.values())
     sentences = lists(found, "sentences", document)
     times = lists(found, "timestamps", document)

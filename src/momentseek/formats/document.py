@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -64,6 +65,22 @@ class Document:
                 if len(lines) > 1 and _stands_alone(lines[0]):
                     return self._json_lines(lines)
                 return self._json_with_nan(whole)
+
+    def reject_repeats(self, key: str, expected: int) -> None:
+        """Refuse an object in which a name stands twice, of which parsers silently keep the last.
+
+        ``key`` occurs once in each of ``expected`` values that were read; more of them in the file mean that some
+        were lost, and only then is it worth the slow parser that sees all names.
+        """
+        if self.data.count(f'"{key}"'.encode()) > expected:
+            with suppress(RecursionError, ValueError):
+                json.loads(self.data, object_pairs_hook=self._unique)
+
+    def _unique(self, pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        if len(set(names)) < len(names):
+            twice = Counter(names).most_common(1)[0][0]
+            raise MomentseekError(f"{self.path}: {twice} stands more than once; keep one entry")
 
     @property
     def records(self) -> list[Any]:

@@ -48,6 +48,7 @@ def read_predictions(document: Document, reading: Reading) -> Runs:
     per_query = typed(list(by_query.values()), {list}, document, "predictions", "a list")
     moments = flatten(per_query)
     times = matrix(column(moments, "timestamp", document), 2, document, "timestamp")
+    document.reject_repeats("timestamp", len(moments))
     score = None
     if has_keys(next(iter(moments), None), "model_scores"):
         score = numbers(column(moments, "model_scores", document), document, "model_scores")
