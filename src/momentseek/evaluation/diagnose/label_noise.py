@@ -10,9 +10,10 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.diagnose.noise_model import axiou_errors, recall_errors
+from momentseek.evaluation.diagnose.noise_scores import covers, depth_of, value_of
 from momentseek.evaluation.diagnose.noise_simulation import DRAWS, Overlaps, Score, simulate
 from momentseek.evaluation.evaluate import Missing, check_queries
-from momentseek.measures import Alignment, AxIoU, Measure, Recall
+from momentseek.measures import Alignment, Measure, Recall
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
 
@@ -94,17 +95,17 @@ def label_noise(
     """
     if any(not g > 0 for g in gammas):
         raise MomentseekError("the noise level γ must be greater than 0; give --noise a number such as 0.1")
-    chosen = [m for m in measures if _scored(m)]
-    skipped = [f"{m.name}: the noise model is defined for AxIoU and R of moments" for m in measures if not _scored(m)]
+    chosen = [m for m in measures if covers(m)]
+    skipped = [f"{m.name}: the noise model is defined for AxIoU and R of moments" for m in measures if not covers(m)]
     found = [
         _of_run(name, run, truth, chosen, gammas, missing=missing, draws=draws, clip=clip, seed=seed)
         for name, run in runs
     ]
     example = [
-        _summary(m, g, _value(m, np.array([[EXAMPLE]])), *_exact(m, np.array([EXAMPLE]), np.array([True]), g))
+        _summary(m, g, value_of(m, np.array([[EXAMPLE]])), *_exact(m, np.array([EXAMPLE]), np.array([True]), g))
         for m in chosen
         for g in gammas
-        if _depth(m) == 1
+        if depth_of(m) == 1
     ]
     return NoiseReport(truth.source, tuple(found), tuple(example), tuple(gammas), draws, clip, seed, tuple(skipped))
 
@@ -132,14 +133,14 @@ def _of_run(
 ) -> RunNoise:
     view = Alignment(run, truth)
     check_queries([view], truth, missing)
-    all_ranks = overlaps_of(view, max((_depth(m) for m in measures), default=1))
+    all_ranks = overlaps_of(view, max((depth_of(m) for m in measures), default=1))
     kept = view.answered() if missing == "skip" else np.ones(len(truth), dtype=bool)
     overlaps = Overlaps(all_ranks.iou[kept], all_ranks.present[kept], all_ranks.noisy[kept])
-    scores: dict[str, Score] = {m.name: partial(_value, m) for m in measures if clip or _depth(m) > 1}
+    scores: dict[str, Score] = {m.name: partial(value_of, m) for m in measures if clip or depth_of(m) > 1}
     simulated = simulate(overlaps, scores, gammas, draws=draws, clip=clip, seed=seed) if scores else {}
     errors = []
     for m in measures:
-        true = _value(m, np.maximum.accumulate(overlaps.iou, axis=1))
+        true = value_of(m, np.maximum.accumulate(overlaps.iou, axis=1))
         for g in gammas:
             if m.name in scores:
                 s = simulated[m.name, g]
@@ -192,23 +193,3 @@ def _summary(
         mse=squared,
         method=method,
     )
-
-
-def _value(measure: Measure, best: FloatArray) -> FloatArray:
-    """The measure from the best IoU among the first k."""
-    if isinstance(measure, Recall):
-        top = best[:, measure.k - 1]
-        assert measure.iou is not None
-        return (top > measure.iou if measure.strict else top >= measure.iou).astype(np.float64)
-    mean: FloatArray = best[:, : _depth(measure)].mean(axis=1)
-    return mean
-
-
-def _depth(measure: Measure) -> int:
-    return int(getattr(measure, "k", 1))
-
-
-def _scored(measure: Measure) -> bool:
-    if isinstance(measure, Recall):
-        return measure.iou is not None and measure.task == "VCMR" and measure.length == "full"
-    return isinstance(measure, AxIoU)

@@ -13,11 +13,13 @@ from momentseek.evaluation.diagnose.location_bias import LocationReport
 from momentseek.evaluation.diagnose.location_density import CELLS
 from momentseek.evaluation.diagnose.ties import TieReport
 from momentseek.evaluation.tables import text_table
+from momentseek.measures import PROTOCOLS
 
 
 def as_text(diagnosis: Diagnosis) -> str:
     """All parts that were run; of the others, why not."""
-    blocks = [axiom_text(diagnosis.axioms)] if diagnosis.axioms else []
+    blocks = [f"Protocol {diagnosis.protocol} ({PROTOCOLS[diagnosis.protocol].about}); values from 0 to 1."]
+    blocks += [axiom_text(diagnosis.axioms)] if diagnosis.axioms else []
     blocks += [tie_text(t) for t in diagnosis.ties or ()]
     blocks += [noise_text(n) for n in diagnosis.noise or ()]
     blocks += [annotator_text(a) for a in diagnosis.annotators or ()]
