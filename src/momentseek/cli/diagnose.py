@@ -87,6 +87,9 @@ def command(
       momentseek diagnose run.json -t charades_test.json --only noise --annotators test_00.csv
     A split by location, each system's runs in the same order:
       momentseek diagnose iid.json ood.json -t test_iid.json -t test_ood.json --only location
+
+    Without -m every part takes the measures that its paper questions. Parts that lack something (a second run,
+    durations) are left out and say why.
     """
     import json
     from typing import cast
