@@ -73,7 +73,7 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line; bad input is one sentence on stderr and exit code 2."""
     try:
-        cli.main(standalone_mode=False)
+        cli.main(prog_name="momentseek", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(0)
     except MomentseekError as e:

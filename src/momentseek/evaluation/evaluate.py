@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from momentseek.errors import MomentseekError
+from momentseek.evaluation.groups import labels_of
 from momentseek.measures import Alignment, Measure, parse, parse_all, protocol_named
-from momentseek.measures.lengths import BOUNDS
 from momentseek.measures.protocols import RANKED, Protocol
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray
@@ -43,7 +43,8 @@ class Evaluation:
     """How much of what was returned has been judged, as ``{"Judged@10": 0.63}``."""
     notes: tuple[str, ...] = ()
     """What a reader of the figures should know: broken moments, queries without a relevant one, …."""
-    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    judgements: Judgements | None = None
+    """The truth itself, to break the values down by."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -63,18 +64,15 @@ class Evaluation:
         return self.means[name]
 
     def by(self, field: str) -> dict[str, tuple[int, dict[str, float]]]:
-        """Label → (queries, means), for a field of the truth or ``length``."""
-        if field not in self.labels:
-            raise MomentseekError(
-                f"{self.truth}: queries have no {field!r} to group by, only {', '.join(self.labels) or 'nothing'}"
-            )
-        labels = np.array(self.labels[field])
+        """Label → (queries, means), for a field of the truth's queries or ``length``."""
+        assert self.judgements is not None
+        labels = labels_of(self.judgements, field)
         return {
             label: (
                 int((labels == label).sum()),
                 {m.name: m.summarise(self.values[labels == label, i]) for i, m in enumerate(self.measures)},
             )
-            for label in dict.fromkeys(self.labels[field])
+            for label in dict.fromkeys(labels.tolist())
         }
 
 
@@ -122,7 +120,7 @@ def evaluate(
         options=dict(rules.options),
         judged=_judged(chosen, used),
         notes=_notes(judgements, runs),
-        labels=group_labels(judgements),
+        judgements=judgements,
     )
 
 
@@ -217,21 +215,3 @@ def _notes(truth: Judgements, runs: Sequence[Run]) -> tuple[str, ...]:
         ids = [truth.query_ids[i] for i in np.flatnonzero(~relevant)]
         notes.append(f"{truth.source}: {_some(ids, ('has', 'have'))} no relevant moment")
     return tuple(notes)
-
-
-def group_labels(truth: Judgements) -> dict[str, tuple[str, ...]]:
-    """Per-query labels to group by: the truth's own fields, and the length of the (first) most relevant moment."""
-    labels = dict(truth.fields)
-    if "length" not in labels and len(truth.video):
-        order = np.lexsort((-truth.relevance, truth.row_query))
-        seconds = np.full(len(truth), np.nan)
-        owners, first = np.unique(truth.row_query[order], return_index=True)
-        seconds[owners] = (truth.end - truth.start)[order[first]]
-        labels["length"] = tuple(_length_name(s) for s in seconds.tolist())
-    return labels
-
-
-def _length_name(seconds: float) -> str:
-    if np.isnan(seconds):
-        return "none"
-    return next((name for name, (_, high) in BOUNDS.items() if seconds <= high), "long")

@@ -16,6 +16,7 @@ from momentseek.formats.values import (
     levels,
     lists,
     matrix,
+    optional,
     records,
     strings,
     texts,
@@ -63,7 +64,7 @@ def _truth(
     times = matrix(column(moments, "timestamp", document), 2, document, "timestamp")
     videos = strings(moments, "video_name", document)
     graded = has_keys(next(iter(moments), None), "relevance")
-    own = durations_of(((v, m.get("duration")) for v, m in zip(videos, moments, strict=True)), document)
+    own = durations_of(zip(videos, optional(moments, "duration"), strict=True), document)
     return Judgements.from_groups(
         query_ids,
         map(len, per_query),
@@ -73,7 +74,7 @@ def _truth(
         levels(column(moments, "relevance", document), document) if graded else None,
         durations=with_corpus(own, reading),
         queries=queries,
-        columns={name: [m.get(name) for m in moments] for name in CARRIED if moments and name in moments[0]},
+        columns={name: optional(moments, name) for name in CARRIED if moments and name in moments[0]},
         invalid=reading.invalid,
         source=str(document.path),
     )

@@ -68,6 +68,14 @@ def column(records: Sequence[Any], key: str, document: Document) -> list[Any]:
         raise MomentseekError(f"{document.path}: record {number:,} has no {key!r}") from None
 
 
+def optional(records: Sequence[dict[str, Any]], key: str) -> list[Any]:
+    """``record[key]`` of every record, None where it is missing."""
+    try:
+        return [record[key] for record in records]
+    except KeyError:
+        return [record.get(key) for record in records]
+
+
 def strings(records: Sequence[Any], key: str, document: Document) -> list[str]:
     """A column of text; null and numbers are refused."""
     return typed(column(records, key, document), {str}, document, key, "text")
@@ -118,8 +126,8 @@ def matrix(rows: Sequence[Any], width: int, document: Document, what: str) -> Fl
     """Rows of ``width`` numbers as one array; longer rows are refused, as are shorter ones and non-numbers."""
     if not (set(map(type, rows)) - {list, tuple} or set(map(len, rows)) - {width}):
         try:
-            return np.asarray(array("d", list(chain.from_iterable(rows)))).reshape(-1, width)
-        except (TypeError, OverflowError):
+            return np.fromiter(chain.from_iterable(rows), np.float64, width * len(rows)).reshape(-1, width)
+        except (TypeError, ValueError, OverflowError):
             pass
     for number, row in enumerate(rows, 1):
         good = isinstance(row, list | tuple) and len(row) == width
@@ -130,7 +138,7 @@ def matrix(rows: Sequence[Any], width: int, document: Document, what: str) -> Fl
 
 def durations_of(pairs: Iterable[tuple[Any, Any]], document: Document) -> dict[str, float]:
     """Video → seconds; null means unknown."""
-    known = {video: seconds for video, seconds in pairs if seconds is not None}
+    known = {video: seconds for video, seconds in dict(pairs).items() if seconds is not None}
     if set(map(type, known.values())) - {int, float}:
         video, wrong = next((v, s) for v, s in known.items() if not is_number(s))
         raise MomentseekError(f"{document.path}: the duration of video {video} is {_short(wrong)}; expected seconds")
