@@ -126,8 +126,9 @@ def matrix(rows: Sequence[Any], width: int, document: Document, what: str) -> Fl
     """Rows of ``width`` numbers as one array; longer rows are refused, as are shorter ones and non-numbers."""
     if not (set(map(type, rows)) - {list, tuple} or set(map(len, rows)) - {width}):
         try:
-            return np.fromiter(chain.from_iterable(rows), np.float64, width * len(rows)).reshape(-1, width)
-        except (TypeError, ValueError, OverflowError):
+            # Not np.fromiter, which takes null for NaN and text for a number.
+            return np.asarray(array("d", list(chain.from_iterable(rows)))).reshape(-1, width)
+        except (TypeError, OverflowError):
             pass
     for number, row in enumerate(rows, 1):
         good = isinstance(row, list | tuple) and len(row) == width

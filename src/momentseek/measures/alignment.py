@@ -146,16 +146,15 @@ class Alignment:
         first = np.flatnonzero(np.append(True, judged_key[1:] != judged_key[:-1]))
         groups, size = judged_key[first], np.diff(np.append(first, len(judged_key)))
         by_key = stable_order(key)  # searching in order is quicker by more than the sorting takes
-        key, rows = key[by_key], rows[by_key]
-        group = np.minimum(np.searchsorted(groups, key), len(groups) - 1)
+        group = np.empty(len(key), dtype=np.int64)
+        group[by_key] = np.searchsorted(groups, key[by_key])
+        np.minimum(group, len(groups) - 1, out=group)
         matched = np.flatnonzero(groups[group] == key)
         group = group[matched]
         reps = size[group]
+        ends = np.cumsum(reps)
         row = np.repeat(rows[matched], reps)
-        inside = np.arange(len(row)) - np.repeat(np.cumsum(reps) - reps, reps)
-        judged = order[np.repeat(first[group], reps) + inside]
-        by_row = stable_order(row)
-        return row[by_row], judged[by_row]
+        return row, order[np.repeat(first[group] - ends + reps, reps) + np.arange(len(row))]
 
     def best_iou(self, overlap: Overlap = "union", videos: Videos = "same") -> NDArray[np.floating[Any]]:
         """Per prediction: its highest IoU with a relevant moment of its query; 0 without one."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
 from momentseek.measures.alignment import Alignment
 from momentseek.measures.matching import match
 from momentseek.measures.measure import Measure, register
 from momentseek.moments import MAX_RELEVANCE
-from momentseek.moments.arrays import FloatArray, IntArray, stable_order
+from momentseek.moments.arrays import FloatArray, IntArray
 
 
 @register
@@ -65,22 +66,22 @@ class NDCG(Measure):
     def _matched_dcg(self, view: Alignment) -> FloatArray:
         matched = match(view, self.iou, strict=self.strict, absorb=self.zeros == "absorb")
         hit = np.flatnonzero(matched >= 0)
-        return self._dcg(view, view.query[hit], view.rank[hit], matched[hit])
+        return self._dcg(view, view.query[hit], view.rank[hit], view.truth.relevance[matched[hit]])
 
     def _ideal_dcg(self, view: Alignment) -> FloatArray:
         truth = view.truth
-        order = stable_order(truth.row_query * (MAX_RELEVANCE + 1) + (MAX_RELEVANCE - truth.relevance))
-        rank = np.arange(len(order)) - truth.offsets[truth.row_query]
-        return self._dcg(view, truth.row_query, rank, order)
+        falling = np.sort(truth.row_query * (MAX_RELEVANCE + 1) + (MAX_RELEVANCE - truth.relevance))
+        rank = np.arange(len(falling)) - truth.offsets[truth.row_query]
+        return self._dcg(view, truth.row_query, rank, MAX_RELEVANCE - falling % (MAX_RELEVANCE + 1))
 
-    def _dcg(self, view: Alignment, query: IntArray, rank: IntArray, judged: IntArray) -> FloatArray:
+    def _dcg(self, view: Alignment, query: IntArray, rank: IntArray, relevance: NDArray[Any]) -> FloatArray:
         """(queries, ranks): DCG@1, DCG@2, … of every query."""
         ranks = int(rank.max(initial=0)) + 1
         grade = np.arange(MAX_RELEVANCE + 1.0)
         gain = np.exp2(grade) - 1 if self.gain == "exp2" else grade
         discounted = gain[:, None] / np.log2(np.arange(2, ranks + 2))
         dense = np.zeros((view.queries, ranks))
-        dense[query, rank] = discounted[view.truth.relevance[judged], rank]
+        dense[query, rank] = discounted[relevance, rank]
         # cumsum adds left to right, as the official code's sum does.
         return np.cumsum(dense, axis=1, out=dense)
 
