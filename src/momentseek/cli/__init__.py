@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import sys
 from typing import NoReturn
@@ -11,12 +10,15 @@ from typing import NoReturn
 import click
 
 from momentseek import __version__
+from momentseek.cli.verbs import Verbs
 from momentseek.errors import MomentseekError
 
 VERBS = {
     "evaluate": "Score a run against judgements.",
     "compare": "Compare runs, with significance.",
     "diagnose": "Question the measures and the data.",
+    "data": "Build datasets as the papers do: consensus, re-splits, pools, ….",
+    "baseline": "Predict without looking at the videos.",
     "convert": "Rewrite a file in another format.",
     "formats": "List the file formats that can be read and written.",
     "measures": "List the measures, their options and the protocols.",
@@ -24,39 +26,12 @@ VERBS = {
 }
 
 
-class Verbs(click.Group):
-    """Imports a verb's module when it runs; listing needs only the table above."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs in the order in which people meet them."""
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The verb's command, from ``momentseek.cli.<verb>``."""
-        if name not in VERBS:
-            return None
-        command: click.Command = importlib.import_module(f"momentseek.cli.{name}").command
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, and suggest the nearest verb for a mistyped one."""
-        import difflib
-
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], VERBS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"there is no command {args[0]!r}.{hint}")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
-
-
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Verbs,
+    package=__name__,
+    verbs=VERBS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="momentseek", message="%(prog)s %(version)s")
 def cli() -> None:
     """Natural-language search for moments in videos, and the measures to judge it.

@@ -1,0 +1,45 @@
+"""A command group whose verbs are imported only when they run, so that help and completion are quick."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+
+class Verbs(click.Group):
+    """Verb → one line about it; verb ``a-b`` lives in ``<package>.a_b`` as ``command``."""
+
+    def __init__(self, *args: Any, package: str, verbs: Mapping[str, str], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.package = package
+        self.verbs = verbs
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs in the order in which people meet them."""
+        return list(self.verbs)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The verb's command, from its own module."""
+        if name not in self.verbs:
+            return None
+        command: click.Command = importlib.import_module(f"{self.package}.{name.replace('-', '_')}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, and suggest the nearest verb for a mistyped one."""
+        if args and args[0] not in self.verbs and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], self.verbs, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"there is no command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.verbs.items()))
