@@ -1,1 +1,1 @@
-"""How benchmarks are made: one file per protocol, each a pure function on annotations with a record of its decisions."""
+"""How benchmarks are made: one file per protocol, pure functions on annotations with a record of their decisions."""
