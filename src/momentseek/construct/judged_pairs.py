@@ -1,0 +1,49 @@
+"""PAIRS.csv: the judged pairs a consensus or an exam ends in, and the reader for the steps that follow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from momentseek.errors import MomentseekError
+from momentseek.formats.document import open_document
+from momentseek.formats.tables import rows_of
+from momentseek.moments import MAX_RELEVANCE
+
+HEADER = "pair_id,relevance,annotators"
+
+
+def write_pairs(rows: Iterable[tuple[str, int, int]]) -> bytes:
+    """The file's bytes, from ``(pair_id, relevance, annotators)`` in their order.
+
+    >>> write_pairs([("7", 3, 2)])
+    b'pair_id,relevance,annotators\\n7,3,2\\n'
+    """
+    lines = (f"{_cell(pair)},{relevance},{annotators}" for pair, relevance, annotators in rows)
+    return "\n".join([HEADER, *lines, ""]).encode()
+
+
+def read_pairs(path: str | os.PathLike[str]) -> dict[str, int]:
+    """Pair → level."""
+    result: dict[str, int] = {}
+    for line, row in rows_of(open_document(path), "pair_id", "relevance"):
+        pair, level = row["pair_id"], row["relevance"].strip()
+        if level not in map(str, range(MAX_RELEVANCE + 1)):
+            raise MomentseekError(
+                f"{path}: line {line:,} gives pair {pair} the relevance {level!r}; levels are whole numbers from 0 "
+                f"to {MAX_RELEVANCE}"
+            )
+        if pair in result:
+            raise MomentseekError(
+                f"{path}: line {line:,} judges pair {pair} again; give one level per pair (`momentseek data consensus` "
+                "makes one of several labels)"
+            )
+        result[pair] = int(level)
+    if not result:
+        raise MomentseekError(f"{path}: there are no pairs in it")
+    return result
+
+
+def _cell(text: str) -> str:
+    """A CSV cell, quoted only where it must be."""
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text

@@ -1,0 +1,171 @@
+"""Labels: what every worker said about every query–moment pair, as the annotation tool exports it.
+
+The file is CSV with the columns ``pair_id, worker, relevance``, one row per judgement, as TVR-Ranking publishes its
+raw annotations. Levels are whole numbers from 0 (irrelevant) to 4 (perfect match).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from momentseek.errors import MomentseekError
+from momentseek.formats.document import Document, open_document
+from momentseek.formats.tables import header_of, rows_of
+from momentseek.moments import MAX_RELEVANCE
+from momentseek.moments.arrays import BoolArray, IntArray, encode_names, offsets_of, stable_order
+
+LEVELS = MAX_RELEVANCE + 1
+COLUMNS = ("pair_id", "worker", "relevance")
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Judgements grouped by pair: pair ``i`` owns rows ``offsets[i]:offsets[i + 1]`` of ``worker`` and ``relevance``.
+
+    Pairs stand in the order of their first appearance, the rows of a pair in the order of the file; ``place`` is a
+    row's position in the file, which is the order in which a worker saw his pairs.
+
+    >>> labels = labels_of([("p1", "ann", 3), ("p2", "ann", 0), ("p1", "bob", 4)])
+    >>> labels.pair_ids, labels.counts.tolist(), labels.relevance.tolist()
+    (('p1', 'p2'), [2, 1], [3, 4, 0])
+    """
+
+    pair_ids: tuple[str, ...]
+    offsets: IntArray
+    workers: tuple[str, ...]
+    worker: IntArray
+    relevance: IntArray
+    place: IntArray
+    source: str = "(memory)"
+
+    def __len__(self) -> int:
+        """Number of labels."""
+        return len(self.relevance)
+
+    @property
+    def counts(self) -> IntArray:
+        """Labels per pair."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def pair(self) -> IntArray:
+        """The pair (by place) of each row."""
+        return np.repeat(np.arange(len(self.pair_ids)), self.counts)
+
+    @cached_property
+    def repeated(self) -> BoolArray:
+        """Rows whose worker had judged the same pair before."""
+        key = self.pair * max(1, len(self.workers)) + self.worker
+        first = np.unique(key, return_index=True)[1]
+        repeated = np.ones(len(self), dtype=bool)
+        repeated[first] = False
+        return repeated
+
+    def with_rows(self, keep: BoolArray) -> Labels:
+        """Only some rows; pairs left without any stay, empty."""
+        counts = np.bincount(self.pair[keep], minlength=len(self.pair_ids))
+        return Labels(
+            self.pair_ids,
+            offsets_of(counts.tolist()),
+            self.workers,
+            self.worker[keep],
+            self.relevance[keep],
+            self.place[keep],
+            self.source,
+        )
+
+    def between_people(self) -> Labels:
+        """Every worker's first label of each pair: agreement with oneself is no agreement between people."""
+        return self.with_rows(~self.repeated)
+
+
+def labels_of(rows: Iterable[tuple[object, object, int]], source: str = "(memory)") -> Labels:
+    """Labels from ``(pair_id, worker, relevance)`` in any order."""
+    pairs, workers, levels = zip(*rows, strict=True)
+    return _grouped([str(p) for p in pairs], [str(w) for w in workers], np.asarray(levels, dtype=np.int64), source)
+
+
+def read_labels(path: str | os.PathLike[str]) -> Labels:
+    """Read a CSV file of labels; what is no label is refused with its line."""
+    document = open_document(path)
+    pairs, workers, raw = _columns(document)
+    if not pairs:
+        raise MomentseekError(f"{path}: there are no labels in it, only a header; export the annotations again")
+    for name, values in (("pair_id", pairs), ("worker", workers)):
+        if "" in values:
+            raise MomentseekError(f"{path}: line {_line(document, values.index(''))} has no {name}; fill it in")
+    spellings, code = encode_names(raw)
+    level = np.array([_level(text) for text in spellings], dtype=np.int64)
+    wrong = np.flatnonzero(level[code] < 0)
+    if len(wrong):
+        at = int(wrong[0])
+        raise MomentseekError(
+            f"{path}: line {_line(document, at)} gives pair {pairs[at]} the relevance {raw[at]!r}; "
+            f"levels are whole numbers from 0 to {MAX_RELEVANCE}"
+        )
+    return _grouped(pairs, workers, level[code], str(path))
+
+
+def write_labels(rows: Iterable[tuple[str, str, int]]) -> bytes:
+    """The bytes of a file that ``read_labels`` reads."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _columns(document: Document) -> tuple[list[str], list[str], list[str]]:
+    if header_of(document) != list(COLUMNS):  # further columns, or another order
+        rows = [tuple(row.values()) for _, row in rows_of(document, *COLUMNS)]
+    else:
+        try:
+            found = [row for row in csv.reader(io.StringIO(document.text, newline="")) if row][1:]
+        except csv.Error as e:
+            raise MomentseekError(f"{document.path}: not CSV ({e}); export it again") from None
+        if set(map(len, found)) - {len(COLUMNS)}:
+            at = next(i for i, row in enumerate(found) if len(row) != len(COLUMNS))
+            raise MomentseekError(
+                f"{document.path}: line {_line(document, at)} has {len(found[at])} columns instead of {len(COLUMNS)}"
+            )
+        rows = [tuple(row) for row in found]
+    pairs, workers, levels = zip(*rows, strict=True) if rows else ((), (), ())
+    return ([p.strip() for p in pairs], [w.strip() for w in workers], list(levels))
+
+
+def _line(document: Document, row: int) -> str:
+    """The line of a row, counted again only for the message."""
+    reader = csv.reader(io.StringIO(document.text, newline=""))
+    numbers = (reader.line_num for fields in reader if fields)
+    return f"{next(n for i, n in enumerate(numbers) if i == row + 1):,}"
+
+
+def _level(text: str) -> int:
+    """The level a cell holds, -1 if none; ``3.0`` is what spreadsheets make of 3."""
+    try:
+        value = float(text)
+    except ValueError:
+        return -1
+    return int(value) if 0 <= value <= MAX_RELEVANCE and value == int(value) else -1
+
+
+def _grouped(pairs: list[str], workers: list[str], relevance: IntArray, source: str) -> Labels:
+    pair_ids, pair = encode_names(pairs)
+    names, worker = encode_names(workers)
+    order = stable_order(pair.astype(np.int64))
+    return Labels(
+        pair_ids,
+        offsets_of(np.bincount(pair, minlength=len(pair_ids)).tolist()),
+        names,
+        worker[order].astype(np.int64),
+        relevance[order],
+        order,
+        source,
+    )
