@@ -1,0 +1,131 @@
+"""Several annotation files as one table of query–moment pairs, each video with one duration."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from momentseek.errors import MomentseekError
+from momentseek.formats.values import numbered
+from momentseek.moments import Judgements
+from momentseek.moments.arrays import BoolArray, FloatArray, encode_names
+
+
+def merge(truths: Sequence[Judgements], durations: Mapping[str, float] | None = None) -> Judgements:
+    """All files' pairs under their videos, whichever file they come from; ``durations`` replace the files' own.
+
+    ActivityNet's val_1 and val_2 describe the same videos in other words: their pairs are pooled under one video.
+    Query ids stay if no two files share one; otherwise they are ``VIDEO:i``, counted over all files.
+
+    >>> one = Judgements.from_groups(["a:0"], [1], ["a"], [0], [5], durations={"a": 9.0}, queries=["sits"])
+    >>> two = Judgements.from_groups(["a:0"], [1], ["a"], [2], [6], durations={"a": 9.0}, queries=["rises"])
+    >>> merge([one, two]).query_ids
+    ('a:0', 'a:1')
+    """
+    for truth in truths:
+        _require_pairs(truth)
+    seconds = _durations(truths, durations)
+    names = [truth.videos[code] for truth in truths for code in truth.video.tolist()]
+    ids = [query for truth in truths for query in truth.query_ids]
+    videos, codes = encode_names(names)
+    shared = set.intersection(*(set(t.columns) for t in truths))
+    return Judgements(
+        query_ids=tuple(ids if len(set(ids)) == len(ids) else numbered(names)),
+        offsets=np.arange(len(names) + 1),
+        videos=videos,
+        video=codes,
+        start=np.concatenate([t.start for t in truths]),
+        end=np.concatenate([t.end for t in truths]),
+        relevance=np.ones(len(names), dtype=np.int8),
+        durations=np.array([seconds[v] for v in videos]),
+        queries=tuple(q for t in truths for q in (t.queries or [""] * len(t))),
+        columns={name: sum((t.columns[name] for t in truths), ()) for name in sorted(shared)},
+        findings=tuple(f for t in truths for f in t.findings),
+        source=", ".join(t.source for t in truths),
+    )
+
+
+def repeated_pairs(pairs: Judgements) -> int:
+    """How many pairs are there once more with the same video, times and words; a file given twice has many."""
+    keys = zip(pairs.video.tolist(), pairs.start.tolist(), pairs.end.tolist(), pairs.queries or (), strict=True)
+    return sum(n - 1 for n in Counter(keys).values())
+
+
+def subset(pairs: Judgements, keep: BoolArray) -> Judgements:
+    """The pairs for which ``keep`` is true, in the same order."""
+    rows = np.flatnonzero(keep)
+    codes, video = np.unique(pairs.video[rows], return_inverse=True)
+
+    def pick(values: Sequence[object]) -> tuple[object, ...]:
+        return tuple(values[r] for r in rows.tolist())
+
+    return replace(
+        pairs,
+        query_ids=tuple(pairs.query_ids[r] for r in rows.tolist()),
+        offsets=np.arange(len(rows) + 1),
+        videos=tuple(pairs.videos[c] for c in codes.tolist()),
+        video=video.astype(np.int32),
+        start=pairs.start[rows],
+        end=pairs.end[rows],
+        relevance=pairs.relevance[rows],
+        durations=pairs.durations[codes],
+        queries=tuple((pairs.queries or ())[r] for r in rows.tolist()) if pairs.queries else None,
+        columns={name: pick(values) for name, values in pairs.columns.items()},
+        fields={},
+    )
+
+
+def turned(pairs: Judgements) -> Judgements:
+    """The pairs with start and end exchanged where the moment ends before it starts.
+
+    >>> wrong = Judgements.from_groups(["q"], [1], ["a"], [9], [2], durations={"a": 10.0}, invalid="keep")
+    >>> turned(wrong).start.tolist(), turned(wrong).end.tolist()
+    ([2.0], [9.0])
+    """
+    return replace(pairs, start=np.minimum(pairs.start, pairs.end), end=np.maximum(pairs.start, pairs.end))
+
+
+def locations(pairs: Judgements, clip: bool = False) -> FloatArray:
+    """``(start, end)`` of every moment as shares of its video; ``clip`` moves both into [0, 1].
+
+    >>> locations(Judgements.from_groups(["q"], [1], ["a"], [2], [9], durations={"a": 8.0})).tolist()
+    [[0.25, 1.125]]
+    """
+    shares: FloatArray = np.column_stack([pairs.start, pairs.end]) / pairs.durations[pairs.video][:, None]
+    return np.clip(shares, 0, 1) if clip else shares
+
+
+def _require_pairs(truth: Judgements) -> None:
+    for query, count in zip(truth.query_ids, truth.counts.tolist(), strict=True):
+        if count != 1:
+            raise MomentseekError(
+                f"{truth.source}: query {query} has {count or 'no'} moments; every query needs exactly one"
+            )
+    if (truth.relevance != 1).any():
+        raise MomentseekError(
+            f"{truth.source}: has relevance levels; every query needs exactly one moment of relevance 1"
+        )
+
+
+def _durations(truths: Sequence[Judgements], given: Mapping[str, float] | None) -> dict[str, float]:
+    seconds: dict[str, float] = {}
+    where: dict[str, str] = {}
+    for truth in truths:
+        for video, own in zip(truth.videos, truth.durations.tolist(), strict=True):
+            length = own if given is None else given.get(video, math.nan)
+            if not (length > 0 and math.isfinite(length)):
+                raise MomentseekError(
+                    f"{truth.source}: the duration of video {video} is {'unknown' if math.isnan(length) else length}; "
+                    "give a list of videos with durations (--durations)"
+                )
+            if seconds.setdefault(video, length) != length:
+                raise MomentseekError(
+                    f"{truth.source}: video {video} lasts {length:g} s, but {seconds[video]:g} s in {where[video]}; "
+                    "say which with a list of durations (--durations)"
+                )
+            where.setdefault(video, truth.source)
+    return seconds
