@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from momentseek.encoders.protocol import TextEncoder, Vectors, fingerprint
 from momentseek.encoders.store import Store, key_of
 from momentseek.errors import MomentseekError
 
-CHUNK = 256
+CHUNK = 512
 """Texts between two steps of the progress bar."""
 KEEP_EVERY = 20.0
 """Seconds after which finished rows are kept."""
@@ -49,7 +50,7 @@ def encode_cached(
 
 
 def _encode(encoder: TextEncoder, new: dict[bytes, str], store: Store | None, progress: bool) -> dict[bytes, Vectors]:
-    keys = sorted(new, key=lambda key: -len(new[key]))  # like lengths together; the slow ones first
+    keys = list(new)  # not by length: the time left would be told from the longest alone
     done: dict[bytes, Vectors] = {}
     kept = 0
     last = time.monotonic()
@@ -65,7 +66,8 @@ def _encode(encoder: TextEncoder, new: dict[bytes, str], store: Store | None, pr
             if store and kept < len(done):
                 store = _keep(store, keys, done, kept)
     if store:
-        store.tidy()
+        with suppress(MomentseekError):
+            store.tidy()
     return done
 
 

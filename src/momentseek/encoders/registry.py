@@ -18,6 +18,7 @@ def _minilm() -> TextEncoder:
 
 TEXT_ENCODERS: dict[str, Callable[[], TextEncoder]] = {"minilm": _minilm}
 """Name → what loads it."""
+FILE = "file:"
 
 
 def register(name: str, load: Callable[[], TextEncoder]) -> None:
@@ -28,13 +29,17 @@ def register(name: str, load: Callable[[], TextEncoder]) -> None:
 
 
 def text_encoder(name: str = "minilm") -> TextEncoder:
-    """The encoder called ``name``.
+    """The encoder called ``name``, or ``file:PATH``: vectors that another model made (see ``lookup``).
 
     >>> text_encoder("minilmm")
     Traceback (most recent call last):
         ...
     momentseek.errors.MomentseekError: there is no text encoder 'minilmm'; did you mean 'minilm'?
     """
+    if name.startswith(FILE):
+        from momentseek.encoders.lookup import read
+
+        return read(name.removeprefix(FILE))
     if name not in TEXT_ENCODERS:
         near = difflib.get_close_matches(name, TEXT_ENCODERS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(TEXT_ENCODERS)}"
