@@ -1,0 +1,256 @@
+"""``momentseek data resplit``: split so that test moments lie where training moments do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from momentseek.cli import options
+
+if TYPE_CHECKING:
+    from momentseek.construct.changing_distribution import Recipe, Resplit
+    from momentseek.construct.membership import Membership, Overlap
+    from momentseek.moments import Corpus, Judgements
+
+FRACTION = click.FloatRange(0, 1)
+SPLIT_WORDS = {"ood": "test_ood", "iid": "test_iid", "val": "val", "train": "train"}
+
+
+@click.command()
+@click.argument("annotations", metavar="ANNOTATIONS...", nargs=-1, required=True)
+@click.option(
+    "--preset",
+    type=click.Choice(["charades-cd", "activitynet-cd", "paper"]),
+    required=True,
+    help="Whose choices to start from; the options below change single ones.",
+)
+@click.option("--out", "folder", required=True, metavar="DIR", help="Where the four files go.")
+@click.option("--bandwidth", metavar="H", help="Of the density, as a share of the video's length; or scott.")
+@click.option("--share", type=FRACTION, help="Of the pairs, which lowest densities count as rare.")
+@click.option("--ties", type=click.Choice(["ood", "train"]), help="Where a video goes whose pairs are half rare.")
+@click.option(
+    "--long-moments",
+    metavar="SHARE",
+    help="Keep videos out of test-ood that have a moment of this share (0.5 or '>=0.5', or '>0.5'); or off.",
+)
+@click.option("--swap/--no-swap", default=None, help="Turn round moments that end before they start.")
+@click.option("--clip/--no-clip", default=None, help="Move times into the video before measuring densities.")
+@click.option("--val-share", type=FRACTION, help="Of all videos.")
+@click.option("--iid-share", type=FRACTION, help="Of all videos.")
+@click.option("--seed", type=click.IntRange(min=0), help="For the draw of val and test-iid. Default: 0.")
+@click.option("--durations", metavar="FILE", help="The videos' lengths, instead of the annotations' own.")
+@click.option(
+    "--reference",
+    "references",
+    multiple=True,
+    metavar="FILE",
+    help="A published split to compare with, its name telling which (…test_ood.json), or test_ood=FILE; repeatable.",
+)
+@click.option("--report", metavar="FILE", help="Write every video's split and the reason, as JSON Lines.")
+@click.option("--plots", metavar="DIR", help="Also draw where each split's moments lie, and its verbs.")
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@options.as_json
+def command(
+    annotations: tuple[str, ...],
+    preset: str,
+    folder: str,
+    bandwidth: str | None,
+    share: float | None,
+    ties: str | None,
+    long_moments: str | None,
+    swap: bool | None,
+    clip: bool | None,
+    val_share: float | None,
+    iid_share: float | None,
+    seed: int | None,
+    durations: str | None,
+    references: tuple[str, ...],
+    report: str | None,
+    plots: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Split ANNOTATIONS (all files of a dataset) into train, val, test-iid and test-ood.
+
+    Videos whose moments mostly lie where few moments of the dataset do become test-ood. The presets charades-cd and
+    activitynet-cd give the published test-ood sets exactly; val and test-iid are drawn at random, by --seed.
+
+    \b
+    Charades-CD from Charades-STA:
+      momentseek data resplit charades_sta_train.txt charades_sta_test.txt --preset charades-cd \\
+        --durations decoded_durations.json --out charades-cd
+    ActivityNet-CD, checked against the published file:
+      momentseek data resplit train.json val_1.json val_2.json --preset activitynet-cd --out activitynet-cd \\
+        --reference anet_test_ood.json --report decisions.jsonl
+
+    Writes train.json, val.json, test_iid.json and test_ood.json, all or none.
+    """
+    import json
+
+    from momentseek.construct.changing_distribution import PRESETS, SPLITS, resplit
+    from momentseek.construct.decisions import as_lines
+    from momentseek.construct.membership import compare_membership
+    from momentseek.construct.merging import merge
+    from momentseek.errors import MomentseekError
+    from momentseek.formats import FORMATS, Writing, read_corpus, read_truth, write_bytes
+
+    recipe = _changed(
+        PRESETS[preset],
+        bandwidth,
+        long_moments,
+        share=share,
+        ties=ties,
+        swap=swap,
+        clip=clip,
+        val_share=val_share,
+        iid_share=iid_share,
+        seed=seed,
+    )
+    targets = {name: Path(folder) / f"{name}.json" for name in SPLITS}
+    wanted = [_reference(text) for text in references]
+    for path in (*targets.values(), *([Path(report)] if report else ())):
+        if path.exists() and not force:
+            raise MomentseekError(f"{path}: is there already; choose another place, or overwrite it (--force)")
+    corpus = read_corpus(durations) if durations else None
+    truths, form = _read(annotations, corpus)
+    pairs = merge(truths, corpus.durations if corpus else None)
+    done = resplit(pairs, recipe)
+    published = [compare_membership(s, done.splits[s], read_truth(path, invalid="keep")) for s, path in wanted]
+    writer = FORMATS[form].write_truth
+    assert writer is not None
+    files = {targets[name]: writer(split, Writing()) for name, split in done.splits.items()}
+    if report:
+        files[Path(report)] = as_lines(done.decisions)
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise MomentseekError(f"{folder}: cannot be made a folder ({e.strerror}); choose another --out") from None
+    for path, data in files.items():
+        write_bytes(path, data)
+    drawn = _draw(truths, done, plots) if plots else []
+    if as_json:
+        click.echo(json.dumps(_json(preset, done, published, [*files, *drawn]), indent=2, ensure_ascii=False))
+        return
+    click.echo(_text(done, published))
+    _notes(pairs, done)
+    for path in (*files, *drawn):
+        options.say(f"wrote {path}")
+
+
+def _changed(recipe: Recipe, bandwidth: str | None, long_moments: str | None, **given: Any) -> Recipe:
+    """The preset with the options that were given."""
+    from dataclasses import replace
+
+    from momentseek.errors import MomentseekError
+
+    changes = {name: value for name, value in given.items() if value is not None}
+    if bandwidth is not None:
+        changes["bandwidth"] = "scott" if bandwidth == "scott" else _number(bandwidth)
+        if changes["bandwidth"] is None:
+            raise MomentseekError(f"--bandwidth {bandwidth}: give a positive number such as 0.034, or scott")
+    if long_moments is not None:
+        bound = None if long_moments == "off" else _number(long_moments.removeprefix(">").removeprefix("="))
+        if bound is None and long_moments != "off":
+            raise MomentseekError(f"--long-moments {long_moments}: give a share such as 0.5 or '>0.5', or off")
+        changes |= {"long_moments": bound, "long_strict": long_moments.startswith(">") and long_moments[1:2] != "="}
+    return replace(recipe, **changes)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 < value < float("inf") else None
+
+
+def _reference(text: str) -> tuple[str, str]:
+    """The split that a published file is, from ``SPLIT=FILE`` or the file's own name."""
+    from momentseek.errors import MomentseekError
+
+    named, mark, path = text.partition("=")
+    if mark and named in SPLIT_WORDS.values():
+        return named, path
+    name = Path(text).name.lower()
+    found = [split for word, split in SPLIT_WORDS.items() if word in name]
+    if len(found) != 1:
+        raise MomentseekError(f"{text}: which split is it? Say so: --reference test_ood={text}")
+    return found[0], text
+
+
+def _read(paths: tuple[str, ...], corpus: Corpus | None) -> tuple[list[Judgements], str]:
+    """The files, impossible times kept as the protocol does, and the form to write: theirs if it is the published."""
+    from momentseek.errors import MomentseekError
+    from momentseek.formats.document import collector_paused, open_document
+    from momentseek.formats.files import choose, truth_of
+    from momentseek.formats.registry import Reading
+
+    if len({Path(p).resolve() for p in paths}) < len(paths):
+        raise MomentseekError("the same file is given twice; give each part of the dataset once")
+    truths, forms = [], set()
+    with collector_paused():
+        for path in paths:
+            document = open_document(path)
+            format = choose(document, None, "truth")
+            forms.add(format.name)
+            truths.append(truth_of(document, format, Reading("keep", corpus)))
+    return truths, "charades-cd" if forms == {"charades-cd"} else "activitynet"
+
+
+def _draw(truths: list[Judgements], done: Resplit, folder: str) -> list[Path]:
+    from momentseek.construct.location_plots import draw_resplit
+
+    return draw_resplit({Path(t.source).name: t for t in truths}, done.splits, folder)
+
+
+def _text(done: Resplit, published: list[Membership]) -> str:
+    from momentseek.evaluation.tables import text_table
+
+    total = sum(pairs for _, pairs in done.sizes.values())
+    rows = [[name, f"{v:,}", f"{p:,}", f"{100 * p / total:.1f}"] for name, (v, p) in done.sizes.items()]
+    parts = [text_table(["split", "videos", "pairs", "% of pairs"], rows)]
+    if published:
+        rows = [
+            [m.split, Path(m.reference).name, what, *(f"{100 * x:.2f}" for x in (o.precision, o.recall, o.iou))]
+            for m in published
+            for what, o in (("videos", m.videos), ("pairs", m.pairs))
+        ]
+        header = ["split", "published", "what", "precision", "recall", "IoU"]
+        parts += ["", text_table(header, rows, align="lllr"), "(in %)"]
+    return "\n".join(parts)
+
+
+def _notes(pairs: Judgements, done: Resplit) -> None:
+    from momentseek.construct.merging import repeated_pairs
+
+    for finding in pairs.findings:
+        options.say(f"note: {finding}")
+    if repeats := repeated_pairs(pairs):
+        options.say(f"note: {repeats:,} pairs are there more than once, with the same video, times and words")
+    if done.cut.tied:
+        options.say(f"note: {done.cut.tied:,} pairs are equally dense at the cut; the first of them count as rare")
+
+
+def _json(preset: str, done: Resplit, published: list[Membership], written: list[Path]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from momentseek.construct.changing_distribution import described
+    from momentseek.construct.decisions import tally
+
+    def numbers(o: Overlap) -> dict[str, float]:
+        return {**asdict(o), "precision": o.precision, "recall": o.recall, "iou": o.iou}
+
+    return {
+        "preset": preset,
+        "recipe": described(done.recipe),
+        "splits": {name: {"videos": v, "pairs": p} for name, (v, p) in done.sizes.items()},
+        "decisions": tally(done.decisions),
+        "cut": {"gap": done.cut.gap, "tied": done.cut.tied},
+        "published": [
+            {"split": m.split, "file": m.reference, "videos": numbers(m.videos), "pairs": numbers(m.pairs)}
+            for m in published
+        ],
+        "written": [str(path) for path in written],
+    }
