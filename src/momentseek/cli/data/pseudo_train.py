@@ -1,0 +1,137 @@
+"""``momentseek data pseudo-train``: a training set from caption similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from momentseek.cli import options
+
+if TYPE_CHECKING:
+    from momentseek.moments import Judgements, Policy
+
+
+@click.command()
+@click.argument("annotations", nargs=-1, required=True, metavar="ANNOTATIONS...")
+@click.option("--out", required=True, metavar="DIR", help="Folder for train_top01.json, train_top20.json, ….")
+@click.option("--n", "lengths", default="1,20,40", show_default=True, metavar="N,…", help="Moments per query.")
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="FILE",
+    help="Validation or test queries, which must not be trained on; may be given several times.",
+)
+@click.option("--queries", metavar="FILE", help="Other words for the same query ids, such as imprecise ones.")
+@click.option("--where", metavar="FIELD=VALUE", help="Only queries with this label, such as type=v (TVR: by vision).")
+@click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="Text encoder, or file:VECTORS.")
+@options.videos
+@options.invalid
+@click.option("--report", metavar="FILE", help="Write every query's decision, as JSON Lines.")
+@options.as_json
+def command(
+    annotations: tuple[str, ...],
+    out: str,
+    lengths: str,
+    exclude: tuple[str, ...],
+    queries: str | None,
+    where: str | None,
+    encoder: str,
+    videos: str | None,
+    invalid: str | None,
+    report: str | None,
+    as_json: bool,
+) -> None:
+    """Pair every query with the N moments whose captions are most similar to it.
+
+    The moments of all ANNOTATIONS can be chosen; a moment's caption is the sentence written for it. Queries
+    whose text also stands in an --exclude file (case, spaces and the final stop aside) are left out.
+
+    \b
+    As TVR-Ranking does, for descriptions of what is seen:
+      momentseek data pseudo-train tvr_train.jsonl --where type=v --exclude val.json --exclude test.json --out pseudo/
+    """
+    from momentseek.construct.decisions import as_lines
+    from momentseek.construct.pseudo_collection import collect
+    from momentseek.construct.pseudo_report import summary
+    from momentseek.construct.pseudo_sources import only_where, other_words, words_of
+    from momentseek.construct.pseudo_training import as_json as to_json
+    from momentseek.construct.pseudo_training import pseudo_training
+    from momentseek.encoders import text_encoder
+    from momentseek.errors import MomentseekError
+    from momentseek.formats import read_corpus, read_truth, write_bytes
+
+    sizes = _sizes(lengths)
+    corpus = read_corpus(videos) if videos else None
+    policy = cast("Policy", invalid or "error")
+    truths: Sequence[Judgements] = [read_truth(path, corpus=corpus, invalid=policy) for path in annotations]
+    collection = collect([only_where(truth, where) for truth in truths] if where else truths)
+    training = pseudo_training(
+        collection,
+        text_encoder(encoder),
+        max(sizes),
+        queries=other_words(queries) if queries else None,
+        exclude=[text for path in exclude for text in words_of(path)],
+    )
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise MomentseekError(f"{folder}: cannot be made ({e.strerror}); choose another --out") from None
+    for n in sizes:
+        write_bytes(folder / name(n), to_json(training, n))
+    if report:
+        write_bytes(report, as_lines(training.decisions))
+    result = summary(training, sizes)
+    for truth in truths:
+        for finding in truth.findings:
+            options.say(f"note: {truth.source}: {finding}")
+    if min(len(collection.moments), max(sizes)) < max(sizes):
+        options.say(f"note: there are only {len(collection.moments)} moments, so no query has more")
+    if as_json:
+        import json
+
+        click.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        return
+    _tell(result, folder, sizes)
+
+
+def name(n: int) -> str:
+    """The file of N moments per query, as TVR-Ranking calls it."""
+    return f"train_top{n:02d}.json"
+
+
+def _sizes(lengths: str) -> list[int]:
+    from momentseek.errors import MomentseekError
+
+    parts = [part.strip() for part in lengths.split(",") if part.strip()]
+    if not parts or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+        raise MomentseekError(f"--n is {lengths!r}; give numbers of moments such as 1,20,40")
+    return sorted(set(map(int, parts)))
+
+
+def _tell(result: dict[str, Any], folder: Path, sizes: list[int]) -> None:
+    from momentseek.evaluation.tables import text_table
+
+    rows = [
+        [
+            name(n),
+            f"{entry['pairs']:,}",
+            f"{entry['moments']:,}",
+            f"{entry['videos']:,}",
+            f"{entry['hours']:,.2f}",
+            f"{entry['similarity']:.4f}",
+            f"{entry['last_similarity']:.4f}",
+        ]
+        for n in sizes
+        for entry in [result["lists"][str(n)]]
+    ]
+    click.echo(text_table(["file", "pairs", "moments", "videos", "hours", "mean sim.", "last sim."], rows))
+    for reason, count in result["decisions"].get("dropped", {}).items():
+        options.say(f"left out: {count:,} queries, {reason}")
+    options.say(
+        f"{result['queries']:,} queries, {result['moments_to_choose_from']:,} moments to choose from; the own moment "
+        f"is first for {result['own_moment_first']:.1%}. Written to {folder}."
+    )

@@ -1,0 +1,76 @@
+"""Words from other files: the queries to keep out of training, and other versions of the queries."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from momentseek.errors import MomentseekError
+from momentseek.formats.document import open_document
+from momentseek.formats.files import read_truth
+from momentseek.formats.values import first_record, has_keys, ids, records, strings
+from momentseek.moments import Judgements
+from momentseek.moments.arrays import offsets_of
+
+KEYS = (("query_id", "query"), ("desc_id", "desc"), ("qid", "query"))
+"""How files name a query and its words, also those without moments, such as TVR's public test split."""
+
+
+def words_of(path: str | os.PathLike[str]) -> list[str]:
+    """All queries' texts of a file."""
+    return list(other_words(path).values())
+
+
+def other_words(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Query id → text of a file, whether or not it has moments."""
+    document = open_document(path)
+    first = first_record(document)
+    for key, words in KEYS:
+        if has_keys(first, key, words):
+            entries: list[Any] = records(document)
+            names = map(str, ids(entries, key, document))
+            return dict(zip(names, strings(entries, words, document), strict=True))
+    truth = read_truth(path, invalid="keep")
+    if truth.queries is None:
+        raise MomentseekError(f"{path}: has no words of queries; give a file with sentences")
+    return dict(zip(truth.query_ids, truth.queries, strict=True))
+
+
+def only_where(truth: Judgements, condition: str) -> Judgements:
+    """The queries whose label is as ``FIELD=VALUE`` says.
+
+    >>> truth = Judgements.from_groups(["1", "2"], [1, 1], ["a", "b"], [0, 4], [5, 9], fields={"type": ["v", "t"]})
+    >>> only_where(truth, "type=v").query_ids
+    ('1',)
+    """
+    field, mark, value = condition.partition("=")
+    if not mark or field not in truth.fields:
+        known = ", ".join(truth.fields) or "none"
+        raise MomentseekError(f"{truth.source}: no label fits --where {condition!r}; its queries have: {known}")
+    keep = np.array([label == value for label in truth.fields[field]])
+    if not keep.any():
+        raise MomentseekError(f"{truth.source}: no query has {condition}; there are {_some(truth.fields[field])}")
+    rows = np.flatnonzero(keep[truth.row_query])
+    places = np.flatnonzero(keep).tolist()
+    return replace(
+        truth,
+        query_ids=tuple(truth.query_ids[i] for i in places),
+        offsets=offsets_of(truth.counts[keep].tolist()),
+        video=truth.video[rows],
+        start=truth.start[rows],
+        end=truth.end[rows],
+        relevance=truth.relevance[rows],
+        queries=None if truth.queries is None else tuple(truth.queries[i] for i in places),
+        fields={name: tuple(labels[i] for i in places) for name, labels in truth.fields.items()},
+        columns={name: tuple(values[r] for r in rows.tolist()) for name, values in truth.columns.items()},
+        agreement=None if truth.agreement is None else truth.agreement[keep],
+        saliency=None,
+        pools=None,
+    )
+
+
+def _some(labels: tuple[str, ...]) -> str:
+    return ", ".join(sorted(set(labels))[:5])
