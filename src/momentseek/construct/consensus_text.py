@@ -83,8 +83,14 @@ def _agreement(agreed: Agreement) -> str:
             text_table(
                 ["workers", "pairs", "same", "at most 1 apart", "kappa", "weighted"],
                 [
-                    [f"{w.first} and {w.second}", f"{w.pairs:,}", f"{w.same:.1%}", f"{w.within_one:.1%}"]
-                    + [_value(w.kappa), _value(w.weighted)]
+                    [
+                        f"{w.first} and {w.second}",
+                        f"{w.pairs:,}",
+                        f"{w.same:.1%}",
+                        f"{w.within_one:.1%}",
+                        _value(w.kappa),
+                        _value(w.weighted),
+                    ]
                     for w in shown
                 ],
             ),
@@ -106,7 +112,7 @@ def _drift(drifts: Sequence[Drift]) -> str:
 def as_json(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictures: Scores) -> dict[str, Any]:
     """The same as one JSON object; what is undefined is null."""
     labels, counts = found.labels, found.labels.counts
-    return _plain(
+    result: dict[str, Any] = plain(
         {
             "source": labels.source,
             "pairs": len(labels.pair_ids),
@@ -136,14 +142,15 @@ def as_json(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictur
             "drift": [asdict(d) for d in drifts],
         }
     )
+    return result
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """NaN is no JSON."""
     if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
+        return {k: plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     return None if isinstance(value, float) and value != value else value
 
 

@@ -60,8 +60,10 @@ class Exam:
             reason = f"{'at least' if w.passed else 'less than'} {self.share:.0%} of labels within 1 of the median"
             result.append(Decision(w.worker, "passed" if w.passed else "failed", reason, {"aligned": w.aligned}))
             result += [
-                Decision(pair, "relabel", "more than 1 from the median", {"worker": w.worker, "label": l, "truth": t})
-                for pair, l, t in w.misses
+                Decision(
+                    pair, "relabel", "more than 1 from the median", {"worker": w.worker, "label": said, "truth": t}
+                )
+                for pair, said, t in w.misses
             ]
         return result
 
@@ -119,4 +121,5 @@ def medians(labels: Labels) -> IntArray:
     ordered = labels.relevance[order]
     start, counts = labels.offsets[:-1], labels.counts
     low, high = ordered[start + (counts - 1) // 2], ordered[start + counts // 2]
-    return (low + high + 1) // 2
+    result: IntArray = (low + high + 1) // 2
+    return result

@@ -17,8 +17,15 @@ def as_text(found: Exam) -> str:
     table = text_table(
         ["worker", "result", "judged", "missing", "within 1", "deviation", "kappa"],
         [
-            [w.worker, "passes" if w.passed else "fails", str(w.judged), str(w.missing), f"{w.aligned:.1%}"]
-            + [f"{w.deviation:+.2f}", "–" if w.kappa != w.kappa else f"{w.kappa:.2f}"]
+            [
+                w.worker,
+                "passes" if w.passed else "fails",
+                str(w.judged),
+                str(w.missing),
+                f"{w.aligned:.1%}",
+                f"{w.deviation:+.2f}",
+                "–" if w.kappa != w.kappa else f"{w.kappa:.2f}",
+            ]
             for w in found.workers
         ],
         align="llr",

@@ -1,0 +1,116 @@
+"""``momentseek data candidates``: choose which moments to have judged for each query."""
+
+from __future__ import annotations
+
+import click
+
+from momentseek.cli import options
+
+
+@click.command()
+@click.argument("queries", metavar="QUERIES")
+@click.argument("captions", metavar="CAPTIONS")
+@click.option("--out", required=True, metavar="FILE", help="Where to write the candidates (JSON Lines; .gz too).")
+@click.option("--batch", type=click.IntRange(min=1), default=20, show_default=True, help="Candidates per batch.")
+@click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="What compares the texts.")
+@click.option("--labels", metavar="PAIRS", help="The judged first batch (of `data consensus`): write the second batch.")
+@click.option(
+    "--last", type=click.IntRange(min=1), default=5, show_default=True, help="With --labels: how many decide."
+)
+@click.option(
+    "--still-relevant",
+    type=click.FloatRange(0, 4),
+    default=2.0,
+    show_default=True,
+    metavar="LEVEL",
+    help="With --labels: the mean level of the last few from which a second batch is needed.",
+)
+@click.option(
+    "--identical",
+    type=click.Choice(["once", "each"]),
+    default="once",
+    show_default=True,
+    help="Queries with the same words: have the first one judged, or each.",
+)
+@click.option("--report", metavar="FILE", help="Write the decision about every query, one JSON object per line.")
+@options.as_json
+def command(
+    queries: str,
+    captions: str,
+    out: str,
+    batch: int,
+    encoder: str,
+    labels: str | None,
+    last: int,
+    still_relevant: float,
+    identical: str,
+    report: str | None,
+    as_json: bool,
+) -> None:
+    """Find, for each of QUERIES, the moments of CAPTIONS whose captions are most like it.
+
+    Both are truth files in any format; a moment's caption is its query's text. Candidates come in batches of 20. Once
+    the first batch is judged, --labels adds the second where the last 5 of the first are still relevant.
+
+    \b
+    The first batch, then (when it is judged) the second:
+      momentseek data candidates queries.jsonl captions.jsonl --out first.jsonl
+      momentseek data candidates queries.jsonl captions.jsonl --labels pairs.csv --out second.jsonl
+
+    OUT is a predictions file with each pair's id, rank, batch and caption besides; `momentseek data label-studio
+    write` makes annotation tasks of it.
+    """
+    import json
+
+    from momentseek.construct.candidate_files import unique_pairs, write_candidates
+    from momentseek.construct.candidates import first_batch, ranked, second_batch
+    from momentseek.construct.decisions import Decision, as_lines, tally
+    from momentseek.construct.identical import once_each
+    from momentseek.construct.judged_pairs import read_pairs
+    from momentseek.construct.similarity import top_similar
+    from momentseek.encoders import encode_cached, text_encoder
+    from momentseek.errors import MomentseekError
+    from momentseek.formats import read_truth, write_bytes
+
+    asked, known = (read_truth(path, invalid="keep") for path in (queries, captions))
+    for table in (asked, known):
+        if not table.queries or not any(table.queries):
+            raise MomentseekError(f"{table.source}: its queries have no words, so there is nothing to compare")
+    levels = read_pairs(labels) if labels else None
+    decisions: list[Decision] = []
+    if identical == "once":
+        asked, decisions = once_each(asked)
+    model = text_encoder(encoder)
+    asked_vectors, known_vectors = (encode_cached(model, list(t.queries or ())) for t in (asked, known))
+    lists = ranked(
+        asked,
+        known,
+        lambda k: top_similar(asked_vectors, known_vectors[known.row_query], k),
+        2 * batch if labels else batch,
+    )
+    if levels is None:
+        chosen = first_batch(lists, batch)
+        decisions += [Decision(c[0].query_id, "asked", "first batch", {"candidates": len(c)}) for c in lists if c]
+    else:
+        chosen, more = second_batch(lists, levels, size=batch, last=last, threshold=still_relevant)
+        decisions += more
+    unique_pairs(chosen, out)
+    write_bytes(out, write_candidates(chosen))
+    if report:
+        write_bytes(report, as_lines(decisions))
+    counts = tally(decisions)
+    if as_json:
+        summary = {
+            "queries": len({c.query_id for c in chosen}),
+            "pairs": len(chosen),
+            "captions": len(known.video),
+            "batch": batch,
+            "encoder": model.name,
+            "decisions": counts,
+        }
+        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        for outcome, reasons in counts.items():
+            for reason, n in reasons.items():
+                click.echo(f"{n:,} queries {outcome}: {reason}")
+    options.say(f"wrote {out}: {len(chosen):,} pairs, compared by {model.name}")

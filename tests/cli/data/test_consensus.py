@@ -1,0 +1,141 @@
+"""``momentseek data consensus``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from momentseek.cli import cli
+from momentseek.errors import MomentseekError
+from momentseek.formats import read_truth
+
+LABELS = "pair_id,worker,relevance\nq1/a,ann,3\nq1/a,bob,4\nq1/b,ann,0\nq1/b,bob,3\nq2/c,bob,1\nq2/c,cy,1\n"
+
+
+@pytest.fixture
+def consensus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "labels.csv").write_text(LABELS)
+
+    def call(*arguments):
+        return CliRunner().invoke(cli, ["data", "consensus", *arguments])
+
+    return call
+
+
+def test_pairs_report_and_json(consensus, tmp_path):
+    result = consensus("labels.csv", "--out", "pairs.csv", "--report", "why.jsonl", "--json")
+    assert result.exit_code == 0
+    assert (tmp_path / "pairs.csv").read_text() == "pair_id,relevance,annotators\nq1/a,4,2\nq2/c,1,2\n"
+    found = json.loads(result.stdout)
+    assert (found["pairs"], found["kept"], found["discarded"]) == (3, 2, 1)
+    assert found["levels"] == {"0": 0, "1": 1, "2": 0, "3": 0, "4": 1}
+    assert found["by_annotators"]["2"] == {"pairs": 3, "kept": 2, "discarded": 1}
+    assert found["lowest_highest"]["all"][0][3] == 1
+    assert {"kappa", "weighted", "alpha_ordinal", "alpha_interval", "workers"} <= set(found["agreement"])
+    decisions = [json.loads(line) for line in (tmp_path / "why.jsonl").read_text().splitlines()]
+    assert [d["outcome"] for d in decisions] == ["kept", "discarded", "kept"]
+    assert decisions[1]["evidence"]["labels"] == [0, 3]
+
+
+def test_text_is_for_people(consensus):
+    result = consensus("labels.csv")
+    assert result.stdout.startswith(
+        "3 pairs, 6 labels by 3 workers\n2 kept (66.67 %), 1 discarded\n\n"
+        "labels  pairs  kept  discarded\ntwo         3     2          1\nfour        0     0          0\n"
+    )
+    assert "Cohen's kappa" in result.stdout
+    assert "Each worker against the consensus" in result.stdout
+
+
+def test_one_pair_only_has_no_statistics(consensus, tmp_path):
+    (tmp_path / "one.csv").write_text("pair_id,worker,relevance\na,x,2\na,y,2\n")
+    found = json.loads(consensus("one.csv", "--json").stdout)
+    assert (found["kept"], found["agreement"]["kappa"]) == (1, None)
+    assert "–" in consensus("one.csv").stdout
+
+
+def test_incomplete_pairs(consensus, tmp_path):
+    (tmp_path / "three.csv").write_text(LABELS + "q2/c,dan,1\n")
+    with pytest.raises(MomentseekError, match="pair q2/c has 3 labels"):
+        raise consensus("three.csv", "--out", "pairs.csv", "--report", "why.jsonl").exception
+    assert not (tmp_path / "pairs.csv").exists()
+    assert not (tmp_path / "why.jsonl").exists()
+    result = consensus("three.csv", "--incomplete", "drop", "--out", "pairs.csv")
+    assert "1 dropped for having neither 2 nor 4 labels" in result.stdout
+    assert (tmp_path / "pairs.csv").read_text().count("\n") == 2
+
+
+def test_repeated_workers_are_pointed_out(consensus, tmp_path):
+    (tmp_path / "again.csv").write_text("pair_id,worker,relevance\na,x,2\na,x,2\n")
+    assert "note: in 1 pairs a worker judged more than once" in consensus("again.csv").stderr
+    with pytest.raises(MomentseekError, match="worker x judged pair a twice"):
+        raise consensus("again.csv", "--repeats", "error").exception
+
+
+def test_truth_from_candidates(consensus, tmp_path):
+    rows = [("q1", "a", 0.0), ("q1", "b", 3.0), ("q2", "c", 6.0)]
+    (tmp_path / "c.jsonl").write_text(
+        "\n".join(
+            json.dumps({"pair_id": f"{q}/{v}", "query_id": q, "query": "x", "video": v, "start": s, "end": s + 2})
+            for q, v, s in rows
+        )
+    )
+    for name in ("truth.jsonl", "truth.json"):
+        assert consensus("labels.csv", "--candidates", "c.jsonl", "--truth", name).exit_code == 0
+        truth = read_truth(tmp_path / name)
+        assert (truth.query_ids, truth.relevance.tolist()) == (("q1", "q2"), [4, 1])
+    with pytest.raises(MomentseekError, match="belong together"):
+        raise consensus("labels.csv", "--truth", "t.jsonl").exception
+
+
+def test_figures(consensus, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert consensus("labels.csv", "--plots", "figures").exit_code == 0
+    assert sorted(p.name for p in (tmp_path / "figures").iterdir()) == [
+        "lowest-highest.png",
+        "lowest-highest.svg",
+        "scores.png",
+        "scores.svg",
+    ]
+
+
+def test_exam(consensus, tmp_path):
+    rows = [(p, w, r) for p in "ab" for w, r in (("ann", 3), ("bob", 3), ("cy", 0))]
+    (tmp_path / "exam.csv").write_text("pair_id,worker,relevance\n" + "".join(f"{p},{w},{r}\n" for p, w, r in rows))
+    result = consensus("exam.csv", "--exam", "--out", "truth.csv", "--report", "why.jsonl")
+    assert "2 pass (100% of their labels within 1 of the truth, none missing), 1 fail" in result.stdout
+    assert (tmp_path / "truth.csv").read_text() == "pair_id,relevance,annotators\na,3,3\nb,3,3\n"
+    assert (tmp_path / "why.jsonl").read_text().count("relabel") == 2
+    assert json.loads(consensus("exam.csv", "--exam", "--json").stdout)["failed"] == 1
+    assert "3 pass" in consensus("exam.csv", "--exam", "--pass-share", "0").stdout
+    with pytest.raises(MomentseekError, match="an exam has no figures"):
+        raise consensus("exam.csv", "--exam", "--plots", "x").exception
+
+
+def test_a_bad_score_names_its_line_and_writes_nothing(consensus, tmp_path, momentseek_process):
+    (tmp_path / "seven.csv").write_text(LABELS + "q3/d,ann,7\n")
+    result = momentseek_process("data", "consensus", "seven.csv", "--out", "pairs.csv")
+    assert result.returncode == 2
+    assert result.stderr.startswith("momentseek: seven.csv: line 8 gives pair q3/d the relevance '7'")
+    assert result.stderr.count("\n") == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["labels.csv", "seven.csv"]
+
+
+@pytest.fixture
+def momentseek_process(momentseek, tmp_path):
+    return lambda *arguments: momentseek(*arguments, cwd=tmp_path)
+
+
+def test_tvr_ranking(data, momentseek, tmp_path):
+    result = momentseek(
+        "data", "consensus", data / "tvr-ranking/raw_annotation.csv", "--out", tmp_path / "pairs.csv.gz", "--json"
+    )
+    assert result.returncode == 0
+    found = json.loads(result.stdout)
+    assert (found["kept"], found["discarded"]) == (94_442, 2_041)
+    assert found["by_annotators"]["2"]["discarded"] == 2
+    assert found["by_annotators"]["4"]["discarded"] == 2_039
+    assert (tmp_path / "pairs.csv.gz").stat().st_size > 100_000
