@@ -1,0 +1,138 @@
+"""The two checks every rewritten query must pass, whoever rewrote it (TVR-Ranking, section 3.1 and appendix A).
+
+The meaning must be kept: similarity before and after of at least 0.4 (the paper uses SimCSE; we the text encoder that
+is installed, else a lexical similarity). And no name may be left: no word whose name score reaches 0.8 (the paper uses
+Flair; we the gazetteer's evidence and, where asked, spaCy).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from momentseek.construct.gazetteer import Gazetteer
+from momentseek.construct.names_mentions import Finder
+from momentseek.construct.names_tokens import tokens
+from momentseek.errors import MomentseekError
+
+SIMILAR = 0.4
+NAMED = 0.8
+
+Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
+"""Texts before, texts after → one similarity per pair."""
+Recogniser = Callable[[Sequence[str]], Sequence[Sequence[str]]]
+"""Texts → the person names found in each, by a further tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the checks found."""
+
+    similarity: float
+    names: tuple[str, ...]
+    reasons: tuple[str, ...]
+    """Empty if the query passed."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing speaks against the query."""
+        return not self.reasons
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """The checks with their tools and thresholds."""
+
+    gazetteer: Gazetteer
+    similarity: Similarity
+    similar: float = SIMILAR
+    named: float = NAMED
+    recognise: Recogniser | None = None
+
+    def verify(self, before: Sequence[str], after: Sequence[str], shows: Sequence[str]) -> list[Verdict]:
+        """One verdict per query.
+
+        >>> cast = Gazetteer({}).with_names([("Ross", "male")])
+        >>> check = Verifier(cast, lexical_similarity).verify
+        >>> one, two = check(["Ross sits down."] * 2, ["A man sits down.", "Ross sits."], ["", ""])
+        >>> one.passed, two.reasons
+        (True, ('names are left: Ross',))
+        """
+        changed = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+        values = self.similarity([before[i] for i in changed], [after[i] for i in changed]) if changed else []
+        similarity = dict(zip(changed, map(float, values), strict=True))
+        further = self.recognise(after) if self.recognise else [()] * len(after)
+        return [
+            self._judge(text, show, similarity.get(i, 1.0), found)
+            for i, (text, show, found) in enumerate(zip(after, shows, further, strict=True))
+        ]
+
+    def _judge(self, text: str, show: str, similarity: float, further: Sequence[str]) -> Verdict:
+        names = tuple(dict.fromkeys([*names_left(text, self.gazetteer, show, self.named), *further]))
+        reasons = []
+        if not text.strip():
+            reasons.append("nothing is left")
+        if similarity < self.similar:
+            reasons.append(f"similarity {similarity:.2f} is below {self.similar:g}")
+        if names:
+            reasons.append(f"names are left: {', '.join(names)}")
+        return Verdict(similarity, names, tuple(reasons))
+
+
+def names_left(text: str, gazetteer: Gazetteer, show: str = "", least: float = NAMED) -> list[str]:
+    """The words of a text that are names with a score of at least ``least``, wherever they stand.
+
+    >>> names_left("The Rachel and a man", Gazetteer({}).with_names([("Rachel", "female")]))
+    ['Rachel']
+    """
+    words = tokens(text)
+    found = Finder(gazetteer, show, least, strict=True).mentions(words)
+    return [text[words[m.first].start : words[m.last - 1].end] for m in found]
+
+
+def lexical_similarity(before: Sequence[str], after: Sequence[str]) -> list[float]:
+    """Cosine of the counts of letter triples: needs no model, and knows no meaning.
+
+    >>> [round(s, 2) for s in lexical_similarity(["Ross opens the door."] * 2, ["A man opens the door.", "No."])]
+    [0.71, 0.1]
+    """
+    return [_cosine(_triples(a), _triples(b)) for a, b in zip(before, after, strict=True)]
+
+
+def encoder_similarity(name: str | None = None) -> Similarity:
+    """Cosine of sentence vectors from a text encoder (the default one, or ``name``); an error if there is none."""
+    import numpy as np
+
+    from momentseek.encoders import encode_cached, text_encoder
+
+    encoder = text_encoder(name) if name else text_encoder()
+
+    def similarity(before: Sequence[str], after: Sequence[str]) -> list[float]:
+        vectors = encode_cached(encoder, [*before, *after])
+        left, right = vectors[: len(before)], vectors[len(before) :]
+        return [float(s) for s in np.einsum("ij,ij->i", left, right)]
+
+    return similarity
+
+
+def best_similarity() -> tuple[Similarity, str]:
+    """The text encoder's similarity, or the lexical one, and what to tell the user about it."""
+    try:
+        return encoder_similarity(), "similarity by the text encoder"
+    except MomentseekError:
+        return lexical_similarity, (
+            "no text encoder is installed (momentseek[offline]), so similarity is lexical: shared letters, not meaning"
+        )
+
+
+def _triples(text: str) -> Counter[str]:
+    padded = f"  {text.lower().strip()}  "
+    return Counter(padded[i : i + 3] for i in range(len(padded) - 2))
+
+
+def _cosine(a: Counter[str], b: Counter[str]) -> float:
+    dot = sum(n * b[gram] for gram, n in a.items())
+    norms = math.sqrt(sum(n * n for n in a.values()) * sum(n * n for n in b.values()))
+    return dot / norms if norms else 1.0
