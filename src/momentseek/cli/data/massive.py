@@ -1,0 +1,125 @@
+"""``momentseek data massive``: many videos to search for every query."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from momentseek.cli import options
+
+if TYPE_CHECKING:
+    from momentseek.moments import Policy
+
+
+@click.command()
+@click.argument("annotations", metavar="ANNOTATIONS")
+@click.option("--out", required=True, metavar="FILE", help="Where to write, in MVMR's form.")
+@click.option("--pool", default=50, show_default=True, metavar="N", help="Videos to search for each query.")
+@click.option("--positives", default=4, show_default=True, metavar="K", help="At most so many besides the own video.")
+@click.option(
+    "--text-positive", default=0.9, show_default=True, metavar="T", help="A video with a sentence this similar answers."
+)
+@click.option(
+    "--text-negative", default=0.5, show_default=True, metavar="T", help="A video with none this similar does not."
+)
+@click.option("--candidates", default=20, show_default=True, metavar="C", help="Similar videos to draw positives from.")
+@click.option("--seed", default=0, show_default=True, metavar="S", help="Another seed draws other pools.")
+@click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="Text encoder, or file:VECTORS.")
+@click.option("--features", metavar="FILE", help="Visual scores of (query, video), .npz or .jsonl, to filter by too.")
+@click.option("--keep-undistracted", is_flag=True, help="Keep queries whose pool has only videos that answer them.")
+@click.option("--reference", metavar="FILE", help="A published MVMR file of the same dataset, to compare with.")
+@click.option("--label-studio", metavar="FILE", help="Write tasks to have 100 queries' pools checked by people.")
+@click.option("--video-url", default="{video}", metavar="URL", help="Where annotators find {video}.")
+@options.videos
+@options.invalid
+@click.option("--report", metavar="FILE", help="Write every query's decision, as JSON Lines.")
+@options.as_json
+def command(
+    annotations: str,
+    out: str,
+    pool: int,
+    positives: int,
+    text_positive: float,
+    text_negative: float,
+    candidates: int,
+    seed: int,
+    encoder: str,
+    features: str | None,
+    keep_undistracted: bool,
+    reference: str | None,
+    label_studio: str | None,
+    video_url: str,
+    videos: str | None,
+    invalid: str | None,
+    report: str | None,
+    as_json: bool,
+) -> None:
+    """Give every query a pool of videos: its own, others that also answer it, and reliable negatives.
+
+    A video answers a query if one of its own sentences is as similar as --text-positive; it is a negative if
+    none is as similar as --text-negative. Queries whose pool cannot be filled, or holds no negative, are left out.
+
+    \b
+    Charades-STA as MVMR has it, and how far the published file agrees:
+      momentseek data massive charades_sta_test.txt --videos durations.json --out mvmr.json \\
+        --reference charades_test_mvmr.json
+    TACoS has few videos:
+      momentseek data massive tacos_test.json --pool 5 --out tacos_mvmr.json
+    """
+    from momentseek.construct.decisions import as_lines, tally
+    from momentseek.construct.massive import as_truth, massive
+    from momentseek.construct.massive_pools import Settings
+    from momentseek.construct.massive_report import as_text, summary
+    from momentseek.construct.massive_scores import annotated, encoder_similarity
+    from momentseek.construct.massive_visual import read_visual
+    from momentseek.encoders import text_encoder
+    from momentseek.errors import MomentseekError
+    from momentseek.formats import read_corpus, read_truth, write_bytes, write_truth
+
+    settings = Settings(pool, positives, text_positive, text_negative, candidates, seed, keep_undistracted)
+    truth = read_truth(
+        annotations, corpus=read_corpus(videos) if videos else None, invalid=cast("Policy", invalid or "error")
+    )
+    data = annotated(truth)
+    published = read_truth(reference, format="mvmr", invalid="keep") if reference else None
+    visual = read_visual(features) if features else None
+    similarity = encoder_similarity(text_encoder(encoder), data.texts)
+    result = massive(data, similarity, settings, visual)
+    if report:
+        write_bytes(report, as_lines(result.decisions))
+    if not result.pools:
+        why = "; ".join(f"{n:,}: {reason}" for reason, n in tally(result.decisions)["dropped"].items())
+        raise MomentseekError(
+            f"{annotations}: no query can be kept ({why}); choose other thresholds or a smaller --pool"
+        )
+    found: dict[str, Any] = {"out": out, "encoder": encoder, **summary(result)}
+    texts = [as_text(found, encoder)]
+    for finding in truth.findings:
+        options.say(f"note: {truth.source}: {finding}")
+    if visual is None:
+        options.say("note: no visual scores (--features), so sentences alone decide; MVMR also filtered by EMScore")
+    if published is not None:
+        from dataclasses import replace
+
+        from momentseek.construct.massive_compare import compare, overlaps
+        from momentseek.construct.massive_report import comparison_text
+
+        beside = compare(result, published, similarity)
+        chance = overlaps(result, massive(data, similarity, replace(settings, seed=seed + 1), visual))
+        found["reference"] = {**asdict(beside), "two_seeds_positives": chance[0], "two_seeds_negatives": chance[1]}
+        texts += ["", comparison_text(beside, chance, encoder, str(reference))]
+    write_truth(as_truth(result), out, format="mvmr")
+    if label_studio:
+        from momentseek.construct.massive_tasks import check_tasks
+        from momentseek.formats.writing import dump
+
+        write_bytes(label_studio, dump(check_tasks(result, url=video_url)))
+    if as_json:
+        import json
+
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    click.echo("\n".join(texts))
+    options.say(f"wrote {out}")

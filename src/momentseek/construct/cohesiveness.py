@@ -1,0 +1,69 @@
+"""Whether a pool's positives talk of the same things and its negatives do not (MVMR, section 5.2 and Figure 4)."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.moments.arrays import FloatArray, IntArray
+
+BINS = 10
+WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+
+
+@dataclass(frozen=True)
+class Cohesiveness:
+    """The mean co-occurrence ratio, and its histogram over ten equal bins of [0, 1] as shares of all words."""
+
+    mean: float
+    histogram: tuple[float, ...]
+    words: int
+
+
+def video_words(sentences: Iterable[Iterable[str]]) -> list[IntArray]:
+    """Each video's distinct words as numbers.
+
+    >>> [w.tolist() for w in video_words([["A man runs.", "he runs"], ["the MAN sits"]])]
+    [[0, 1, 2, 3], [4, 1, 5]]
+    """
+    numbers: dict[str, int] = {}
+    found = []
+    for some in sentences:
+        words = dict.fromkeys(itertools.chain.from_iterable(WORD.findall(s.casefold()) for s in some))
+        found.append(np.array([numbers.setdefault(w, len(numbers)) for w in words], dtype=np.int64))
+    return found
+
+
+def ratios(words: Sequence[IntArray]) -> tuple[FloatArray, IntArray]:
+    """For a set of n videos, each word's co-occurrence ratio and how many videos have the word.
+
+    .. math:: r(w, v) = \\frac{|\\{u \\ne v : w \\in W_u\\}|}{n - 1}
+
+    It is the same for all videos that have the word, of which each counts.
+
+    >>> ratio, times = ratios(video_words([["man runs"], ["man sits"], ["man"]]))
+    >>> ratio.tolist(), times.tolist()
+    ([1.0, 0.0, 0.0], [3, 1, 1])
+    """
+    if len(words) < 2:
+        return np.zeros(0), np.zeros(0, dtype=np.int64)
+    _, times = np.unique(np.concatenate(words), return_counts=True)
+    return (times - 1) / (len(words) - 1), times
+
+
+def cohesiveness(sets: Iterable[Sequence[int]], words: Sequence[IntArray]) -> Cohesiveness:
+    """Over many sets of videos (places in ``words``); sets of one video have no ratio."""
+    histogram = np.zeros(BINS)
+    total = 0.0
+    for some in sets:
+        ratio, times = ratios([words[v] for v in some])
+        histogram += np.bincount(np.minimum((ratio * BINS).astype(np.int64), BINS - 1), times, BINS)
+        total += float((ratio * times).sum())
+    count = int(histogram.sum())
+    if not count:
+        return Cohesiveness(float("nan"), (0.0,) * BINS, 0)
+    return Cohesiveness(total / count, tuple((histogram / count).round(4).tolist()), count)

@@ -1,0 +1,73 @@
+"""Drawing one query's pool: which videos are positives, which are negatives, and by what lot.
+
+A video's lot depends on the seed, the query's id and the video's name alone, so the draw is the same on every
+machine and in whatever order the file holds its videos, and stricter thresholds remove videos without redrawing
+the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.errors import MomentseekError
+
+Lots = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """MVMR's hyper-parameters (section 5); the defaults are those of Charades-STA and ActivityNet."""
+
+    pool: int = 50
+    """Videos a query is searched in, its own included."""
+    positives: int = 4
+    """At most so many further videos that also answer it (the paper counts the own one too: k = 5)."""
+    text_positive: float = 0.9
+    text_negative: float = 0.5
+    candidates: int = 20
+    """Of the videos similar enough, at most so many are looked at."""
+    seed: int = 0
+    keep_undistracted: bool = False
+    """Whether a query stays whose pool holds only videos that answer it."""
+
+    def __post_init__(self) -> None:
+        if self.pool < 2:
+            raise MomentseekError(f"a pool of {self.pool} leaves nothing to search; choose --pool 2 or more")
+        if self.positives < 0 or self.candidates < 0:
+            raise MomentseekError("numbers of positives and candidates must not be negative")
+        if not self.text_negative <= self.text_positive:
+            raise MomentseekError(
+                f"--text-negative {self.text_negative:g} is above --text-positive {self.text_positive:g}, so a video "
+                "could be both; choose it lower"
+            )
+
+
+def video_lots(videos: Sequence[str], seed: int) -> Lots:
+    """A random 64-bit number per video."""
+    return np.array([_number(f"{seed}\0{video}") for video in videos], dtype=np.uint64)
+
+
+def query_lots(lots: Lots, query_id: str) -> Lots:
+    """The videos' lots for one query.
+
+    >>> lots = video_lots(["a", "b", "c"], seed=0)
+    >>> bool((query_lots(lots, "q1") == query_lots(lots, "q1")).all()), bool((query_lots(lots, "q2") == lots).any())
+    (True, False)
+    """
+    return _mix(lots ^ np.uint64(_number(query_id)))
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _mix(x: Lots) -> Lots:
+    """SplitMix64's finaliser (Steele, Lea and Flood, OOPSLA 2014): every bit of the result hangs on every bit of x."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

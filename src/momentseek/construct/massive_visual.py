@@ -1,0 +1,66 @@
+"""How well a query fits what a video shows (EMScore in MVMR, section 4.1), from a file that another program made."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from momentseek.errors import MomentseekError
+from momentseek.formats.document import open_document
+from momentseek.formats.values import ids, numbers, optional, records, strings
+from momentseek.moments.arrays import FloatArray
+
+VisualScore = Callable[[str, Sequence[str]], FloatArray]
+"""Query id and videos → one score per video, NaN where unknown."""
+
+
+def read_visual(path: str | os.PathLike[str]) -> VisualScore:
+    """Scores from an ``.npz`` of ``queries`` (n ids), ``videos`` (m names) and ``scores`` (n × m), or from JSON Lines
+    of ``{"query_id", "video", "score"}``."""
+    return _read_matrix(path) if Path(path).suffix == ".npz" else _read_lines(path)
+
+
+def _read_matrix(path: str | os.PathLike[str]) -> VisualScore:
+    try:
+        with np.load(Path(path), allow_pickle=False) as file:
+            queries, videos, scores = file["queries"].astype(str), file["videos"].astype(str), file["scores"]
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror or 'not a numpy file'}); check the path") from None
+    except (KeyError, ValueError, AttributeError, EOFError, zipfile.BadZipFile):
+        raise MomentseekError(f"{path}: expected an .npz file with the arrays queries, videos and scores") from None
+    if scores.shape != (queries.size, videos.size) or scores.dtype.kind not in "fiu":
+        raise MomentseekError(
+            f"{path}: scores has shape {scores.shape}; expected {queries.size} queries × {videos.size} videos"
+        )
+    column = {video: at for at, video in enumerate(videos.tolist())}
+    row = {query: at for at, query in enumerate(queries.tolist())}
+    table = np.column_stack([scores.astype(np.float64), np.full(len(scores), np.nan)])
+
+    def score(query: str, names: Sequence[str]) -> FloatArray:
+        if query not in row:
+            return np.full(len(names), np.nan)
+        found: FloatArray = table[row[query], [column.get(name, -1) for name in names]]
+        return found
+
+    return score
+
+
+def _read_lines(path: str | os.PathLike[str]) -> VisualScore:
+    document = open_document(path)
+    entries = records(document)
+    table: dict[str, dict[str, float]] = {}
+    scores = numbers(optional(entries, "score"), document, "score").tolist()
+    for query, video, value in zip(
+        ids(entries, "query_id", document), strings(entries, "video", document), scores, strict=True
+    ):
+        table.setdefault(str(query), {})[video] = value
+
+    def score(query: str, names: Sequence[str]) -> FloatArray:
+        known = table.get(query, {})
+        return np.array([known.get(name, np.nan) for name in names], dtype=np.float64)
+
+    return score
