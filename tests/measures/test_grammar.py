@@ -12,6 +12,7 @@ def test_braces_expand_to_every_combination():
     assert names[0] == "NDCG@10[IoU>=0.3]"
     assert names[-1] == "NDCG@40[IoU>=0.7]"
     assert expand(" R@1 [ IoU >= 0.5 ] ") == ["R@1[IoU>=0.5]"]
+    assert expand("R@1[IoU≥0.5]") == ["R@1[IoU>=0.5]"]
 
 
 def test_a_measure_asked_for_twice_is_computed_once():

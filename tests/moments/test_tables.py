@@ -107,7 +107,7 @@ def test_ranking_sorts_by_score_then_video_start_end():
 
 def test_a_corpus_refuses_unknown_videos_and_indices():
     corpus = Corpus({"a": 1.0}, {3: "a"}, "corpus.json")
-    with pytest.raises(MomentseekError, match=r"run.json: video x and 1 others is not in corpus.json"):
+    with pytest.raises(MomentseekError, match=r"run.json: 2 videos \(x, …\) are not in corpus.json"):
         corpus.require(["a", "x", "y"], "run.json")
     with pytest.raises(MomentseekError, match="no video has the index 4"):
         corpus.name_of(4)

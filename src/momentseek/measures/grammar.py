@@ -19,7 +19,7 @@ from momentseek.measures.measure import MEASURES, Measure
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"(?P<name>[A-Za-z]+)(?:@(?P<k>[^\[\]]+))?(?:\[(?P<options>[^\[\]]*)\])?")
-_IOU = re.compile(r"IoU\s*(?P<compare>>=|≥|>)\s*(?P<threshold>.+)", re.IGNORECASE)
+_IOU = re.compile(r"IoU\s*(?P<compare>>=|>)\s*(?P<threshold>.+)", re.IGNORECASE)
 _RESERVED = {"name", "k", "iou", "strict"}
 EXAMPLE = "NDCG@20[IoU>=0.5]"
 
@@ -30,7 +30,7 @@ def expand(text: str) -> list[str]:
     >>> expand("R@{1,5}[IoU>={0.5,0.7}]")
     ['R@1[IoU>=0.5]', 'R@1[IoU>=0.7]', 'R@5[IoU>=0.5]', 'R@5[IoU>=0.7]']
     """
-    pieces = _BRACES.split(re.sub(r"\s+", "", text))
+    pieces = _BRACES.split(re.sub(r"\s+", "", text).replace("≥", ">="))
     choices = [piece.split(",") if i % 2 else [piece] for i, piece in enumerate(pieces)]
     names = ["".join(chosen) for chosen in product(*choices)]
     if any("{" in n or "}" in n for n in names):

@@ -38,7 +38,7 @@ class Corpus:
         """Refuse videos that are not in the collection."""
         unknown = [v for v in videos if v not in self.videos]
         if unknown:
-            more = f" and {len(unknown) - 1:,} others" if len(unknown) > 1 else ""
+            which = f"video {unknown[0]} is" if len(unknown) == 1 else f"{len(unknown):,} videos ({unknown[0]}, …) are"
             raise MomentseekError(
-                f"{where}: video {unknown[0]}{more} is not in {self.source}; give the list this file was made for"
+                f"{where}: {which} not in {self.source}; give the list this file was made for"
             )
