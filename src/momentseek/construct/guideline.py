@@ -1,0 +1,38 @@
+"""What annotators read: five levels of relevance (after TVR-Ranking, appendix B.1, in our own words)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level, its name, and when to choose it."""
+
+    value: int
+    name: str
+    meaning: str
+
+
+LEVELS = (
+    Level(
+        4, "perfect", "All the query's actions happen, in plain view, and the moment holds them whole and little else."
+    ),
+    Level(
+        3, "good", "The actions happen, but a detail of the query is missing or different, or there is extra footage."
+    ),
+    Level(2, "partial", "Only part of what the query says happens, or much of it is out of view or cut off."),
+    Level(1, "slight", "Some people, things or side actions fit, but the main action is another."),
+    Level(0, "unrelated", "Nothing the query says happens; that there is a person in both does not count."),
+)
+"""Best first, as the labelling page lists them."""
+
+INSTRUCTIONS = (
+    "Watch the moment and judge by what you see: does the action fit, is it in view, is it there from start to end? "
+    "Do not guess what happens before or after."
+)
+EXAMPLE = (
+    "For “a person stands up and walks to the board”: 4 if one or two people do just that; 3 if they do, among other "
+    "things; 2 if somebody only walks to the board; 1 if there are a person and a board but nothing happens between "
+    "them; 0 if people do something else."
+)

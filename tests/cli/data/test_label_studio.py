@@ -1,0 +1,81 @@
+"""``momentseek data label-studio write`` and ``read``: there and back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from momentseek.cli import cli
+from momentseek.errors import MomentseekError
+
+CANDIDATES = [
+    {"pair_id": f"q/{i}", "query_id": "q", "query": "a man sits", "video": f"v{i}", "start": i, "end": i + 2.5}
+    for i in range(3)
+]
+
+
+@pytest.fixture
+def studio(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "first.jsonl").write_text("\n".join(map(json.dumps, CANDIDATES)))
+
+    def call(*arguments):
+        return CliRunner().invoke(cli, ["data", *arguments])
+
+    return call
+
+
+def annotate(tasks, *judgements):
+    """What the tool would export after ``judgements``: one list of levels per worker, None for not judged."""
+    for place, task in enumerate(tasks):
+        task["annotations"] = [
+            {"completed_by": worker, "result": [{"from_name": "relevance", "value": {"choices": [str(levels[place])]}}]}
+            for worker, levels in enumerate(judgements)
+            if levels[place] is not None
+        ]
+    return json.dumps(tasks)
+
+
+def test_there_and_back_with_a_second_round(studio, tmp_path):
+    write = ["label-studio", "write", "first.jsonl", "--base-url", "https://example.org"]
+    result = studio(*write, "--out", "tasks.json")
+    assert result.exit_code == 0
+    assert result.stderr == "wrote tasks.json: 3 tasks of 1 queries\nwrote tasks.xml: the labelling page\n"
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    (tmp_path / "export.json").write_text(annotate(tasks, [4, 0, None], [3, 4, None]))
+    result = studio("label-studio", "read", "export.json", "--out", "labels.csv")
+    assert result.stdout == "4 labels of 2 pairs by 2 workers\n1 pairs not judged yet (q/2)\n"
+    assert (tmp_path / "labels.csv").read_text() == ("pair_id,worker,relevance\nq/0,0,4\nq/0,1,3\nq/1,0,0\nq/1,1,4\n")
+    assert studio(*write, "--out", "again.json", "--disagreed", "labels.csv", "--config", "page.xml").exit_code == 0
+    again = json.loads((tmp_path / "again.json").read_text())
+    assert [t["meta"]["pair_id"] for t in again] == ["q/1"]
+    assert (tmp_path / "page.xml").exists()
+    (tmp_path / "export2.json").write_text(annotate(again, [None], [None], [1], [1]))
+    result = studio("label-studio", "read", "export.json", "export2.json", "--out", "labels.csv", "--json")
+    assert json.loads(result.stdout) == {
+        "tasks": 4,
+        "labels": 6,
+        "pairs": 2,
+        "workers": 4,
+        "missing": ["q/2"],
+        "cancelled": 0,
+        "empty": 0,
+        "replaced": 0,
+    }
+    assert studio("consensus", "labels.csv", "--out", "pairs.csv").exit_code == 0
+    assert (tmp_path / "pairs.csv").read_text() == "pair_id,relevance,annotators\nq/0,4,2\nq/1,1,4\n"
+
+
+def test_nothing_judged_writes_nothing(studio, tmp_path):
+    (tmp_path / "export.json").write_text('[{"data": {"pair_id": "q/0"}, "annotations": []}]')
+    with pytest.raises(MomentseekError, match="nobody has judged anything yet"):
+        raise studio("label-studio", "read", "export.json", "--out", "labels.csv").exception
+    assert not (tmp_path / "labels.csv").exists()
+
+
+def test_pairs_must_have_their_own_names(studio, tmp_path):
+    (tmp_path / "first.jsonl").write_text("\n".join(map(json.dumps, [CANDIDATES[0]] * 2)))
+    with pytest.raises(MomentseekError, match="pair q/0 stands more than once"):
+        raise studio("label-studio", "write", "first.jsonl", "--base-url", "x", "--out", "t.json").exception
