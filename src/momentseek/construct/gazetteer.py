@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from momentseek.construct.names import Gender, Lookup, decide, pronoun_genders
 from momentseek.construct.names_evidence import Evidence, gather
@@ -86,8 +86,8 @@ class Gazetteer:
             elif not gender:
                 kind = decide(name, Counter())
             score = 0.0 if gender == "word" else 1.0
-            shows = old.shows if old else {}
-            names[key] = Name(name, score, kind, old.count if old else 0, key in COMMON, shows)
+            known = old or Name(name, score, common=key in COMMON)
+            names[key] = replace(known, score=score, gender=kind)
         return Gazetteer(names, self.pairs)
 
 

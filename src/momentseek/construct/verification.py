@@ -101,30 +101,35 @@ def lexical_similarity(before: Sequence[str], after: Sequence[str]) -> list[floa
     return [_cosine(_triples(a), _triples(b)) for a, b in zip(before, after, strict=True)]
 
 
-def encoder_similarity(name: str | None = None) -> Similarity:
-    """Cosine of sentence vectors from a text encoder (the default one, or ``name``); an error if there is none."""
+def encoder_similarity(name: str = "minilm", progress: bool = True) -> Similarity:
+    """Cosine of sentence vectors from a text encoder; an error if it is not installed."""
     import numpy as np
 
     from momentseek.encoders import encode_cached, text_encoder
 
-    encoder = text_encoder(name) if name else text_encoder()
+    encoder = text_encoder(name)
 
     def similarity(before: Sequence[str], after: Sequence[str]) -> list[float]:
-        vectors = encode_cached(encoder, [*before, *after])
+        vectors = encode_cached(encoder, [*before, *after], progress=progress)
         left, right = vectors[: len(before)], vectors[len(before) :]
         return [float(s) for s in np.einsum("ij,ij->i", left, right)]
 
     return similarity
 
 
-def best_similarity() -> tuple[Similarity, str]:
-    """The text encoder's similarity, or the lexical one, and what to tell the user about it."""
+def similarity_named(name: str | None, progress: bool = True) -> tuple[Similarity, str, str]:
+    """A similarity by its encoder's name or ``lexical``, its name, and a note for the user where it is a stopgap.
+
+    Without a name it is the default encoder's, or the lexical one if that is not installed.
+    """
+    if name == "lexical":
+        return lexical_similarity, "lexical", ""
     try:
-        return encoder_similarity(), "similarity by the text encoder"
-    except MomentseekError:
-        return lexical_similarity, (
-            "no text encoder is installed (momentseek[offline]), so similarity is lexical: shared letters, not meaning"
-        )
+        return encoder_similarity(name or "minilm", progress), name or "minilm", ""
+    except MomentseekError as e:
+        if name:
+            raise
+        return lexical_similarity, "lexical", f"similarity compares letters, not meaning, because {e}"
 
 
 def _triples(text: str) -> Counter[str]:

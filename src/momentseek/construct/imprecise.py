@@ -1,0 +1,167 @@
+"""Imprecise queries: character names replaced by general words, checked, retried, then queued for a person.
+
+TVR-Ranking, section 3.1 and appendix A. A rewriter (rules or a language model) makes a first attempt; what fails the
+checks of ``verification`` gets a second one (a stricter reading of names; temperature 0.2); what fails again goes to
+the review queue, and keeps the attempt that removed most names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from momentseek.construct.chat import Chat
+from momentseek.construct.decisions import Decision
+from momentseek.construct.gazetteer import LIKELY, Gazetteer
+from momentseek.construct.imprecise_records import Query
+from momentseek.construct.imprecise_work import Work
+from momentseek.construct.review import Queued
+from momentseek.construct.substitution import substitute
+from momentseek.construct.verification import Verdict, Verifier
+
+BATCH = 20
+ATTEMPTS = 2
+STRICTER = 0.3
+"""The name score that is enough on the second attempt of the rules."""
+
+
+class Rewriter(Protocol):
+    """Makes queries imprecise; ``attempt`` is 0, then 1 for those that failed."""
+
+    @property
+    def batch(self) -> int:
+        """How many queries to hand over at once."""
+
+    def rewrite(self, queries: Sequence[Query], attempt: int) -> Sequence[str | None]:
+        """One text per query; None where there is no answer."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """``substitution``, eager on the second attempt."""
+
+    gazetteer: Gazetteer
+    batch: int = 1 << 30
+
+    def rewrite(self, queries: Sequence[Query], attempt: int) -> list[str | None]:
+        """By rule."""
+        least, strict = (STRICTER, True) if attempt else (LIKELY, False)
+        return [substitute(q.text, self.gazetteer, show=q.show, least=least, strict=strict).text for q in queries]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A language model, at temperature 0, then 0.2 (appendix A)."""
+
+    chat: Chat
+    batch: int = BATCH
+
+    def rewrite(self, queries: Sequence[Query], attempt: int) -> list[str | None]:
+        """By asking."""
+        return self.chat.rewrite([q.text for q in queries], temperature=0.2 if attempt else 0.0)
+
+
+@dataclass(frozen=True)
+class Imprecise:
+    """What came of every query, in order."""
+
+    texts: tuple[str, ...]
+    decisions: tuple[Decision, ...]
+    queue: tuple[Queued, ...]
+
+
+def make_imprecise(
+    queries: Sequence[Query],
+    rewriter: Rewriter,
+    verifier: Verifier,
+    *,
+    work: Work | None = None,
+    reviewed: Mapping[str, tuple[str, str]] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Imprecise:
+    """Rewrite and check all queries. ``progress`` is told of every finished query.
+
+    >>> from momentseek.construct.verification import lexical_similarity
+    >>> cast = Gazetteer({}).with_names([("Ross", "male")])
+    >>> queries = [Query("1", "Ross opens the door."), Query("2", "A dog barks.")]
+    >>> result = make_imprecise(queries, Rules(cast), Verifier(cast, lexical_similarity))
+    >>> result.texts, [d.outcome for d in result.decisions]
+    (('A man opens the door.', 'A dog barks.'), ['replaced', 'unchanged'])
+    """
+    done = work.read() if work else {}
+    results: dict[str, tuple[str, Decision]] = {}
+    queue: list[Queued] = []
+    asked = []
+    for query in queries:
+        known = (reviewed or {}).get(query.id)
+        if known and known[0] == query.text:
+            results[query.id] = (known[1], _decided(query, known[1], "reviewed"))
+        elif query.text in done:
+            text = done[query.text]
+            results[query.id] = (text, _decided(query, text, "passed the checks"))
+        else:
+            asked.append(query)
+    progress(len(results))
+    for batch in _batches(asked, rewriter.batch):
+        best, passed = _attempts(batch, rewriter, verifier)
+        if work:
+            work.keep((q.text, best[q.id][0]) for q in batch if q.id in passed)
+        for query in batch:
+            text, verdict = best[query.id]
+            if query.id in passed:
+                results[query.id] = (text, _decided(query, text, "passed the checks", verdict))
+            else:
+                results[query.id] = (text, _queued(query, text, verdict))
+                queue.append(Queued(query.id, query.text, text, verdict.reasons))
+        progress(len(batch))
+    pairs = [results[q.id] for q in queries]
+    return Imprecise(tuple(t for t, _ in pairs), tuple(d for _, d in pairs), tuple(queue))
+
+
+def _attempts(
+    batch: Sequence[Query], rewriter: Rewriter, verifier: Verifier
+) -> tuple[dict[str, tuple[str, Verdict]], set[str]]:
+    """The best attempt at every query, and which passed."""
+    best: dict[str, tuple[str, Verdict]] = {}
+    passed: set[str] = set()
+    for attempt in range(ATTEMPTS):
+        left = [q for q in batch if q.id not in passed]
+        if not left:
+            break
+        answers = rewriter.rewrite(left, attempt)
+        texts = [q.text if a is None else a for q, a in zip(left, answers, strict=True)]
+        verdicts = verifier.verify([q.text for q in left], texts, [q.show for q in left])
+        for query, text, answer, verdict in zip(left, texts, answers, verdicts, strict=True):
+            if answer is None and verdict.passed:
+                verdict = Verdict(verdict.similarity, verdict.names, ("the model gave no usable answer",))
+            if verdict.passed:
+                passed.add(query.id)
+            old = best.get(query.id)
+            if old is None or verdict.passed or len(verdict.names) < len(old[1].names):
+                best[query.id] = (text, verdict)
+    return best, passed
+
+
+def _decided(query: Query, text: str, reason: str, verdict: Verdict | None = None) -> Decision:
+    evidence: dict[str, object] = {"original": query.text, "query": text}
+    if verdict is not None and text != query.text:
+        evidence["similarity"] = round(verdict.similarity, 4)
+    if text == query.text:
+        return Decision(query.id, "unchanged", "no name in it" if reason != "reviewed" else reason, evidence)
+    return Decision(query.id, "replaced", reason, evidence)
+
+
+def _queued(query: Query, text: str, verdict: Verdict) -> Decision:
+    evidence = {"original": query.text, "query": text, "similarity": round(verdict.similarity, 4)}
+    kinds = [_kind(reason) for reason in verdict.reasons]
+    return Decision(query.id, "queued", "; ".join(kinds), {**evidence, "reasons": list(verdict.reasons)})
+
+
+def _kind(reason: str) -> str:
+    return "similarity is too low" if reason.startswith("similarity") else reason.split(":")[0]
+
+
+def _batches(queries: Sequence[Query], size: int) -> Iterator[Sequence[Query]]:
+    for at in range(0, len(queries), size):
+        yield queries[at : at + size]

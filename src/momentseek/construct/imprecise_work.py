@@ -1,0 +1,65 @@
+"""The work file of a long rewriting: every finished batch is on disk before the next one is asked for.
+
+A kill at any instant loses at most one batch. A line cut off by the kill is ignored; lines whose original has changed
+since are too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from momentseek.errors import MomentseekError
+
+
+class Work:
+    """Answers kept beside the output, ``OUT.partial.jsonl``; each is good for its original and what made it."""
+
+    def __init__(self, path: str | Path, maker: str) -> None:
+        self.path = Path(path)
+        self.maker = maker
+
+    def read(self) -> dict[str, str]:
+        """Original → rewritten query, of earlier runs with the same maker."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return {}
+        except OSError as e:
+            raise MomentseekError(f"{self.path}: cannot be read ({e.strerror}); remove it to start again") from None
+        done: dict[str, str] = {}
+        for line in data.splitlines():
+            try:
+                row = json.loads(line)
+                if row["maker"] == self.maker:
+                    done[str(row["original"])] = str(row["query"])
+            except (ValueError, LookupError, TypeError):
+                continue
+        return done
+
+    def keep(self, answers: Iterable[tuple[str, str]]) -> None:
+        """Append a batch and wait until it is on disk."""
+        rows = [{"maker": self.maker, "original": a, "query": b} for a, b in answers]
+        if not rows:
+            return
+        data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+        try:
+            with self.path.open("ab") as file:
+                if file.tell() and not self._ends_well():
+                    data = b"\n" + data
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as e:
+            raise MomentseekError(f"{self.path}: cannot be written ({e.strerror}); check the folder") from None
+
+    def remove(self) -> None:
+        """The output is written: nothing is left to resume."""
+        self.path.unlink(missing_ok=True)
+
+    def _ends_well(self) -> bool:
+        with self.path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"

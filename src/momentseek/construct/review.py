@@ -1,0 +1,54 @@
+"""The queue of queries that failed their checks: written for a person, read back when corrected.
+
+JSON Lines: ``{"id": "90200", "original": "…", "query": "…", "reasons": ["…"]}``. The reviewer corrects ``query`` and
+hands the file back with ``--reviewed``; what a person wrote is believed, but for the one check that matters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from momentseek.errors import MomentseekError
+from momentseek.formats.document import open_document
+from momentseek.formats.values import records, strings
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """One query that a person should look at."""
+
+    id: str
+    original: str
+    query: str
+    """The last attempt at it."""
+    reasons: tuple[str, ...]
+
+
+def as_queue(entries: Iterable[Queued]) -> bytes:
+    """The file's bytes.
+
+    >>> as_queue([Queued("7", "Ross sits.", "Ross sits.", ("names are left: Ross",))]).decode()
+    '{"id": "7", "original": "Ross sits.", "query": "Ross sits.", "reasons": ["names are left: Ross"]}\\n'
+    """
+    rows = ({"id": e.id, "original": e.original, "query": e.query, "reasons": list(e.reasons)} for e in entries)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def read_reviewed(path: str | Path) -> dict[str, tuple[str, str]]:
+    """Id → (original, corrected query) of a queue that was gone through."""
+    document = open_document(path)
+    if not document.is_json:
+        raise MomentseekError(f"{path}: expected the JSON Lines of a review queue")
+    rows = records(document)
+    ids, originals, queries = (strings(rows, key, document) for key in ("id", "original", "query"))
+    reviewed: dict[str, tuple[str, str]] = {}
+    for number, (key, original, query) in enumerate(zip(ids, originals, queries, strict=True), 1):
+        if key in reviewed:
+            raise MomentseekError(f"{path}: record {number:,} repeats the id {key}; keep one of them")
+        if not query.strip():
+            raise MomentseekError(f"{path}: record {number:,} has an empty query; write one or remove the line")
+        reviewed[key] = (original, query.strip())
+    return reviewed
