@@ -1,0 +1,79 @@
+"""``momentseek data statistics``: count and check any dataset."""
+
+from __future__ import annotations
+
+import click
+
+from momentseek.cli import options
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@options.videos
+@click.option("--subtitles", metavar="FILE", help="TVR's subtitles (JSON Lines): find queries copied from them.")
+@click.option(
+    "--min-words",
+    type=click.IntRange(min=0),
+    default=8,
+    show_default=True,
+    help="Queries with fewer words are pointed out (TVR's rule).",
+)
+@click.option("--report", metavar="FILE", help="Write every finding, one JSON object per line.")
+@options.as_json
+def command(
+    files: tuple[str, ...],
+    videos: str | None,
+    subtitles: str | None,
+    min_words: int,
+    report: str | None,
+    as_json: bool,
+) -> None:
+    """Count queries, moments, videos and words of FILEs, truths in any format, and look for what is wrong.
+
+    Several files are the splits of one dataset: each has a column, a total follows, and videos that stand in two of
+    them are pointed out. Files that break the rules are read as they are; that is what this command is for.
+
+    \b
+    The tables of the TVR and TVR-Ranking papers for any dataset:
+      momentseek data statistics train.json val.json test.json
+    Charades-STA needs the durations from elsewhere:
+      momentseek data statistics charades_sta_train.txt charades_sta_test.txt --videos durations.json
+    """
+    import json
+
+    from momentseek.cli.compare import short_labels
+    from momentseek.construct.checks import as_decisions, check
+    from momentseek.construct.decisions import as_lines
+    from momentseek.construct.statistics import Split, statistics
+    from momentseek.construct.statistics_text import as_json as to_json
+    from momentseek.construct.statistics_text import as_text
+    from momentseek.construct.subtitles import read_subtitles
+    from momentseek.formats import read_corpus, read_truth, write_bytes
+
+    corpus = read_corpus(videos) if videos else None
+    names = short_labels(files)
+    splits = [
+        Split(name, read_truth(path, corpus=corpus, invalid="keep")) for name, path in zip(names, files, strict=True)
+    ]
+    said = read_subtitles(subtitles) if subtitles else None
+    columns = [statistics([split], split.name) for split in splits]
+    if len(splits) > 1:
+        columns.append(statistics(splits, "total"))
+    found = check(splits, fewest_words=min_words, subtitles=said)
+    if report:
+        write_bytes(report, as_lines(as_decisions(found)))
+    click.echo(
+        json.dumps(to_json(columns, found), indent=2, ensure_ascii=False) if as_json else as_text(columns, found)
+    )
+    for split in splits:
+        unknown = int((split.truth.durations != split.truth.durations).sum())
+        if unknown:
+            options.say(
+                f"note: {split.name}: {unknown:,} videos have no duration (--videos FILE); their ends go unchecked"
+            )
+    if said is not None:
+        silent = len({v for split in splits for v in split.truth.videos} - set(said))
+        if silent:
+            options.say(f"note: {silent:,} videos have no subtitles in {subtitles}")
+    if report:
+        options.say(f"wrote {report}")
