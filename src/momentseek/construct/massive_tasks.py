@@ -1,7 +1,8 @@
 """The human check of MVMR (section 5.2) as Label Studio tasks: does this video show what the query says?
 
 The paper had workers look at 100 queries and all videos added to their pools, and found 1.5 %, 0.2 % and 3.5 % of
-them on the wrong side. A task does not show which side a video is on; that is in its ``meta``.
+them on the wrong side. A positive is asked about at its moment, a negative as a whole video, in mixed order; the
+side itself is in the task's ``meta``, which annotators do not see.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from momentseek.encoders.npz import read_npz
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import open_document
 from momentseek.formats.values import ids, numbers, optional, records, strings
@@ -25,13 +25,8 @@ def read_visual(path: str | os.PathLike[str]) -> VisualScore:
 
 
 def _read_matrix(path: str | os.PathLike[str]) -> VisualScore:
-    try:
-        with np.load(Path(path), allow_pickle=False) as file:
-            queries, videos, scores = file["queries"].astype(str), file["videos"].astype(str), file["scores"]
-    except OSError as e:
-        raise MomentseekError(f"{path}: cannot be read ({e.strerror or 'not a numpy file'}); check the path") from None
-    except (KeyError, ValueError, AttributeError, EOFError, zipfile.BadZipFile):
-        raise MomentseekError(f"{path}: expected an .npz file with the arrays queries, videos and scores") from None
+    queries, videos, scores = read_npz(path, "queries", "videos", "scores")
+    queries, videos = queries.astype(str), videos.astype(str)
     if scores.shape != (queries.size, videos.size) or scores.dtype.kind not in "fiu":
         raise MomentseekError(
             f"{path}: scores has shape {scores.shape}; expected {queries.size} queries × {videos.size} videos"

@@ -9,7 +9,13 @@ from pathlib import Path
 def cache_folder() -> Path:
     """``$XDG_CACHE_HOME/momentseek``, or ``~/.cache/momentseek``.
 
-    A relative ``XDG_CACHE_HOME`` is ignored, as the XDG Base Directory Specification asks.
+    A relative ``XDG_CACHE_HOME`` is ignored, as the XDG Base Directory Specification asks. Who has no home has no
+    cache either: the folder is then one that cannot be made, which its users report and do without.
     """
     root = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(root) if os.path.isabs(root) else Path.home() / ".cache") / "momentseek"
+    if os.path.isabs(root):
+        return Path(root) / "momentseek"
+    try:
+        return Path.home() / ".cache" / "momentseek"
+    except RuntimeError:
+        return Path(os.devnull) / "momentseek"

@@ -7,12 +7,12 @@ The file is numpy's .npz with ``texts`` (n strings) and ``vectors`` (n × d numb
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from momentseek.encoders.npz import read_npz
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 
@@ -44,13 +44,7 @@ class Lookup:
 
 def read(path: str | os.PathLike[str]) -> Lookup:
     """The vectors of a file."""
-    try:
-        with np.load(Path(path), allow_pickle=False) as file:
-            texts, vectors = file["texts"], file["vectors"]
-    except OSError as e:
-        raise MomentseekError(f"{path}: cannot be read ({e.strerror or 'not a numpy file'}); check the path") from None
-    except (KeyError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
-        raise MomentseekError(f"{path}: expected an .npz file with the arrays texts and vectors") from None
+    texts, vectors = read_npz(path, "texts", "vectors")
     if texts.ndim != 1 or texts.dtype.kind != "U" or vectors.ndim != 2 or len(texts) != len(vectors):
         raise MomentseekError(
             f"{path}: texts has shape {texts.shape} and vectors {vectors.shape}; expected n strings and n rows"

@@ -1,0 +1,131 @@
+import io
+import sys
+
+import numpy as np
+import pytest
+from tests.encoders.fakes import Words
+
+from momentseek.encoders import cached, encode_cached, progress
+from momentseek.encoders.store import MANY, Store, key_of
+from momentseek.errors import MomentseekError
+
+TEXTS = ["a man runs", "a dog barks", "a man runs", ""]
+
+
+def test_rows_are_the_encoders_and_each_text_is_encoded_once(tmp_path):
+    first = Words()
+    rows = encode_cached(first, TEXTS, cache_dir=tmp_path)
+    assert first.seen == ["a man runs", "a dog barks", ""]
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, Words().encode(TEXTS))
+    second = Words()
+    np.testing.assert_array_equal(encode_cached(second, [*TEXTS, "new"], cache_dir=tmp_path)[:4], rows)
+    assert second.seen == ["new"]
+
+
+def test_other_weights_have_their_own_vectors(tmp_path):
+    encode_cached(Words(), TEXTS, cache_dir=tmp_path)
+    other = Words()
+    other.fingerprint = "2"
+    encode_cached(other, TEXTS, cache_dir=tmp_path)
+    assert other.seen
+
+
+def test_an_encoder_without_fingerprint_is_not_kept(tmp_path):
+    encoder = Words()
+    encoder.fingerprint = ""
+    encode_cached(encoder, TEXTS, cache_dir=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_to_encode(tmp_path):
+    assert encode_cached(Words(), [], cache_dir=tmp_path).shape == (0, 64)
+
+
+def test_the_user_cache_is_the_default(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    encode_cached(Words(), TEXTS)
+    assert [p.name.split("-")[0] for p in tmp_path.glob("momentseek/texts/*")] == ["words"]
+
+
+def test_a_cache_that_cannot_be_written_is_said_and_done_without(tmp_path, capsys):
+    (tmp_path / "file").write_bytes(b"")
+    rows = encode_cached(Words(), TEXTS, cache_dir=tmp_path / "file")
+    np.testing.assert_array_equal(rows, Words().encode(TEXTS))
+    assert capsys.readouterr().err.startswith("note: vectors are not kept for next time: ")
+
+
+def test_interrupting_keeps_what_is_finished(tmp_path, monkeypatch):
+    class Interrupted(Words):
+        def encode(self, texts):
+            if self.seen:
+                raise KeyboardInterrupt
+            return super().encode(texts)
+
+    monkeypatch.setattr(cached, "CHUNK", 2)
+    with pytest.raises(KeyboardInterrupt):
+        encode_cached(Interrupted(), ["one", "two", "three"], cache_dir=tmp_path)
+    later = Words()
+    encode_cached(later, ["one", "two", "three"], cache_dir=tmp_path)
+    assert later.seen == ["three"]
+
+
+def test_long_work_is_kept_on_the_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(cached, "CHUNK", 1)
+    monkeypatch.setattr(cached, "KEEP_EVERY", -1.0)
+    encode_cached(Words(), ["one", "two", "three"], cache_dir=tmp_path)
+    assert len(list(tmp_path.glob("texts/*/*.npy"))) == 3
+
+
+def test_many_parts_become_one_and_damaged_ones_are_passed_over(tmp_path):
+    store = Store(tmp_path, "words", "1", 2)
+    texts = [f"text {i}" for i in range(MANY)]
+    for i, text in enumerate(texts):
+        store.add([key_of(text)], np.full((1, 2), i, np.float32))
+    store.add([key_of(texts[0])], np.zeros((1, 2), np.float32))
+    (store.folder / "0.npy").write_bytes(b"\x93NUMPY cut off")
+    (store.folder / "1.npy").write_bytes(b"")
+    np.save(store.folder / "2.npy", np.zeros(3))
+    store.tidy()
+    assert len(list(store.folder.glob("*.npy"))) == 4
+    found = store.find(map(key_of, texts))
+    assert [found[key_of(t)].tolist() for t in texts] == [[i, i] for i in range(MANY)]
+
+
+def test_keys_that_end_in_zero_bytes_are_found(tmp_path):
+    key = bytes(range(10)) + bytes(6)
+    store = Store(tmp_path, "words", "1", 2)
+    store.add([key, bytes(16)], np.array([[1, 2], [3, 4]], np.float32))
+    assert {k: v.tolist() for k, v in store.find([key, bytes(16)]).items()} == {key: [1, 2], bytes(16): [3, 4]}
+
+
+@pytest.mark.parametrize("rows", [np.zeros((1, 64)), np.full((3, 64), np.nan)])
+def test_an_encoder_that_misbehaves_is_named(tmp_path, rows):
+    encoder = Words()
+    encoder.encode = lambda texts: rows
+    with pytest.raises(MomentseekError, match="the text encoder words gave"):
+        encode_cached(encoder, ["a", "b", "c"], cache_dir=tmp_path)
+
+
+def test_progress_is_a_line_elsewhere_and_a_bar_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    with progress.Progress(1000, "encoding") as bar:
+        bar.advance(400)
+        bar.advance(600)
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("encoding: 1,000 to do, ")
+    assert told[1].startswith("  done: 1,000 in ")
+    with progress.Progress(1000, "encoding", enabled=False) as bar:
+        bar.advance(400)
+    assert not capsys.readouterr().err
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress.Progress(1000, "encoding") as bar:
+        bar.advance(1000)
+    assert "1000/1000" in terminal.getvalue()
+    assert "/s" in terminal.getvalue()

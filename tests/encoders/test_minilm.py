@@ -1,0 +1,64 @@
+import importlib
+
+import numpy as np
+import pytest
+from tests.encoders.fakes import needs_minilm
+
+from momentseek.encoders import TextEncoder, minilm, text_encoder
+from momentseek.errors import MomentseekError
+
+
+@needs_minilm
+def test_paraphrases_are_nearer_than_strangers():
+    encoder = text_encoder("minilm")
+    assert isinstance(encoder, TextEncoder)
+    assert encoder.dim == 384
+    rows = encoder.encode(
+        ["A man is playing a guitar.", "Somebody plays the guitar.", "The stock market fell sharply on Monday."]
+    )
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
+    cosine = rows @ rows.T
+    assert cosine[0, 1] == pytest.approx(0.818, abs=2e-3)
+    assert cosine[0, 2] == pytest.approx(-0.061, abs=2e-3)
+
+
+@needs_minilm
+def test_a_row_does_not_depend_on_its_batch():
+    texts = ["one", "two words", "a much longer sentence, with a comma in it, that pads the others", ""] * 9
+    encoder = text_encoder("minilm")
+    alone = np.concatenate([encoder.encode([text]) for text in texts])
+    np.testing.assert_allclose(encoder.encode(texts), alone, atol=2e-7)
+    np.testing.assert_array_equal(encoder.encode(["Éva\u00a0 RUNS"]), encoder.encode(["eva runs"]))
+
+
+@needs_minilm
+def test_long_texts_are_cut_at_256_tokens():
+    encoder = text_encoder("minilm")
+    words = "word " * 254  # and two marks around them
+    rows = encoder.encode([words, words + "completely different ending", "word " * 253 + "ending"])
+    np.testing.assert_allclose(rows[0], rows[1], atol=2e-7)
+    assert np.abs(rows[0] - rows[2]).max() > 1e-4
+
+
+@needs_minilm
+def test_nothing_gives_nothing():
+    assert text_encoder("minilm").encode([]).shape == (0, 384)
+
+
+def test_a_missing_runtime_says_what_to_install(monkeypatch):
+    def absent(name):
+        raise ImportError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(minilm, "import_module", absent)
+    with pytest.raises(MomentseekError, match=r"onnxruntime; install it with: pip install 'momentseek\[offline\]'"):
+        minilm.load()
+
+
+def test_help_does_not_load_the_runtime(momentseek):
+    code = "import sys, momentseek.encoders, momentseek.cli.data.massive; print('onnxruntime' in sys.modules)"
+    assert importlib.util.find_spec("momentseek.encoders")
+    import subprocess
+    import sys
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
