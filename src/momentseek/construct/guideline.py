@@ -32,7 +32,7 @@ INSTRUCTIONS = (
     "Do not guess what happens before or after."
 )
 EXAMPLE = (
-    "For “a person stands up and walks to the board”: 4 if one or two people do just that; 3 if they do, among other "
-    "things; 2 if somebody only walks to the board; 1 if there are a person and a board but nothing happens between "
-    "them; 0 if people do something else."
+    "For “a woman takes off her coat and hangs it up”: 4 if one or more women do just that; 3 if they do, among other "
+    "things; 2 if a coat is only hung up; 1 if there are a woman and a coat, and she does something else with it; 0 if "
+    "people do something else altogether."
 )

@@ -1,7 +1,7 @@
 """Queries that read the same: judged once, not once each.
 
-Without names, different moments often get the same words (TVR-Ranking, section 3.1: "Two people were having a
-conversation"), and asking twice would only cost work.
+Once names are replaced, different moments often have the same words (TVR-Ranking, section 3.1 and Table 2), and
+asking twice would only cost work.
 """
 
 from __future__ import annotations

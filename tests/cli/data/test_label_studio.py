@@ -75,6 +75,11 @@ def test_nothing_judged_writes_nothing(studio, tmp_path):
     assert not (tmp_path / "labels.csv").exists()
 
 
+def test_tasks_and_page_are_two_files(studio):
+    with pytest.raises(MomentseekError, match="need a file each"):
+        raise studio("label-studio", "write", "first.jsonl", "--base-url", "x", "--out", "t.xml").exception
+
+
 def test_pairs_must_have_their_own_names(studio, tmp_path):
     (tmp_path / "first.jsonl").write_text("\n".join(map(json.dumps, [CANDIDATES[0]] * 2)))
     with pytest.raises(MomentseekError, match="pair q/0 stands more than once"):

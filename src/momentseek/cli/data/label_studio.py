@@ -41,6 +41,7 @@ def write(candidates: str, out: str, config: str | None, base_url: str, suffix: 
 
     from momentseek.construct.candidate_files import read_candidates
     from momentseek.construct.label_studio import labelling_page, tasks
+    from momentseek.errors import MomentseekError
     from momentseek.formats import write_bytes
 
     pairs = read_candidates(candidates)
@@ -54,6 +55,8 @@ def write(candidates: str, out: str, config: str | None, base_url: str, suffix: 
         wanted = {labels.pair_ids[i] for i in split.nonzero()[0].tolist()}
         pairs = [c for c in pairs if c.pair_id in wanted]
     page = config or str(Path(out.removesuffix(".gz")).with_suffix(".xml"))
+    if page == out:
+        raise MomentseekError(f"{out}: the tasks and the labelling page need a file each; call the tasks .json")
     write_bytes(out, json.dumps(tasks(pairs, base_url, suffix), ensure_ascii=False, indent=1).encode())
     write_bytes(page, labelling_page().encode())
     options.say(f"wrote {out}: {len(pairs):,} tasks of {len({c.query_id for c in pairs}):,} queries")
