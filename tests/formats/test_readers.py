@@ -103,7 +103,7 @@ def test_a_truth_with_durations_is_a_collection(path_of):
 def test_videos_the_collection_does_not_have(path_of):
     small = Corpus({"lamp": 60.0}, {}, "small.json")
     for read, name in ((read_truth, "tvr"), (read_runs, "tvr-submission"), (read_runs, "native-run")):
-        with pytest.raises(MomentseekError, match=r"video kite.* is not in small.json"):
+        with pytest.raises(MomentseekError, match=r"kite.* not in small.json"):
             read(path_of(name), corpus=small)
 
 
