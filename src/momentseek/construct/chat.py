@@ -21,7 +21,7 @@ from typing import Any
 from momentseek.errors import MomentseekError
 
 KEYS = ("MOMENTSEEK_CHAT_KEY", "OPENAI_API_KEY")
-LINE = re.compile(r"^\s*[\[(*]*(\d+)[\])*]*\s*[.:)\]]\s*(.*\S)\s*$")
+LINE = re.compile(r"^\s*\(?(\d+)\s*[.:)]\s*(.*\S)\s*$")
 PASSING = {408, 409, 425, 429, 500, 502, 503, 504}
 """HTTP answers after which the same request may succeed."""
 LONGEST_ANSWER = 4 << 20

@@ -58,7 +58,7 @@ def read_queries(path: str | Path, type: str | None = None) -> Source:
         return _read(document, "native", "query_id", "query", "video", type)
     if document.is_json:
         raise MomentseekError(
-            f"{path}: its records have no query; expected TVR's (desc_id, desc), our own (query_id, query) or plain text"
+            f"{path}: its records have no query; expected TVR's (desc_id, desc), ours (query_id, query) or plain text"
         )
     if type:
         raise MomentseekError(f"{path}: plain lines have no type; leave out --type")

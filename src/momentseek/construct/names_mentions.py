@@ -35,8 +35,9 @@ BEFORE_PEOPLE = word_set(
     where"""
 )
 """Words after which a bare lower-case "house" or "castle" may be a person; verbs in -s and -ed may precede one too."""
+VERBAL = word_set("chase park mark hunt cross page tag bill chuck pat rob frank skip hope rush")
 OBJECTS = word_set("him it them down up after off out") | DETERMINERS
-"""Words after which a lower-case "chase" or "park" was a verb."""
+"""Words before which a lower-case "chase" or "park" is a verb."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,13 @@ class Finder:
     def _bare(self, words: Sequence[Token], i: int) -> bool:
         """Whether a lower-case ordinary word stands where only a person can."""
         after = words[i + 1] if i + 1 < len(words) else None
-        if not words[i].own and after is not None and after.key in OBJECTS and not after.gap.strip():
+        if (
+            words[i].key in VERBAL
+            and not words[i].own
+            and after is not None
+            and after.key in OBJECTS
+            and not after.gap.strip()
+        ):
             return False
         if i == 0 or words[i].gap.strip():
             return True

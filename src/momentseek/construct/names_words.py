@@ -120,7 +120,17 @@ NEVER = word_set(
 )
 """Capitalised words that are no character: the calendar, peoples, places, brands, acronyms, costumes."""
 
-PAIRS = frozenset({("x", "ray"), ("teddy", "bear"), ("central", "park"), ("st", "patrick"), ("new", "jersey")})
+PAIRS = frozenset(
+    {
+        ("x", "ray"),
+        ("teddy", "bear"),
+        ("mario", "kart"),
+        ("kama", "sutra"),
+        ("central", "park"),
+        ("st", "patrick"),
+        ("new", "jersey"),
+    }
+)
 """Words side by side of which the second is no name there."""
 
 FEMALE = word_set("she her hers herself")

@@ -1,8 +1,10 @@
 """The two checks every rewritten query must pass, whoever rewrote it (TVR-Ranking, section 3.1 and appendix A).
 
 The meaning must be kept: similarity before and after of at least 0.4 (the paper uses SimCSE; we the text encoder that
-is installed, else a lexical similarity). And no name may be left: no word whose name score reaches 0.8 (the paper uses
-Flair; we the gazetteer's evidence and, where asked, spaCy).
+is installed, else a lexical similarity). For an encoder the names of the original are read as "someone", because
+encoders make much of names: MiniLM puts 3 % of TVR's good rewritings below 0.4 as they are written, and none so.
+And no name may be left: no word whose name score reaches 0.8 (the paper uses Flair; we the gazetteer's evidence and,
+where asked, spaCy).
 """
 
 from __future__ import annotations
@@ -50,18 +52,21 @@ class Verifier:
     similar: float = SIMILAR
     named: float = NAMED
     recognise: Recogniser | None = None
+    as_written: bool = False
+    """Compare with the original as it is written, names and all, as the paper does."""
 
     def verify(self, before: Sequence[str], after: Sequence[str], shows: Sequence[str]) -> list[Verdict]:
         """One verdict per query.
 
         >>> cast = Gazetteer({}).with_names([("Ross", "male")])
-        >>> check = Verifier(cast, lexical_similarity).verify
-        >>> one, two = check(["Ross sits down."] * 2, ["A man sits down.", "Ross sits."], ["", ""])
+        >>> check = Verifier(cast, lexical_similarity, as_written=True).verify
+        >>> one, two = check(["Ross sits down."] * 2, ["A man sits down.", "Ross sits down now."], ["", ""])
         >>> one.passed, two.reasons
         (True, ('names are left: Ross',))
         """
         changed = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
-        values = self.similarity([before[i] for i in changed], [after[i] for i in changed]) if changed else []
+        old = [before[i] if self.as_written else masked(before[i], self.gazetteer, shows[i]) for i in changed]
+        values = self.similarity(old, [after[i] for i in changed]) if changed else []
         similarity = dict(zip(changed, map(float, values), strict=True))
         further = self.recognise(after) if self.recognise else [()] * len(after)
         return [
@@ -79,6 +84,18 @@ class Verifier:
         if names:
             reasons.append(f"names are left: {', '.join(names)}")
         return Verdict(similarity, names, tuple(reasons))
+
+
+def masked(text: str, gazetteer: Gazetteer, show: str = "") -> str:
+    """A query whose names are all "someone".
+
+    >>> masked("Rachel's dog sees Rachel.", Gazetteer({}).with_names([("Rachel", "female")]))
+    "someone's dog sees someone."
+    """
+    words = tokens(text)
+    for mention in reversed(Finder(gazetteer, show).mentions(words)):
+        text = text[: words[mention.first].start] + "someone" + text[words[mention.last - 1].end :]
+    return text
 
 
 def names_left(text: str, gazetteer: Gazetteer, show: str = "", least: float = NAMED) -> list[str]:

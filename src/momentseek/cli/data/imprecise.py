@@ -43,6 +43,7 @@ FRACTION = click.FloatRange(0, 1)
     "--encoder", metavar="NAME", help="What compares before and after. Default: minilm if installed, else lexical."
 )
 @click.option("--similar", type=FRACTION, default=0.4, show_default=True, help="Similarity a new query needs.")
+@click.option("--as-written", is_flag=True, help="Compare with the names in, as the paper does; else they are masked.")
 @click.option("--named", type=FRACTION, default=0.8, show_default=True, help="Name score a word may not reach.")
 @click.option("--ner", is_flag=True, help="Also have spaCy look for names that are left (needs momentseek[nlp]).")
 @click.option("--queue", metavar="FILE", help="Write queries that failed the checks, for a person to correct.")
@@ -65,6 +66,7 @@ def command(
     genders: str,
     encoder: str | None,
     similar: float,
+    as_written: bool,
     named: float,
     ner: bool,
     queue: str | None,
@@ -116,7 +118,7 @@ def command(
         from momentseek.construct.names_spacy import spacy_recogniser
 
         recognise = spacy_recogniser()
-    verifier = Verifier(cast, similarity, similar, named, recognise)
+    verifier = Verifier(cast, similarity, similar, named, recognise, as_written or measure == "lexical")
     work = Work(f"{target}.partial.jsonl", f"{model} at {base_url}") if chat else None
     if work and (kept := len(work.read())):
         options.say(f"resuming: {kept:,} queries were rewritten before ({work.path})")
