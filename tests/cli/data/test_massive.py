@@ -1,0 +1,125 @@
+import json
+
+import numpy as np
+import pytest
+from tests.encoders.fakes import Words, needs_minilm
+
+SENTENCES = ["opens door", "closes window", "eats pizza", "reads book", "washes car"]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    entries = {
+        f"v{i:02d}": {"duration": 30.0, "timestamps": [[1.0, 5.0]], "sentences": [SENTENCES[i % 5]]} for i in range(20)
+    }
+    (tmp_path / "test.json").write_text(json.dumps(entries))
+    np.savez(tmp_path / "vectors.npz", texts=SENTENCES, vectors=Words().encode(SENTENCES))
+    return tmp_path
+
+
+def run(momentseek, files, *more):
+    return momentseek(
+        "data", "massive", files / "test.json", "--out", files / "mvmr.json", "--encoder",
+        f"file:{files / 'vectors.npz'}", *more,
+    )  # fmt: skip
+
+
+def test_pools_reports_and_tasks_are_written(momentseek, files):
+    done = run(
+        momentseek, files, "--pool", 6, "--positives", 2, "--report", files / "r.jsonl", "--label-studio",
+        files / "tasks.json", "--video-url", "http://host/{video}", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "no visual scores" in done.stderr
+    found = json.loads(done.stdout)
+    assert found["further_positives"] == {"2": 20}
+    made = json.loads((files / "mvmr.json").read_bytes())
+    assert all(len(e["retrieval_pool"][0]) == 6 and len(e["pos_moments"][0]) == 2 for e in made.values())
+    assert len((files / "r.jsonl").read_text().splitlines()) == 20
+    assert len(json.loads((files / "tasks.json").read_bytes())) == 100
+    again = run(momentseek, files, "--pool", 6, "--positives", 2, "--reference", files / "mvmr.json", "--seed", 1)
+    assert again.returncode == 0, again.stderr
+    assert "20 queries in both, 0 only here, 0 only there" in again.stdout
+    assert "100.0% reach the positive threshold here" in again.stdout
+
+
+def test_the_same_seed_writes_the_same_bytes(momentseek, files):
+    outputs = set()
+    for _ in range(2):
+        assert run(momentseek, files, "--pool", 6, "--seed", 5).returncode == 0
+        outputs.add((files / "mvmr.json").read_bytes())
+    assert len(outputs) == 1
+
+
+def test_visual_scores_are_used(momentseek, files):
+    lines = [
+        json.dumps({"query_id": f"v{q:02d}:0", "video": f"v{v:02d}", "score": 1.0 - abs(q - v) / 20})
+        for q in range(20)
+        for v in range(20)
+    ]
+    (files / "scores.jsonl").write_text("\n".join(lines))
+    done = run(momentseek, files, "--pool", 5, "--features", files / "scores.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "visual scores >= 1.0000 positive" in done.stdout
+    assert "no visual scores" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ([], "has 20 videos, fewer than a pool of 50; choose a smaller --pool"),
+        (["--pool", 20, "--positives", 2], "no query can be kept (20: too few negatives for the pool)"),
+        (["--pool", 6, "--text-negative", 0.95], "could be both"),
+        (["--pool", 6, "--reference", "examples"], "cannot be read"),
+        (["--pool", 6, "--features", "absent.npz"], "absent.npz: cannot be read"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_write_nothing(momentseek, files, more, message):
+    done = run(momentseek, files, *more)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (files / "mvmr.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the file is empty"),
+        ('{"v": {"duration": 9, "timestamps": [[0, 5]], "sentences": ["opens door"]}}', "has 1 video, fewer"),
+        ('{"v": {"duration": 9, "timestamps": [[0, 5]], "sentences": [" "]}}', "has no sentences to compare"),
+        ('{"v": {"duration": null, "timestamps": [[0, 5]], "sentences": ["a"]}}', "needs every video's duration"),
+        ('{"v": {"duration": 9, "timestamps": [], "sentences": []}}', "there are no queries in it"),
+    ],
+)
+def test_unusable_annotations(momentseek, files, content, message):
+    (files / "test.json").write_text(content)
+    done = run(momentseek, files)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@needs_minilm
+@pytest.mark.slow
+def test_charades_sta_beside_the_published_file(momentseek, files, data):
+    folder = data / "charades-sta"
+    done = momentseek(
+        "data", "massive", folder / "charades_sta_test.txt", "--videos", folder / "charades_decoded_durations.json",
+        "--out", files / "charades.json", "--reference", data / "mvmr/charades_test_mvmr.json", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["kept"] == 3720
+    assert found["further_positives"] == {"0": 1139, "1": 331, "2": 226, "3": 154, "4": 1870}
+    assert found["reference"]["their_positives"]["4"] == 1537
+    assert found["reference"]["positives_reach"] == pytest.approx(0.70, abs=0.005)
+    assert found["reference"]["negatives_below"] == pytest.approx(0.978, abs=0.002)
+    made = json.loads((files / "charades.json").read_bytes())
+    for video, entry in made.items():
+        for pool, positives in zip(entry["retrieval_pool"], entry["pos_moments"], strict=True):
+            assert len(set(pool)) == len(pool) == 50
+            assert pool[0] == video
+            assert [p[0] for p in positives] == pool[1 : 1 + len(positives)]
+            assert len(positives) <= 4
