@@ -73,7 +73,7 @@ def test_lowest_are_those_of_the_full_sum(grid, bandwidth, more):
     if found.tied:
         assert found.gap == 0
         level = full[found.chosen].max()
-        equal = np.flatnonzero(np.isclose(full, level, rtol=1e-11))
+        equal = np.flatnonzero(np.isclose(full, level, rtol=1e-11, atol=0))
         inside = found.chosen[equal]
         assert inside.tolist() == sorted(inside.tolist(), reverse=True)  # the first in order are taken
 

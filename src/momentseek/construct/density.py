@@ -51,12 +51,10 @@ def kernel_sums(points: ArrayLike, at: ArrayLike, bandwidth: float, radius: floa
         raise MomentseekError(f"the bandwidth of a density must be positive, not {bandwidth:g}")
     scale = 1 / (np.sqrt(2) * bandwidth)
     known, weight = np.unique(_plane(points) * scale, axis=0, return_counts=True)
-    places, back = np.unique(_plane(at) * scale, axis=0, return_inverse=True)
+    places = _plane(at) * scale
     if not len(known) or not len(places):
-        return np.zeros(len(back))
-    sums = _by_cells(known, weight.astype(np.float64), places, radius / np.sqrt(2))
-    result: FloatArray = sums[back.reshape(-1)]
-    return result
+        return np.zeros(len(places))
+    return _by_cells(known, weight.astype(np.float64), places, radius / np.sqrt(2))
 
 
 def lowest(points: ArrayLike, k: int, bandwidth: float) -> Lowest:
@@ -71,7 +69,8 @@ def lowest(points: ArrayLike, k: int, bandwidth: float) -> Lowest:
     plane = _plane(points)
     if not 0 < k < len(plane):
         raise MomentseekError(f"{k} of {len(plane)} points cannot be set apart; some must be taken and some left")
-    sums = kernel_sums(plane, plane, bandwidth)
+    distinct, back = np.unique(plane, axis=0, return_inverse=True)
+    sums = kernel_sums(plane, distinct, bandwidth)[back.reshape(-1)]
     missing = len(plane) * np.exp(-(RADIUS**2) / 2)
     cut = float(np.partition(sums, k - 1)[k - 1])
     unsure = np.flatnonzero((sums >= cut - missing) & (sums <= cut + missing * 2))
