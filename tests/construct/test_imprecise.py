@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 from tests.construct.chat_server import drop_second, never, reverse, serving
 
 from momentseek.construct.chat import Chat
-from momentseek.construct.gazetteer import Gazetteer
+from momentseek.construct.gazetteer import Gazetteer, build
 from momentseek.construct.imprecise import Model, Rules, make_imprecise
 from momentseek.construct.imprecise_records import Query, read_queries
 from momentseek.construct.imprecise_report import replacing_words
@@ -162,3 +163,34 @@ def test_refused(tmp_path, rows, type, sentence):
 def test_words_that_came_in():
     pairs = [("Ross sits.", "A man sits."), ("A dog.", "A dog."), ("Ann and Bob sit.", "Two people sit.")]
     assert replacing_words(pairs) == [("man", 1, "M"), ("two", 1, "N"), ("people", 1, "N")]
+
+
+def documented(root):
+    table = (root / "docs/imprecise.md").read_text().split("| TVR description | imprecise query |")[1]
+    return [
+        tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines() if line[:2] == "| "
+    ]
+
+
+def test_documented_samples_are_what_comes_out(root, data):
+    source = read_queries(data / "tvr/tvr_val_release.jsonl", "v")
+    chosen = random.Random(2024).sample(source.queries, 30)
+    rules = Rules(build(source.everything))
+    ours = [(q.text.strip(), text.strip()) for q, text in zip(chosen, rules.rewrite(chosen, 0), strict=True)]
+    assert documented(root) == ours
+
+
+def test_documented_rules_hold(root):
+    cast = Gazetteer({}).with_names(
+        (name, gender)
+        for gender, names in {
+            "female": "Rachel Monica Phoebe Beckett",
+            "male": "Ross Chandler Castle Ryan House Mike",
+        }.items()
+        for name in names.split()
+    )
+    text = (root / "docs/imprecise.md").read_text()
+    lines = [line.strip("|").split("|") for line in text.split("| | before | after |")[1].split("\n\n")[0].splitlines()]
+    shown = [(cells[1].strip(), cells[2].strip()) for cells in lines if len(cells) == 3 and "---" not in cells[0]]
+    assert len(shown) == 10
+    assert [(before, Rules(cast).rewrite([Query("", before)], 0)[0]) for before, _ in shown] == shown

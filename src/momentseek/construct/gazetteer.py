@@ -135,7 +135,7 @@ def build(texts: Sequence[tuple[str, str]], lookup: Lookup = gender_in_table) ->
         if scores[word] > 0:
             who = spellings.get(word, word)
             gender = decide(who, pronouns.get(who, Counter()), lookup)
-            common = word in COMMON or e.common > 0.02 * e.capital or e.lower > 0.1 * e.capital
+            common = word in COMMON or e.common > 0.02 * e.capital or e.lower > max(1, 0.1 * e.capital)
             shown = e.spelled.most_common(1)[0][0]
             names[word] = Name(shown, scores[word], gender, e.capital, common, dict(e.shows), spellings.get(word, ""))
     return Gazetteer(names, pairs)

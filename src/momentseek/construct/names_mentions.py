@@ -90,7 +90,8 @@ class Finder:
             name = self.gazetteer.get(token.key[:-1], 0.95)  # rachels purse
             name = None if name is None or name.common or name.count < 20 else name
         if name is None or (not token.capital and not token.text.islower()):
-            return name if name is not None and token.text.isupper() and not name.common else None
+            shouted = name is not None and token.text.isupper() and (at_home or not name.common)
+            return name if shouted else None
         common = name.common or token.key in COMMON
         if token.capital:
             before = words[i - 1] if i and not token.gap.strip() and not words[i - 1].own else None
