@@ -190,7 +190,7 @@ def test_visual_scores_filter_both_sides():
         ),
         (
             lambda: annotated(
-                Judgements.from_groups(["1"], [2], list("ab"), [0] * 2, [5] * 2, durations={"a": 9, "b": 9}, queries="x")
+                Judgements.from_groups("1", [2], list("ab"), [0] * 2, [5] * 2, durations={"a": 9, "b": 9}, queries="x")
             ),
             "keeps a query to one video",
         ),

@@ -108,7 +108,10 @@ def command(
 
         beside = compare(result, published, similarity)
         chance = overlaps(result, massive(data, similarity, replace(settings, seed=seed + 1), visual))
-        found["reference"] = {**asdict(beside), "two_seeds_positives": chance[0], "two_seeds_negatives": chance[1]}
+        found["reference"] = {
+            key: None if value != value else value  # JSON has no NaN
+            for key, value in {**asdict(beside), "seeds_positives": chance[0], "seeds_negatives": chance[1]}.items()
+        }
         texts += ["", comparison_text(beside, chance, encoder, str(reference))]
     write_truth(as_truth(result), out, format="mvmr")
     if label_studio:
