@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -143,19 +143,3 @@ def _reason(home: int, majority: bool, recipe: Recipe) -> str:
         return "half or more of its pairs are rare" if recipe.ties == "ood" else "most of its pairs are rare"
     why = "it has a long moment" if majority else "most of its pairs are common"
     return f"{why}; {'the rest after drawing' if SPLITS[home] == 'train' else 'drawn'}"
-
-
-def described(recipe: Recipe) -> dict[str, Any]:
-    """The recipe in the words of the options, for reports."""
-    bound = recipe.long_moments
-    return {
-        "bandwidth": recipe.bandwidth,
-        "share": recipe.share,
-        "ties": recipe.ties,
-        "long_moments": "off" if bound is None else f"{'>' if recipe.long_strict else '>='}{bound:g}",
-        "swap": recipe.swap,
-        "clip": recipe.clip,
-        "val_share": recipe.val_share,
-        "iid_share": recipe.iid_share,
-        "seed": recipe.seed,
-    }

@@ -10,8 +10,7 @@ import click
 from momentseek.cli import options
 
 if TYPE_CHECKING:
-    from momentseek.construct.changing_distribution import Recipe, Resplit
-    from momentseek.construct.membership import Membership, Overlap
+    from momentseek.construct.changing_distribution import Recipe
     from momentseek.moments import Corpus, Judgements
 
 FRACTION = click.FloatRange(0, 1)
@@ -93,6 +92,8 @@ def command(
     from momentseek.construct.decisions import as_lines
     from momentseek.construct.membership import compare_membership
     from momentseek.construct.merging import merge
+    from momentseek.construct.resplit_report import as_json as to_json
+    from momentseek.construct.resplit_report import as_text, notes
     from momentseek.errors import MomentseekError
     from momentseek.formats import FORMATS, Writing, read_corpus, read_truth, write_bytes
 
@@ -120,23 +121,26 @@ def command(
     published = [compare_membership(s, done.splits[s], read_truth(path, invalid="keep")) for s, path in wanted]
     writer = FORMATS[form].write_truth
     assert writer is not None
-    files = {targets[name]: writer(split, Writing()) for name, split in done.splits.items()}
-    if report:
-        files[Path(report)] = as_lines(done.decisions)
+    files = {Path(report): as_lines(done.decisions)} if report else {}
+    files |= {targets[name]: writer(split, Writing()) for name, split in done.splits.items()}
+    drawn = []
+    if plots:
+        from momentseek.construct.location_plots import draw_resplit
+
+        drawn = draw_resplit({Path(t.source).name: t for t in truths}, done.splits, plots)
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise MomentseekError(f"{folder}: cannot be made a folder ({e.strerror}); choose another --out") from None
     for path, data in files.items():
         write_bytes(path, data)
-    drawn = _draw(truths, done, plots) if plots else []
+    written = [*files, *drawn]
     if as_json:
-        click.echo(json.dumps(_json(preset, done, published, [*files, *drawn]), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(to_json(preset, done, published, written), indent=2, ensure_ascii=False))
         return
-    click.echo(_text(done, published))
-    _notes(pairs, done)
-    for path in (*files, *drawn):
-        options.say(f"wrote {path}")
+    click.echo(as_text(done, published))
+    for line in (*(f"note: {note}" for note in notes(pairs, done)), *(f"wrote {path}" for path in written)):
+        options.say(line)
 
 
 def _changed(recipe: Recipe, bandwidth: str | None, long_moments: str | None, **given: Any) -> Recipe:
@@ -197,60 +201,3 @@ def _read(paths: tuple[str, ...], corpus: Corpus | None) -> tuple[list[Judgement
             forms.add(format.name)
             truths.append(truth_of(document, format, Reading("keep", corpus)))
     return truths, "charades-cd" if forms == {"charades-cd"} else "activitynet"
-
-
-def _draw(truths: list[Judgements], done: Resplit, folder: str) -> list[Path]:
-    from momentseek.construct.location_plots import draw_resplit
-
-    return draw_resplit({Path(t.source).name: t for t in truths}, done.splits, folder)
-
-
-def _text(done: Resplit, published: list[Membership]) -> str:
-    from momentseek.evaluation.tables import text_table
-
-    total = sum(pairs for _, pairs in done.sizes.values())
-    rows = [[name, f"{v:,}", f"{p:,}", f"{100 * p / total:.1f}"] for name, (v, p) in done.sizes.items()]
-    parts = [text_table(["split", "videos", "pairs", "% of pairs"], rows)]
-    if published:
-        rows = [
-            [m.split, Path(m.reference).name, what, *(f"{100 * x:.2f}" for x in (o.precision, o.recall, o.iou))]
-            for m in published
-            for what, o in (("videos", m.videos), ("pairs", m.pairs))
-        ]
-        header = ["split", "published", "what", "precision", "recall", "IoU"]
-        parts += ["", text_table(header, rows, align="lllr"), "(in %)"]
-    return "\n".join(parts)
-
-
-def _notes(pairs: Judgements, done: Resplit) -> None:
-    from momentseek.construct.merging import repeated_pairs
-
-    for finding in pairs.findings:
-        options.say(f"note: {finding}")
-    if repeats := repeated_pairs(pairs):
-        options.say(f"note: {repeats:,} pairs are there more than once, with the same video, times and words")
-    if done.cut.tied:
-        options.say(f"note: {done.cut.tied:,} pairs are equally dense at the cut; the first of them count as rare")
-
-
-def _json(preset: str, done: Resplit, published: list[Membership], written: list[Path]) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from momentseek.construct.changing_distribution import described
-    from momentseek.construct.decisions import tally
-
-    def numbers(o: Overlap) -> dict[str, float]:
-        return {**asdict(o), "precision": o.precision, "recall": o.recall, "iou": o.iou}
-
-    return {
-        "preset": preset,
-        "recipe": described(done.recipe),
-        "splits": {name: {"videos": v, "pairs": p} for name, (v, p) in done.sizes.items()},
-        "decisions": tally(done.decisions),
-        "cut": {"gap": done.cut.gap, "tied": done.cut.tied},
-        "published": [
-            {"split": m.split, "file": m.reference, "videos": numbers(m.videos), "pairs": numbers(m.pairs)}
-            for m in published
-        ],
-        "written": [str(path) for path in written],
-    }
