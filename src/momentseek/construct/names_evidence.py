@@ -108,7 +108,7 @@ def _count(line: Sequence[Token], show: str, words: dict[str, Evidence], pairs: 
             entry.acting += bool(token.own) or looks_like_verb(after) or _surname(after)
             continue
         entry.inside += 1
-        entry.determined += near is not None and near.key in ARTICLES and near.key != "her"  # gives her Emma
+        entry.determined += near is not None and near.key in ARTICLES - {"her", "that"}  # gives her Emma
         entry.located += near is not None and near.key in LOCATIVES and not token.own
         if near is not None and near.capital:
             pairs[near.key, token.key] += 1
