@@ -88,10 +88,9 @@ def as_json(training: PseudoTraining, n: int) -> bytes:
                 zip(training.moments[row, :n].tolist(), _rounded(training.similarity[row, :n]), strict=True)
             )
         )
-        entries.append(
-            f'{{"query_id": {json.dumps(write_id(query))}, "query": {json.dumps(text)}, "relevant_moment": [{pairs}]}}'
-        )
-    return f"[{', '.join(entries)}]".encode()
+        head = f'"query_id": {json.dumps(write_id(query))}, "query": {json.dumps(text)}'
+        entries.append(f'{{{head}, "relevant_moment": [{pairs}]}}'.encode())
+    return b"[" + b", ".join(entries) + b"]"
 
 
 def _choose(
