@@ -71,8 +71,16 @@ RUN = Run.from_rows([("1", "a", 0, 5, 0.5), ("1", "b", 0, 5, 0.25)])
         ("qvhighlights-submission", (RUN,), "keeps a query to one video"),
         ("activitynet-results", (Run.from_rows([("1", "a", 0, 5, 1), ("1", "a", 1, 5, 0)]),), "exactly one prediction"),
         ("native-run", (RUN, RUN), "one run per task"),
-        ("native-run", (Run.from_groups(["1"], [1], ["a"], [0], [1], [np.nan]),), "cannot hold the score nan"),
-        ("tvr-submission", (Run.from_groups(["1"], [1], ["a"], [0], [1], [np.inf]),), "cannot hold the score inf"),
+        (
+            "native-run",
+            (Run.from_groups(["1"], [1], ["a"], [0], [1], [np.nan], invalid="keep"),),
+            "cannot hold the score nan",
+        ),
+        (
+            "tvr-submission",
+            (Run.from_groups(["1"], [1], ["a"], [0], [1], [np.inf], invalid="keep"),),
+            "cannot hold the score inf",
+        ),
     ],
 )
 def test_refusals_of_runs(name, runs, sentence):

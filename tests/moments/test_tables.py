@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
-from momentseek.moments import Corpus, Judgements, Moment, Run
+from momentseek.moments import Corpus, Judgements, Moment, Run, Saliency
 from momentseek.moments.arrays import stable_order
 
 
@@ -117,3 +117,62 @@ def test_a_corpus_refuses_unknown_videos_and_indices():
 def test_stable_order_is_a_stable_argsort(keys):
     array = np.array(keys, dtype=np.int64)
     assert stable_order(array).tolist() == np.argsort(array, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("policy", ["error", "drop", "clip"])
+def test_scores_that_are_not_finite_are_refused(score, policy):
+    with pytest.raises(MomentseekError, match=rf"run.json: query b, rank 2 has the score {score}; .*--invalid keep"):
+        Run.from_groups(
+            ["a", "b"], [1, 2], ["v"] * 3, [0] * 3, [1] * 3, [1, 2, score], invalid=policy, source="run.json"
+        )
+
+
+def test_kept_scores_are_reported():
+    run = Run.from_groups(["a"], [1], ["v"], [0], [0], [np.nan], invalid="keep", task="VR")
+    assert np.isnan(run.score[0])
+    assert str(run.findings[0]) == "1 moment with a score that is not a finite number kept as is (query a, rank 1)"
+
+
+def test_predicted_saliency_must_be_finite():
+    clips = Saliency(np.array([0, 1, 1, 3]), np.array([[1.0], [2.0], [np.nan]]))
+    with pytest.raises(MomentseekError, match=r"query c, clip 1 has the saliency score nan"):
+        Run.from_groups(["a", "b", "c"], [0, 0, 0], [], [], [], saliency=clips)
+
+
+@pytest.mark.parametrize("rating", [-1, 4.5, np.nan])
+def test_judged_saliency_is_0_to_4(rating):
+    clips = Saliency(np.array([0, 0, 2]), np.array([[1.0, 2, 3], [0, rating, 4]]))
+    with pytest.raises(MomentseekError, match=rf"query b has a clip of saliency {rating:g}; .* 0 to 4"):
+        Judgements.from_groups(["a", "b"], [0, 0], [], [], [], saliency=clips)
+
+
+@pytest.mark.parametrize("seconds", [-30, 0, float("inf")])
+def test_impossible_durations_are_refused(seconds):
+    with pytest.raises(MomentseekError, match=rf"the duration of video v is {seconds:g} s"):
+        Judgements.from_groups(["a"], [1], ["v"], [0], [1], durations={"v": seconds})
+
+
+@pytest.mark.parametrize("needed", [0, -2])
+def test_agreement_is_at_least_one(needed):
+    with pytest.raises(MomentseekError, match=rf"agreement of query a is {needed}"):
+        Judgements.from_groups(["a"], [1], ["v"], [0], [1], agreement=[needed])
+
+
+def test_unknown_tasks_and_policies():
+    with pytest.raises(MomentseekError, match="there is no task 'FOO'; tasks are VCMR, SVMR, VR"):
+        Run.from_groups(["q"], [1], ["v"], [0], [1], task="FOO")
+    for table in (Run, Judgements):
+        with pytest.raises(MomentseekError, match="no policy 'bogus'.*error, drop, clip or keep"):
+            table.from_groups(["q"], [1], ["v"], [0], [1], invalid="bogus")
+
+
+def test_several_queries_twice():
+    with pytest.raises(MomentseekError, match="query a and 1 other stand more than once"):
+        Run.from_groups(["a", "a", "b", "b"], [0] * 4, [], [], [])
+    with pytest.raises(MomentseekError, match="query a and 2 others stand more than once"):
+        Run.from_groups([*"aabbcc"], [0] * 6, [], [], [])
+
+
+def test_no_rows_at_all():
+    assert len(Run.from_rows([])) == len(Judgements.from_rows([])) == 0

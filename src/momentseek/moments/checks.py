@@ -6,7 +6,7 @@ A reader never repairs silently: every finding is in the table's report, with wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -46,6 +46,42 @@ class Checked:
     end: FloatArray
     void: BoolArray
     findings: tuple[Finding, ...]
+
+
+def check_policy(policy: str) -> None:
+    """Refuse a policy that does not exist.
+
+    >>> check_policy("ignore")
+    Traceback (most recent call last):
+        ...
+    momentseek.errors.MomentseekError: there is no policy 'ignore' for invalid moments; choose error, drop, clip or keep
+    """
+    if policy not in POLICIES:
+        choices = f"{', '.join(POLICIES[:-1])} or {POLICIES[-1]}"
+        raise MomentseekError(f"there is no policy {policy!r} for invalid moments; choose {choices}")
+
+
+def check_scores(
+    scores: FloatArray, policy: Policy, describe: Callable[[int], str], where: str, what: str = "score"
+) -> tuple[Finding, ...]:
+    """Refuse scores that are not finite, by which nothing can be ranked; ``keep`` leaves and reports them."""
+    rows = np.flatnonzero(~np.isfinite(scores))
+    if not len(rows):
+        return ()
+    if policy != "keep":
+        raise MomentseekError(
+            f"{where}: {describe(int(rows[0]))} has the {what} {scores[rows[0]]}; "
+            f"{what}s must be finite numbers (--invalid keep takes them as they are)"
+        )
+    examples = tuple(describe(int(r)) for r in rows[:EXAMPLES])
+    return (Finding(f"a {what} that is not a finite number", len(rows), "kept as is", examples),)
+
+
+def check_durations(durations: Mapping[str, float], where: str) -> None:
+    """Refuse videos that last no time or for ever; NaN means that the duration is not known."""
+    for video, seconds in durations.items():
+        if seconds <= 0 or seconds == np.inf:
+            raise MomentseekError(f"{where}: the duration of video {video} is {seconds:g} s; expected more than 0 s")
 
 
 def check_times(

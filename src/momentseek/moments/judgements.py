@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import CodeArray, FloatArray, IntArray, encode_names, offsets_of
-from momentseek.moments.checks import Policy, check_times
-from momentseek.moments.table import MomentTable
+from momentseek.moments.checks import Policy, check_durations, check_policy, check_times
+from momentseek.moments.table import MomentTable, grouped
 
 MAX_RELEVANCE = 4
 """TVR-Ranking's scale: 0 irrelevant … 4 perfect. Ungraded truths use 1."""
+MAX_SALIENCY = 4
+"""QVHighlights' scale: 0 very bad … 4 very good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class Judgements(MomentTable):
 
         A query whose moments were all dropped stays, without moments: it still counts in every mean.
         """
+        check_policy(invalid)
+        check_durations(durations or {}, source)
         ids = tuple(map(str, query_ids))
         offsets = offsets_of(counts)
         starts = np.asarray(start, dtype=np.float64)
@@ -115,8 +119,8 @@ class Judgements(MomentTable):
             queries=tuple(queries) if queries is not None else None,
             fields={name: tuple(values) for name, values in (fields or {}).items()},
             columns=extra,
-            agreement=None if agreement is None else np.asarray(agreement, dtype=np.int64),
-            saliency=saliency,
+            agreement=None if agreement is None else _agreement(agreement, ids, source),
+            saliency=None if saliency is None else _rated(saliency, ids, source),
             pools=Pools(offsets_of(pools[0]), pool_codes) if pools else None,
             variant=variant,
             findings=checked.findings,
@@ -126,19 +130,9 @@ class Judgements(MomentTable):
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[object, str, float, float, int]], invalid: Policy = "error") -> Judgements:
         """Build from ``(query_id, video, start, end, relevance)`` in any order; queries keep first appearance."""
-        groups: dict[str, list[tuple[str, float, float, int]]] = {}
-        for query_id, *rest in rows:
-            groups.setdefault(str(query_id), []).append(tuple(rest))  # type: ignore[arg-type]
-        flat = [row for group in groups.values() for row in group]
-        return cls.from_groups(
-            tuple(groups),
-            (len(g) for g in groups.values()),
-            [r[0] for r in flat],
-            [r[1] for r in flat],
-            [r[2] for r in flat],
-            [r[3] for r in flat],
-            invalid=invalid,
-        )
+        query_ids, counts, columns = grouped(rows)
+        videos, start, end, relevance = columns or [[]] * 4
+        return cls.from_groups(query_ids, counts, videos, start, end, relevance, invalid=invalid)
 
 
 def _grades(relevance: ArrayLike, source: str) -> IntArray:
@@ -150,3 +144,24 @@ def _grades(relevance: ArrayLike, source: str) -> IntArray:
             f"{source}: relevance {raw[wrong][0]} is out of range; levels are whole numbers from 0 to {MAX_RELEVANCE}"
         )
     return whole
+
+
+def _agreement(needed: ArrayLike, ids: tuple[str, ...], source: str) -> IntArray:
+    counts = np.asarray(needed, dtype=np.int64)
+    wrong = np.flatnonzero(counts < 1)
+    if len(wrong):
+        raise MomentseekError(
+            f"{source}: the agreement of query {ids[wrong[0]]} is {counts[wrong[0]]}; a hit needs 1 annotator or more"
+        )
+    return counts
+
+
+def _rated(saliency: Saliency, ids: tuple[str, ...], source: str) -> Saliency:
+    wrong = np.argwhere(~((saliency.scores >= 0) & (saliency.scores <= MAX_SALIENCY)))
+    if len(wrong):
+        query = ids[int(np.searchsorted(saliency.offsets, wrong[0, 0], side="right")) - 1]
+        raise MomentseekError(
+            f"{source}: query {query} has a clip of saliency {saliency.scores[tuple(wrong[0])]:g}; ratings are numbers "
+            f"from 0 to {MAX_SALIENCY}"
+        )
+    return saliency

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import FloatArray, encode_names, offsets_of
-from momentseek.moments.checks import Finding, Policy, check_times
+from momentseek.moments.checks import Finding, Policy, check_policy, check_scores, check_times
 from momentseek.moments.judgements import Saliency
-from momentseek.moments.table import MomentTable
+from momentseek.moments.table import MomentTable, grouped
+
+TASKS = ("VCMR", "SVMR", "VR")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,6 +52,9 @@ class Run(MomentTable):
         A prediction the policy drops keeps its rank, with no times, so that those below it do not move up.
         Without scores, a prediction's score is minus its rank.
         """
+        check_policy(invalid)
+        if task not in TASKS:
+            raise MomentseekError(f"{source}: there is no task {task!r}; tasks are {', '.join(TASKS)}")
         ids = tuple(map(str, query_ids))
         offsets = offsets_of(counts)
         vocabulary, codes = encode_names(videos)
@@ -57,14 +63,20 @@ class Run(MomentTable):
         owner = np.repeat(np.arange(len(ids)), np.diff(offsets))
         if score is None:
             score = (offsets[owner] - np.arange(len(starts))).astype(np.float64)
-        findings: tuple[Finding, ...] = ()
+        scores = np.asarray(score, dtype=np.float64)
+
+        def place(row: int) -> str:
+            return f"query {ids[owner[row]]}, rank {row - offsets[owner[row]] + 1}"
+
+        findings = check_scores(scores, invalid, place, source)
+        findings += _check_saliency(saliency, ids, invalid, source)
         if task != "VR":
 
             def describe(row: int) -> str:
-                return f"query {ids[owner[row]]}, rank {row - offsets[owner[row]] + 1}: {starts[row]:g}–{ends[row]:g} s"
+                return f"{place(row)}: {starts[row]:g}–{ends[row]:g} s"
 
             checked = check_times(starts, ends, None, invalid, describe, source)
-            starts, ends, findings = checked.start, checked.end, checked.findings
+            starts, ends, findings = checked.start, checked.end, checked.findings + findings
             starts[checked.void] = ends[checked.void] = 0.0
         return cls(
             query_ids=ids,
@@ -73,7 +85,7 @@ class Run(MomentTable):
             video=codes,
             start=starts,
             end=ends,
-            score=np.asarray(score, dtype=np.float64),
+            score=scores,
             queries=tuple(queries) if queries is not None else None,
             saliency=saliency,
             task=task,
@@ -84,19 +96,9 @@ class Run(MomentTable):
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[object, str, float, float, float]], invalid: Policy = "error") -> Run:
         """Build from ``(query_id, video, start, end, score)``, each query's rows best first."""
-        groups: dict[str, list[tuple[str, float, float, float]]] = {}
-        for query_id, *rest in rows:
-            groups.setdefault(str(query_id), []).append(tuple(rest))  # type: ignore[arg-type]
-        flat = [row for group in groups.values() for row in group]
-        return cls.from_groups(
-            tuple(groups),
-            (len(g) for g in groups.values()),
-            [r[0] for r in flat],
-            [r[1] for r in flat],
-            [r[2] for r in flat],
-            [r[3] for r in flat],
-            invalid=invalid,
-        )
+        query_ids, counts, columns = grouped(rows)
+        videos, start, end, score = columns or [[]] * 4
+        return cls.from_groups(query_ids, counts, videos, start, end, score, invalid=invalid)
 
     def ranked(self) -> Run:
         """The same predictions, each query's sorted by score; ties by video, start, end (the writers' order)."""
@@ -118,3 +120,16 @@ class Run(MomentTable):
             findings=self.findings,
             source=self.source,
         )
+
+
+def _check_saliency(
+    saliency: Saliency | None, ids: tuple[str, ...], invalid: Policy, source: str
+) -> tuple[Finding, ...]:
+    if saliency is None:
+        return ()
+
+    def place(clip: int) -> str:
+        query = int(np.searchsorted(saliency.offsets, clip, side="right")) - 1
+        return f"query {ids[query]}, clip {clip - saliency.offsets[query]}"
+
+    return check_scores(saliency.scores[:, 0], invalid, place, source, "saliency score")

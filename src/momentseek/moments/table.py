@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -93,5 +94,20 @@ def reject_duplicates(query_ids: Sequence[str], source: str) -> None:
     """Refuse a table in which a query stands twice: which of the two counts is anybody's guess."""
     if len(set(query_ids)) != len(query_ids):
         twice = [q for q, n in Counter(query_ids).items() if n > 1]
-        more = f" and {len(twice) - 1:,} others" if len(twice) > 1 else ""
-        raise MomentseekError(f"{source}: query {twice[0]}{more} stands more than once; keep one entry per query")
+        more = f" and {len(twice) - 1:,} other{'s' * (len(twice) > 2)} stand" if len(twice) > 1 else " stands"
+        raise MomentseekError(f"{source}: query {twice[0]}{more} more than once; keep one entry per query")
+
+
+def grouped(rows: Iterable[tuple[object, *tuple[Any, ...]]]) -> tuple[tuple[str, ...], list[int], list[list[Any]]]:
+    """Rows that begin with a query id, grouped by it: the ids, rows per query, and the rows' other columns.
+
+    Queries keep the order of their first appearance, and rows their order within the query.
+
+    >>> grouped([("b", "v", 1), ("a", "w", 2), ("b", "x", 3)])
+    (('b', 'a'), [2, 1], [['v', 'x', 'w'], [1, 3, 2]])
+    """
+    groups: dict[str, list[tuple[Any, ...]]] = {}
+    for query_id, *rest in rows:
+        groups.setdefault(str(query_id), []).append(tuple(rest))
+    flat = [row for group in groups.values() for row in group]
+    return tuple(groups), [len(g) for g in groups.values()], [list(column) for column in zip(*flat, strict=True)]
