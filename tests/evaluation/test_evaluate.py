@@ -116,16 +116,18 @@ def test_notes_tell_of_queries_without_a_relevant_moment():
 def test_reports():
     run, truth = two_queries()
     result = ms.evaluate(run, truth, ["NDCG@{5,10}[IoU>={0.5,0.7}]", "mIoU"], missing="zero", label="ours")
-    ends = intervals(result)
+    ends, grouped = intervals(result), intervals(result, "length")
     text = as_text(result, ci=ends)
     assert text.splitlines()[0] == "ours: 2 queries, 1 missing, Judged@10 100.0 %"
     assert "NDCG@10  0.5000 [0.0000, 1.0000]" in text
-    report = as_json(result, by="length", ci=ends)
+    report = as_json(result, by="length", ci=grouped)
     assert report["measures"]["mIoU"] == 0.5
     assert report["queries"] == 2
     assert report["missing"] == 1
     assert report["intervals"]["mIoU"] == [0.0, 1.0]
     assert report["by"]["short"]["queries"] == 2
+    assert report["by"]["short"]["intervals"]["mIoU"] == [0.0, 1.0]
+    assert "mIoU               0.5000 [0.0000, 1.0000]  0.5000 [0.0000, 1.0000]" in as_text(result, "length", grouped)
     assert report["unjudged"] == {"Judged@10": 0.0}
     lines = per_query(result, ".csv").decode().splitlines()
     assert lines[0] == "query_id,query,NDCG@5[IoU>=0.5],NDCG@5[IoU>=0.7],NDCG@10[IoU>=0.5],NDCG@10[IoU>=0.7],mIoU"

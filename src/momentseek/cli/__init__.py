@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 from typing import NoReturn
@@ -48,6 +49,9 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line; bad input is one sentence on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ᵃ gets a ?, not a traceback
     try:
         cli.main(prog_name="momentseek", standalone_mode=False)
         sys.stdout.flush()
@@ -63,6 +67,11 @@ def main() -> NoReturn:
     except BrokenPipeError:  # `momentseek … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except MemoryError:
+        fail("not enough memory for this input", 1)
+    except OSError as e:  # the output: inputs are checked where they are read
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        fail(f"cannot write the output ({e.strerror or e})", 1)
 
 
 def fail(sentence: str, code: int) -> NoReturn:

@@ -10,7 +10,7 @@ from momentseek.cli import options
 
 
 @click.command()
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", type=click.Path())
 @options.truth
 @options.protocol
 @options.measures
@@ -18,7 +18,10 @@ from momentseek.cli import options
 @click.option("--by", metavar="FIELD", help="Break down by a field of the truth's queries (TVR: type), or by length.")
 @click.option("--ci", is_flag=True, help="Add 95 % bootstrap intervals.")
 @click.option(
-    "--per-query", metavar="FILE", help="Also write every query's values, to .csv or .jsonl (or .gz of them)."
+    "--per-query",
+    metavar="FILE",
+    type=click.Path(),
+    help="Also write every query's values, to .csv or .jsonl (or .gz of them).",
 )
 @options.videos
 @options.invalid
@@ -44,12 +47,14 @@ def command(
     TVR-Ranking, as its evaluator computes it:
       momentseek evaluate predictions.json --truth test.json --protocol tvr-ranking
     Any measures, with intervals, by query type:
-      momentseek evaluate run.jsonl -t val.jsonl -m 'R@{1,5}[IoU>={0.5,0.7}]' -m AxIoU@5 --ci
+      momentseek evaluate run.jsonl -t val.jsonl -m 'R@{1,5}[IoU>={0.5,0.7}]' -m AxIoU@5 --ci --by type
     TVR's and QVHighlights' official metrics files:
       momentseek evaluate submission.json --truth tvr_val.jsonl --official
 
-    Files may be gzipped. Values are means over all judged queries; a query the run leaves out is an error
-    unless --missing says otherwise, because leaving it out silently would raise the mean.
+    Files may be gzipped. Without -m the protocol's measures are computed. Values are means over all judged queries;
+    a query the run leaves out is an error unless --missing says otherwise, because leaving it out silently would
+    raise the mean. --json has unrounded values between 0 and 1. --official follows the truth's own protocol and
+    keeps impossible times, as the official tools do.
     """
     from typing import cast
 
@@ -60,8 +65,13 @@ def command(
     from momentseek.evaluation.report import per_query as to_lines
     from momentseek.measures import parse_all, protocol_named
 
-    if official and (measures or by or ci or as_json):
-        raise MomentseekError("--official prints a fixed report; leave out -m, --by, --ci and --json")
+    if official and (measures or by or ci or as_json or per_query):
+        raise MomentseekError("--official prints a fixed report; leave out -m, --by, --ci, --per-query and --json")
+    ending = Path((per_query or "values.csv").removesuffix(".gz")).suffix
+    if ending not in (".csv", ".jsonl"):
+        raise MomentseekError(f"{per_query}: per-query values are written as .csv or .jsonl (or .gz of them)")
+    if per_query and Path(per_query).resolve() in (Path(run).resolve(), Path(truth).resolve()):
+        raise MomentseekError(f"{per_query}: is an input of this command; write the values to another file")
     rules = protocol_named(protocol or "paper")  # names are checked before large files are read
     parse_all(measures, rules.options)
     judgements, runs = options.read(run, truth, videos, invalid or ("keep" if official else "error"))
@@ -71,18 +81,21 @@ def command(
         for table in (judgements, *runs):
             for finding in table.findings:
                 options.say(f"note: {table.source}: {finding}")
-        click.echo(
-            render(protocol or options.home_protocol(judgements), runs, judgements, cast(Missing, missing)), nl=False
-        )
+        name = protocol or options.home_protocol(judgements)
+        text = render(name, runs, judgements, cast(Missing, missing))
+        if missing != "error":
+            gone = evaluate(runs, judgements, protocol=name, missing=cast(Missing, missing)).missing
+            options.say(f"note: {len(gone):,} judged queries without predictions ({missing})")
+        click.echo(text, nl=False)
         return
     result = evaluate(runs, judgements, measures, protocol=rules.name, missing=cast(Missing, missing))
-    ends = intervals(result) if ci else None
+    ends = intervals(result, by) if ci else None
     if by:
         result.by(by)  # refuse an unknown field before anything is written
     if per_query:
         from momentseek.formats import write_bytes
 
-        write_bytes(per_query, to_lines(result, Path(per_query.removesuffix(".gz")).suffix))
+        write_bytes(per_query, to_lines(result, ending))
     if as_json:
         import json
 

@@ -6,23 +6,35 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from momentseek.errors import MomentseekError
+
 if TYPE_CHECKING:
     from momentseek.moments import Judgements, Policy, Run
 
-truth = click.option("--truth", "-t", required=True, metavar="FILE", help="Ground truth, in any known format.")
+
+def _protocols(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    from momentseek.measures import PROTOCOLS
+
+    return [name for name in PROTOCOLS if name.startswith(incomplete)]
+
+
+truth = click.option(
+    "--truth", "-t", required=True, type=click.Path(), metavar="FILE", help="Ground truth, in any known format."
+)
 measures = click.option(
     "--measure",
     "-m",
     "measures",
     multiple=True,
     metavar="MEASURE",
-    help="A measure, e.g. 'NDCG@{10,20}[IoU>={0.3,0.5}]'; may be given several times. Default: the protocol's.",
+    help="A measure, e.g. 'NDCG@{10,20}[IoU>={0.3,0.5}]'; may be given several times.",
 )
 protocol = click.option(
     "--protocol",
     "-p",
     metavar="NAME",
-    help="Whose rules to follow (`momentseek measures` lists them). Default: paper; with --official, the truth's own.",
+    shell_complete=_protocols,
+    help="Whose rules to follow (`momentseek measures` lists them). Default: paper.",
 )
 missing = click.option(
     "--missing",
@@ -33,6 +45,7 @@ missing = click.option(
 )
 videos = click.option(
     "--videos",
+    type=click.Path(),
     metavar="FILE",
     help="The collection's videos with durations (and indices): video_corpus.json, Charades' CSV, ….",
 )
@@ -40,9 +53,9 @@ invalid = click.option(
     "--invalid",
     type=click.Choice(["error", "drop", "clip", "keep"]),
     help="Moments with impossible times: refuse, drop (a prediction keeps its rank), clip into the video, or keep. "
-    "Default: error; with --official, keep, as the official evaluators do.",
+    "Default: error.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object with unrounded values.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 def say(text: str) -> None:
@@ -64,5 +77,10 @@ def home_protocol(truth: Judgements) -> str:
     """The protocol whose official evaluator a truth's kind belongs to."""
     if truth.saliency is not None:
         return "qvhighlights"
-    graded = len(truth.relevance) and truth.relevance.max() > 1
-    return "tvr-ranking" if graded else "tvr"
+    if len(truth.relevance) and truth.relevance.max() > 1:
+        return "tvr-ranking"
+    if "type" in truth.fields:
+        return "tvr"
+    raise MomentseekError(
+        f"{truth.source}: no official evaluator is known for this kind of truth; name one (--protocol tvr, …)"
+    )

@@ -5,24 +5,32 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from momentseek.errors import MomentseekError
+from momentseek.evaluation.coverage import (
+    differing_texts,
+    outside_pools,
+    refuse_unanswered,
+    refuse_unknown,
+    unanswered,
+    without_relevant,
+)
 from momentseek.evaluation.groups import labels_of
 from momentseek.measures import Alignment, Measure, parse, parse_all, protocol_named
-from momentseek.measures.protocols import RANKED, Protocol
+from momentseek.measures.protocols import RANKED, UNGRADED, Protocol
 from momentseek.moments import Judgements, Run
-from momentseek.moments.arrays import FloatArray
+from momentseek.moments.arrays import BoolArray, FloatArray
 
 Missing = Literal["error", "zero", "skip"]
 RunLike = Run | Sequence[Run] | str | os.PathLike[str]
 TruthLike = Judgements | str | os.PathLike[str]
-UNGRADED = ("R@{1,5,10}[IoU>={0.3,0.5,0.7}]", "AxIoU@{1,5,10}", "mIoU")
 HIGHLIGHTS = ("HIT", "SaliencyAP")
+ENDINGS = ("json", "jsonl", "parquet", "txt", "csv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +73,19 @@ class Evaluation:
 
     def by(self, field: str) -> dict[str, tuple[int, dict[str, float]]]:
         """Label → (queries, means), for a field of the truth's queries or ``length``."""
-        assert self.judgements is not None
-        labels = labels_of(self.judgements, field)
         return {
             label: (
-                int((labels == label).sum()),
-                {m.name: m.summarise(self.values[labels == label, i]) for i, m in enumerate(self.measures)},
+                int(some.sum()),
+                {m.name: m.summarise(self.values[some, i]) for i, m in enumerate(self.measures)},
             )
-            for label in dict.fromkeys(labels.tolist())
+            for label, some in self.members(field).items()
         }
+
+    def members(self, field: str) -> dict[str, BoolArray]:
+        """Label → which queries carry it, in order of first appearance."""
+        assert self.judgements is not None
+        labels = labels_of(self.judgements, field)
+        return {label: labels == label for label in dict.fromkeys(labels.tolist())}
 
 
 def evaluate(
@@ -93,7 +105,11 @@ def evaluate(
     >>> evaluate(run, truth, "NDCG@10[IoU>={0.5,0.9}]", missing="zero").means
     {'NDCG@10[IoU>=0.5]': 0.5, 'NDCG@10[IoU>=0.9]': 0.0}
     """
+    if missing not in get_args(Missing):
+        raise MomentseekError(f"missing must be error, zero or skip, not {missing!r}")
     judgements, runs = _open(run, truth)
+    for each in runs:
+        refuse_unknown(each, judgements)
     rules = protocol_named(protocol)
     asked = (measures,) if isinstance(measures, str) else tuple(measures or ())
     chosen = parse_all(asked, rules.options) if asked else default_measures(rules, judgements, runs)
@@ -101,27 +117,44 @@ def evaluate(
     depth = None if None in reach else max((k for k in reach if k is not None), default=1)
     views = {r.task: Alignment(r, judgements, depth) for r in runs}
     used = [view_for(m, views) for m in chosen]
-    absent = check_queries([v for v in views.values() if any(v is u for u in used)], judgements, missing)
     values = np.empty((len(judgements), len(chosen)))
+    absent: dict[str, None] = {}
     for i, (measure, view) in enumerate(zip(chosen, used, strict=True)):
+        saliency = measure.NAME in HIGHLIGHTS
+        gone = view.once(("unanswered", saliency), partial(unanswered, view, saliency))
+        if missing == "error":
+            refuse_unanswered(view, gone, saliency)
         values[:, i] = measure(view)
-    if missing == "skip":
-        values[[judgements.position[q] for q in absent]] = np.nan
+        if measure.NAME != "Judged":
+            values[gone, i] = np.nan if missing == "skip" else 0.0
+        absent.update((judgements.query_ids[q], None) for q in gone)
+    in_use = [v for v in views.values() if any(v is u for u in used)]
     return Evaluation(
         protocol=rules.name,
-        run=label or Path(runs[0].source).name.split(".")[0],
+        run=label or label_of(runs[0].source),
         query_ids=judgements.query_ids,
         queries=judgements.queries,
         measures=tuple(chosen),
         values=values,
-        missing=absent,
+        missing=tuple(absent),
         percent=rules.percent,
         truth=judgements.source,
         options=dict(rules.options),
         judged=_judged(chosen, used),
-        notes=_notes(judgements, runs),
+        notes=_notes(judgements, in_use),
         judgements=judgements,
     )
+
+
+def label_of(source: str) -> str:
+    """A run's name: its file's, without the endings that only say how it is stored.
+
+    >>> label_of("runs/exp.v2.jsonl.gz"), label_of("(memory)")
+    ('exp.v2', '(memory)')
+    """
+    name = Path(source).name.removesuffix(".gz")
+    stem, dot, ending = name.rpartition(".")
+    return stem if dot and ending.lower() in ENDINGS else name
 
 
 def _open(run: RunLike, truth: TruthLike) -> tuple[Judgements, tuple[Run, ...]]:
@@ -139,11 +172,13 @@ def _open(run: RunLike, truth: TruthLike) -> tuple[Judgements, tuple[Run, ...]]:
 def default_measures(protocol: Protocol, truth: Judgements, runs: Sequence[Run]) -> list[Measure]:
     """The protocol's measures, without those that this truth and run cannot have."""
     names = protocol.measures
-    if not names:
+    if protocol.by_truth:
         graded = len(truth.relevance) and (truth.relevance.max() > 1 or truth.relevance.min() < 1)
         names = RANKED if graded else UNGRADED
     chosen = parse_all(names, protocol.options)
     tasks = {r.task for r in runs}
+    if tasks == {"VR"}:
+        return [m for m in chosen if getattr(m, "task", None) == "VR"] or parse_all(["R@{1,5,10,100}[task=VR]"])
     if len({getattr(m, "task", None) for m in chosen} - {None}) > 1:
         chosen = [m for m in chosen if getattr(m, "task", None) in (None, *tasks)]
     if truth.saliency is None or all(r.saliency is None for r in runs):
@@ -155,45 +190,17 @@ def default_measures(protocol: Protocol, truth: Judgements, runs: Sequence[Run])
 
 def view_for(measure: Measure, views: Mapping[str, Alignment]) -> Alignment:
     """The run a measure speaks of: the one of its task where there are several."""
-    if len(views) == 1:
-        return next(iter(views.values()))
     task = getattr(measure, "task", "VCMR")
+    if len(views) == 1:
+        view = next(iter(views.values()))
+        if view.run.task == "VR" and task != "VR":
+            raise MomentseekError(
+                f"measure {measure.name}: {view.run.source} ranks videos (VR) and has no times; use R@K[task=VR]"
+            )
+        return view
     if task not in views:
         raise MomentseekError(f"measure {measure.name}: the run has {', '.join(views)}, but no {task} predictions")
     return views[task]
-
-
-def check_queries(views: Sequence[Alignment], truth: Judgements, missing: Missing) -> tuple[str, ...]:
-    """Refuse predictions for unjudged queries; find judged queries without predictions."""
-    absent: dict[str, None] = {}
-    for view in views:
-        run = view.run
-        unknown = [q for q in run.query_ids if q not in truth.position]
-        if unknown:
-            raise MomentseekError(
-                f"{run.source}: {_some(unknown)} not in {truth.source}; use the truth this run was made for"
-            )
-        answered = view.answered()
-        if run.saliency is not None:
-            answered[
-                [truth.position[q] for q, n in zip(run.query_ids, np.diff(run.saliency.offsets), strict=True) if n]
-            ] = True
-        gone = [truth.query_ids[i] for i in np.flatnonzero(~answered)]
-        if gone and missing == "error":
-            empty = " (an empty list)" if gone[0] in run else ""
-            raise MomentseekError(
-                f"{run.source}: {_some(gone, verb=('has', 'have'))} no predictions{empty}, but {truth.source} judges "
-                f"{'it' if len(gone) == 1 else 'them'}; count such queries as 0 (--missing zero) or leave them out "
-                "(--missing skip)"
-            )
-        absent.update(dict.fromkeys(gone))
-    return tuple(absent)
-
-
-def _some(ids: Sequence[str], verb: tuple[str, str] = ("is", "are")) -> str:
-    if len(ids) == 1:
-        return f"query {ids[0]} {verb[0]}"
-    return f"{len(ids):,} queries ({', '.join(ids[:3])}{', …' if len(ids) > 3 else ''}) {verb[1]}"
 
 
 def _judged(measures: Sequence[Measure], views: Sequence[Alignment]) -> dict[str, float]:
@@ -207,11 +214,8 @@ def _judged(measures: Sequence[Measure], views: Sequence[Alignment]) -> dict[str
     return {measure.name: measure.summarise(measure(view))}
 
 
-def _notes(truth: Judgements, runs: Sequence[Run]) -> tuple[str, ...]:
-    notes = [f"{t.source}: {finding}" for t in (truth, *runs) for finding in t.findings]
-    relevant = np.zeros(len(truth), dtype=bool)
-    relevant[truth.row_query[truth.relevance > 0]] = True
-    if not relevant.all():
-        ids = [truth.query_ids[i] for i in np.flatnonzero(~relevant)]
-        notes.append(f"{truth.source}: {_some(ids, ('has', 'have'))} no relevant moment")
-    return tuple(notes)
+def _notes(truth: Judgements, views: Sequence[Alignment]) -> tuple[str, ...]:
+    runs = [view.run for view in views]
+    found = [f"{t.source}: {finding}" for t in (truth, *runs) for finding in t.findings]
+    others = [without_relevant(truth), *map(outside_pools, views), *(differing_texts(r, truth) for r in runs)]
+    return (*found, *(note for note in others if note))

@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from momentseek import __version__
 from momentseek.evaluation.evaluate import Evaluation
 from momentseek.evaluation.tables import text_table
@@ -17,17 +19,21 @@ from momentseek.measures import PROTOCOLS
 Intervals = Mapping[str, tuple[float, float]]
 
 
-def intervals(result: Evaluation, seed: int = 0) -> dict[str, tuple[float, float]]:
-    """95 % bootstrap intervals of every measure."""
+def intervals(result: Evaluation, by: str | None = None, seed: int = 0) -> dict[str, Intervals]:
+    """95 % bootstrap intervals of every measure: of all queries under ``""``, and of each group by its label."""
     from momentseek.evaluation.bootstrap import bootstrap_interval
 
-    low, high = bootstrap_interval(result.values, seed=seed)
-    return {name: (float(a), float(b)) for name, a, b in zip(result.names, low, high, strict=True)}
+    rows = {"": np.ones(len(result.query_ids), dtype=bool)} | (result.members(by) if by else {})
+    ends = {label: bootstrap_interval(result.values[some], seed=seed) for label, some in rows.items()}
+    return {
+        label: {name: (float(a), float(b)) for name, a, b in zip(result.names, low, high, strict=True)}
+        for label, (low, high) in ends.items()
+    }
 
 
-def as_text(result: Evaluation, by: str | None = None, ci: Intervals | None = None) -> str:
+def as_text(result: Evaluation, by: str | None = None, ci: Mapping[str, Intervals] | None = None) -> str:
     """Heading, then the measures: as a grid where they form one, else one per line."""
-    blocks = [_heading(result), _grouped(result, by) if by else _plain(result, ci)]
+    blocks = [_heading(result), _grouped(result, by, ci) if by else _plain(result, ci[""] if ci else None)]
     if ci:
         blocks.append("Brackets: 95 % bootstrap interval over the queries.")
     return "\n\n".join(blocks)
@@ -36,6 +42,10 @@ def as_text(result: Evaluation, by: str | None = None, ci: Intervals | None = No
 def _heading(result: Evaluation) -> str:
     n = len(result.query_ids)
     facts = [f"{n:,} quer{'y' if n == 1 else 'ies'}", f"{len(result.missing):,} missing"]
+    counted = _counted(result)
+    if counted and min(counted) < n:
+        few, many = min(counted), max(counted)
+        facts.insert(1, f"of which {few:,}{f' to {many:,}' if many > few else ''} count")
     facts += [f"{name} {100 * share:.1f} %" for name, share in result.judged.items()]
     unit = "in percent" if result.percent else "from 0 to 1"
     about = PROTOCOLS[result.protocol].about
@@ -65,13 +75,13 @@ def _plain(result: Evaluation, ci: Intervals | None) -> str:
     return "\n\n".join(blocks)
 
 
-def _grouped(result: Evaluation, by: str) -> str:
+def _grouped(result: Evaluation, by: str, ci: Mapping[str, Intervals] | None) -> str:
     groups = result.by(by)
-    header = ["measure", "all", *groups]
+    header = ["measure", "all", *(label or "(none)" for label in groups)]
     rows = [["queries", f"{len(result.query_ids):,}", *(f"{n:,}" for n, _ in groups.values())]]
     for name, value in result.means.items():
-        others = (_figure(means[name], result.percent) for _, means in groups.values())
-        rows.append([name, _figure(value, result.percent), *others])
+        cells = [("", value), *((label, means[name]) for label, (_, means) in groups.items())]
+        rows.append([name, *(_figure(v, result.percent, ci[label][name] if ci else None) for label, v in cells)])
     return text_table(header, rows)
 
 
@@ -85,7 +95,7 @@ def _figure(value: float, percent: bool, ci: tuple[float, float] | None = None) 
     return text
 
 
-def as_json(result: Evaluation, by: str | None = None, ci: Intervals | None = None) -> dict[str, Any]:
+def as_json(result: Evaluation, by: str | None = None, ci: Mapping[str, Intervals] | None = None) -> dict[str, Any]:
     """Unrounded values between 0 and 1, whatever the protocol prints; null where nothing counts."""
     report: dict[str, Any] = {
         "protocol": result.protocol,
@@ -103,13 +113,18 @@ def as_json(result: Evaluation, by: str | None = None, ci: Intervals | None = No
         "version": __version__,
     }
     if ci:
-        report["intervals"] = {name: [_number(x) for x in pair] for name, pair in ci.items()}
+        report["intervals"] = _pairs(ci[""])
     if by:
         report["by"] = {
             label: {"queries": n, "measures": {name: _number(v) for name, v in means.items()}}
+            | ({"intervals": _pairs(ci[label])} if ci else {})
             for label, (n, means) in result.by(by).items()
         }
     return report
+
+
+def _pairs(ends: Intervals) -> dict[str, list[float | None]]:
+    return {name: [_number(x) for x in pair] for name, pair in ends.items()}
 
 
 def _counted(result: Evaluation) -> list[int]:

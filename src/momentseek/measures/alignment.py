@@ -83,6 +83,11 @@ class Alignment:
         """Number of judged queries."""
         return len(self.truth)
 
+    @cached_property
+    def longest(self) -> int:
+        """Length of the longest list, at least 1."""
+        return int(self.rank.max(initial=0)) + 1
+
     def answered(self) -> BoolArray:
         """Per judged query: does the run have at least one prediction for it?"""
         present = np.zeros(self.queries, dtype=bool)
@@ -167,6 +172,15 @@ class Alignment:
             return best
 
         return self.once(("best", overlap, videos), compute)
+
+    def hits(self, threshold: float, strict: bool, overlap: Overlap = "union", videos: Videos = "same") -> BoolArray:
+        """Per prediction: does it pass the threshold with a relevant moment (of its own video)?"""
+        if strict or threshold > 0:
+            return passes(self.best_iou(overlap, videos), threshold, strict)
+        pairs = self.pairs(overlap, videos)
+        paired = np.zeros(len(self.query), dtype=bool)
+        paired[pairs.row[self.truth.relevance[pairs.judged] > 0]] = True
+        return paired
 
     def by_rank(self, values: NDArray[Any], k: int) -> FloatArray:
         """Per-prediction values as a (queries, k) matrix; ranks a list does not reach are 0."""

@@ -35,6 +35,6 @@ class AxIoU(Measure):
     k: int
 
     def __call__(self, view: Alignment) -> FloatArray:
-        relevance = view.by_rank(view.best_iou(), self.k)
-        mean: FloatArray = np.maximum.accumulate(relevance, axis=1).mean(axis=1)
+        best = np.maximum.accumulate(view.by_rank(view.best_iou(), min(self.k, view.longest)), axis=1)
+        mean: FloatArray = (best.sum(axis=1) + best[:, -1] * (self.k - best.shape[1])) / self.k
         return mean

@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from momentseek.measures.measure import MEASURES, Measure
-from momentseek.measures.protocols import PROTOCOLS
+from momentseek.measures.protocols import PROTOCOLS, RANKED, UNGRADED, Protocol
 
 
 def describe_measures() -> list[dict[str, Any]]:
@@ -20,9 +20,15 @@ def describe_measures() -> list[dict[str, Any]]:
 def describe_protocols() -> list[dict[str, Any]]:
     """Name, one line, the options it sets and the measures it computes by default."""
     return [
-        {"name": p.name, "about": p.about, "options": dict(p.options), "measures": list(p.measures)}
+        {"name": p.name, "about": p.about, "options": dict(p.options), "measures": _defaults(p)}
         for p in PROTOCOLS.values()
     ]
+
+
+def _defaults(protocol: Protocol) -> list[str]:
+    if not protocol.by_truth:
+        return list(protocol.measures)
+    return [*(f"{m} (graded truths)" for m in RANKED), *(f"{m} (others)" for m in UNGRADED)]
 
 
 def _usage(kind: type[Measure]) -> str:

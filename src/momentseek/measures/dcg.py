@@ -37,8 +37,8 @@ class DCG(Measure):
     discount: Literal["log2", "rank"] = "log2"
 
     def __call__(self, view: Alignment) -> FloatArray:
-        relevance = view.by_rank(view.best_iou(), self.k)
+        relevance = view.by_rank(view.best_iou(), min(self.k, view.longest))
         gain = np.exp2(relevance) - 1 if self.gain == "exp2" else relevance
-        rank = np.arange(1, self.k + 1)
+        rank = np.arange(1, gain.shape[1] + 1)
         total: FloatArray = gain @ (1 / (np.log2(rank + 1) if self.discount == "log2" else rank))
         return total

@@ -22,7 +22,8 @@ class DiscountedRecall(Measure):
 
     with boundaries divided by the video's duration (eq. 2). The paper does not say which prediction gives α
     for n > 1: by default the highest-ranked one that passes; ``alpha=best`` takes the closest passing one.
-    Boundaries are clipped to the video unless ``clip=no``; α is never negative.
+    Boundaries are clipped to the video unless ``clip=no``; α is never negative. Where a truth asks for agreement
+    (DiDeMo), a prediction passes as it does for R, and α is that of the annotator it overlaps most.
 
     >>> from momentseek.measures import parse
     >>> from momentseek.moments import Judgements, Run
@@ -49,6 +50,9 @@ class DiscountedRecall(Measure):
             & (view.truth.relevance[pairs.judged] > 0)
             & (view.rank[pairs.row] < self.k)
         )
+        if view.truth.agreement is not None:
+            matched = np.bincount(pairs.row[good], minlength=len(view.query))
+            good &= (matched >= view.truth.agreement[view.query])[pairs.row]
         row, judged, overlap = pairs.row[good], pairs.judged[good], pairs.iou[good]
         closeness = self._closeness(view, Pairs(row, judged, overlap))
         query = view.query[row]

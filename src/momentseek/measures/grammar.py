@@ -22,6 +22,7 @@ _NAME = re.compile(r"(?P<name>[A-Za-z]+)(?:@(?P<k>[^\[\]]+))?(?:\[(?P<options>[^
 _IOU = re.compile(r"IoU\s*(?P<compare>>=|>)\s*(?P<threshold>.+)", re.IGNORECASE)
 _RESERVED = {"name", "k", "iou", "strict"}
 EXAMPLE = "NDCG@20[IoU>=0.5]"
+MAX_CUTOFF = 1_000_000
 
 
 def expand(text: str) -> list[str]:
@@ -59,7 +60,10 @@ def parse(name: str, options: Mapping[str, Any] | None = None) -> Measure:
     if found["k"] is not None:
         given["k"] = _cutoff(found["k"], name)
     for part in filter(None, (found["options"] or "").split(",")):
-        given.update(_option(part, kind, name))
+        option = _option(part, kind, name)
+        if not given.keys().isdisjoint(option):
+            raise MomentseekError(f"measure {name!r}: {part!r} says again what was said before it; keep one of them")
+        given.update(option)
     known = _options_of(kind)
     for key in given:
         if key not in known:
@@ -92,8 +96,10 @@ def _class_of(word: str, name: str) -> type[Measure]:
 
 
 def _cutoff(text: str, name: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1_000_000:
-        raise MomentseekError(f"measure {name!r}: the cut-off {text!r} must be a whole number from 1, as in {EXAMPLE}")
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_CUTOFF:
+        raise MomentseekError(
+            f"measure {name!r}: the cut-off {text!r} must be a whole number from 1 to {MAX_CUTOFF:,}, as in {EXAMPLE}"
+        )
     return int(text)
 
 
@@ -106,6 +112,8 @@ def _option(part: str, kind: type[Measure], name: str) -> dict[str, Any]:
         return {"iou": threshold, "strict": condition["compare"] == ">"}
     key, equals, value = part.partition("=")
     options = {k: t for k, t in _options_of(kind).items() if k not in _RESERVED}
+    if key.lower() == "iou":
+        raise MomentseekError(f"measure {name!r}: {part!r} is not a condition; write IoU>=0.5 or IoU>0.5")
     if not equals or key not in options:
         near = difflib.get_close_matches(key, [*options, "IoU"], n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"{kind.NAME} takes {', '.join(options) or 'no options'}"

@@ -55,13 +55,14 @@ class MeanAveragePrecision(Measure):
         place, row, judged, overlap = view.once(("by score", self.k, self.videos), lambda: self._candidates(view))
         good = passes(overlap, threshold, self.strict) & (counted & (view.truth.relevance > 0))[judged]
         taken = greedy(row[good], judged[good], len(place), len(view.truth.video))
-        hits = np.zeros((view.queries, self.k))
-        hits[view.query[place], _rank_in_query(view.query[place])] = taken >= 0
+        rank = _rank_in_query(view.query[place])
+        hits = np.zeros((view.queries, int(rank.max(initial=0)) + 1))
+        hits[view.query[place], rank] = taken >= 0
         positives = np.bincount(
             view.truth.row_query[counted & (view.truth.relevance > 0)], minlength=view.queries
         ).astype(np.float64)
         found = np.cumsum(hits, axis=1)
-        precision = found / np.arange(1, self.k + 1)
+        precision = found / np.arange(1, hits.shape[1] + 1)
         envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
         # Recall rises by 1/positives at each hit and nowhere else.
         area = (envelope * hits).sum(axis=1)

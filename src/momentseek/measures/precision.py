@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from momentseek.measures.alignment import Alignment, passes
+from momentseek.measures.alignment import Alignment
 from momentseek.measures.measure import Measure, register
 from momentseek.moments.arrays import FloatArray
 
@@ -36,7 +36,9 @@ class AveragePrecision(Measure):
     strict: bool = True
 
     def __call__(self, view: Alignment) -> FloatArray:
-        hits = view.by_rank(passes(view.best_iou(), self.iou, self.strict), self.k)
-        precision = np.cumsum(hits, axis=1) / np.arange(1, self.k + 1)
-        mean: FloatArray = precision.mean(axis=1)
+        hits = np.cumsum(view.by_rank(view.hits(self.iou, self.strict), min(self.k, view.longest)), axis=1)
+        seen = hits.shape[1]
+        total = (hits / np.arange(1, seen + 1)).sum(axis=1)
+        # Below the longest list nothing is found any more, and precision falls as 1/k.
+        mean: FloatArray = (total + hits[:, -1] * (1 / np.arange(seen + 1, self.k + 1)).sum()) / self.k
         return mean

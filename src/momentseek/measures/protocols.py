@@ -10,6 +10,7 @@ from typing import Any
 from momentseek.errors import MomentseekError
 
 RANKED = ("NDCG@{10,20,40}[IoU>={0.3,0.5,0.7}]",)
+UNGRADED = ("R@{1,5,10}[IoU>={0.3,0.5,0.7}]", "AxIoU@{1,5,10}", "mIoU")
 GROUNDING = ("R@{1,5}[IoU>={0.3,0.5,0.7}]", "mIoU")
 
 
@@ -21,6 +22,8 @@ class Protocol:
     about: str
     options: Mapping[str, Any] = field(default_factory=dict)
     measures: tuple[str, ...] = ()
+    by_truth: bool = False
+    """Default measures by the truth: RANKED for graded judgements, UNGRADED for others."""
     percent: bool = False
     """Whether its users print values times 100."""
 
@@ -28,7 +31,7 @@ class Protocol:
 PROTOCOLS = {
     p.name: p
     for p in (
-        Protocol("paper", "each measure as its paper defines it: linear gain and >= for NDCG"),
+        Protocol("paper", "each measure as its paper defines it: linear gain and >= for NDCG", by_truth=True),
         Protocol(
             "tvr-ranking",
             "TVR-Ranking's evaluator: gain 2^rel-1, IoU compared with >, relevance-0 moments absorb matches",

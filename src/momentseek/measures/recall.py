@@ -56,6 +56,10 @@ class Recall(Measure):
     def __post_init__(self) -> None:
         if self.iou is None and self.task != "VR":
             raise MomentseekError(f"measure {self.name}: R needs an IoU, as in R@{self.k}[IoU>=0.5], or task=VR")
+        if self.iou is not None and self.task == "VR":
+            raise MomentseekError(f"measure {self.name}: task=VR compares videos alone; leave the IoU out")
+        if self.depth == 0:
+            raise MomentseekError(f"measure {self.name}: depth must be at least 1")
 
     @property
     def reach(self) -> int | None:
@@ -81,7 +85,7 @@ class Recall(Measure):
         assert self.iou is not None
         truth = view.truth
         if self.length == "full" and truth.agreement is None:
-            return passes(view.best_iou(self.overlap, self.videos), self.iou, self.strict)
+            return view.hits(self.iou, self.strict, self.overlap, self.videos)
         pairs = view.pairs(self.overlap, self.videos)
         counts = (truth.relevance > 0) & in_range(truth, self.length)[0]
         good = passes(pairs.iou, self.iou, self.strict) & counts[pairs.judged]

@@ -8,9 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
+from momentseek.evaluation.coverage import check_queries
 from momentseek.evaluation.diagnose.kendall import stability
 from momentseek.evaluation.diagnose.reannotation import Reannotation, match
-from momentseek.evaluation.evaluate import Missing, check_queries
+from momentseek.evaluation.evaluate import Missing
 from momentseek.measures import Alignment, Measure
 from momentseek.moments import Judgements, Run, iou
 from momentseek.moments.arrays import FloatArray, IntArray

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from momentseek.errors import MomentseekError
+from momentseek.evaluation.coverage import check_queries
 from momentseek.evaluation.diagnose import annotators as people
 from momentseek.evaluation.diagnose import axioms, label_noise, ties
 from momentseek.evaluation.diagnose.annotators import AnnotatorReport, by_annotator
@@ -18,7 +19,7 @@ from momentseek.evaluation.diagnose.label_noise import GAMMAS, NoiseReport
 from momentseek.evaluation.diagnose.location_bias import LocationReport, location_bias
 from momentseek.evaluation.diagnose.sides import Side, sides
 from momentseek.evaluation.diagnose.ties import TieReport, all_tied
-from momentseek.evaluation.evaluate import Missing, check_queries, evaluate
+from momentseek.evaluation.evaluate import Missing, evaluate
 from momentseek.measures import Alignment, Measure, parse_all, protocol_named
 from momentseek.moments import Judgements, Run
 

@@ -9,10 +9,11 @@ from functools import partial
 import numpy as np
 
 from momentseek.errors import MomentseekError
+from momentseek.evaluation.coverage import check_queries
 from momentseek.evaluation.diagnose.noise_model import axiou_errors, recall_errors
 from momentseek.evaluation.diagnose.noise_scores import covers, depth_of, value_of
 from momentseek.evaluation.diagnose.noise_simulation import DRAWS, Overlaps, Score, simulate
-from momentseek.evaluation.evaluate import Missing, check_queries
+from momentseek.evaluation.evaluate import Missing
 from momentseek.measures import Alignment, Measure, Recall
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
