@@ -50,11 +50,15 @@ def test_given_durations_replace_the_files_own():
     assert locations(both, clip=True).tolist() == [[0, 0.25]] * 2
 
 
+def test_a_given_duration_must_be_one():
+    with pytest.raises(MomentseekError, match=r"one: the duration of video a is 0.0; .*--durations"):
+        merge([part("one", [("a", 0, 5, "x")])], {"a": 0.0})
+
+
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [
         ([part("one", [("a", 0, 5, "x")])], r"one: the duration of video a is unknown; .*\(--durations\)"),
-        ([part("one", [("a", 0, 5, "x")], {"a": 0.0})], "the duration of video a is 0.0"),
         (
             [part("one", [("a", 0, 5, "x")], {"a": 10.0}), part("two", [("a", 0, 5, "x")], {"a": 11.0})],
             "two: video a lasts 11 s, but 10 s in one; say which",
