@@ -1,10 +1,12 @@
-import importlib
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from tests.encoders.fakes import needs_minilm
 
-from momentseek.encoders import TextEncoder, minilm, text_encoder
+from momentseek.encoders import TextEncoder, minilm, runtime, text_encoder
 from momentseek.errors import MomentseekError
 
 
@@ -50,15 +52,24 @@ def test_a_missing_runtime_says_what_to_install(monkeypatch):
     def absent(name):
         raise ImportError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr(minilm, "import_module", absent)
+    monkeypatch.setattr(runtime, "import_module", absent)
     with pytest.raises(MomentseekError, match=r"onnxruntime; install it with: pip install 'momentseek\[offline\]'"):
         minilm.load()
 
 
-def test_help_does_not_load_the_runtime(momentseek):
-    code = "import sys, momentseek.encoders, momentseek.cli.data.massive; print('onnxruntime' in sys.modules)"
-    assert importlib.util.find_spec("momentseek.encoders")
-    import subprocess
-    import sys
+def python(code, **environment):
+    settings = {**os.environ, **environment}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=settings).stdout
 
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+def test_help_does_not_load_the_runtime():
+    code = "import sys, momentseek.encoders, momentseek.cli.data.massive; print('onnxruntime' in sys.modules)"
+    assert python(code) == "False\n"
+
+
+@needs_minilm
+def test_the_runtime_reports_nothing_and_leaves_no_device_id(tmp_path):
+    names = [name for name in ("CI", "ORT_RUNNING_UNIT_TESTS") if name in os.environ]
+    code = f"import os; [os.environ.pop(n) for n in {names}]; from momentseek.encoders import text_encoder as t; t()"
+    python(code, XDG_CACHE_HOME=str(tmp_path), HOME=str(tmp_path), ORT_DISABLE_TELEMETRY="0")
+    assert [p.name for p in tmp_path.iterdir()] == ["momentseek"]

