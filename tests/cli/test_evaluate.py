@@ -1,6 +1,8 @@
 import csv
 import gzip
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -129,3 +131,73 @@ def test_missing_queries_can_be_counted_or_left_out(momentseek, tmp_path):
         assert report["missing"] == 1
         assert report["missing_queries"] == ["2"]
     assert values == {"zero": 0.5, "skip": 1.0}
+
+
+def qvhighlights_files(folder, windows):
+    truth = [
+        {
+            "qid": q,
+            "query": "",
+            "duration": 4,
+            "vid": f"v{q}",
+            "relevant_windows": [[0, 2]],
+            "relevant_clip_ids": [0],
+            "saliency_scores": [[4, 4, 4]],
+        }
+        for q in (1, 2)
+    ]
+    run = [
+        {"qid": q, "query": "", "vid": f"v{q}", "pred_relevant_windows": w, "pred_saliency_scores": [1.0, 0.0]}
+        for q, w in zip((1, 2), windows, strict=True)
+    ]
+    (folder / "truth.jsonl").write_text("\n".join(map(json.dumps, truth)))
+    (folder / "run.jsonl").write_text("\n".join(map(json.dumps, run)))
+    return ["evaluate", "run.jsonl", "--truth", "truth.jsonl", "--protocol", "qvhighlights"]
+
+
+def test_a_query_with_saliency_but_no_windows_is_missing_for_windows_only(momentseek, tmp_path):
+    command = qvhighlights_files(tmp_path, [[[0, 2, 0.9]], []])
+    refused = momentseek(*command, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "query 2 has no predictions (an empty list)" in refused.stderr
+    assert momentseek(*command, "--official", cwd=tmp_path).returncode == 2
+    values = {}
+    for missing in ("zero", "skip"):
+        report = json.loads(momentseek(*command, "--missing", missing, "--json", cwd=tmp_path).stdout)
+        values[missing] = report["measures"]["R@1[IoU>=0.5]"], report["measures"]["HIT@1[level=fair]"]
+    assert values == {"zero": (0.5, 1.0), "skip": (1.0, 1.0)}
+
+
+def test_per_query_never_overwrites_an_input_or_takes_another_ending(momentseek, root, tmp_path):
+    truth = tmp_path / "truth.jsonl"
+    truth.write_bytes((root / "examples/kitchen/truth.jsonl").read_bytes())
+    before = truth.read_bytes()
+    command = ["evaluate", root / "examples/kitchen/careful.jsonl", "--truth", truth, "-m", "mIoU", "--per-query"]
+    for target, why in ((truth, "is an input"), (tmp_path / "x.txt", ".csv or .jsonl")):
+        result = momentseek(*command, target)
+        assert result.returncode == 2
+        assert why in result.stderr
+    assert truth.read_bytes() == before
+
+
+def test_a_huge_cutoff_needs_no_huge_memory(momentseek, root):
+    folder = root / "examples/kitchen"
+    names = [f"{name}@1000000" for name in ("mAP", "AxIoU", "DCG", "Judged")] + ["AP@1000000[IoU>0.5]"]
+    asked = [word for name in names for word in ("-m", name)]
+    result = momentseek("evaluate", folder / "careful.jsonl", "-t", folder / "truth.jsonl", *asked, "--json")
+    assert len(json.loads(result.stdout)["measures"]) == 5
+
+
+def test_official_refuses_a_truth_without_an_official_evaluator(momentseek, tmp_path):
+    (tmp_path / "truth.jsonl").write_text('{"query_id": 1, "video": "v", "start": 0, "end": 9, "relevance": 1}')
+    (tmp_path / "run.jsonl").write_text('{"query_id": 1, "video": "v", "start": 0, "end": 9, "score": 1}')
+    result = momentseek("evaluate", "run.jsonl", "-t", "truth.jsonl", "--official", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "no official evaluator is known" in result.stderr
+
+
+def test_a_full_disk_is_a_sentence(root):
+    command = f"{sys.executable} -m momentseek measures > /dev/full"
+    result = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr == "momentseek: cannot write the output (No space left on device)\n"

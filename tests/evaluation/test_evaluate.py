@@ -140,3 +140,45 @@ def test_everything_in_the_public_list_exists():
         assert getattr(ms, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = ms.evalute
+
+
+def test_skipping_concerns_only_the_task_that_misses_the_query():
+    truth = Judgements.from_rows([("a", "v", 0, 10, 1), ("b", "v", 0, 10, 1)])
+    vcmr = Run.from_groups(["a"], [1], ["v"], [0], [10], task="VCMR")
+    svmr = Run.from_groups(["a", "b"], [1, 1], ["v", "v"], [0, 50], [10, 60], task="SVMR")
+    result = ms.evaluate([vcmr, svmr], truth, protocol="tvr", missing="skip")
+    assert result["R@1[IoU>=0.5,task=VCMR]"] == 1
+    assert result["R@1[IoU>=0.5,task=SVMR]"] == 0.5
+    assert result.missing == ("b",)
+
+
+def test_a_run_that_numbers_its_sentences_otherwise_is_refused():
+    truth = Judgements.from_groups(["v:0", "v:1"], [1, 1], ["v", "v"], [0, 20], [10, 30], queries=["opens", "closes"])
+    same = Run.from_groups(["v:0", "v:1"], [1, 1], ["v", "v"], [0, 20], [10, 30], queries=["Opens.", "closes"])
+    assert ms.evaluate(same, truth, "mIoU")["mIoU"] == 1
+    other = Run.from_groups(["v:0", "v:1"], [1, 1], ["v", "v"], [20, 0], [30, 10], queries=["closes", "opens"])
+    with pytest.raises(MomentseekError, match="do not number their queries alike"):
+        ms.evaluate(other, truth, "mIoU")
+    named = Judgements.from_groups(["7"], [1], ["v"], [0], [10], queries=["Rachel opens"])
+    vague = Run.from_groups(["7"], [1], ["v"], [0], [10], queries=["a woman opens"])
+    assert "other words" in ms.evaluate(vague, named, "mIoU").notes[0]
+
+
+def test_predictions_outside_the_pool_are_mentioned():
+    truth = Judgements.from_groups(["a"], [1], ["v"], [0], [5], pools=([2], ["v", "x"]))
+    run = Run.from_rows([("a", "v", 0, 5, 2), ("a", "elsewhere", 0, 5, 1)])
+    assert "1 of 2 predictions lie outside" in ms.evaluate(run, truth, protocol="mvmr").notes[0]
+
+
+def test_videos_alone_have_no_times_to_measure():
+    truth = Judgements.from_rows([("a", "v", 0, 10, 1)])
+    run = Run.from_groups(["a"], [1], ["v"], [0], [0], task="VR")
+    assert ms.evaluate(run, truth)["R@1[task=VR]"] == 1
+    with pytest.raises(MomentseekError, match="has no times"):
+        ms.evaluate(run, truth, "R@1[IoU>=0.5]")
+
+
+def test_an_unknown_policy_for_missing_queries_is_refused():
+    run, truth = two_queries()
+    with pytest.raises(MomentseekError, match="missing must be error, zero or skip"):
+        ms.evaluate(run, truth, missing="ignore")

@@ -50,6 +50,16 @@ def test_boundaries_are_clipped_to_the_video_unless_told_otherwise():
     assert parse("dR@1[IoU>=0.5,clip=no]")(view)[0] == pytest.approx(0.6)
 
 
+def test_asks_for_as_many_annotators_as_recall_does():
+    truth = Judgements.from_groups(
+        ["q"], [4], ["v"] * 4, [0, 0, 20, 25], [5, 5, 25, 30], agreement=[2], durations={"v": 30}
+    )
+    lone = Alignment(Run.from_rows([("q", "v", 20, 25, 1)]), truth)
+    agreed = Alignment(Run.from_rows([("q", "v", 0, 5, 1)]), truth)
+    assert parse("dR@1[IoU>=0.7]")(lone)[0] == parse("R@1[IoU>=0.7]")(lone)[0] == 0
+    assert parse("dR@1[IoU>=0.7]")(agreed)[0] == 1
+
+
 def test_needs_durations():
     truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
     with pytest.raises(MomentseekError, match=r"needs the duration of every video, and v has none.*--videos"):

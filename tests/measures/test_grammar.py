@@ -48,6 +48,12 @@ def test_the_name_overrides_the_protocol_and_the_protocol_the_paper():
         ("NDCG@{10,20[IoU>=0.5]", "braces do not match"),
         ("dR@1[IoU>=0.5,clip=maybe]", "must be yes or no"),
         ("R@1[IoU>=0.5,depth=x]", "must be a whole number"),
+        ("R@1[IoU>=0.5,depth=0]", "depth must be at least 1"),
+        ("R@1[IoU>=0.5,task=VR]", "leave the IoU out"),
+        ("R@1[IoU>=0.5,IoU>=0.7]", "keep one of them"),
+        ("NDCG@5[IoU>=0.5,gain=exp2,gain=linear]", "keep one of them"),
+        ("R@1[IoU=0.5]", "write IoU>=0.5 or IoU>0.5"),
+        ("R@9999999[IoU>=0.5]", "from 1 to 1,000,000"),
     ],
 )
 def test_a_wrong_name_gets_one_helpful_sentence(name, sentence):

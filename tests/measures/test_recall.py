@@ -89,6 +89,14 @@ def test_incomplete_pools_can_be_left_out():
     assert full.summarise(full(view)) == 1
 
 
+def test_a_threshold_of_zero_still_asks_for_the_right_video():
+    truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
+    wrong, apart = (Alignment(Run.from_rows([("q", v, 50, 60, 1)]), truth) for v in ("w", "v"))
+    for name in ("R@1[IoU>=0]", "AP@1[IoU>=0]"):
+        assert parse(name)(wrong)[0] == 0
+        assert parse(name)(apart)[0] == 1
+
+
 def test_recall_of_moments_needs_an_iou():
     with pytest.raises(MomentseekError, match="needs an IoU"):
         parse("R@1")

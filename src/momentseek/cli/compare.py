@@ -11,7 +11,7 @@ from momentseek.cli import options
 
 
 @click.command()
-@click.argument("runs", metavar="RUN RUN...", nargs=-1)
+@click.argument("runs", metavar="RUN RUN...", nargs=-1, type=click.Path())
 @options.truth
 @options.protocol
 @options.measures
@@ -79,6 +79,7 @@ def command(
     Runs are called a, b, c, … in the order given. A raised letter after a mean says that the run is
     significantly better than the run of that letter.
     """
+    from string import ascii_lowercase
     from typing import cast
 
     from momentseek.errors import MomentseekError
@@ -91,6 +92,10 @@ def command(
 
     if len(runs) < 2:
         raise MomentseekError("a comparison needs at least two runs: momentseek compare RUN RUN… --truth FILE")
+    if len(runs) > len(ascii_lowercase):
+        raise MomentseekError(
+            f"{len(runs)} runs are too many: they are called by letter, so at most 26 can be compared"
+        )
     if markdown + latex + as_json > 1:
         raise MomentseekError("choose one of --markdown, --latex and --json")
     rules = protocol_named(protocol or "paper")  # names are checked before large files are read
@@ -137,7 +142,9 @@ def short_labels(paths: Sequence[str]) -> list[str]:
     >>> short_labels(["new/run.json", "old/run.json"])
     ['new/run', 'old/run']
     """
-    parts = [(*Path(p).parts[:-1], Path(p).name.split(".")[0] or Path(p).name) for p in paths]
+    from momentseek.evaluation.evaluate import label_of
+
+    parts = [(*Path(p).parts[:-1], label_of(p)) for p in paths]
     deepest = max(map(len, parts))
 
     def tail(path: tuple[str, ...]) -> str:

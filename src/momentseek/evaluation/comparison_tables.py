@@ -58,25 +58,27 @@ def text(comparison: Comparison) -> str:
 
 
 def markdown(comparison: Comparison) -> str:
-    """The means as a GitHub table, the best of each measure in bold."""
+    """The means as a GitHub table, the best of each measure in bold, and every two runs."""
 
     def show(cells: Sequence[Cell]) -> list[str]:
         marks = [f"<sup>{c.letters}</sup>" if c.letters else "" for c in cells]
         return [(f"**{c.value}**" if c.best else c.value) + mark for c, mark in zip(cells, marks, strict=True)]
 
     header, rows = _grid(comparison, markdown_text, show)
-    return "\n\n".join([markdown_table(header, rows), *map(markdown_text, [summary(comparison), *notes(comparison)])])
+    words = map(markdown_text, [summary(comparison), *notes(comparison)])
+    return "\n\n".join([markdown_table(header, rows), *words, _pairs(comparison, "markdown")])
 
 
 def latex(comparison: Comparison) -> str:
-    """The means as a booktabs table, the best of each measure in bold."""
+    """The means as a booktabs table, the best of each measure in bold, and a second table of every two runs."""
 
     def show(cells: Sequence[Cell]) -> list[str]:
         marks = [f"$^{{{c.letters}}}$" if c.letters else "" for c in cells]
         return [(rf"\textbf{{{c.value}}}" if c.best else c.value) + mark for c, mark in zip(cells, marks, strict=True)]
 
     header, rows = _grid(comparison, latex_text, show)
-    return "\n".join(["% " + line for line in [summary(comparison), *notes(comparison)]] + [latex_table(header, rows)])
+    words = ["% " + line for line in [summary(comparison), *notes(comparison)]]
+    return "\n".join([*words, latex_table(header, rows), "", _pairs(comparison, "latex")])
 
 
 def summary(comparison: Comparison) -> str:
@@ -142,7 +144,8 @@ def _grid(
     return header, [list(row) for row in zip(side, *map(show, columns), strict=True)]
 
 
-def _pairs(comparison: Comparison) -> str:
+def _pairs(comparison: Comparison, style: str = "text") -> str:
+    table, escape = STYLES[style]
     show = _format(comparison.percent)
 
     def row(pair: Pair) -> list[str]:
@@ -160,8 +163,8 @@ def _pairs(comparison: Comparison) -> str:
 
     interval = f"{LEVEL * 100:g} % interval"
     header = ["measure", "runs", "difference", interval, "p", "effect", "wins", "ties", "losses"]
-    rows = [row(pair) for pair in comparison.pairs]
-    return text_table(header, rows, align="llr")
+    rows = [[escape(cell) for cell in row(pair)] for pair in comparison.pairs]
+    return table([escape(name) for name in header], rows, align="llr")
 
 
 def p_value(p: float) -> str:

@@ -88,6 +88,8 @@ LATEX = {
     ">=": r"$\geq$",
     "<": "$<$",
     ">": "$>$",
+    "−": "$-$",
+    "∞": r"$\infty$",
     **{c: "\\" + c for c in "_%&#${}"},
 }
 
@@ -98,7 +100,7 @@ def latex_text(text: str) -> str:
     >>> print(latex_text("R@1[IoU>=0.5] of my_run, 50 %"))
     R@1[IoU$\geq$0.5] of my\_run, 50 \%
     """
-    return re.sub(r"<=|>=|[\\~^<>_%&#${}]", lambda match: LATEX[match[0]], " ".join(text.split()))
+    return re.sub(r"<=|>=|[\\~^<>_%&#${}−∞]", lambda match: LATEX[match[0]], " ".join(text.split()))
 
 
 def _sides(align: str, columns: int) -> str:
