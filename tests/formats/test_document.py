@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import os
+import threading
 import tracemalloc
 import zlib
 
@@ -112,3 +115,67 @@ def test_a_byte_order_mark_is_no_obstacle(write):
 def test_hostile_json(write, data):
     with pytest.raises(MomentseekError, match="not valid JSON"):
         read_truth(write("hostile.json", data))
+
+
+def test_a_byte_order_mark_before_json(write):
+    value = b'\xef\xbb\xbf{"7": [{"video_name": "a", "timestamp": [0, %s], "model_scores": 1}]}'
+    assert read_runs(write("run.json", value % b"2"))[0].query_ids == ("7",)
+    assert len(read_truth(write("t.jsonl", b"\xef\xbb\xbf" + LINE + b"\n" + LINE.replace(b": 1}", b": 2}")))) == 2
+    with pytest.raises(MomentseekError, match="not finite numbers"):
+        read_runs(write("run.json", value % b"NaN"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1"])
+def test_other_encodings(write, encoding):
+    line = LINE.decode().replace('"x"', '"Drachen fällt"')
+    for name, text in (("t.jsonl", f"{line}\n{line}"), ("t.json", f"[{line}]")):
+        with pytest.raises(MomentseekError, match=r"not UTF-8 text \(.*\); convert it to UTF-8"):
+            read_truth(write(name, text.encode(encoding)))
+
+
+def test_a_file_cut_off_within_a_letter(write):
+    data = LINE.replace(b'"x"', '"ä'.encode())
+    with pytest.raises(MomentseekError, match="is the file cut off"):
+        read_truth(write("t.json", data[: data.index("ä".encode()) + 1]))
+
+
+def test_endless_input(tmp_path, monkeypatch):
+    with pytest.raises(MomentseekError, match="/dev/zero: is a device"):
+        open_document("/dev/zero")
+    monkeypatch.setenv("MOMENTSEEK_MAX_BYTES", "3000000")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write_until_nobody_reads():
+        with contextlib.suppress(BrokenPipeError), pipe.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 16))
+
+    writer = threading.Thread(target=write_until_nobody_reads, daemon=True)
+    writer.start()
+    with pytest.raises(MomentseekError, match="larger than 3,000,000 bytes"):
+        open_document(pipe)
+    writer.join(10)
+
+
+def test_a_pipe_is_read_whole(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[LINE], daemon=True)
+    writer.start()
+    assert open_document(pipe).data == LINE
+    writer.join(10)
+
+
+@pytest.mark.parametrize("value", ["4G", "", "-1", "0", "1.5"])
+def test_a_bad_limit_is_one_sentence(write, monkeypatch, value):
+    monkeypatch.setenv("MOMENTSEEK_MAX_BYTES", value)
+    with pytest.raises(MomentseekError, match=f"MOMENTSEEK_MAX_BYTES is '{value}'; set it to a whole number of bytes"):
+        read_truth(write("t.jsonl", LINE))
+
+
+def test_the_limit(write, monkeypatch):
+    monkeypatch.setenv("MOMENTSEEK_MAX_BYTES", str(len(LINE)))
+    assert len(read_truth(write("t.jsonl", LINE))) == 1
+    with pytest.raises(MomentseekError, match=r"larger than .*; set MOMENTSEEK_MAX_BYTES"):
+        read_truth(write("t.jsonl", LINE + b"\n"))

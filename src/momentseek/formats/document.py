@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -20,8 +21,10 @@ from momentseek.errors import MomentseekError
 
 MAX_EXPANSION = 200
 """Annotation files shrink 5- to 20-fold under gzip; deflate's ceiling, reached by bombs, is 1,032."""
-MAX_BYTES = int(os.environ.get("MOMENTSEEK_MAX_BYTES", 4 << 30))
+MAX_BYTES = 4 << 30
+"""The largest file that is read; the environment's MOMENTSEEK_MAX_BYTES replaces it."""
 _CHUNK = 1 << 20
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,34 +50,52 @@ class Document:
         try:
             return self.data.decode("utf-8-sig")
         except UnicodeDecodeError as e:
-            raise MomentseekError(f"{self.path}: not UTF-8 text (byte {e.start:,}); convert it to UTF-8") from None
+            raise _not_utf8(self.path, f"byte {e.start:,}") from None
 
     @cached_property
     def is_json(self) -> bool:
         """Whether it begins like JSON or JSON Lines."""
-        return self.data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+        return self.data[:64].removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
+
+    @cached_property
+    def may_hold_booleans(self) -> bool:
+        """Whether it is worth looking for true and false in the place of numbers."""
+        return not self.is_json or b"true" in self.data or b"false" in self.data
 
     @cached_property
     def json(self) -> Any:
         """The JSON value; JSON Lines become a list of their values."""
         with collector_paused():
+            data = self.data.removeprefix(_BOM)
             try:
-                return orjson.loads(self.data)
+                return orjson.loads(data)
             except orjson.JSONDecodeError as whole:
-                lines = [line for line in self.data.splitlines() if not line.isspace()]
+                self._require_utf8()
+                lines = [line for line in data.splitlines() if not line.isspace()]
                 if len(lines) > 1 and _stands_alone(lines[0]):
                     return self._json_lines(lines)
                 return self._json_with_nan(whole)
 
+    def _require_utf8(self) -> None:
+        try:
+            self.data.decode()
+        except UnicodeDecodeError as e:
+            if e.reason != "unexpected end of data":  # which is a file cut off within a letter
+                raise _not_utf8(self.path, f"byte {e.start:,}") from None
+
+    def reject_repeated_names(self) -> None:
+        """Refuse an object in which a name stands twice, of which parsers silently keep the last."""
+        with suppress(RecursionError, ValueError):
+            json.loads(self.data.removeprefix(_BOM), object_pairs_hook=self._unique)
+
     def reject_repeats(self, key: str, expected: int) -> None:
-        """Refuse an object in which a name stands twice, of which parsers silently keep the last.
+        """The same for large files.
 
         ``key`` occurs once in each of ``expected`` values that were read; more of them in the file mean that some
         were lost, and only then is it worth the slow parser that sees all names.
         """
         if self.data.count(f'"{key}"'.encode()) > expected:
-            with suppress(RecursionError, ValueError):
-                json.loads(self.data, object_pairs_hook=self._unique)
+            self.reject_repeated_names()
 
     def _unique(self, pairs: list[tuple[str, Any]]) -> None:
         names = [name for name, _ in pairs]
@@ -106,7 +127,7 @@ class Document:
         # NaN and Infinity are not JSON, but Python writes them; read them so that the message can name the query.
         if any(word in self.data for word in (b"NaN", b"Infinity")):
             with suppress(ValueError, RecursionError):
-                return _loads(self.data)
+                return _loads(self.data.removeprefix(_BOM))
         raise MomentseekError(f"{self.path}: not valid JSON ({error}); is the file cut off?")
 
 
@@ -114,23 +135,56 @@ def open_document(path: str | os.PathLike[str]) -> Document:
     """Read a file, decompressing ``.gz`` (recognised by content) within safe limits."""
     path = Path(path)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise MomentseekError(
-                f"{path}: larger than {MAX_BYTES:,} bytes; set MOMENTSEEK_MAX_BYTES to read it all the same"
-            )
-        data = path.read_bytes()
+        data = _read(path, max_bytes())
     except OSError as e:
         raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the path") from None
     if data[:2] == b"\x1f\x8b":
         data = _gunzip(data, path)
     if not data.strip():
         raise MomentseekError(f"{path}: the file is empty")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or _is_wide(data[:4]):
+        raise _not_utf8(path, "but UTF-16 or UTF-32")
     return Document(path, data)
+
+
+def max_bytes() -> int:
+    """The size beyond which files are not read."""
+    given = os.environ.get("MOMENTSEEK_MAX_BYTES", str(MAX_BYTES))
+    if not (given.isascii() and given.isdigit() and int(given)):
+        raise MomentseekError(f"MOMENTSEEK_MAX_BYTES is {given!r}; set it to a whole number of bytes, or not at all")
+    return int(given)
+
+
+def _read(path: Path, most: int) -> bytes:
+    about = path.stat()
+    if stat.S_ISCHR(about.st_mode) or stat.S_ISBLK(about.st_mode):
+        raise MomentseekError(f"{path}: is a device, not a file; give a file")
+    size, parts = about.st_size, []
+    if size == 0:  # a pipe does not say how long it is
+        with path.open("rb") as file:
+            while size <= most and (part := file.read(_CHUNK)):
+                size += len(part)
+                parts.append(part)
+    if size > most:
+        raise MomentseekError(f"{path}: larger than {most:,} bytes; set MOMENTSEEK_MAX_BYTES to read it all the same")
+    return b"".join(parts) if parts else path.read_bytes() if about.st_size else b""
+
+
+def _is_wide(start: bytes) -> bool:
+    """Whether the first two letters are ASCII in two bytes each."""
+    even, odd = start[0::2], start[1::2]
+    pairs = ((even, odd), (odd, even))
+    return any(zeros == b"\0\0" and letters.isascii() and b"\0" not in letters for letters, zeros in pairs)
+
+
+def _not_utf8(path: Path, what: str) -> MomentseekError:
+    return MomentseekError(f"{path}: not UTF-8 text ({what}); convert it to UTF-8")
 
 
 def _gunzip(data: bytes, path: Path) -> bytes:
     parts: list[bytes] = []
     size = used = 0
+    most = max_bytes()
     member = zlib.decompressobj(wbits=31)
     view = memoryview(data)
     try:
@@ -141,9 +195,9 @@ def _gunzip(data: bytes, path: Path) -> bytes:
             parts.append(member.decompress(slice_, 16 * _CHUNK))
             used += len(slice_) - len(member.unconsumed_tail) - len(member.unused_data)
             size += len(parts[-1])
-            if size > MAX_BYTES or (size > 64 * _CHUNK and size > MAX_EXPANSION * used):
+            if size > most or (size > 64 * _CHUNK and size > MAX_EXPANSION * used):
                 raise MomentseekError(
-                    f"{path}: expands more than {MAX_EXPANSION}-fold or past {MAX_BYTES:,} bytes, as a decompression "
+                    f"{path}: expands more than {MAX_EXPANSION}-fold or past {most:,} bytes, as a decompression "
                     "bomb does; decompress it yourself if you trust it"
                 )
     except zlib.error as e:

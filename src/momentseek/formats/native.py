@@ -36,8 +36,8 @@ def claims_run(document: Document) -> bool:
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
-    """A query's rows need not stand together; keys we do not know are ignored."""
-    return truth_from(_columns(document), document, reading)
+    """A query's rows need not stand together; a key we do not know is a label if it is one text per query."""
+    return truth_from(_columns(document, labels=True), document, reading)
 
 
 def read_runs(document: Document, reading: Reading) -> Runs:
@@ -45,11 +45,13 @@ def read_runs(document: Document, reading: Reading) -> Runs:
     return runs_from(_columns(document), document, reading)
 
 
-def _columns(document: Document) -> Columns:
+def _columns(document: Document, *, labels: bool = False) -> Columns:
     rows = records(document)
     columns = {name: column(rows, name, document) for name in REQUIRED}
     present = set().union(*map(dict.keys, rows)) if rows else set()
-    return columns | {name: [r.get(name) for r in rows] for name in OPTIONAL if name in present}
+    wanted = [name for name in OPTIONAL if name in present]
+    wanted += sorted(present.difference(REQUIRED, OPTIONAL)) if labels else []
+    return columns | {name: [r.get(name) for r in rows] for name in wanted}
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:

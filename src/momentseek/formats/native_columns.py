@@ -1,8 +1,9 @@
 """Our own format's columns, to and from tables; JSON Lines and Parquet are two ways to store them.
 
 Every row has ``query_id, video, start, end`` and ``relevance`` (truth) or ``score`` (run). The rest is optional
-and left out where it says nothing: ``query, duration, type, agreement, task``, and on a query's first row
-``pool`` and ``saliency``. A query without moments is one row whose video, start and end are null.
+and left out where it says nothing: ``query, duration, agreement, task``, on a query's first row ``pool`` and
+``saliency``, and of a truth any text that labels the query, such as ``type``. A query without moments is one row
+whose video, start and end are null.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from momentseek.moments.table import MomentTable
 
 Columns = dict[str, list[Any]]
 REQUIRED = ("query_id", "video", "start", "end")
-OPTIONAL = ("query", "relevance", "score", "duration", "type", "agreement", "task", "pool", "saliency")
+OPTIONAL = ("query", "relevance", "score", "duration", "agreement", "task", "pool", "saliency")
+RESERVED = {*REQUIRED, *OPTIONAL}
+"""Every other column is a label of queries, if it is one text per query."""
 
 
 def truth_columns(truth: Judgements) -> Columns:
@@ -34,8 +37,8 @@ def truth_columns(truth: Judgements) -> Columns:
     columns = rows.common()
     columns["relevance"] = rows.of(truth.relevance.tolist())
     columns["duration"] = rows.of([seconds[v] for v in truth.video.tolist()])
-    if "type" in truth.fields:
-        columns["type"] = [truth.fields["type"][q] for q in rows.owner]
+    for name in (n for n in truth.fields if n not in RESERVED):
+        columns[name] = [truth.fields[name][q] for q in rows.owner]
     if truth.agreement is not None:
         columns["agreement"] = [int(truth.agreement[q]) for q in rows.owner]
     if truth.pools is not None:
@@ -100,20 +103,19 @@ def truth_from(columns: Columns, document: Document, reading: Reading) -> Judgem
     """Rows as judgements; a query's rows need not stand together."""
     moments = _Moments(columns, document)
     relevance = columns.get("relevance")
-    agreement = moments.per_query("agreement", 1)
-    pools = moments.per_query("pool", []) if "pool" in columns else None
-    own = durations_of(zip(moments.video, moments.of("duration", None), strict=True), document)
+    pools = moments.per_query("pool", [], {list}, "a list") if "pool" in columns else None
+    own = durations_of(zip(moments.video, moments.of("duration"), strict=True), document)
     return Judgements.from_groups(
         moments.query_ids,
         moments.counts,
         moments.video,
         moments.start,
         moments.end,
-        levels(moments.of("relevance", None), document) if relevance is not None else None,
+        levels(moments.of("relevance"), document, moments.places) if relevance is not None else None,
         durations=with_corpus(own, reading),
         queries=moments.texts("query"),
-        fields={"type": moments.texts("type") or []} if "type" in columns else {},
-        agreement=typed(agreement, {int}, document, "agreement", "a whole number") if "agreement" in columns else None,
+        fields=moments.labels(),
+        agreement=moments.per_query("agreement", 1, {int}, "a whole number") if "agreement" in columns else None,
         saliency=moments.saliency(),
         pools=None if pools is None else (map(len, pools), typed(flatten(pools), {str}, document, "pool", "names")),
         invalid=reading.invalid,
@@ -127,11 +129,11 @@ def runs_from(columns: Columns, document: Document, reading: Reading) -> Runs:
     typed(tasks, {str}, document, "task", "text")
     result = []
     for task in dict.fromkeys(tasks):
-        part = columns
+        part, chosen = columns, None
         if set(tasks) != {task}:
             chosen = [i for i, t in enumerate(tasks) if t == task]
             part = {name: [values[i] for i in chosen] for name, values in columns.items()}
-        moments = _Moments(part, document)
+        moments = _Moments(part, document, chosen)
         result.append(
             Run.from_groups(
                 moments.query_ids,
@@ -139,7 +141,7 @@ def runs_from(columns: Columns, document: Document, reading: Reading) -> Runs:
                 moments.video,
                 moments.start,
                 moments.end,
-                numbers(moments.of("score", None), document, "score") if "score" in part else None,
+                numbers(moments.of("score"), document, "score", moments.places) if "score" in part else None,
                 queries=moments.texts("query"),
                 saliency=moments.saliency(),
                 task=task,
@@ -153,38 +155,53 @@ def runs_from(columns: Columns, document: Document, reading: Reading) -> Runs:
 class _Moments:
     """Rows grouped by query, in order of first appearance, without the rows that only name a query."""
 
-    def __init__(self, columns: Columns, document: Document) -> None:
+    def __init__(self, columns: Columns, document: Document, records: list[int] | None = None) -> None:
         self.columns, self.document = columns, document
-        ids = typed(columns["query_id"], {int, str}, document, "query_id", "a whole number or text")
+        self.records = records or range(len(columns["query_id"]))
+        """The record of the file, from 0, that each row is."""
+        ids = typed(columns["query_id"], {int, str}, document, "query_id", "a whole number or text", self.records)
         self.query_ids, self.code = encode_names(list(map(str, ids)))
         self.order = np.argsort(self.code, kind="stable")
         video = columns["video"]
         self.rows = [r for r in self.order.tolist() if video[r] is not None]
+        self.places = [self.records[r] for r in self.rows]
         self.counts = np.bincount(self.code[self.rows], minlength=len(self.query_ids)).tolist()
-        self.video: list[str] = typed(self.of("video", None), {str}, document, "video", "text")
-        self.start = numbers(self.of("start", None), document, "start")
-        self.end = numbers(self.of("end", None), document, "end")
+        self.video: list[str] = typed(self.of("video"), {str}, document, "video", "text", self.places)
+        self.start = numbers(self.of("start"), document, "start", self.places)
+        self.end = numbers(self.of("end"), document, "end", self.places)
 
-    def of(self, name: str, default: Any) -> list[Any]:
+    def of(self, name: str) -> list[Any]:
         values = self.columns.get(name)
-        return [default] * len(self.rows) if values is None else [values[r] for r in self.rows]
+        return [None] * len(self.rows) if values is None else [values[r] for r in self.rows]
 
-    def per_query(self, name: str, default: Any) -> list[Any]:
+    def per_query(self, name: str, default: Any, types: set[type], wanted: str) -> list[Any]:
         """The first value each query has, or ``default``."""
+        values = self.columns[name]
+        typed(values, {*types, type(None)}, self.document, name, wanted, self.records)
         found: list[Any] = [default] * len(self.query_ids)
-        pairs = list(zip(self.code.tolist(), self.columns.get(name, []), strict=False))
-        for query, value in reversed(pairs):
+        for query, value in zip(reversed(self.code.tolist()), reversed(values), strict=True):
             if value is not None:
                 found[query] = value
         return found
 
     def texts(self, name: str) -> list[str] | None:
-        return typed(self.per_query(name, ""), {str}, self.document, name, "text") if name in self.columns else None
+        return self.per_query(name, "", {str}, "text") if name in self.columns else None
+
+    def labels(self) -> dict[str, list[str]]:
+        """The columns we do not know that say one text per query; any others say something of moments."""
+        found = {}
+        for name in (n for n, values in self.columns.items() if n not in RESERVED and str in set(map(type, values))):
+            values = self.columns[name]
+            if set(map(type, values)) <= {str, type(None)}:
+                label = self.per_query(name, "", {str}, "text")
+                if all(v in (None, label[q]) for q, v in zip(self.code.tolist(), values, strict=True)):
+                    found[name] = label
+        return found
 
     def saliency(self) -> Saliency | None:
         if "saliency" not in self.columns:
             return None
-        lists = typed(self.per_query("saliency", []), {list}, self.document, "saliency", "a list")
+        lists = self.per_query("saliency", [], {list}, "a list")
         rows = [row if isinstance(row, list) else [row] for row in flatten(lists)]
         return Saliency(
             offsets_of(map(len, lists)), matrix(rows, len(rows[0]) if rows else 1, self.document, "saliency")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from momentseek.errors import MomentseekError
-from momentseek.formats.document import MAX_BYTES, Document
+from momentseek.formats.document import Document, max_bytes
 from momentseek.formats.native_columns import (
     OPTIONAL,
     REQUIRED,
@@ -21,8 +21,6 @@ from momentseek.moments import Judgements
 MAX_ROWS = 50_000_000
 DAMAGE = (OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 """What pyarrow raises on damaged files, besides its own exceptions."""
-TEXT = ["query_id", "query", "video", "type", "task"]
-"""Read as dictionaries: a text that repeats a million times is then held once."""
 
 
 def claims_truth(document: Document) -> bool:
@@ -39,7 +37,7 @@ def claims_run(document: Document) -> bool:
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
     """As native."""
-    return truth_from(_columns(document), document, reading)
+    return truth_from(_columns(document, labels=True), document, reading)
 
 
 def read_runs(document: Document, reading: Reading) -> Runs:
@@ -71,13 +69,14 @@ def _open(document: Document) -> Any:
     try:
         source = pyarrow.BufferReader(document.data)
         schema = pyarrow.parquet.read_schema(source)
-        text = [n for n in TEXT if n in schema.names and pyarrow.types.is_string(schema.field(n).type)]
+        # Text is read as dictionaries: what repeats a million times is then held once.
+        text = [field.name for field in schema if pyarrow.types.is_string(field.type)]
         file = pyarrow.parquet.ParquetFile(source, read_dictionary=text)
         meta = file.metadata
         size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     except (pyarrow.ArrowException, *DAMAGE) as e:
         raise _damaged(document, e) from None
-    if meta.num_rows > MAX_ROWS or size > MAX_BYTES or size < 0:
+    if meta.num_rows > MAX_ROWS or size > max_bytes() or size < 0:
         raise MomentseekError(
             f"{document.path}: claims {meta.num_rows:,} rows in {size:,} bytes, more than is read at once; split it"
         )
@@ -88,19 +87,26 @@ def _names(document: Document) -> set[str]:
     return set(_open(document).schema_arrow.names) if document.data[:4] == b"PAR1" else set()
 
 
-def _columns(document: Document) -> Columns:
+def _columns(document: Document, *, labels: bool = False) -> Columns:
     pyarrow = _pyarrow()
     file = _open(document)
     names = file.schema_arrow.names
     for missing in (n for n in REQUIRED if n not in names):
         raise MomentseekError(f"{document.path}: there is no column {missing!r}")
     wanted = [n for n in (*REQUIRED, *OPTIONAL) if n in names]
+    if labels:
+        wanted += [f.name for f in file.schema_arrow if f.name not in wanted and _is_text(f.type)]
     try:
         table = file.read(columns=wanted)
         table.validate(full=True)
         return {name: _values(table.column(name)) for name in wanted}
     except (pyarrow.ArrowException, *DAMAGE) as e:
         raise _damaged(document, e) from None
+
+
+def _is_text(kind: Any) -> bool:
+    types = _pyarrow().types
+    return bool(types.is_string(kind.value_type if types.is_dictionary(kind) else kind))
 
 
 def _values(column: Any) -> list[Any]:
@@ -127,7 +133,7 @@ def _bytes(columns: Columns) -> bytes:
     numbers = pyarrow.float64()
     types = {"query_id": pyarrow.string(), "query": pyarrow.string(), "video": pyarrow.string(), "start": numbers}
     types |= {"end": numbers, "relevance": pyarrow.int8(), "score": numbers, "duration": numbers}
-    types |= {"type": pyarrow.string(), "agreement": pyarrow.int64(), "task": pyarrow.string()}
+    types |= {"agreement": pyarrow.int64(), "task": pyarrow.string()}
     kept = {name: values for name, values in columns.items() if name in REQUIRED or any(v is not None for v in values)}
     kept |= {name: columns[name] for name in ("relevance", "score") if name in columns}
     table = pyarrow.table({name: pyarrow.array(values, type=types.get(name)) for name, values in kept.items()})

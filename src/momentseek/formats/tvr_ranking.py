@@ -49,12 +49,21 @@ def claims_flat(document: Document) -> bool:
 def read_flat(document: Document, reading: Reading) -> Judgements:
     """Pairs are grouped by query, in order of first appearance."""
     pairs = records(document)
+    _check_in_order(pairs, document)
     by_query: dict[int | str, list[Any]] = {}
     words: dict[int | str, str] = {}
     for query, text, pair in zip(ids(pairs, "query_id", document), texts(pairs, document, "query"), pairs, strict=True):
         by_query.setdefault(query, []).append(pair)
         words.setdefault(query, text)
     return _truth(list(by_query), list(words.values()), list(by_query.values()), document, reading)
+
+
+def _check_in_order(pairs: list[dict[str, Any]], document: Document) -> None:
+    """Complain before the pairs are grouped, while a pair's place is its record's."""
+    matrix(column(pairs, "timestamp", document), 2, document, "the timestamp of record")
+    strings(pairs, "video_name", document)
+    if has_keys(next(iter(pairs), None), "relevance"):
+        levels(column(pairs, "relevance", document), document, range(len(pairs)))
 
 
 def _truth(

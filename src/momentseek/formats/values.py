@@ -18,6 +18,9 @@ from momentseek.formats.document import Document
 from momentseek.formats.registry import Reading
 from momentseek.moments.arrays import FloatArray
 
+SAME_DURATION = 1e-3
+"""Seconds by which two statements of one video's duration may differ, as rounded ones do."""
+
 
 def first_record(document: Document) -> Any:
     """The first element of a JSON list or JSON Lines file, or the JSON value itself."""
@@ -97,26 +100,40 @@ def texts(records: Sequence[dict[str, Any]], document: Document, *keys: str) -> 
     return typed([r.get(key, "") for r in records], {str}, document, key, "text")
 
 
-def typed(values: list[Any], types: set[type], document: Document, key: str, wanted: str) -> list[Any]:
-    """``values``, after making sure that each is of one of ``types``."""
+def typed(
+    values: list[Any], types: set[type], document: Document, key: str, wanted: str, places: Sequence[int] | None = None
+) -> list[Any]:
+    """``values``, after making sure that each is of one of ``types``; ``places`` are their records, from 0."""
     if set(map(type, values)) - types:
-        number, wrong = next((i, v) for i, v in enumerate(values, 1) if type(v) not in types)
-        raise MomentseekError(f"{document.path}: {key!r} of record {number:,} is {_short(wrong)}; expected {wanted}")
+        i, found = next((i, v) for i, v in enumerate(values) if type(v) not in types)
+        wrong(document, f"{key!r} of record {(places[i] if places else i) + 1:,}", found, wanted)
     return values
 
 
-def numbers(values: Sequence[Any], document: Document, what: str) -> FloatArray:
-    """One array of numbers."""
+def numbers(values: Sequence[Any], document: Document, what: str, places: Sequence[int] | None = None) -> FloatArray:
+    """One array of numbers; of those that stand in another order than in the file, ``places`` are the records."""
     try:
-        return np.asarray(array("d", values))
+        result = np.asarray(array("d", values))
+        if not (document.may_hold_booleans and bool in set(map(type, values))):
+            return result
     except (TypeError, OverflowError):
-        number, wrong = next(((i, v) for i, v in enumerate(values, 1) if not is_number(v)), (1, "too large a number"))
-        raise MomentseekError(f"{document.path}: {what} {number:,} is {_short(wrong)}; expected a number") from None
+        pass
+    i, found = next(((i, v) for i, v in enumerate(values) if not _fits(v)), (0, None))
+    which = f"{what} {i + 1:,}" if places is None else f"{what!r} of record {places[i] + 1:,}"
+    shown = _short("too large a number" if is_number(found) else found)
+    raise MomentseekError(f"{document.path}: {which} is {shown}; expected a number")
 
 
-def levels(values: Sequence[Any], document: Document) -> FloatArray:
+def _fits(value: Any) -> bool:
+    try:
+        return is_number(value) and float(value) is not None
+    except OverflowError:
+        return False
+
+
+def levels(values: Sequence[Any], document: Document, places: Sequence[int] | None = None) -> FloatArray:
     """A column of relevance levels; their range is checked where judgements are built."""
-    result = numbers(values, document, "relevance")
+    result = numbers(values, document, "relevance", places)
     if not np.isfinite(result).all():
         wrong(document, "a relevance", float(result[~np.isfinite(result)][0]), "a whole number")
     return result
@@ -127,7 +144,9 @@ def matrix(rows: Sequence[Any], width: int, document: Document, what: str) -> Fl
     if not (set(map(type, rows)) - {list, tuple} or set(map(len, rows)) - {width}):
         try:
             # Not np.fromiter, which takes null for NaN and text for a number.
-            return np.asarray(array("d", list(chain.from_iterable(rows)))).reshape(-1, width)
+            flat = list(chain.from_iterable(rows))
+            if not (document.may_hold_booleans and bool in set(map(type, flat))):
+                return np.asarray(array("d", flat)).reshape(-1, width)
         except (TypeError, OverflowError):
             pass
     for number, row in enumerate(rows, 1):
@@ -138,11 +157,18 @@ def matrix(rows: Sequence[Any], width: int, document: Document, what: str) -> Fl
 
 
 def durations_of(pairs: Iterable[tuple[Any, Any]], document: Document) -> dict[str, float]:
-    """Video → seconds; null means unknown."""
-    known = {video: seconds for video, seconds in dict(pairs).items() if seconds is not None}
-    if set(map(type, known.values())) - {int, float}:
-        video, wrong = next((v, s) for v, s in known.items() if not is_number(s))
-        raise MomentseekError(f"{document.path}: the duration of video {video} is {_short(wrong)}; expected seconds")
+    """Video → seconds; null means unknown. A video may stand several times, but has one duration."""
+    known: dict[str, float] = {}
+    for video, seconds in pairs:
+        if seconds is None or known.get(video) == seconds:
+            continue
+        if not _fits(seconds) or not 0 < seconds < float("inf"):
+            wrong(document, f"the duration of video {video}", seconds, "seconds, more than 0")
+        before = known.setdefault(video, seconds)
+        if abs(before - seconds) > SAME_DURATION:
+            raise MomentseekError(
+                f"{document.path}: video {video} lasts {before:g} s in one place and {seconds:g} s in another"
+            )
     return known
 
 
