@@ -110,7 +110,7 @@ def test_refusals(momentseek, tmp_path, arguments, sentence):
 def test_lists_of_videos(momentseek, tmp_path):
     (tmp_path / "c.csv").write_text("id,length\nLAMP1,30.5\n")
     result = momentseek("convert", "c.csv", "c.json", "--to", "video-corpus")
-    assert result.stderr == "read c.csv: charades-csv; 1 videos\nwrote c.json: video-corpus\n"
+    assert result.stderr == "read c.csv: charades-csv; 1 video\nwrote c.json: video-corpus\n"
     assert (tmp_path / "c.json").read_text() == '{"LAMP1": 30.5}'
 
 
@@ -131,7 +131,7 @@ def test_formats_says_what_a_file_is(momentseek, tmp_path):
     lines = result.stdout.splitlines()
     assert lines[:3] == [
         "sta.txt: charades-sta; 3 queries, 3 moments, 2 videos",
-        "submission.json: tvr-submission (VCMR, VR); 1 queries, 2 moments, 1 videos",
+        "submission.json: tvr-submission (VCMR, VR); 1 query, 2 moments, 1 video",
         "videos.json: video-corpus; 2 videos",
     ]
     assert lines[3].startswith("odd.json: not recognised")
@@ -141,3 +141,23 @@ def test_formats_says_what_a_file_is(momentseek, tmp_path):
 
 def test_help_has_an_example(momentseek):
     assert "momentseek convert charades_sta_test.txt" in momentseek("convert", "--help").stdout
+
+
+def test_tacos_in_seconds_is_read_back_in_seconds(momentseek, tmp_path):
+    entry = {"timestamps": [[141, 294]], "sentences": ["He cuts."], "fps": 29.4, "num_frames": 2940}
+    (tmp_path / "tacos.json").write_text(json.dumps({"s1-d2.avi": entry}))
+    assert momentseek("convert", "tacos.json", "x.json", "--to", "activitynet").exit_code == 0
+    again = momentseek("convert", "x.json", "y.jsonl")
+    assert again.stderr.startswith("read x.json: activitynet; 1 query, 1 moment\n")
+    row = json.loads((tmp_path / "y.jsonl").read_text())
+    assert (row["start"], row["duration"]) == (141 / 29.4, 100.0)
+    tall = momentseek("convert", "tacos.json", "z.json", "--to", "tacos-tall")
+    assert tall.exit_code == 0
+
+
+def test_what_would_be_taken_for_another_format_is_refused(momentseek, tmp_path):
+    entry = {"timestamps": [[14, 29]], "sentences": ["He cuts."], "fps": 29.4, "num_frames": 294}
+    (tmp_path / "tacos.json").write_text(json.dumps({"s1-d2.avi": entry}))
+    with pytest.raises(MomentseekError, match="as tacos-tall this would be taken for activitynet"):
+        raise momentseek("convert", "tacos.json", "x.json", "--to", "tacos-tall").exception
+    assert not (tmp_path / "x.json").exists()

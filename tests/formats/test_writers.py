@@ -149,3 +149,15 @@ def test_permissions_follow_the_umask(tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "x").stat().st_mode & 0o777 == 0o640
+
+
+def test_only_files_are_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(MomentseekError, match="folder: is a folder; only files are replaced"):
+        write_bytes(tmp_path / "folder", b"x")
+    os.mkfifo(tmp_path / "pipe")
+    for target in (tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(MomentseekError, match=f"{target}: is a device or pipe; only files are replaced"):
+            write_bytes(target, b"x")
+    assert Path("/dev/null").is_char_device()
+    assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]

@@ -45,6 +45,7 @@ def command(
     """
     from momentseek.formats import read_corpus
     from momentseek.formats.convert import convert
+    from momentseek.formats.describe import counted
     from momentseek.moments import Policy
 
     done = convert(
@@ -63,7 +64,8 @@ def command(
 
         click.echo(json.dumps(asdict(done), indent=2, ensure_ascii=False))
         return
-    size = f"{done.queries:,} queries, {done.moments:,} moments" if done.queries else f"{done.moments:,} videos"
+    sizes = {"queries": done.queries, "moments": done.moments} if done.queries else {"videos": done.moments}
+    size = ", ".join(counted(n, what) for what, n in sizes.items())
     options.say(f"read {done.source}: {done.read_as}{f', {done.variant}' if done.variant else ''}; {size}")
     for finding in done.findings:
         options.say(f"  {finding}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import click
 
 from momentseek.cli import options
@@ -71,8 +73,10 @@ def _describe(files: tuple[str, ...], videos: str | None, as_json: bool) -> None
 def _words(entry: dict[str, object]) -> list[str]:
     if "error" in entry:
         return [str(entry["error"])]
+    from momentseek.formats.describe import counted
+
     variant = f" ({entry['variant']})" if entry["variant"] else ""
-    parts = [f"{entry[k]:,} {k}" for k in ("queries", "moments", "videos") if entry[k]]
+    parts = [counted(cast(int, entry[k]), k) for k in ("queries", "moments", "videos") if entry[k]]
     findings = entry["findings"]
     assert isinstance(findings, tuple)
     return [f"{entry['path']}: {entry['format']}{variant}; {', '.join(parts)}", *(f"  {text}" for text in findings)]

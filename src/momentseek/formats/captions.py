@@ -78,7 +78,9 @@ def _same_length(
 ) -> None:
     for video, some, count in zip(entries, values, counts, strict=True):
         if len(some) != count:
-            raise MomentseekError(f"{document.path}: video {video} has {count} sentences, but {len(some)} {key}")
+            sentences = "1 sentence" if count == 1 else f"{count} sentences"
+            listed = f"1 entry in {key}" if len(some) == 1 else f"{len(some)} entries in {key}"
+            raise MomentseekError(f"{document.path}: video {video} has {sentences}, but {listed}")
 
 
 @dataclass(frozen=True)

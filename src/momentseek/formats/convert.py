@@ -11,7 +11,7 @@ from momentseek.formats.describe import findings_of, size_of
 from momentseek.formats.document import Document, collector_paused, open_document
 from momentseek.formats.files import choose, runs_of, truth_of, write_bytes
 from momentseek.formats.losses import lost_in_runs, lost_in_truth
-from momentseek.formats.registry import FORMATS, Format, Kind, Reading, Runs, Writing
+from momentseek.formats.registry import FORMATS, Format, Kind, Reading, Runs, Writing, recognise
 from momentseek.moments import Corpus, Judgements, Policy
 
 BY_SUFFIX = {".jsonl": "native", ".parquet": "parquet", ".txt": "charades-sta"}
@@ -71,7 +71,9 @@ def convert(
             assert reader.read_corpus is not None
             assert writer.write_corpus is not None
             videos = reader.read_corpus(document)
-            write_bytes(path, writer.write_corpus(videos))
+            data = writer.write_corpus(videos)
+            _written(path, data, writer)
+            write_bytes(path, data)
             return Conversion(str(source), str(path), reader.name, writer.name, None, 0, len(videos.durations), (), ())
     write_bytes(path, data)
     queries, moments = size_of(tables)
@@ -86,14 +88,26 @@ def _truth_bytes(
     assert writer.write_truth is not None
     assert writer.read_truth is not None
     data = writer.write_truth(truth, Writing(corpus))
-    return data, lost_in_truth(truth, writer.read_truth(Document(path, data), _reading_back(corpus)))
+    return data, lost_in_truth(truth, writer.read_truth(_written(path, data, writer), _reading_back(corpus)))
 
 
 def _runs_bytes(runs: Runs, writer: Format, path: pathlib.Path, corpus: Corpus | None) -> tuple[bytes, tuple[str, ...]]:
     assert writer.write_runs is not None
     assert writer.read_runs is not None
     data = writer.write_runs(runs, Writing(corpus))
-    return data, lost_in_runs(runs, writer.read_runs(Document(path, data), _reading_back(corpus)))
+    return data, lost_in_runs(runs, writer.read_runs(_written(path, data, writer), _reading_back(corpus)))
+
+
+def _written(path: pathlib.Path, data: bytes, writer: Format) -> Document:
+    """What would be read back, if it is recognised as what it is."""
+    document = Document(path, data)
+    found = recognise(document)
+    if found.name != writer.name:
+        raise MomentseekError(
+            f"{path}: as {writer.name} this would be taken for {found.name} ({found.title}) when it is read; "
+            "write another format"
+        )
+    return document
 
 
 def _reading_back(corpus: Corpus | None) -> Reading:

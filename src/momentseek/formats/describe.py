@@ -50,6 +50,15 @@ def describe(path: str | os.PathLike[str], corpus: Corpus | None = None) -> Desc
     )
 
 
+def counted(n: int, what: str) -> str:
+    """A number of queries, moments or videos in words.
+
+    >>> counted(1, "queries"), counted(1, "moments"), counted(4001, "videos")
+    ('1 query', '1 moment', '4,001 videos')
+    """
+    return f"{n:,} {what}" if n != 1 else f"1 {'query' if what == 'queries' else what.removesuffix('s')}"
+
+
 def size_of(tables: Sequence[Judgements | Run]) -> tuple[int, int]:
     """Distinct queries, and moments of all tables together."""
     return len({query for table in tables for query in table.query_ids}), sum(len(t.start) for t in tables)

@@ -129,6 +129,9 @@ def write_bytes(path: Path, data: bytes) -> None:
         data = gzip.compress(data, mtime=0)
     temporary = None
     try:
+        if target.exists() and not target.is_file():
+            what = "folder" if target.is_dir() else "device or pipe"
+            raise MomentseekError(f"{target}: is a {what}; only files are replaced, so choose another name")
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
             temporary = pathlib.Path(file.name)
             file.write(data)

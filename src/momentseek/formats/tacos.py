@@ -14,7 +14,7 @@ import numpy as np
 from momentseek.errors import MomentseekError
 from momentseek.formats.captions import by_video, looks_like_captions, read_captions
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Writing, register
+from momentseek.formats.registry import Format, Reading, Writing, explain, register
 from momentseek.formats.values import (
     durations_of,
     first_value,
@@ -31,6 +31,8 @@ from momentseek.moments import Judgements
 FPS = 29.4
 """Of every TACoS video; TALL's files do not say so."""
 NAME = re.compile(r"s\d+-d\d+(\.avi)?")
+SHORTEST = 1_410
+"""TACoS' videos last 1,420 to 41,224 frames, which is 48 to 1,402 s: a duration below this is in seconds."""
 
 
 def are_tacos_names(videos: Iterable[str]) -> bool:
@@ -39,8 +41,10 @@ def are_tacos_names(videos: Iterable[str]) -> bool:
 
 
 def is_tacos(document: Document) -> bool:
-    """Either version, by its keys or its videos' names."""
-    return claims_2d_tan(document) or claims_tall(document)
+    """Either version, by its keys or by its videos' names and a duration in frames."""
+    return claims_2d_tan(document) or (
+        _has_talls_shape(document) and any(map(_is_frames, _durations(mapping(document))))
+    )
 
 
 def claims_2d_tan(document: Document) -> bool:
@@ -50,13 +54,45 @@ def claims_2d_tan(document: Document) -> bool:
 
 
 def claims_tall(document: Document) -> bool:
-    """ActivityNet Captions' shape, but of TACoS' videos (and so in frames)."""
+    """ActivityNet Captions' shape, but of TACoS' videos and in frames: whole numbers, too large for seconds."""
+    return (
+        _has_talls_shape(document)
+        and all(map(_is_frames, _durations(mapping(document))))
+        and all(map(_is_whole, _times(mapping(document))))
+    )
+
+
+def _has_talls_shape(document: Document) -> bool:
+    first = first_value(document)
     return (
         looks_like_captions(document)
-        and "fps" not in first_value(document)
-        and "pos_moments" not in first_value(document)
+        and "duration" in first
+        and "fps" not in first
+        and "pos_moments" not in first
         and are_tacos_names(mapping(document))
     )
+
+
+def _durations(entries: Mapping[str, Any]) -> list[Any]:
+    return [entry.get("duration") if isinstance(entry, dict) else None for entry in entries.values()]
+
+
+def _times(entries: Mapping[str, Any]) -> list[Any]:
+    listed = [entry.get("timestamps") if isinstance(entry, dict) else None for entry in entries.values()]
+    pairs = flatten(some for some in listed if isinstance(some, list))
+    return flatten(pair for pair in pairs if isinstance(pair, list))
+
+
+def _is_whole(value: Any) -> bool:
+    return is_number(value) and (isinstance(value, int) or value.is_integer())
+
+
+def _is_frames(value: Any) -> bool:
+    return _is_whole(value) and value >= SHORTEST
+
+
+def _mixes_frames_and_seconds(document: Document) -> bool:
+    return is_tacos(document) and not claims_2d_tan(document) and not claims_tall(document)
 
 
 def read_tacos(document: Document, reading: Reading) -> Judgements:
@@ -110,7 +146,7 @@ def write_2d_tan(truth: Judgements, _: Writing) -> bytes:
 
 
 def write_tall(truth: Judgements, _: Writing) -> bytes:
-    """TALL's form, which only TACoS' own video names tell from ActivityNet's."""
+    """TALL's form, which only TACoS' own video names and lengths tell from ActivityNet's."""
     if not are_tacos_names(truth.videos):
         raise MomentseekError(
             f"tacos-tall is recognised by names such as s30-d52.avi, and {truth.source} has others; write tacos instead"
@@ -151,4 +187,9 @@ register(
         write_truth=write_tall,
         notes="Times and durations are frames; fps is not in the file: 29.4, as all TACoS videos have.",
     )
+)
+explain(
+    _mixes_frames_and_seconds,
+    "it has TACoS' videos, some as long as frames would make them and other numbers that no frames are, so that its "
+    "times may be either frames or seconds",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from momentseek.errors import MomentseekError
+from momentseek.formats.collection import collection
 from momentseek.formats.document import Document
 from momentseek.formats.registry import Format, Reading, Writing, explain, register
 from momentseek.formats.values import (
@@ -100,17 +101,16 @@ def claims_durations(document: Document) -> bool:
 
 def read_durations(document: Document) -> Corpus:
     """All splits together; their indices do not collide."""
-    durations: dict[str, float] = {}
-    names: dict[int, str] = {}
+    document.reject_repeated_names()
+    entries: list[tuple[str, Any, int]] = []
     for name, split in mapping(document).items():
         if not isinstance(split, dict):
             wrong(document, f"split {name}", split, "{video: [duration, index]}")
         for video, pair in split.items():
             if not _is_pair(pair) or not isinstance(pair[1], int):
                 wrong(document, f"video {video}", pair, "[duration, index]")
-            durations[video] = float(pair[0])
-            names[pair[1]] = video
-    return Corpus(durations, names, str(document.path))
+            entries.append((video, *pair))
+    return collection(entries, document)
 
 
 def _is_pair(value: Any) -> bool:

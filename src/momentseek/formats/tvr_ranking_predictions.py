@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
 from momentseek.formats.registry import Format, Reading, Runs, Writing, register
@@ -43,7 +45,7 @@ def _first_moment(document: Document) -> Any:
 
 
 def read_predictions(document: Document, reading: Reading) -> Runs:
-    """Rank is the list's order; ``model_scores`` are kept, SPR's ``moment_rank`` becomes minus itself."""
+    """Rank is the list's order, or SPR's ``moment_rank``, which as a score becomes minus itself."""
     by_query = mapping(document)
     per_query = typed(list(by_query.values()), {list}, document, "predictions", "a list")
     moments = flatten(per_query)
@@ -53,7 +55,10 @@ def read_predictions(document: Document, reading: Reading) -> Runs:
     if has_keys(next(iter(moments), None), "model_scores"):
         score = numbers(column(moments, "model_scores", document), document, "model_scores")
     elif has_keys(next(iter(moments), None), "moment_rank"):
-        score = -numbers(column(moments, "moment_rank", document), document, "moment_rank")
+        rank = numbers(column(moments, "moment_rank", document), document, "moment_rank")
+        query = np.repeat(np.arange(len(per_query)), [len(some) for some in per_query])
+        order = np.lexsort((rank, query))  # stable: of equal ranks, the first of the list is first
+        moments, times, score = [moments[i] for i in order.tolist()], times[order], -rank[order]
     run = Run.from_groups(
         list(by_query),
         map(len, per_query),
@@ -140,7 +145,7 @@ register(
         claims_spr,
         read_runs=read_predictions,
         write_runs=write_spr,
-        notes="Rank is the list's order; scores are not carried, only moment_rank (written from 1).",
+        notes="Rank is moment_rank, whatever the list's order; written from 1. Scores are not carried.",
     )
 )
 register(

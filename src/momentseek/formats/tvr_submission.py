@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from momentseek.errors import MomentseekError
+from momentseek.formats.collection import by_index
 from momentseek.formats.document import Document
 from momentseek.formats.registry import Format, Reading, Runs, Writing, register
 from momentseek.formats.values import (
@@ -24,8 +25,8 @@ from momentseek.formats.values import (
 from momentseek.formats.writing import dump, finite_scores, groups, numeric_ids, row_videos
 from momentseek.formats.writing import texts as words
 from momentseek.moments import Corpus, Run
+from momentseek.moments.run import TASKS
 
-TASKS = ("VCMR", "SVMR", "VR")
 INDEX_KEYS = ("video2idx", "vid2idx")
 """TVR's name for it, and SQuiDNet's."""
 
@@ -42,7 +43,7 @@ def read_submission(document: Document, reading: Reading) -> Runs:
     index = next((submission[k] for k in INDEX_KEYS if k in submission), None)
     if not isinstance(index, dict) or set(map(type, index.values())) - {int}:
         wrong(document, "video2idx", index, "{video: index}")
-    corpus = Corpus(dict.fromkeys(index, float("nan")), {n: v for v, n in index.items()}, str(document.path))
+    corpus = Corpus(dict.fromkeys(index, float("nan")), by_index(index.items(), document), str(document.path))
     return tuple(read_indexed(submission[t], corpus, document, reading, task=t) for t in TASKS if t in submission)
 
 

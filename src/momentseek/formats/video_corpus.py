@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from momentseek.errors import MomentseekError
+from momentseek.formats.collection import collection
 from momentseek.formats.document import Document
 from momentseek.formats.registry import Format, register
 from momentseek.formats.tables import header_of, rows_of
@@ -21,15 +22,13 @@ def claims_corpus(document: Document) -> bool:
 
 def read_corpus(document: Document) -> Corpus:
     """Both published forms."""
-    durations: dict[str, float] = {}
-    names: dict[int, str] = {}
+    document.reject_repeated_names()
     for video, entry in mapping(document).items():
         if not _is_entry(entry):
             wrong(document, f"video {video}", entry, "seconds or [seconds, index]")
-        if isinstance(entry, list):
-            names[entry[1]] = video
-        durations[video] = float(entry[0] if isinstance(entry, list) else entry)
-    return Corpus(durations, names, str(document.path))
+    return collection(
+        ((v, *e) if isinstance(e, list) else (v, e, None) for v, e in mapping(document).items()), document
+    )
 
 
 def write_corpus(corpus: Corpus) -> bytes:
@@ -57,13 +56,13 @@ def claims_charades(document: Document) -> bool:
 
 def read_charades(document: Document) -> Corpus:
     """Charades' own durations, which are on average 0.16 s shorter than the decoded videos."""
-    durations = {}
+    entries = []
     for line, row in rows_of(document, "id", "length"):
         try:
-            durations[row["id"]] = float(row["length"])
+            entries.append((row["id"], float(row["length"]), None))
         except ValueError:
             wrong(document, f"the length of video {row['id']} (line {line:,})", row["length"], "seconds")
-    return Corpus(durations, {}, str(document.path))
+    return collection(entries, document)
 
 
 register(
