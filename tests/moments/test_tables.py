@@ -163,7 +163,7 @@ def test_unknown_tasks_and_policies():
     with pytest.raises(MomentseekError, match="there is no task 'FOO'; tasks are VCMR, SVMR, VR"):
         Run.from_groups(["q"], [1], ["v"], [0], [1], task="FOO")
     for table in (Run, Judgements):
-        with pytest.raises(MomentseekError, match="no policy 'bogus'.*error, drop, clip or keep"):
+        with pytest.raises(MomentseekError, match=r"no policy 'bogus'.*error, drop, clip or keep"):
             table.from_groups(["q"], [1], ["v"], [0], [1], invalid="bogus")
 
 
