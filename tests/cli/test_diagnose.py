@@ -28,7 +28,7 @@ def test_text(momentseek: Command, files: Path) -> None:
     done = momentseek("diagnose", "one.jsonl", "two.jsonl", "-t", "truth.jsonl", "-m", "R@1[IoU>=0.5]", cwd=files)
     assert done.returncode == 0, done.stderr
     assert "BROKEN" in done.stdout
-    assert "all 2 runs" in done.stdout
+    assert "do both runs score" in done.stdout
     assert "Not run: location" in done.stdout
 
 
@@ -68,3 +68,38 @@ def test_help_explains_each_part(momentseek: Command) -> None:
     done = momentseek("diagnose", "--help")
     for part in ("axioms", "ties", "noise", "location", "--annotators"):
         assert part in done.stdout
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_computed(momentseek: Command, files: Path) -> None:
+    for folder in ("truth.jsonl", "truth.jsonl/deep/er"):
+        done = momentseek("diagnose", "one.jsonl", "-t", "truth.jsonl", "--plots", folder, cwd=files)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert "cannot be made a folder for figures" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_axioms_have_no_figure(momentseek: Command, files: Path) -> None:
+    done = momentseek(
+        "diagnose", "one.jsonl", "-t", "truth.jsonl", "--only", "axioms", "-m", "R@1[IoU>=0.5]", "--plots", "figures",
+        cwd=files,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "nothing was drawn into figures" in done.stderr
+    assert not (files / "figures").exists()
+
+
+def test_every_run_has_its_own_name(momentseek: Command, files: Path) -> None:
+    (files / "one.jsonl").rename(files / "exp.v1.jsonl")
+    (files / "two.jsonl").rename(files / "exp.v2.jsonl")
+    runs = ("exp.v1.jsonl", "exp.v2.jsonl", "exp.v2.jsonl")
+    done = momentseek("diagnose", *runs, "-t", "truth.jsonl", "--only", "ties", cwd=files)
+    assert "runs exp.v1, exp.v2, exp.v2 (2)." in done.stdout
+    assert "do all 3 runs score" in done.stdout
+
+
+def test_clipped_noise(momentseek: Command, files: Path) -> None:
+    asked = ("diagnose", "one.jsonl", "-t", "truth.jsonl", "--only", "noise", "-m", "AxIoU@1", "--noise", 0.1)
+    assert "(the paper's example, Fig. 2)\n" in momentseek(*asked, cwd=files).stdout
+    clipped = momentseek(*asked, "--clip-noise", cwd=files).stdout
+    assert "(the paper's example, Fig. 2; its noise is never clipped)\n" in clipped

@@ -96,6 +96,7 @@ def command(
 
     from momentseek.cli.compare import short_labels
     from momentseek.errors import MomentseekError
+    from momentseek.evaluation.compare import unique_labels
     from momentseek.evaluation.diagnose.as_json import as_json as to_json
     from momentseek.evaluation.diagnose.diagnosis import diagnose
     from momentseek.evaluation.diagnose.report import as_text
@@ -108,12 +109,16 @@ def command(
         raise MomentseekError("there is nothing to diagnose: momentseek diagnose RUN… --truth FILE")
     rules = protocol_named(protocol or "paper")  # names are checked before large files are read
     parse_all(measures, rules.options)
+    if folder:
+        from momentseek.evaluation.diagnose.plots import check_folder, draw
+
+        check_folder(folder)
     policy = cast(Policy, invalid or "error")
     with patience("reading"):
         corpus = read_corpus(videos) if videos else None
         judgements = [read_truth(path, corpus=corpus, invalid=policy) for path in truths]
         chosen = []
-        for path, label in zip(runs, short_labels(runs), strict=True):
+        for path, label in zip(runs, unique_labels(short_labels(runs)), strict=True):
             lists = [r for r in read_runs(path, corpus=corpus, invalid=policy) if r.task != "VR"]
             if not lists:
                 raise MomentseekError(f"{path}: ranks videos only, and there are no moments to question")
@@ -140,11 +145,12 @@ def command(
             for finding in table.findings:
                 options.say(f"note: {table.source}: {finding}")
     if folder:
-        from momentseek.evaluation.diagnose.plots import draw
-
         with patience("drawing"):
-            for written in draw(found, folder):
-                options.say(f"wrote {written}")
+            written = draw(found, folder)
+        for figure in written:
+            options.say(f"wrote {figure}")
+        if not written:
+            options.say(f"note: nothing was drawn into {folder}, because no part that was run has a figure")
 
 
 @contextmanager

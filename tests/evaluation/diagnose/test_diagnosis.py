@@ -122,3 +122,29 @@ def test_a_file_in_the_way_of_the_folder(whole: Diagnosis, tmp_path: Path) -> No
     (tmp_path / "file").write_text("")
     with pytest.raises(MomentseekError, match="cannot be made a folder"):
         draw(whole, tmp_path / "file")
+
+
+def test_measures_that_learn_equally_little() -> None:
+    truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
+    runs = [(name, Run.from_rows([("q", "w", 0, 5, 1)])) for name in ("one", "two")]
+    text = as_text(diagnose(runs, [truth], ["R@1[IoU>=0.3]", "AxIoU@1"], only=["ties"]))
+    assert "on how many queries do both runs score exactly the same?" in text
+    assert "(memory): 1 query; runs one, two." in text
+    assert "Every measure learns from\n0.00 % of the queries." in text
+    alone = as_text(diagnose(runs, [truth], ["R@1[IoU>=0.3]"], only=["ties"]))
+    assert "R@1[IoU>=0.3] learns from\n0.00 % of the queries." in alone
+
+
+def test_nothing_relevant(tmp_path: Path) -> None:
+    truth = Judgements.from_groups(["q"], [1], ["v"], [0], [10], [0], durations={"v": 100.0})
+    runs = [("one", Run.from_rows([("q", "w", 0, 5, 1)]))]
+    found = diagnose(runs, [truth], ["R@1[IoU>=0.3]"], only=["location"])
+    text = as_text(found)
+    assert "nan" not in text
+    assert "Note: 1 first prediction of one cannot be placed in a video." in text
+    assert len(draw(found, tmp_path)) == 4
+
+
+def test_no_figures_no_folder(whole: Diagnosis, tmp_path: Path) -> None:
+    assert draw(replace(whole, ties=None, noise=None, location=None), tmp_path / "new") == []
+    assert not (tmp_path / "new").exists()

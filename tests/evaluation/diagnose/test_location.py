@@ -53,10 +53,11 @@ def test_two_truths_give_the_gap() -> None:
 
 
 def test_a_run_that_answers_both_is_split() -> None:
-    both = Run.from_rows([("i1", "v", 0, 50, 1), ("o1", "w", 0, 50, 1)])
+    both = Run.from_groups(["i1", "o1"], [1, 1], ["v", "w"], [0, 0], [50, 50], queries=["sits", "runs"])
     iid, ood = sides([("both", both)], [IID, OOD])
     assert iid.runs[0][1].query_ids == ("i1",)
     assert ood.runs[0][1].query_ids == ("o1",)
+    assert ood.runs[0][1].queries == ("runs",)
     assert location_bias([iid, ood]).gaps[0].system == "both"
 
 
@@ -64,7 +65,7 @@ def test_runs_that_do_not_fit_are_refused() -> None:
     stranger = Run.from_rows([("x", "v", 0, 1, 1)])
     with pytest.raises(MomentseekError, match="answers no query"):
         sides([("x", stranger)], [IID, OOD])
-    with pytest.raises(MomentseekError, match="in the same order"):
+    with pytest.raises(MomentseekError, match=r"^1 run answers .* and 0 runs answer .*in the same order"):
         sides([("i", Run.from_rows([("i1", "v", 0, 1, 1)]))], [IID, OOD])
     with pytest.raises(MomentseekError, match="share query i1"):
         sides([], [IID, IID])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from momentseek.evaluation.diagnose.label_noise import EXAMPLE, NoiseReport
 from momentseek.evaluation.diagnose.location_bias import LocationReport
 from momentseek.evaluation.diagnose.location_density import Density
 from momentseek.evaluation.diagnose.noise_model import recall_errors
+from momentseek.evaluation.diagnose.report import all_runs
 from momentseek.evaluation.diagnose.ties import TieReport
 from momentseek.formats import write_bytes
 
@@ -28,12 +30,28 @@ STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": Fal
 MOST_ROWS = 3
 
 
-def draw(diagnosis: Diagnosis, folder: str | Path) -> list[Path]:
-    """Write the figures of all parts that were run into ``folder``; the files' paths."""
+def check_folder(folder: str | Path) -> None:
+    """Refuse what could not be drawn, or not into ``folder``, before anything is computed; nothing is made yet."""
+    _matplotlib()
+    target = Path(folder)
+    there = next(p for p in (target, *target.absolute().parents) if p.exists())
+    if not there.is_dir():
+        raise MomentseekError(f"{target}: cannot be made a folder for figures ({there} is not a folder)")
+    if not os.access(there, os.W_OK):
+        raise MomentseekError(f"{target}: cannot be made a folder for figures ({there} may not be written to)")
+
+
+def _matplotlib() -> Any:
     try:
         import matplotlib
     except ImportError:
         raise MomentseekError("figures need matplotlib: pip install 'momentseek[plots]'") from None
+    return matplotlib
+
+
+def draw(diagnosis: Diagnosis, folder: str | Path) -> list[Path]:
+    """Write the figures of all parts that were run into ``folder``; the files' paths. Axioms have no figure."""
+    matplotlib = _matplotlib()
     figures: dict[str, Callable[[], Figure]] = {}
     for i, report in enumerate(diagnosis.ties or ()):
         figures["ties" + f"-{i + 1}" * (i > 0)] = lambda r=report: ties_figure(r)  # type: ignore[misc]
@@ -42,6 +60,8 @@ def draw(diagnosis: Diagnosis, folder: str | Path) -> list[Path]:
     if location := diagnosis.location:
         figures["recall-by-threshold"] = lambda: recall_figure(location)
         figures["locations"] = lambda: density_figure(location)
+    if not figures:
+        return []
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -81,7 +101,7 @@ def ties_figure(report: TieReport) -> Figure:
     ax.invert_yaxis()
     ax.set_xlim(0, 108)
     ax.set_xticks(range(0, 101, 20))
-    ax.set_xlabel(f"queries on which all {len(report.runs)} runs score the same (%)")
+    ax.set_xlabel(f"queries on which {all_runs(report)} score the same (%)")
     ax.set_title(f"{Path(report.truth).name}, {report.queries:,} queries", fontsize=9, loc="left")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return figure
@@ -113,6 +133,8 @@ def noise_figure(report: NoiseReport) -> Figure:
         ax.set_title(title)
     for ax in axes[-1]:
         ax.set_xlabel("IoU threshold θ of R@1")
+    if report.clip:
+        figure.suptitle("noise as in the paper, not clipped", fontsize=9)
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(report.gammas), frameon=False)
     return figure
@@ -153,9 +175,9 @@ def density_figure(report: LocationReport) -> Figure:
     figure, axes = _axes(len(report.sides), columns, 0.9 + 2.5 * columns, 0.5 + 2.7 * len(report.sides))
     for row, side in zip(axes, report.sides, strict=True):
         panels = [(f"true moments\n{Path(side.truth).name}", side.true)]
-        panels += [(f"{_short(r.run)}\nJS divergence {r.divergence:.2f}", r.predicted) for r in side.runs]
+        panels += [(f"{_short(r.run)}\nJS divergence {_two(r.divergence)}", r.predicted) for r in side.runs]
         shares = [_shares(d) for _, d in panels]
-        filled = np.concatenate([s[s > 0] for s in shares])
+        filled = np.concatenate([[1.0] if not any(s.any() for s in shares) else [], *(s[s > 0] for s in shares)])
         # One prediction place may hold everything, so a linear scale would hide all others.
         scale = LogNorm(filled.min() * 0.99, filled.max() * 1.01)
         for ax in row[len(panels) :]:
@@ -182,6 +204,10 @@ def _axes(rows: int, columns: int, width: float, height: float) -> tuple[Figure,
 
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def _two(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"
 
 
 def _short(name: str, most: int = 24) -> str:

@@ -32,16 +32,28 @@ def as_text(diagnosis: Diagnosis) -> str:
 def tie_text(report: TieReport) -> str:
     """The all-tied query ratios, and which measures learn least and most."""
     rows = [[t.measure, _percent(t.ratio), _percent(t.at_zero), _percent(t.at_one)] for t in report.measures]
-    most, least = (pick(report.measures, key=lambda t: t.ratio) for pick in (max, min))
     return "\n\n".join(
         [
-            f"TIES: on how many queries do all {len(report.runs)} runs score exactly the same?",
-            f"{Path(report.truth).name}: {report.queries:,} queries; runs {', '.join(report.runs)}.",
+            f"TIES: on how many queries do {all_runs(report)} score exactly the same?",
+            f"{Path(report.truth).name}: {_queries(report.queries)}; runs {', '.join(report.runs)}.",
             text_table(["measure", "all tied", "all at 0", "all at 1"], rows),
-            f"On such queries the measure says nothing about which run is better. {most.measure} learns from\n"
-            f"{_percent(1 - most.ratio)} of the queries, {least.measure} from {_percent(1 - least.ratio)}.",
+            f"On such queries the measure says nothing about which run is better. {_learning(report)}",
         ]
     )
+
+
+def all_runs(report: TieReport) -> str:
+    """The runs together, in words."""
+    return "both runs" if len(report.runs) == 2 else f"all {len(report.runs)} runs"
+
+
+def _learning(report: TieReport) -> str:
+    most, least = (pick(report.measures, key=lambda t: t.ratio) for pick in (max, min))
+    share = _percent(1 - most.ratio)
+    if len(report.measures) == 1 or share == _percent(1 - least.ratio):
+        who = most.measure if len(report.measures) == 1 else "Every measure"
+        return f"{who} learns from\n{share} of the queries."
+    return f"{most.measure} learns from\n{share} of the queries, {least.measure} from {_percent(1 - least.ratio)}."
 
 
 def noise_text(report: NoiseReport) -> str:
@@ -61,7 +73,7 @@ def noise_text(report: NoiseReport) -> str:
             moved = [f"{e.shift:+.4f} ± {e.spread:.4f}" for e in errors]
             rows.append([measure, _four(errors[0].value), *moved, *(_four(e.mse) for e in errors)])
         header = ["measure", "value", *levels, *(f"error, {level}" for level in levels)]
-        blocks.append(f"{run.run}, {run.queries:,} queries\n" + text_table(header, rows))
+        blocks.append(f"{run.run}, {_queries(run.queries)}\n" + text_table(header, rows))
     blocks.append(
         "Under each γ: how far the mean moves in expectation (more queries do not cure it) ± the standard deviation\n"
         "that chance adds; error: mean squared error of a single query's value, bias² + variance. With K > 1 AxIoU is\n"
@@ -73,7 +85,8 @@ def noise_text(report: NoiseReport) -> str:
             for e in report.example
         ]
         blocks.append(
-            "One query whose true IoU is 0.5 (the paper's example, Fig. 2)\n"
+            "One query whose true IoU is 0.5 (the paper's example, Fig. 2"
+            + ("; its noise is never clipped)\n" if report.clip else ")\n")
             + text_table(["measure", "γ", "bias", "bias²", "variance", "MSE"], rows)
             + "\nA threshold at the true IoU turns small noise into a coin toss: its error is of another order."
         )
@@ -84,21 +97,21 @@ def noise_text(report: NoiseReport) -> str:
 def annotator_text(report: AnnotatorReport) -> str:
     """Scores over annotators, how much they agree, and whether they order the runs alike."""
     rows = [
-        [s.run, s.measure, _four(s.original), _four(s.mean), _four(s.sd), f"{s.low:.4f}–{s.high:.4f}"]
+        [s.run, s.measure, _four(s.original), _four(s.mean), _four(s.sd), f"{_four(s.low)}–{_four(s.high)}"]
         for s in report.scores
     ]
     blocks = [
         "ANNOTATORS: what if somebody else had drawn the true moments?",
-        f"{Path(report.truth).name}: {report.queries:,} of its queries were found among the {report.asked:,} "
-        f"re-annotated, by {report.annotators} annotators each.",
+        f"{Path(report.truth).name}: {_queries(report.queries)} of it found among the {report.asked:,} re-annotated, "
+        f"by {report.annotators} annotator{'s' * (report.annotators != 1)} each.",
         text_table(["run", "measure", "original", "mean", "sd", "range"], rows, align="llr"),
         "original: by the truth given; mean, sd and range: over the annotators, each in turn the truth.",
-        f"Two annotators' moments overlap with a mean IoU of {report.agreement:.2f}; an annotator's with the original "
-        f"one, {report.agreement_with_truth:.2f}.\nA prediction's IoU varies over annotators with a standard deviation "
-        f"of {report.gamma:.2f}: the γ of the noise model, measured.",
+        f"Two annotators' moments overlap with a mean IoU of {_fixed(report.agreement, 2)}; an annotator's with the "
+        f"original one, {_fixed(report.agreement_with_truth, 2)}.\nA prediction's IoU varies over annotators with a "
+        f"standard deviation of {_fixed(report.gamma, 2)}: the γ of the noise model, measured.",
     ]
     if report.stability:
-        order = [[s.measure, f"{s.tau:.2f}", _percent(s.winner_changes)] for s in report.stability]
+        order = [[s.measure, _fixed(s.tau, 2), _percent(s.winner_changes)] for s in report.stability]
         blocks.append(
             text_table(["measure", "Kendall τ", "other winner"], order)
             + "\nHow alike two annotators order the runs (1: the same), and how many pairs disagree on the best."
@@ -116,12 +129,12 @@ def location_text(report: LocationReport) -> str:
             for kind, values in (("R@1", run.curve.recall), ("dR@1", run.curve.discounted))
         ]
         header = ["run", "%", *(f"{t:g}" for t in side.runs[0].curve.thresholds)]
-        places = [["true moments", "", "", f"{side.true.effective_cells:.0f}", _percent(side.true.fullest)]]
+        places = [["true moments", "", "", _fixed(side.true.effective_cells, 0), _percent(side.true.fullest)]]
         for run in side.runs:
-            spread = f"{run.predicted.effective_cells:.0f}", _percent(run.predicted.fullest)
-            places.append([run.run, f"{run.divergence:.3f}", f"{run.by_chance:.3f}", *spread])
+            spread = _fixed(run.predicted.effective_cells, 0), _percent(run.predicted.fullest)
+            places.append([run.run, _fixed(run.divergence, 3), _fixed(run.by_chance, 3), *spread])
         blocks += [
-            f"{Path(side.truth).name}: {side.queries:,} queries, by IoU threshold\n"
+            f"{Path(side.truth).name}: {_queries(side.queries)}, by IoU threshold\n"
             + text_table(header, curves, align="llr"),
             "dR discounts a hit by how far its boundaries are off. A wide gap at low thresholds means hits that are\n"
             "long or lucky rather than right.",
@@ -132,7 +145,8 @@ def location_text(report: LocationReport) -> str:
         ]
         unplaced = {r.run: r.left_out for r in side.runs if r.left_out}
         blocks += [
-            f"Note: {n:,} first predictions of {run} cannot be placed in a video." for run, n in unplaced.items()
+            f"Note: {n:,} first prediction{'s' * (n != 1)} of {run} cannot be placed in a video."
+            for run, n in unplaced.items()
         ]
     if report.gaps:
         rows = [
@@ -148,7 +162,15 @@ def location_text(report: LocationReport) -> str:
 
 
 def _four(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4f}"
+    return _fixed(value, 4)
+
+
+def _fixed(value: float, digits: int) -> str:
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def _queries(n: int) -> str:
+    return "1 query" if n == 1 else f"{n:,} queries"
 
 
 def _percent(value: float, unit: str = " %") -> str:

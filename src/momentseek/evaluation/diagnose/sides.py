@@ -50,10 +50,14 @@ def sides(runs: Sequence[tuple[str, Run]], truths: Sequence[Judgements]) -> tupl
             given[i].append((name, run if len(answers) == 1 else _only(run, truths[i])))
     if not given[0] or len(given[0]) != len(given[1]):
         raise MomentseekError(
-            f"{len(given[0])} of the runs answer {truths[0].source} and {len(given[1])} answer {truths[1].source}; "
+            f"{_answer(len(given[0]))} {truths[0].source} and {_answer(len(given[1]))} {truths[1].source}; "
             "give every system's run for both, in the same order"
         )
     return tuple(Side(t, tuple(r)) for t, r in zip(truths, given, strict=True))
+
+
+def _answer(runs: int) -> str:
+    return "1 run answers" if runs == 1 else f"{runs} runs answer"
 
 
 def _only(run: Run, truth: Judgements) -> Run:
@@ -68,6 +72,7 @@ def _only(run: Run, truth: Judgements) -> Run:
         start=run.start[rows],
         end=run.end[rows],
         score=run.score[rows],
+        queries=None if run.queries is None else tuple(q for q, k in zip(run.queries, kept, strict=True) if k),
         task=run.task,
         source=run.source,
     )
