@@ -12,7 +12,7 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.formats import FORMATS, Writing, read_truth, write_bytes, write_run, write_runs, write_truth
-from momentseek.moments import Corpus, Judgements, Run
+from momentseek.moments import Corpus, Judgements, Run, Saliency
 
 GRADED = Judgements.from_rows([("1", "a", 0, 5, 4)])
 SEVERAL = Judgements.from_groups(["1"], [2], ["a", "a"], [0, 5], [5, 10], durations={"a": 20.0})
@@ -161,3 +161,11 @@ def test_only_files_are_replaced(tmp_path):
             write_bytes(target, b"x")
     assert Path("/dev/null").is_char_device()
     assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
+
+
+@pytest.mark.parametrize("name", ["native-run", "qvhighlights-submission"])
+def test_saliency_that_json_cannot_hold(name):
+    clips = Saliency(np.array([0, 1]), np.array([[np.nan]]))
+    run = Run.from_groups(["1"], [0], [], [], [], saliency=clips, task="SVMR", invalid="keep")
+    with pytest.raises(MomentseekError, match=f"{name} cannot hold the saliency scores in .* not finite"):
+        FORMATS[name].write_runs((run,), Writing())

@@ -150,3 +150,5 @@ def finite_scores(run: Run, format: str) -> None:
     if len(bad):
         query = run.query_ids[int(run.row_query[bad[0]])]
         raise MomentseekError(f"{format} cannot hold the score {run.score[bad[0]]} of query {query} in {run.source}")
+    if run.saliency is not None and not np.isfinite(run.saliency.scores).all():
+        raise MomentseekError(f"{format} cannot hold the saliency scores in {run.source} that are not finite numbers")
