@@ -67,8 +67,8 @@ def command(
 
     from momentseek.baselines import BASELINES, Settings, baseline_named, default_bandwidth
     from momentseek.errors import MomentseekError
-    from momentseek.evaluation.tables import text_table
     from momentseek.formats import Writing, read_corpus, read_truth, write_bytes
+    from momentseek.tables import text_table
 
     if listing:
         listed = [[b.name, "train" if b.learns else "nothing", b.title] for b in BASELINES.values()]

@@ -110,7 +110,8 @@ def command(
     rules = protocol_named(protocol or "paper")  # names are checked before large files are read
     parse_all(measures, rules.options)
     if folder:
-        from momentseek.evaluation.diagnose.plots import check_folder, draw
+        from momentseek.evaluation.diagnose.plots import draw
+        from momentseek.figures import check_folder
 
         check_folder(folder)
     policy = cast(Policy, invalid or "error")

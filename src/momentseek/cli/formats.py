@@ -39,7 +39,7 @@ def _list(as_json: bool) -> None:
         ]
         click.echo(json.dumps({"formats": entries}, indent=2, ensure_ascii=False))
         return
-    from momentseek.evaluation.tables import text_table
+    from momentseek.tables import text_table
 
     ordered = sorted(FORMATS.values(), key=lambda f: (["truth", "run", "corpus"].index(f.kind), f.name))
     rows = [[f.name, f.kind, "read, write" if f.writes else "read", f.title] for f in ordered]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from momentseek.construct.labels import LEVELS
 from momentseek.construct.scores import Scores
-from momentseek.errors import MomentseekError
-from momentseek.evaluation.diagnose.plots import COLOURS, STYLE
-from momentseek.formats import write_bytes
+from momentseek.figures import COLOURS, save_figures
+from momentseek.figures import axes as axes_of
 from momentseek.moments.arrays import IntArray
 
 if TYPE_CHECKING:
@@ -21,29 +20,13 @@ if TYPE_CHECKING:
 
 def draw(pictures: Scores, folder: str | Path) -> list[Path]:
     """Write both figures into ``folder``; the files' paths."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MomentseekError("figures need matplotlib: pip install 'momentseek[plots]'") from None
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise MomentseekError(f"{target}: cannot be made a folder for figures ({e.strerror})") from None
-    written = []
-    with matplotlib.rc_context(STYLE):
-        for name, figure in (("lowest-highest", matrices(pictures)), ("scores", distributions(pictures))):
-            for kind, about in (("png", {"Software": None}), ("svg", {"Date": None})):
-                data = io.BytesIO()
-                figure.savefig(data, format=kind, dpi=150, metadata=about)
-                write_bytes(target / f"{name}.{kind}", data.getvalue())
-                written.append(target / f"{name}.{kind}")
-    return written
+    figures = {"lowest-highest": partial(matrices, pictures), "scores": partial(distributions, pictures)}
+    return save_figures(figures, folder)
 
 
 def matrices(pictures: Scores) -> Figure:
     """Pairs by lowest and highest label: all labels (figure 5a), and the two that count."""
-    figure, axes = _axes(2, 7.6, 3.7)
+    figure, (axes,) = axes_of(1, 2, 7.6, 3.7)
     panels: list[tuple[str, IntArray]] = [("all labels", pictures.every), ("the two that count", pictures.counting)]
     for ax, (title, counts) in zip(axes, panels, strict=True):
         share = 100 * counts / max(1, counts.sum())
@@ -63,7 +46,7 @@ def matrices(pictures: Scores) -> Figure:
 
 def distributions(pictures: Scores) -> Figure:
     """Labels by level before, kept pairs by level after (figure 5b)."""
-    figure, axes = _axes(2, 7.6, 3.0)
+    figure, (axes,) = axes_of(1, 2, 7.6, 3.0)
     panels = [("labels before", pictures.raw), ("pairs after (final relevance)", pictures.final)]
     for ax, (title, counts), colour in zip(axes, panels, COLOURS, strict=False):
         bars = ax.bar(range(LEVELS), counts, 0.7, color=colour)
@@ -72,10 +55,3 @@ def distributions(pictures: Scores) -> Figure:
         ax.set_xlabel("relevance")
         ax.set_xticks(range(LEVELS))
     return figure
-
-
-def _axes(columns: int, width: float, height: float) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(1, columns)

@@ -13,8 +13,8 @@ from momentseek.construct.consensus import SIZES, WORDS, Consensus
 from momentseek.construct.drift import Drift
 from momentseek.construct.labels import LEVELS
 from momentseek.construct.scores import Scores
-from momentseek.evaluation.tables import text_table
 from momentseek.moments.arrays import IntArray
+from momentseek.tables import text_table
 
 MOST_COUPLES = 10
 

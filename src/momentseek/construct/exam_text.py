@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from momentseek.construct.exam import Exam
-from momentseek.evaluation.tables import text_table
+from momentseek.tables import text_table
 
 MOST_MISSES = 20
 

@@ -5,9 +5,8 @@ After debiased grounding's Figures 2, 4, 5 and 6 (Lan et al., §3). matplotlib i
 
 from __future__ import annotations
 
-import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,8 @@ import numpy as np
 from momentseek.construct.density import kernel_sums
 from momentseek.construct.merging import locations
 from momentseek.construct.verbs import verbs
-from momentseek.errors import MomentseekError
-from momentseek.evaluation.diagnose.plots import STYLE
-from momentseek.formats import write_bytes
+from momentseek.figures import axes as axes_of
+from momentseek.figures import save_figures
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import FloatArray
 
@@ -37,35 +35,21 @@ RARE = "test_ood"
 
 def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgements], folder: str | Path) -> list[Path]:
     """Write all figures into ``folder`` as PNG and SVG; the files' paths."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MomentseekError("figures need matplotlib: pip install 'momentseek[plots]'") from None
     words = {name: [verbs(q) for q in split.queries or ()] for name, split in splits.items()}
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise MomentseekError(f"{target}: cannot be made a folder for figures ({e.strerror})") from None
-    written = []
-    with matplotlib.rc_context(STYLE):
-        figures = {"locations-before": densities_figure(inputs), "locations-after": densities_figure(splits)}
-        if any(any(w) for w in words.values()):
-            figures["verbs"] = verbs_figure(words)
-            if chosen := telling_verbs(words):
-                figures["locations-by-verb"] = by_verb_figure(splits, words, chosen)
-        for name, figure in figures.items():
-            for kind, about in (("png", {"Software": None}), ("svg", {"Date": None})):
-                data = io.BytesIO()
-                figure.savefig(data, format=kind, dpi=150, metadata=about)
-                write_bytes(target / f"{name}.{kind}", data.getvalue())
-                written.append(target / f"{name}.{kind}")
-    return written
+    figures: dict[str, Callable[[], Figure]] = {
+        "locations-before": lambda: densities_figure(inputs),
+        "locations-after": lambda: densities_figure(splits),
+    }
+    if any(any(w) for w in words.values()):
+        figures["verbs"] = lambda: verbs_figure(words)
+        if chosen := telling_verbs(words):
+            figures["locations-by-verb"] = lambda: by_verb_figure(splits, words, chosen)
+    return save_figures(figures, folder)
 
 
 def densities_figure(parts: Mapping[str, Judgements]) -> Figure:
     """One panel per file or split: how dense moments are at each (start, end)."""
-    figure, axes = _axes(1, len(parts), 0.6 + 2.4 * len(parts), 3.0)
+    figure, axes = axes_of(1, len(parts), 0.6 + 2.4 * len(parts), 3.0)
     for ax, (name, part) in zip(axes[0], parts.items(), strict=True):
         _density(ax, locations(part, clip=True), rare=name == RARE)
         ax.set_title(f"{name}\n{len(part.videos):,} videos, {len(part):,} pairs", fontsize=8)
@@ -77,7 +61,7 @@ def by_verb_figure(
     splits: Mapping[str, Judgements], words: Mapping[str, list[list[str]]], chosen: Sequence[str]
 ) -> Figure:
     """Where the moments of one verb lie, in train above and test-ood below."""
-    figure, axes = _axes(2, len(chosen), 0.8 + 2.2 * len(chosen), 5.0)
+    figure, axes = axes_of(2, len(chosen), 0.8 + 2.2 * len(chosen), 5.0)
     for row, split in zip(axes, ("train", RARE), strict=True):
         places = locations(splits[split], clip=True)
         for ax, verb in zip(row, chosen, strict=True):
@@ -95,7 +79,7 @@ def verbs_figure(words: Mapping[str, list[list[str]]]) -> Figure:
     counts = {name: Counter(v for said in lists for v in said) for name, lists in words.items()}
     total = sum(counts.values(), Counter[str]())
     top = [verb for verb, _ in total.most_common(MOST_VERBS)]
-    figure, axes = _axes(1, len(counts), 1.0 + 1.9 * len(counts), 0.9 + 0.17 * len(top))
+    figure, axes = axes_of(1, len(counts), 1.0 + 1.9 * len(counts), 0.9 + 0.17 * len(top))
     place = np.arange(len(top))
     for i, (ax, (name, count)) in enumerate(zip(axes[0], counts.items(), strict=True)):
         share = np.array([100 * count[verb] / max(1, count.total()) for verb in top])
@@ -144,10 +128,3 @@ def _density(ax: Any, places: FloatArray, *, rare: bool) -> None:
     ax.set_xlabel("start / duration")
     ax.set_xticks([0, 0.5, 1])
     ax.set_yticks([0, 0.5, 1])
-
-
-def _axes(rows: int, columns: int, width: float, height: float) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)

@@ -13,7 +13,7 @@ from momentseek.construct.cohesiveness import BINS, Cohesiveness, cohesiveness, 
 from momentseek.construct.decisions import tally
 from momentseek.construct.massive import Massive
 from momentseek.construct.massive_compare import Comparison
-from momentseek.evaluation.tables import text_table
+from momentseek.tables import text_table
 
 
 def summary(result: Massive) -> dict[str, Any]:

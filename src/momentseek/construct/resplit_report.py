@@ -11,8 +11,8 @@ from momentseek.construct.changing_distribution import Recipe, Resplit
 from momentseek.construct.decisions import tally
 from momentseek.construct.membership import Membership, Overlap
 from momentseek.construct.merging import repeated_pairs
-from momentseek.evaluation.tables import text_table
 from momentseek.moments import Judgements
+from momentseek.tables import text_table
 
 
 def as_text(done: Resplit, published: Sequence[Membership]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from momentseek.construct.checks import Check
 from momentseek.construct.statistics import Spread, Statistics
-from momentseek.evaluation.tables import text_table
+from momentseek.tables import text_table
 
 EXAMPLES = 3
 Cell = Callable[[Statistics], float | int | None]

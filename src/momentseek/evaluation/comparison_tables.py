@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from momentseek.evaluation.comparison import LEVEL, Comparison, Pair, QueryDifference
-from momentseek.evaluation.tables import (
+from momentseek.tables import (
     latex_table,
     latex_text,
     markdown_table,

@@ -13,8 +13,8 @@ import numpy as np
 
 from momentseek import __version__
 from momentseek.evaluation.evaluate import Evaluation
-from momentseek.evaluation.tables import text_table
 from momentseek.measures import PROTOCOLS
+from momentseek.tables import text_table
 
 Intervals = Mapping[str, tuple[float, float]]
 

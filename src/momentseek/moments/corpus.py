@@ -39,6 +39,4 @@ class Corpus:
         unknown = [v for v in videos if v not in self.videos]
         if unknown:
             which = f"video {unknown[0]} is" if len(unknown) == 1 else f"{len(unknown):,} videos ({unknown[0]}, …) are"
-            raise MomentseekError(
-                f"{where}: {which} not in {self.source}; give the list this file was made for"
-            )
+            raise MomentseekError(f"{where}: {which} not in {self.source}; give the list this file was made for")

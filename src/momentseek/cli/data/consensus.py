@@ -87,6 +87,10 @@ def command(
     if exam:
         _exam(labels, out, report, pass_share, as_json)
         return
+    if folder:
+        from momentseek.figures import check_folder
+
+        check_folder(folder)
     given = read_labels(labels)
     from typing import cast
 

@@ -169,7 +169,7 @@ def _bar(total: int) -> Any:
 def _tell(result: Imprecise, as_json: bool, facts: dict[str, Any], queue: str | None) -> None:
     from momentseek.construct.decisions import tally
     from momentseek.construct.imprecise_report import replacing_words
-    from momentseek.evaluation.tables import text_table
+    from momentseek.tables import text_table
 
     pairs = [(d.evidence["original"], text) for d, text in zip(result.decisions, result.texts, strict=True)]
     words = replacing_words(pairs)

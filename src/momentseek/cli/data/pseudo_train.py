@@ -113,7 +113,7 @@ def _sizes(lengths: str) -> list[int]:
 
 
 def _tell(result: dict[str, Any], folder: Path, sizes: list[int]) -> None:
-    from momentseek.evaluation.tables import text_table
+    from momentseek.tables import text_table
 
     rows = [
         [

@@ -114,6 +114,10 @@ def command(
     for path in (*targets.values(), *([Path(report)] if report else ())):
         if path.exists() and not force:
             raise MomentseekError(f"{path}: is there already; choose another place, or overwrite it (--force)")
+    if plots:
+        from momentseek.figures import check_folder
+
+        check_folder(plots)
     corpus = read_corpus(durations) if durations else None
     truths, form = _read(annotations, corpus)
     pairs = merge(truths, corpus.durations if corpus else None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from momentseek.evaluation.diagnose.axioms import AXIOMS, AxiomReport, CounterExample, Verdict
 from momentseek.evaluation.diagnose.cases import Case, Span
-from momentseek.evaluation.tables import text_table
 from momentseek.moments import iou
+from momentseek.tables import text_table
 
 
 def axiom_text(report: AxiomReport) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from momentseek.errors import MomentseekError
 from momentseek.evaluation.diagnose.diagnosis import Diagnosis
 from momentseek.evaluation.diagnose.label_noise import EXAMPLE, NoiseReport
 from momentseek.evaluation.diagnose.location_bias import LocationReport
@@ -18,40 +15,17 @@ from momentseek.evaluation.diagnose.location_density import Density
 from momentseek.evaluation.diagnose.noise_model import recall_errors
 from momentseek.evaluation.diagnose.report import all_runs
 from momentseek.evaluation.diagnose.ties import TieReport
-from momentseek.formats import write_bytes
+from momentseek.figures import COLOURS, MARKERS, save_figures
+from momentseek.figures import axes as axes_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette, which colour-blind readers can tell apart; markers differ as well."""
-MARKERS = "osD^vP*"
-STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "momentseek"}
 MOST_ROWS = 3
-
-
-def check_folder(folder: str | Path) -> None:
-    """Refuse what could not be drawn, or not into ``folder``, before anything is computed; nothing is made yet."""
-    _matplotlib()
-    target = Path(folder)
-    there = next(p for p in (target, *target.absolute().parents) if p.exists())
-    if not there.is_dir():
-        raise MomentseekError(f"{target}: cannot be made a folder for figures ({there} is not a folder)")
-    if not os.access(there, os.W_OK):
-        raise MomentseekError(f"{target}: cannot be made a folder for figures ({there} may not be written to)")
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        raise MomentseekError("figures need matplotlib: pip install 'momentseek[plots]'") from None
-    return matplotlib
 
 
 def draw(diagnosis: Diagnosis, folder: str | Path) -> list[Path]:
     """Write the figures of all parts that were run into ``folder``; the files' paths. Axioms have no figure."""
-    matplotlib = _matplotlib()
     figures: dict[str, Callable[[], Figure]] = {}
     for i, report in enumerate(diagnosis.ties or ()):
         figures["ties" + f"-{i + 1}" * (i > 0)] = lambda r=report: ties_figure(r)  # type: ignore[misc]
@@ -60,29 +34,13 @@ def draw(diagnosis: Diagnosis, folder: str | Path) -> list[Path]:
     if location := diagnosis.location:
         figures["recall-by-threshold"] = lambda: recall_figure(location)
         figures["locations"] = lambda: density_figure(location)
-    if not figures:
-        return []
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise MomentseekError(f"{target}: cannot be made a folder for figures ({e.strerror})") from None
-    written = []
-    with matplotlib.rc_context(STYLE):
-        for name, make in figures.items():
-            figure = make()
-            for kind, about in (("png", {"Software": None}), ("svg", {"Date": None})):
-                data = io.BytesIO()
-                figure.savefig(data, format=kind, dpi=150, metadata=about)
-                write_bytes(target / f"{name}.{kind}", data.getvalue())
-                written.append(target / f"{name}.{kind}")
-    return written
+    return save_figures(figures, folder)
 
 
 def ties_figure(report: TieReport) -> Figure:
     """All-tied query ratio of every measure, split by where the runs tie (AxIoU supplement, Fig. 1)."""
     tied = report.measures
-    figure, axes = _axes(1, 1, 6.4, 1.2 + 0.27 * len(tied))
+    figure, axes = axes_of(1, 1, 6.4, 1.2 + 0.27 * len(tied))
     ax = axes[0][0]
     place = np.arange(len(tied))
     left = np.zeros(len(tied))
@@ -110,7 +68,7 @@ def ties_figure(report: TieReport) -> Figure:
 def noise_figure(report: NoiseReport) -> Figure:
     """Bias², variance and MSE of R@1 by threshold, AxIoU@1 beside (Fig. 2): at IoU 0.5, then on the runs' own IoUs."""
     runs = report.runs[: MOST_ROWS - 1]
-    figure, axes = _axes(1 + len(runs), 3, 8.4, 0.8 + 2.3 * (1 + len(runs)))
+    figure, axes = axes_of(1 + len(runs), 3, 8.4, 0.8 + 2.3 * (1 + len(runs)))
     fine = np.linspace(0, 1, 401)
     for i, gamma in enumerate(report.gammas):
         look = {"color": COLOURS[i % len(COLOURS)], "lw": 1.5}
@@ -149,7 +107,7 @@ def _three(row: Sequence[Any], x: Any, squared: Any, scatter: Any, gamma: float,
 
 def recall_figure(report: LocationReport) -> Figure:
     """R@1 against dR@1 by IoU threshold (debiased grounding, Fig. 12); one panel per truth."""
-    figure, axes = _axes(1, len(report.sides), 4.6 * len(report.sides), 3.9)
+    figure, axes = axes_of(1, len(report.sides), 4.6 * len(report.sides), 3.9)
     top = 100 * max(run.curve.recall[0] for side in report.sides for run in side.runs)
     for ax, side in zip(axes[0], report.sides, strict=True):
         for i, run in enumerate(side.runs):
@@ -172,7 +130,7 @@ def density_figure(report: LocationReport) -> Figure:
     from matplotlib.colors import LogNorm
 
     columns = 1 + max(len(side.runs) for side in report.sides)
-    figure, axes = _axes(len(report.sides), columns, 0.9 + 2.5 * columns, 0.5 + 2.7 * len(report.sides))
+    figure, axes = axes_of(len(report.sides), columns, 0.9 + 2.5 * columns, 0.5 + 2.7 * len(report.sides))
     for row, side in zip(axes, report.sides, strict=True):
         panels = [(f"true moments\n{Path(side.truth).name}", side.true)]
         panels += [(f"{_short(r.run)}\nJS divergence {_two(r.divergence)}", r.predicted) for r in side.runs]
@@ -197,13 +155,6 @@ def density_figure(report: LocationReport) -> Figure:
 
 def _shares(density: Density) -> Any:
     return 100 * density.counts / max(1, density.moments)
-
-
-def _axes(rows: int, columns: int, width: float, height: float) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def _two(value: float) -> str:

@@ -12,8 +12,8 @@ from momentseek.evaluation.diagnose.label_noise import NoiseReport
 from momentseek.evaluation.diagnose.location_bias import LocationReport
 from momentseek.evaluation.diagnose.location_density import CELLS
 from momentseek.evaluation.diagnose.ties import TieReport
-from momentseek.evaluation.tables import text_table
 from momentseek.measures import PROTOCOLS
+from momentseek.tables import text_table
 
 
 def as_text(diagnosis: Diagnosis) -> str:

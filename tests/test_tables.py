@@ -5,7 +5,7 @@ from string import ascii_lowercase
 
 import pytest
 
-from momentseek.evaluation.tables import latex_text, markdown_text, superscript, text_table, width
+from momentseek.tables import latex_text, markdown_text, superscript, text_table, width
 
 
 def test_columns_line_up_whatever_the_characters() -> None:
