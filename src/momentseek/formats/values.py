@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -159,7 +160,10 @@ def matrix(rows: Sequence[Any], width: int, document: Document, what: str) -> Fl
 def durations_of(pairs: Iterable[tuple[Any, Any]], document: Document) -> dict[str, float]:
     """Video → seconds; null means unknown. A video may stand several times, but has one duration."""
     known: dict[str, float] = {}
-    for video, seconds in pairs:
+    listed: Iterable[tuple[Any, Any]] = list(pairs)
+    with suppress(TypeError):  # a list for a duration is refused below
+        listed = dict.fromkeys(listed)  # a video's many moments repeat its duration
+    for video, seconds in listed:
         if seconds is None or known.get(video) == seconds:
             continue
         if not _fits(seconds) or not 0 < seconds < float("inf"):
