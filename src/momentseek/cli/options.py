@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -55,12 +57,41 @@ invalid = click.option(
     help="Moments with impossible times: refuse, drop (a prediction keeps its rank), clip into the video, or keep. "
     "Default: error.",
 )
+force = click.option("--force", is_flag=True, help="Overwrite files that are there already.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 def say(text: str) -> None:
     """A note for the person at the terminal: on stderr, so that stdout holds only the result."""
     click.echo(text, err=True)
+
+
+def check_targets(inputs: Iterable[str | None], outputs: Iterable[str | None], force: bool) -> None:
+    """Refuse, before any work, outputs that would destroy an input, each other, or (without --force) a file."""
+    given = {Path(p).resolve() for p in inputs if p}
+    seen: set[Path] = set()
+    for name in filter(None, outputs):
+        path = Path(name)
+        if path.resolve() in given:
+            raise MomentseekError(f"{path}: is an input of this command; write to another file")
+        if path.resolve() in seen:
+            raise MomentseekError(f"{path}: is named for two outputs; give each its own file")
+        seen.add(path.resolve())
+        if path.is_dir():
+            raise MomentseekError(f"{path}: is a folder; give the name of a file")
+        if not path.absolute().parent.is_dir():
+            raise MomentseekError(f"{path}: there is no folder {path.parent}; make it first")
+        if path.exists() and not force:
+            raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (--force)")
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> count(1, "query", "queries"), count(2000, "pair")
+    ('1 query', '2,000 pairs')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def read(run: str, truth: str, videos: str | None, invalid: str) -> tuple[Judgements, tuple[Run, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Mapping
 
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document, collector_paused, open_document
@@ -120,9 +121,28 @@ def write_run(run: Run, path: Path, *, format: str = "native-run", corpus: Corpu
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file beside its place and rename it, so that nobody ever sees half of it; ``.gz`` is compressed."""
+    write_all({path: data})
+
+
+def write_all(files: Mapping[Path, bytes]) -> None:
+    """Write several files or none: all are written beside their places before the first is renamed."""
+    waiting: list[tuple[pathlib.Path, pathlib.Path]] = []
+    try:
+        for path, data in files.items():
+            target = pathlib.Path(path)
+            waiting.append((_written_beside(target, data), target))
+        for temporary, target in waiting:
+            temporary.replace(target)
+    except OSError as e:
+        raise MomentseekError(f"{e.filename}: cannot be written ({e.strerror}); check the folder") from None
+    finally:
+        for temporary, _ in waiting:
+            temporary.unlink(missing_ok=True)
+
+
+def _written_beside(target: pathlib.Path, data: bytes) -> pathlib.Path:
     import tempfile  # here, because reading must not wait for it
 
-    target = pathlib.Path(path)
     if target.suffix == ".gz":
         import gzip
 
@@ -136,11 +156,11 @@ def write_bytes(path: Path, data: bytes) -> None:
             temporary = pathlib.Path(file.name)
             file.write(data)
         temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
     except OSError as e:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
         raise MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder") from None
+    return temporary
 
 
 def _umask() -> int:
