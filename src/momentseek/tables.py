@@ -107,6 +107,15 @@ def _sides(align: str, columns: int) -> str:
     return (align + align[-1:] * columns)[:columns]
 
 
+def count(n: int, one: str, many: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> count(1, "query", "queries"), count(2000, "pair")
+    ('1 query', '2,000 pairs')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def width(text: str) -> int:
     """Terminal columns that ``text`` takes: 0 for combining marks, 2 for wide East Asian characters.
 

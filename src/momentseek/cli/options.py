@@ -85,15 +85,6 @@ def check_targets(inputs: Iterable[str | None], outputs: Iterable[str | None], f
             raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (--force)")
 
 
-def count(n: int, one: str, many: str | None = None) -> str:
-    """A number with its noun.
-
-    >>> count(1, "query", "queries"), count(2000, "pair")
-    ('1 query', '2,000 pairs')
-    """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
 def read(run: str, truth: str, videos: str | None, invalid: str) -> tuple[Judgements, tuple[Run, ...]]:
     """The truth and the run of a command, with the videos' durations and indices where given."""
     from momentseek.formats import read_corpus, read_runs, read_truth
