@@ -70,8 +70,7 @@ def command(
     ending = Path((per_query or "values.csv").removesuffix(".gz")).suffix
     if ending not in (".csv", ".jsonl"):
         raise MomentseekError(f"{per_query}: per-query values are written as .csv or .jsonl (or .gz of them)")
-    if per_query and Path(per_query).resolve() in (Path(run).resolve(), Path(truth).resolve()):
-        raise MomentseekError(f"{per_query}: is an input of this command; write the values to another file")
+    options.check_targets([run, truth, videos], [per_query], force=True)
     rules = protocol_named(protocol or "paper")  # names are checked before large files are read
     parse_all(measures, rules.options)
     judgements, runs = options.read(run, truth, videos, invalid or ("keep" if official else "error"))
