@@ -100,7 +100,7 @@ def test_every_check():
 def test_duplicates_are_of_different_queries():
     again = split("s", [("1", "a", 0, 4, "x"), ("2", "a", 0, 4, "x"), ("3", "a", 0, 4, "y"), ("4", "a", 0, 5, "x")])
     (duplicate,) = [c for c in check([again]) if c.check.startswith("exact")]
-    assert duplicate.found == ("2 repeats 1: x",)
+    assert [f.words() for f in duplicate.found] == ["2 repeats 1: x"]
     annotators = Judgements.from_groups(["q"], [2], ["a", "a"], [0, 0], [5, 5], queries=["x"], agreement=[2])
     assert not any(c.count for c in check([Split("s", annotators)], fewest_words=0))
 
@@ -112,7 +112,7 @@ def test_copied_from_subtitles(tmp_path):
     said = read_subtitles(path)
     assert said == {"c": "she walks away again really", "b": ""}
     (copy,) = [c for c in check([TEST], subtitles=said) if c.check.startswith("copied")]
-    assert copy.found == ("5: She walks away again",)
+    assert [f.words() for f in copy.found] == ["5: She walks away again"]
     part = split("s", [("1", "c", 0, 1, "he walks away"), ("2", "c", 0, 1, "...")])
     assert not any(c.count for c in check([part], fewest_words=0, subtitles=said))
 
@@ -176,7 +176,7 @@ def test_charades_cd(data):
     counts = found(check(splits))
     assert sum(counts["end beyond the video", name] for name in names) == 2_286
     (absurd,) = [c for c in check(splits) if c.check == "start beyond the video" and c.count]
-    assert [text.split(":")[0] for text in absurd.found] == ["LEOL6", "AKKWU", "AKKWU"]
+    assert [f.video for f in absurd.found] == ["LEOL6", "AKKWU", "AKKWU"]
     assert absurd.split.endswith("ood.json")
     assert not any(key[0].startswith("video also") for key in counts)
 

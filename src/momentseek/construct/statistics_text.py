@@ -8,7 +8,7 @@ from typing import Any
 
 from momentseek.construct.checks import Check
 from momentseek.construct.statistics import Spread, Statistics
-from momentseek.tables import text_table
+from momentseek.tables import count, text_table
 
 EXAMPLES = 3
 Cell = Callable[[Statistics], float | int | None]
@@ -24,8 +24,8 @@ def as_text(columns: Sequence[Statistics], checks: Sequence[Check]) -> str:
     clean = [name for name in names if not any(c.check == name for c in found)]
     lines = []
     for c in found:
-        some = "; ".join(c.found[:EXAMPLES]) + ("; …" if c.count > EXAMPLES else "")
-        lines.append(f"  {c.split}: {c.count:,} {c.check} ({some})")
+        some = "; ".join(f.words() for f in c.found[:EXAMPLES]) + ("; …" if c.count > EXAMPLES else "")
+        lines.append(f"  {c.split}: {count(c.count, c.one, c.many)} ({some})")
     parts.append("Found:\n" + "\n".join(lines) if lines else "Nothing found.")
     if clean:
         parts[-1] += f"\n  nowhere: {', '.join(clean)}"
@@ -72,10 +72,13 @@ def _cell(value: float | int | None) -> str:
 
 
 def as_json(columns: Sequence[Statistics], checks: Sequence[Check]) -> dict[str, Any]:
-    """``splits``, ``total`` (the last column; of one file, its own) and ``checks``; findings are listed whole."""
+    """``splits``, ``total`` (the last column; of one file, its own) and ``checks``, with every finding."""
     tables = [asdict(c) for c in columns]
     return {
         "splits": tables[:-1] or tables,
         "total": tables[-1],
-        "checks": [{"check": c.check, "split": c.split, "count": c.count, "found": list(c.found)} for c in checks],
+        "checks": [
+            {"check": c.check, "split": c.split, "count": c.count, "found": [asdict(f) for f in c.found]}
+            for c in checks
+        ],
     }

@@ -32,7 +32,7 @@ def test_splits_side_by_side(statistics):
     assert rows["queries"] == ["2", "1", "3"]
     assert rows["videos"] == ["2", "1", "2"]
     assert "test: 1 end beyond the video (LAMP1:0: 3–40 s of LAMP1, which lasts 30 s)" in result.stdout
-    assert "train: 1 start >= end" in result.stdout
+    assert "train: 1 moment with start >= end (KITE2:0: 9–2.5 s of KITE2, which lasts 12.5 s)" in result.stdout
     assert "test: 1 video also in another split (LAMP1)" in result.stdout
 
 
@@ -47,8 +47,27 @@ def test_json_report_and_notes(statistics, tmp_path):
     assert counts["fewer than 2 words"] == 1
     findings = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
     assert {f["reason"] for f in findings} == {"copied from the subtitles", "fewer than 2 words", "start >= end"}
+    (backwards,) = [f for f in findings if f["reason"] == "start >= end"]
+    assert backwards == {
+        "subject": "KITE2:0",
+        "outcome": "found",
+        "reason": "start >= end",
+        "evidence": {
+            "split": "train",
+            "query_id": "KITE2:0",
+            "video": "KITE2",
+            "start": 9.0,
+            "end": 2.5,
+            "duration": None,
+            "text": None,
+            "repeats": None,
+        },
+    }
+    (short,) = [f for f in findings if f["reason"] == "fewer than 2 words"]
+    assert (short["subject"], short["evidence"]["text"], short["evidence"]["start"]) == ("KITE2:0", "fly.", 9.0)
+    assert next(c["found"] for c in answer["checks"] if c["check"] == "start >= end")[0]["video"] == "KITE2"
     assert "train: 2 videos have no duration" in result.stderr
-    assert "1 videos have no subtitles in subs.jsonl" in result.stderr
+    assert "1 video has no subtitles in subs.jsonl" in result.stderr
 
 
 def test_refusals(statistics, tmp_path):
@@ -57,3 +76,30 @@ def test_refusals(statistics, tmp_path):
         raise statistics("empty.json", "--report", "found.jsonl").exception
     assert not (tmp_path / "found.jsonl").exists()
     assert statistics().exit_code == 2
+
+
+def test_inputs_survive(statistics, tmp_path):
+    before = (tmp_path / "train.txt").read_text()
+    with pytest.raises(MomentseekError, match=r"train\.txt: is an input"):
+        raise statistics("train.txt", "--report", "train.txt", "--force").exception
+    assert (tmp_path / "train.txt").read_text() == before
+    (tmp_path / "found.jsonl").write_text("mine")
+    with pytest.raises(MomentseekError, match="is there already"):
+        raise statistics("train.txt", "--report", "found.jsonl").exception
+    assert statistics("train.txt", "--report", "found.jsonl", "--force").exit_code == 0
+    assert (tmp_path / "found.jsonl").read_text() != "mine"
+
+
+def test_a_file_counts_once(statistics):
+    with pytest.raises(MomentseekError, match=r"train\.txt: is given twice"):
+        raise statistics("train.txt", "./train.txt").exception
+
+
+def test_one_and_many(statistics, tmp_path):
+    (tmp_path / "val.txt").write_text("LAMP1 3.0 4.0##sit.\nKITE2 3.0 4.0##fly.\nKITE2 3.0 4.0##fly.\n")
+    text = statistics("train.txt", "val.txt").stdout
+    assert "val: 2 videos also in another split (LAMP1; KITE2)" in text
+    assert "val: 1 exact duplicate (video, times, words) (KITE2:1 repeats KITE2:0: fly.)" in text
+    assert "val: 3 queries of fewer than 8 words (" in text
+    assert "train: 1 query with words also asked in another split (" in text
+    assert "fewer than 1 word\n" in statistics("train.txt", "--min-words", "1").stdout + "\n"

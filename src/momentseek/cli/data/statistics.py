@@ -19,6 +19,7 @@ from momentseek.cli import options
     help="Queries with fewer words are pointed out (TVR's rule).",
 )
 @click.option("--report", metavar="FILE", help="Write every finding, one JSON object per line.")
+@options.force
 @options.as_json
 def command(
     files: tuple[str, ...],
@@ -26,6 +27,7 @@ def command(
     subtitles: str | None,
     min_words: int,
     report: str | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Count queries, moments, videos and words of FILEs, truths in any format, and look for what is wrong.
@@ -40,6 +42,7 @@ def command(
       momentseek data statistics charades_sta_train.txt charades_sta_test.txt --videos durations.json
     """
     import json
+    from pathlib import Path
 
     from momentseek.cli.compare import short_labels
     from momentseek.construct.checks import as_decisions, check
@@ -48,8 +51,16 @@ def command(
     from momentseek.construct.statistics_text import as_json as to_json
     from momentseek.construct.statistics_text import as_text
     from momentseek.construct.subtitles import read_subtitles
-    from momentseek.formats import read_corpus, read_truth, write_bytes
+    from momentseek.errors import MomentseekError
+    from momentseek.formats import read_corpus, read_truth, write_all
+    from momentseek.tables import count
 
+    options.check_targets([*files, videos, subtitles], [report], force)
+    seen: set[Path] = set()
+    for path in map(Path, files):
+        if path.resolve() in seen:
+            raise MomentseekError(f"{path}: is given twice, so everything in it would count twice; name each file once")
+        seen.add(path.resolve())
     corpus = read_corpus(videos) if videos else None
     names = short_labels(files)
     splits = [
@@ -60,20 +71,18 @@ def command(
     if len(splits) > 1:
         columns.append(statistics(splits, "total"))
     found = check(splits, fewest_words=min_words, subtitles=said)
+    text = json.dumps(to_json(columns, found), indent=2, ensure_ascii=False) if as_json else as_text(columns, found)
     if report:
-        write_bytes(report, as_lines(as_decisions(found)))
-    click.echo(
-        json.dumps(to_json(columns, found), indent=2, ensure_ascii=False) if as_json else as_text(columns, found)
-    )
+        write_all({report: as_lines(as_decisions(found))})
+    click.echo(text)
     for split in splits:
         unknown = int((split.truth.durations != split.truth.durations).sum())
         if unknown:
-            options.say(
-                f"note: {split.name}: {unknown:,} videos have no duration (--videos FILE); their ends go unchecked"
-            )
+            which = count(unknown, "video has", "videos have")
+            options.say(f"note: {split.name}: {which} no duration (--videos FILE); ends there go unchecked")
     if said is not None:
         silent = len({v for split in splits for v in split.truth.videos} - set(said))
         if silent:
-            options.say(f"note: {silent:,} videos have no subtitles in {subtitles}")
+            options.say(f"note: {count(silent, 'video has', 'videos have')} no subtitles in {subtitles}")
     if report:
         options.say(f"wrote {report}")
