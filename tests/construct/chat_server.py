@@ -87,6 +87,55 @@ def drop_second(handler: Handler, asked: Lines) -> None:
     handler.lines([(n, handler.server.rewrite(q)) for n, q in asked if n != 2])
 
 
+def half_a_character(handler: Handler, asked: Lines) -> None:
+    handler.lines([(n, "a \ud800 man") for n, _ in asked])
+
+
+def short(handler: Handler, _: Lines) -> None:
+    """Less than was announced."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"choices"')
+
+
+def no_status(handler: Handler, _: Lines) -> None:
+    handler.wfile.write(b"what?\r\n\r\n")
+
+
+def drip(handler: Handler, _: Lines) -> None:
+    """A byte now and then, for ever."""
+    handler.send_response(200)
+    handler.end_headers()
+    while not handler.server.release.wait(0.02):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+
+
+def drip_headers(handler: Handler, _: Lines) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+    while not handler.server.release.wait(0.02):
+        handler.wfile.write(b"x")
+        handler.wfile.flush()
+
+
+def drip_refusal(handler: Handler, asked: Lines) -> None:
+    handler.wfile.write(b"HTTP/1.1 500 No\r\n\r\n")
+    while not handler.server.release.wait(0.02):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+
+
+def redirect(to: str, code: int = 302) -> Callable[[Handler, Lines], None]:
+    def step(handler: Handler, _: Lines) -> None:
+        handler.send_response(code)
+        handler.send_header("Location", to)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    return step
+
+
 @contextmanager
 def serving(rewrite: Callable[[str], str] = lambda q: q.replace("Ross", "a man"), *plan: object) -> Iterator[Server]:
     server = Server(rewrite, list(plan))  # type: ignore[arg-type]

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import pytest
-from tests.construct.chat_server import chatter, drop_second, garbage, never, reverse, serving, wrong_shape
+from tests.construct.chat_server import (
+    chatter,
+    drip,
+    drip_headers,
+    drip_refusal,
+    drop_second,
+    garbage,
+    half_a_character,
+    never,
+    no_status,
+    redirect,
+    reverse,
+    serving,
+    short,
+    wrong_shape,
+)
 
-from momentseek.construct.chat import KEYS, Chat, parse
+from momentseek.construct.chat import KEYS, Chat, chat_at, parse
 from momentseek.errors import MomentseekError
 
 QUERIES = ["Ross sits.", "A dog barks.", "Ross and\nRoss eat."]
@@ -40,6 +56,9 @@ def no_keys(monkeypatch):
         ([wrong_shape], 2),
         ([429, 500, 503], 4),
         ([chatter], 4),
+        ([half_a_character], 4),
+        ([short], 2),
+        ([no_status], 2),
     ],
 )
 def test_recovers(plan, requests):
@@ -60,6 +79,86 @@ def test_a_line_that_never_comes():
     with serving(rewritten, chatter, chatter) as server:
         client, _ = chat(server)
         assert client.rewrite(QUERIES[:2]) == [None, "A dog barks."]
+
+
+@pytest.mark.parametrize("step", [drip, drip_headers, drip_refusal])
+def test_an_answer_that_drips_for_ever_is_given_up(step):
+    with serving(rewritten, step, step) as server:
+        client, _ = chat(server, timeout=0.3, attempts=2)
+        began = time.monotonic()
+        with pytest.raises(MomentseekError, match=r"(gave no answer within 0.3 s|HTTP 500), 2 times"):
+            client.rewrite(QUERIES)
+        assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_redirects_are_refused(monkeypatch, code):
+    monkeypatch.setenv(KEYS[0], "sesame-123")
+    with serving(rewritten) as other, serving(rewritten, redirect(other.url, code)) as server:
+        client, _ = chat(server)
+        with pytest.raises(MomentseekError, match=rf"HTTP {code}; redirects to '{other.url}' are not followed"):
+            client.rewrite(QUERIES)
+        assert other.requests == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "host/v1",
+        "http://",
+        "http:///v1",
+        "http://host:port/v1",
+        "http://host:99999/v1",
+        "http://host:0/v1",
+        "http://a host/v1",
+        "http://host/v 1",
+        "http://[::1/v1",
+        "http://[host]/v1",
+        "http://host/[v1]",
+        "http://a..b/v1",
+        "http://höst/v1",
+        "http://host/v1?x=1",
+        "http://host/v1#x",
+        "https://me:secret@host:port/v1",
+        "https://me:sec/ret@host/v1",
+        "me:secret@host",
+    ],
+)
+def test_addresses_are_checked_once_up_front(url):
+    with pytest.raises(MomentseekError, match="is not a web address; give one like") as error:
+        chat_at(url, "m")
+    assert "ret@" not in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["http://[::1]:8000/v1", "https://my_host.example.:443/a%20b/", "http://127.0.0.1"])
+def test_addresses_that_can_be_asked(url):
+    assert chat_at(url, "m").base_url == url
+
+
+def test_user_and_password_are_sent_and_never_shown(monkeypatch):
+    with serving(rewritten, 401) as server:
+        url = server.url.replace("//", "//me:se%40same@")
+        client = chat_at(url, "m", 5.0)
+        with pytest.raises(MomentseekError) as error:
+            client.rewrite(QUERIES)
+        assert server.requests[0]["key"] == "Basic bWU6c2VAc2FtZQ=="
+    assert client.base_url == server.url
+    for secret in ("same", "bWU6"):
+        assert secret not in str(error.value) + repr(client)
+    monkeypatch.setenv(KEYS[1], "k")
+    with pytest.raises(MomentseekError, match="has a user and OPENAI_API_KEY a key, but only one can be sent"):
+        chat_at(url, "m")
+
+
+def test_a_key_is_stripped_and_checked_before_asking(monkeypatch):
+    monkeypatch.setenv(KEYS[0], " \n")
+    monkeypatch.setenv(KEYS[1], " sesame\n")
+    assert chat_at("http://h", "m").key == "sesame"
+    for key in ("se\nsame", "sésame", "“sesame”"):
+        monkeypatch.setenv(KEYS[1], key)
+        with pytest.raises(MomentseekError, match="OPENAI_API_KEY holds a character that cannot be sent") as error:
+            chat_at("http://h", "m")
+        assert "same" not in str(error.value)
 
 
 def test_time_out():

@@ -10,11 +10,12 @@ from tests.construct.chat_server import drop_second, never, reverse, serving
 
 from momentseek.construct.chat import Chat
 from momentseek.construct.gazetteer import Gazetteer, build
-from momentseek.construct.imprecise import Model, Rules, make_imprecise
+from momentseek.construct.imprecise import Model, Review, Rules, make_imprecise
 from momentseek.construct.imprecise_records import Query, read_queries
 from momentseek.construct.imprecise_report import replacing_words
 from momentseek.construct.imprecise_work import Work
-from momentseek.construct.verification import Verifier, lexical_similarity
+from momentseek.construct.review import Reviewed
+from momentseek.construct.verification import MissingVectors, Verifier, lexical_similarity
 from momentseek.errors import MomentseekError
 
 CAST = Gazetteer({}).with_names([("Ross", "male"), ("Rachel", "female"), ("Penny", "female")])
@@ -43,10 +44,25 @@ def test_what_fails_twice_is_queued():
 
 def test_a_reviewed_query_is_taken_unless_its_original_changed():
     queries = [Query("1", "Ross and Rachel kiss."), Query("2", "Ross sits on the sofa.")]
-    reviewed = {"1": ("Ross and Rachel kiss.", "A couple kiss."), "2": ("Something else.", "x")}
+    reviewed = {"1": Reviewed("Ross and Rachel kiss.", "A couple kiss."), "2": Reviewed("Something else.", "x")}
     result = make_imprecise(queries, Rules(CAST), CHECKS, reviewed=reviewed)
     assert result.texts == ("A couple kiss.", "A man sits on the sofa.")
     assert [d.reason for d in result.decisions] == ["reviewed", "passed the checks"]
+    assert result.review == Review(taken=("1",), unmatched=("2",))
+
+
+def test_what_is_odd_about_a_review_is_told():
+    queries = [Query("1", "Ross and Rachel kiss."), Query("2", "Ross sits."), Query("3", "Rachel eats.")]
+    reviewed = {
+        "1": Reviewed(queries[0].text, "Ross kisses a woman."),
+        "2": Reviewed(queries[1].text, "A man sits.", True),
+        "3": Reviewed(queries[2].text, "A woman eats."),
+        "4": Reviewed("Ann eats.", "A woman eats."),
+    }
+    result = make_imprecise(queries, Rules(CAST), CHECKS, reviewed=reviewed)
+    assert result.texts == ("Ross kisses a woman.", "A man sits.", "A woman eats.")
+    assert result.review == Review(("1", "2", "3"), named=("1",), untouched=("2",), unmatched=("4",))
+    assert [d.evidence.get("names") for d in result.decisions] == [["Ross"], None, None]
 
 
 def client(server, **more):
@@ -88,6 +104,45 @@ def test_stopped_and_resumed(tmp_path):
     assert Work(work.path, "another model").read() == {}
     work.remove()
     assert not work.path.exists()
+
+
+def test_old_answers_are_checked_again(tmp_path):
+    work = Work(tmp_path / "w", "m")
+    work.keep([(QUERIES[0].text, "Ross opens the old door."), (QUERIES[1].text, "A man opens the old door number 2.")])
+    with serving(lambda q: q.replace("Ross", "A man")) as server:
+        result = make_imprecise(QUERIES[:2], Model(client(server)), CHECKS, work=work)
+        assert len(server.requests) == 1
+    assert result.texts == ("A man opens the old door number 1.", "A man opens the old door number 2.")
+    assert result.asked_again == 1
+    assert work.read()[QUERIES[0].text] == result.texts[0]
+
+
+def test_what_can_be_no_answer_is_not_read_back(tmp_path):
+    work = Work(tmp_path / "w", "m")
+    rows = [{"maker": "m", "original": str(i), "query": q} for i, q in enumerate(["\ud800", "a\nb", 3, None, "", "ok"])]
+    work.path.write_text("\n".join(map(json.dumps, [*rows, [], 3])))
+    assert work.read() == {"5": "ok"}
+
+
+def test_missing_vectors_cost_no_answers(tmp_path):
+    """All batches are asked and kept; when the vectors are there, nothing is asked again."""
+    work = Work(tmp_path / "w", "m")
+    known = set()
+
+    def similarity(before, after):
+        if missing := [t for t in [*before, *after] if t not in known]:
+            raise MissingVectors("v.npz", missing)
+        return [1.0] * len(before)
+
+    checks = Verifier(CAST, similarity, as_written=True)
+    with serving(lambda q: q.replace("Ross", "A man")) as server:
+        model = Model(client(server), batch=2)
+        with pytest.raises(MissingVectors, match="has no vector for 14 texts") as error:
+            make_imprecise(QUERIES, model, checks, work=work)
+        assert len(server.requests) == 4
+        known.update(error.value.texts)
+        assert len(make_imprecise(QUERIES, model, checks, work=work).texts) == 7
+        assert len(server.requests) == 4
 
 
 def test_interrupted(tmp_path):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
 
 import pytest
 
 from momentseek.construct.gazetteer import build
-from momentseek.construct.names import decide, names_dataset_lookup
+from momentseek.construct.names import decide
 from momentseek.construct.names_file import as_file, read_names
 from momentseek.construct.names_spelling import slips
 from momentseek.construct.names_table import EITHER_NAMES, FEMALE_NAMES, MALE_NAMES
@@ -49,13 +48,6 @@ def test_the_table_is_consistent():
 def test_slips_are_symmetric():
     assert slips("beckett", "becektt") == slips("becektt", "beckett") == 1
     assert slips("", "ab") == 2
-
-
-def test_names_dataset_is_optional():
-    if importlib.util.find_spec("names_dataset"):
-        pytest.skip("names-dataset is installed")
-    with pytest.raises(MomentseekError, match="names-dataset is not installed"):
-        names_dataset_lookup()
 
 
 def test_names_of_the_user(tmp_path):

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from momentseek.construct.review import Queued, as_queue, read_reviewed
+from momentseek.construct.review import Queued, Reviewed, as_queue, read_reviewed
 from momentseek.errors import MomentseekError
 
 
 def test_round_trip(tmp_path):
     path = tmp_path / "q.jsonl"
     path.write_bytes(as_queue([Queued("1", "Élan sits.", "Élan sits.", ("a", "b")), Queued("2", "x", " y ", ("c",))]))
-    assert read_reviewed(path) == {"1": ("Élan sits.", "Élan sits."), "2": ("x", "y")}
+    untouched = {"1": Reviewed("Élan sits.", "Élan sits.", True), "2": Reviewed("x", "y", True)}
+    assert read_reviewed(path) == untouched
+    path.write_text(path.read_text().replace('"query": "Élan', '"query": " A\\n man'))
+    assert read_reviewed(path) == {**untouched, "1": Reviewed("Élan sits.", "A man sits.")}
+
+
+def test_a_queue_without_attempts_cannot_tell_what_is_untouched(tmp_path):
+    (tmp_path / "q.jsonl").write_text('{"id": "1", "original": "a", "query": "b"}')
+    assert read_reviewed(tmp_path / "q.jsonl") == {"1": Reviewed("a", "b")}
 
 
 @pytest.mark.parametrize(

@@ -17,28 +17,31 @@ NAMES = {
 }
 CAST = Gazetteer({}).with_names((name, gender) for gender, names in NAMES.items() for name in names.split())
 
-PAPER = [  # Table 2 and Figure 3 of the paper: what is asserted is our wording
-    ("Eric and Dr. Gregory were having a conversation.", "Two people were having a conversation."),
-    ("Rachel Green and Ross were having a conversation.", "Two people were having a conversation."),
-    (
+PAPER = [  # Table 2 and Figure 3 of the paper: what is asserted is our wording; where the paper's differs, it is noted
+    ("Eric and Dr. Gregory were having a conversation.", "Two people were having a conversation."),  # the same
+    ("Rachel Green and Ross were having a conversation.", "Two people were having a conversation."),  # the same
+    (  # paper: "Two people were having a conversation."; we keep who is described without a name
         "Javier and the young man wearing checkered polo was having a conversation.",
         "A man and the young man wearing checkered polo was having a conversation.",
     ),
-    ("Rachel is shoving a tie into Chandler's mouth.", "A woman is shoving a tie into a man's mouth."),
-    (
+    (  # the prompt's example: "A girl is shoving a tie into guy's mouth."
+        "Rachel is shoving a tie into Chandler's mouth.",
+        "A woman is shoving a tie into a man's mouth.",
+    ),
+    (  # the prompt's example: "A man agrees to meet with woman later after she asks."; we leave the verb as it is
         "Demming agree to meet with Beckett later after she asks.",
         "A person agree to meet with a woman later after she asks.",
     ),
-    (
+    (  # the prompt's example: "A person walks to some people's table with a cat in his hands."
         "Sheldon walks to Raj, Howard, and Leonard's table with a cat in his hands.",
         "A man walks to three men's table with a cat in his hands.",
     ),
-    (
+    (  # paper: "A person mocks the happiness of two people and rolls his/her eyes."
         "Raj mocks the happiness of Leonard and Priya and rolls his eyes.",
         "A man mocks the happiness of two people and rolls his eyes.",
     ),
-    ("Ross puts a laundry basket on a coffee table.", "A man puts a laundry basket on a coffee table."),
-    (
+    ("Ross puts a laundry basket on a coffee table.", "A man puts a laundry basket on a coffee table."),  # the same
+    (  # the same
         "Phoebe is holding a puppy sitting on the chair talking to Monica and Rachel about keeping it.",
         "A woman is holding a puppy sitting on the chair talking to two women about keeping it.",
     ),

@@ -10,7 +10,7 @@ from momentseek.construct import verification
 from momentseek.construct.gazetteer import Gazetteer, build
 from momentseek.construct.names_evidence import show_of
 from momentseek.construct.substitution import substitute
-from momentseek.construct.verification import Verifier, lexical_similarity, names_left, similarity_named
+from momentseek.construct.verification import MissingVectors, Verifier, lexical_similarity, names_left, similarity_named
 from momentseek.errors import MomentseekError
 
 CAST = Gazetteer({}).with_names([("Ross", "male"), ("Castle", "male")])
@@ -66,6 +66,17 @@ def test_encoder_similarity(tmp_path):
     assert similarity(["a", "a"], ["a", "b"]) == pytest.approx([1, 0.6])
     assert name.startswith("file:")
     assert not note
+
+
+def test_all_missing_vectors_are_named_at_once(tmp_path):
+    import numpy as np
+
+    np.savez(tmp_path / "v.npz", texts=np.array(["a b", " c"]), vectors=np.eye(2))
+    similarity, _, _ = similarity_named(f"file:{tmp_path / 'v.npz'}")
+    assert similarity([" a \n b"], [" c"]) == [0]
+    with pytest.raises(MissingVectors, match=r"v.npz: has no vector for 2 texts, such as 'x y'; add what") as error:
+        similarity(["a b", "x  y", "x y"], [" c", "z", "z"])
+    assert error.value.texts == ("x y", "z")
 
 
 def test_tvr_names_are_gone(data):

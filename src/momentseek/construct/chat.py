@@ -3,28 +3,37 @@
 Queries go in batches of numbered lines and come back as such (TVR-Ranking, appendix A, describes the task; the wording
 here is our own). The answer is read strictly: a line counts only under a number that was asked; lines that are missing
 are asked again alone. Errors of the server and of the network are retried with growing pauses, and then said in one
-sentence. The key comes from the environment and is never shown.
+sentence; an answer that is not whole within the time-out is given up, however busily it drips. The key comes from the
+environment, goes to the given host only (redirects are refused) and is never shown.
 """
 
 from __future__ import annotations
 
+import base64
+import ipaddress
 import json
 import os
+import queue
 import re
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from http.client import HTTPException, IncompleteRead
 from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from momentseek.errors import MomentseekError
 
 KEYS = ("MOMENTSEEK_CHAT_KEY", "OPENAI_API_KEY")
 LINE = re.compile(r"^\s*\(?(\d+)\s*[.:)]\s*(.*\S)\s*$")
+HALF = re.compile("[\ud800-\udfff]")
 PASSING = {408, 409, 425, 429, 500, 502, 503, 504}
 """HTTP answers after which the same request may succeed."""
 LONGEST_ANSWER = 4 << 20
+CHUNK = 1 << 16
 
 TASK = """\
 You make search queries less precise. Each numbered line describes a moment of a TV show and may name characters.
@@ -36,18 +45,50 @@ Write every line again without any character's name:
 Answer with the same number of lines, each with the number it was given, and nothing else."""
 
 
+def key_in_environment() -> str:
+    """The key, or nothing; refused if it holds what no header can carry."""
+    for name in KEYS:
+        if key := os.environ.get(name, "").strip():
+            if not re.fullmatch(r"[!-~]+", key):
+                raise MomentseekError(f"{name} holds a character that cannot be sent in a key; set it again")
+            return key
+    return ""
+
+
+class Refused(Exception):
+    """The server's answer is an HTTP error."""
+
+    def __init__(self, code: int, said: str, place: str) -> None:
+        super().__init__(code)
+        self.code = code
+        self.said = said
+        self.place = place
+        """Where a redirect leads."""
+
+
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect is an error like others, so that the key goes nowhere else."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """None: do not follow."""
+
+
 @dataclass(frozen=True)
 class Chat:
     """An endpoint and how patiently to ask it."""
 
     base_url: str
+    """Without user and password."""
     model: str
     timeout: float = 60.0
-    """Seconds without an answer after which a request is given up."""
+    """Seconds after which a request without a whole answer is given up."""
     attempts: int = 5
     pause: float = 1.0
     """Seconds before the second attempt; doubled each time."""
     sleep: Callable[[float], None] = time.sleep
+    key: str = field(default_factory=key_in_environment, repr=False)
+    login: str = field(default="", repr=False)
+    """``user:password``, instead of a key."""
 
     def rewrite(self, queries: Sequence[str], temperature: float = 0.0) -> list[str | None]:
         """The queries without names, in their order; None where the model gave no usable line even when asked alone."""
@@ -63,21 +104,22 @@ class Chat:
             "temperature": temperature,
             "messages": [{"role": "system", "content": TASK}, {"role": "user", "content": text}],
         }
+        data = json.dumps(body).encode()
         problem = ""
         for attempt in range(self.attempts):
             if attempt:
                 self.sleep(self.pause * 2 ** (attempt - 1))
             try:
-                return _content(self._post(json.dumps(body).encode()))
-            except urllib.error.HTTPError as e:
-                with e:
-                    said = _said(e)
-                problem = f"answered HTTP {e.code}{said}"
+                return _content(_within(self.timeout, lambda: self._post(data)))
+            except Refused as e:
+                problem = f"answered HTTP {e.code}{e.said}"
                 if e.code not in PASSING:
-                    raise MomentseekError(f"{self.base_url}: {problem}; {_advice(e.code)}") from None
+                    raise MomentseekError(f"{self.base_url}: {problem}; {_advice(e)}") from None
             except TimeoutError:
                 problem = f"gave no answer within {self.timeout:g} s"
-            except (OSError, urllib.error.URLError) as e:
+            except HTTPException as e:
+                problem = f"broke off its answer ({type(e).__name__})"
+            except OSError as e:
                 reason = getattr(e, "reason", e)
                 slow = isinstance(reason, TimeoutError)
                 problem = f"gave no answer within {self.timeout:g} s" if slow else f"cannot be reached ({reason})"
@@ -90,27 +132,68 @@ class Chat:
 
     def _post(self, body: bytes) -> bytes:
         headers = {"Content-Type": "application/json", "User-Agent": "momentseek"}
-        if key := next((os.environ[k] for k in KEYS if os.environ.get(k)), None):
-            headers["Authorization"] = f"Bearer {key}"
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        elif self.login:
+            headers["Authorization"] = f"Basic {_basic(self.login)}"
         request = urllib.request.Request(f"{self.base_url.rstrip('/')}/chat/completions", body, headers)
-        with urllib.request.urlopen(request, timeout=self.timeout) as answer:
-            data: bytes = answer.read(LONGEST_ANSWER)
-        return data
+        deadline = time.monotonic() + self.timeout
+        try:
+            with urllib.request.build_opener(NoRedirects).open(request, timeout=self.timeout) as answer:
+                return _read(answer, LONGEST_ANSWER, deadline)
+        except urllib.error.HTTPError as e:
+            with e:
+                raise Refused(e.code, self._said(e, deadline), e.headers.get("Location", "")) from None
+
+    def _said(self, error: urllib.error.HTTPError, deadline: float) -> str:
+        """What a server says about its refusal, cut short and without what it was sent in confidence."""
+        try:
+            message = json.loads(_read(error, 10_000, deadline))["error"]["message"]
+        except (ValueError, LookupError, TypeError, OSError, HTTPException):
+            return ""
+        words = "".join(c for c in " ".join(str(message).split()) if c.isprintable())
+        password = self.login.partition(":")[2]
+        for secret in filter(None, (self.key, self.login, self.login and _basic(self.login), password)):
+            words = words.replace(secret, "…")
+        return f" ({words[:200]})"
 
 
 def chat_at(base_url: str | None, model: str | None, timeout: float = 60.0) -> Chat:
-    """A checked endpoint.
+    """A checked endpoint; a user and password in its address are sent, but not kept in it.
 
     >>> chat_at("ftp://x", "m")
     Traceback (most recent call last):
         ...
     momentseek.errors.MomentseekError: --base-url 'ftp://x' is not a web address; give one like https://host/v1
+    >>> chat_at("https://me:secret@host/v1", "m").base_url
+    'https://host/v1'
     """
     if not base_url or not model:
         raise MomentseekError("--backend chat needs --base-url (https://host/v1) and --model")
-    if not re.match(r"https?://[^/\s]", base_url):
-        raise MomentseekError(f"--base-url {base_url!r} is not a web address; give one like https://host/v1")
-    return Chat(base_url, model, timeout)
+    parts = _address(base_url)
+    if parts is None:
+        raise MomentseekError(
+            f"--base-url {masked_url(base_url)!r} is not a web address; give one like https://host/v1"
+        )
+    login, _, host = parts.netloc.rpartition("@")
+    key = key_in_environment()
+    if login and key:
+        raise MomentseekError(
+            f"--base-url has a user and {' or '.join(k for k in KEYS if os.environ.get(k))} a key, but only one can be "
+            "sent; remove one"
+        )
+    return Chat(parts._replace(netloc=host).geturl(), model, timeout, key=key, login=unquote(login))
+
+
+def masked_url(url: str) -> str:
+    """An address without the user and password it may hold.
+
+    >>> masked_url("http://me:secret@host:x/v1"), masked_url("http://host/v1")
+    ('http://…@host:x/v1', 'http://host/v1')
+    """
+    before, at, after = url.rpartition("@")
+    scheme = match[0] if (match := re.match(r"https?://", before)) else ""
+    return f"{scheme}…@{after}" if at else url
 
 
 def numbered(queries: Sequence[str]) -> str:
@@ -125,6 +208,8 @@ def numbered(queries: Sequence[str]) -> str:
 def parse(answer: str, count: int) -> list[str | None]:
     """The lines of an answer by their numbers; None for a number that is missing or stands twice.
 
+    A line with half a character (a lone surrogate), which no file can hold, is missing too.
+
     >>> parse("Sure!\\n2. a man sits\\n1) a dog\\n4. what?\\n3: x\\n3: y", 3)
     ['a dog', 'a man sits', None]
     """
@@ -132,7 +217,7 @@ def parse(answer: str, count: int) -> list[str | None]:
     for line in answer.splitlines():
         if match := LINE.match(line):
             number = int(match[1]) if len(match[1]) < 9 else 0
-            lines[number] = None if number in lines else match[2]
+            lines[number] = None if number in lines or HALF.search(line) else match[2]
     return [lines.get(i) for i in range(1, count + 1)]
 
 
@@ -144,20 +229,63 @@ def _content(data: bytes) -> str:
     return content
 
 
-def _said(error: urllib.error.HTTPError) -> str:
-    """What a server says about its refusal, cut short."""
+def _address(url: str) -> SplitResult | None:
+    """The parts of an address that can be asked, or None."""
     try:
-        message = json.loads(error.read(10_000))["error"]["message"]
-        words = " ".join(str(message).split())
-    except (ValueError, LookupError, TypeError, OSError):
-        return ""
-    for key in KEYS:
-        if secret := os.environ.get(key):
-            words = words.replace(secret, "…")
-    return f" ({words[:200]})"
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+        if ":" in host:
+            ipaddress.IPv6Address(host)
+    except ValueError:
+        return None
+    named = ":" in host or re.fullmatch(r"([a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?", host)
+    whole = re.fullmatch(r"[!-~]+", url) and not re.search(r"[\[\]<>\"\\^`{|}]", parts.path)
+    fits = parts.scheme in ("http", "https") and port != 0 and not parts.query and not parts.fragment
+    return parts if named and whole and fits else None
 
 
-def _advice(code: int) -> str:
-    if code in (401, 403):
+def _within(seconds: float, work: Callable[[], bytes]) -> bytes:
+    """What ``work`` gives, or TimeoutError: also while a host is looked up or drips its headers."""
+    box: queue.SimpleQueue[bytes | BaseException] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            box.put(work())
+        except BaseException as e:
+            box.put(e)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        result = box.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError from None
+    if isinstance(result, BaseException):
+        raise result
+    return result
+
+
+def _read(answer: Any, most: int, deadline: float) -> bytes:
+    data = b""
+    while len(data) < most:
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        chunk = answer.read1(min(CHUNK, most - len(data)))
+        if not chunk:
+            if getattr(answer, "length", None):
+                raise IncompleteRead(data)
+            break
+        data += chunk
+    return data
+
+
+def _basic(login: str) -> str:
+    return base64.b64encode(login.encode()).decode()
+
+
+def _advice(refusal: Refused) -> str:
+    if 300 <= refusal.code < 400:
+        place = f" to {masked_url(refusal.place)[:200]!r}" if refusal.place else ""
+        return f"redirects{place} are not followed, so give the address itself as --base-url"
+    if refusal.code in (401, 403):
         return f"set {KEYS[0]} (or {KEYS[1]}) to a valid key"
     return "check --base-url and --model"

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from momentseek.construct.names import Gender, Lookup, decide, pronoun_genders
+from momentseek.construct.names import Gender, decide, pronoun_genders
 from momentseek.construct.names_evidence import Evidence, gather
 from momentseek.construct.names_spelling import spelling_of
-from momentseek.construct.names_table import FIRST_NAMES, gender_in_table
+from momentseek.construct.names_table import FIRST_NAMES
 from momentseek.construct.names_tokens import Token
 from momentseek.construct.names_words import COMMON, NEVER, ROLES, TITLES
 
@@ -110,7 +110,7 @@ def score(word: str, e: Evidence) -> float:
     return like / (like + against) * (1 - alien)
 
 
-def build(texts: Sequence[tuple[str, str]], lookup: Lookup = gender_in_table) -> Gazetteer:
+def build(texts: Sequence[tuple[str, str]]) -> Gazetteer:
     """The names of a corpus of pairs (query, show).
 
     >>> corpus = [("Elodie hugs her friend Ross.", ""), ("Ross smiles at Elodie.", ""), ("She sees the TV.", "")]
@@ -134,7 +134,7 @@ def build(texts: Sequence[tuple[str, str]], lookup: Lookup = gender_in_table) ->
     for word, e in words.items():
         if scores[word] > 0:
             who = spellings.get(word, word)
-            gender = decide(who, pronouns.get(who, Counter()), lookup)
+            gender = decide(who, pronouns.get(who, Counter()))
             common = word in COMMON or e.common > 0.02 * e.capital or e.lower > max(1, 0.1 * e.capital)
             shown = e.spelled.most_common(1)[0][0]
             names[word] = Name(shown, scores[word], gender, e.capital, common, dict(e.shows), spellings.get(word, ""))

@@ -8,7 +8,7 @@ the review queue, and keeps the attempt that removed most names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from momentseek.construct.chat import Chat
@@ -16,9 +16,9 @@ from momentseek.construct.decisions import Decision
 from momentseek.construct.gazetteer import LIKELY, Gazetteer
 from momentseek.construct.imprecise_records import Query
 from momentseek.construct.imprecise_work import Work
-from momentseek.construct.review import Queued
+from momentseek.construct.review import Queued, Reviewed
 from momentseek.construct.substitution import substitute
-from momentseek.construct.verification import Verdict, Verifier
+from momentseek.construct.verification import MissingVectors, Verdict, Verifier
 
 BATCH = 20
 ATTEMPTS = 2
@@ -69,6 +69,22 @@ class Imprecise:
     texts: tuple[str, ...]
     decisions: tuple[Decision, ...]
     queue: tuple[Queued, ...]
+    asked_again: int = 0
+    """Answers of an earlier run that failed the checks of this one."""
+    review: Review = field(default_factory=lambda: Review())
+
+
+@dataclass(frozen=True)
+class Review:
+    """The ids of a corrected queue, and of those rows that somebody should look at again."""
+
+    taken: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    """Taken, though a name is left."""
+    untouched: tuple[str, ...] = ()
+    """Taken, though as the failed attempt was."""
+    unmatched: tuple[str, ...] = ()
+    """Not taken: no such query, or its original is another."""
 
 
 def make_imprecise(
@@ -77,10 +93,13 @@ def make_imprecise(
     verifier: Verifier,
     *,
     work: Work | None = None,
-    reviewed: Mapping[str, tuple[str, str]] | None = None,
+    reviewed: Mapping[str, Reviewed] | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Imprecise:
     """Rewrite and check all queries. ``progress`` is told of every finished query.
+
+    Answers in ``work`` are checked like new ones, and asked for again if they fail. Where vectors are missing, answers
+    are kept there unchecked, and the error at the end names all missing texts.
 
     >>> from momentseek.construct.verification import lexical_similarity
     >>> cast = Gazetteer({}).with_names([("Ross", "male")])
@@ -89,22 +108,21 @@ def make_imprecise(
     >>> result.texts, [d.outcome for d in result.decisions]
     (('A man opens the door.', 'A dog barks.'), ['replaced', 'unchanged'])
     """
-    done = work.read() if work else {}
-    results: dict[str, tuple[str, Decision]] = {}
+    results, review = _reviewed(queries, reviewed or {}, verifier)
+    missing: dict[str, str] = {}
+    """Text without a vector → the file that lacks it."""
+    left = [q for q in queries if q.id not in results]
+    kept, asked, again = _resumed(left, work, verifier, missing)
+    results |= kept
     queue: list[Queued] = []
-    asked = []
-    for query in queries:
-        known = (reviewed or {}).get(query.id)
-        if known and known[0] == query.text:
-            results[query.id] = (known[1], _decided(query, known[1], "reviewed"))
-        elif query.text in done:
-            text = done[query.text]
-            results[query.id] = (text, _decided(query, text, "passed the checks"))
-        else:
-            asked.append(query)
     progress(len(results))
     for batch in _batches(asked, rewriter.batch):
-        best, passed = _attempts(batch, rewriter, verifier)
+        try:
+            best, passed = _attempts(batch, rewriter, verifier, work)
+        except MissingVectors as e:
+            missing |= dict.fromkeys(e.texts, e.source)
+            progress(len(batch))
+            continue
         if work:
             work.keep((q.text, best[q.id][0]) for q in batch if q.id in passed)
         for query in batch:
@@ -115,12 +133,55 @@ def make_imprecise(
                 results[query.id] = (text, _queued(query, text, verdict))
                 queue.append(Queued(query.id, query.text, text, verdict.reasons))
         progress(len(batch))
+    if missing:
+        raise MissingVectors(next(iter(missing.values())), list(missing))
     pairs = [results[q.id] for q in queries]
-    return Imprecise(tuple(t for t, _ in pairs), tuple(d for _, d in pairs), tuple(queue))
+    return Imprecise(tuple(t for t, _ in pairs), tuple(d for _, d in pairs), tuple(queue), again, review)
+
+
+def _reviewed(
+    queries: Sequence[Query], reviewed: Mapping[str, Reviewed], verifier: Verifier
+) -> tuple[dict[str, tuple[str, Decision]], Review]:
+    """What a person decided, and what is odd about it."""
+    taken = [q for q in queries if q.id in reviewed and reviewed[q.id].original == q.text]
+    names = verifier.names([reviewed[q.id].query for q in taken], [q.show for q in taken]) if taken else []
+    results = {}
+    for query, found in zip(taken, names, strict=True):
+        row = reviewed[query.id]
+        decision = _decided(query, row.query, "reviewed")
+        decision.evidence.update({"names": list(found)} if found else {})
+        decision.evidence.update({"untouched": True} if row.untouched else {})
+        results[query.id] = (row.query, decision)
+    return results, Review(
+        tuple(results),
+        tuple(q.id for q, found in zip(taken, names, strict=True) if found),
+        tuple(q.id for q in taken if reviewed[q.id].untouched),
+        tuple(key for key in reviewed if key not in results),
+    )
+
+
+def _resumed(
+    queries: Sequence[Query], work: Work | None, verifier: Verifier, missing: dict[str, str]
+) -> tuple[dict[str, tuple[str, Decision]], list[Query], int]:
+    """Earlier answers that pass the checks, the queries still to ask for, and how many earlier answers failed."""
+    done = work.read() if work else {}
+    old = [q for q in queries if q.text in done]
+    texts = [done[q.text] for q in old]
+    try:
+        verdicts = verifier.verify([q.text for q in old], texts, [q.show for q in old]) if old else []
+    except MissingVectors as e:
+        missing |= dict.fromkeys(e.texts, e.source)
+        return {}, [q for q in queries if q.text not in done], 0
+    results = {
+        q.id: (text, _decided(q, text, "passed the checks", verdict))
+        for q, text, verdict in zip(old, texts, verdicts, strict=True)
+        if verdict.passed
+    }
+    return results, [q for q in queries if q.id not in results], len(old) - len(results)
 
 
 def _attempts(
-    batch: Sequence[Query], rewriter: Rewriter, verifier: Verifier
+    batch: Sequence[Query], rewriter: Rewriter, verifier: Verifier, work: Work | None = None
 ) -> tuple[dict[str, tuple[str, Verdict]], set[str]]:
     """The best attempt at every query, and which passed."""
     best: dict[str, tuple[str, Verdict]] = {}
@@ -131,7 +192,13 @@ def _attempts(
             break
         answers = rewriter.rewrite(left, attempt)
         texts = [q.text if a is None else a for q, a in zip(left, answers, strict=True)]
-        verdicts = verifier.verify([q.text for q in left], texts, [q.show for q in left])
+        try:
+            verdicts = verifier.verify([q.text for q in left], texts, [q.show for q in left])
+        except MissingVectors:
+            if work:  # the next run will check them
+                work.keep((q.text, best[q.id][0]) for q in batch if q.id in passed)
+                work.keep((q.text, a) for q, a in zip(left, answers, strict=True) if a is not None)
+            raise
         for query, text, answer, verdict in zip(left, texts, answers, verdicts, strict=True):
             if answer is None and verdict.passed:
                 verdict = Verdict(verdict.similarity, verdict.names, ("the model gave no usable answer",))

@@ -1,7 +1,7 @@
 """The work file of a long rewriting: every finished batch is on disk before the next one is asked for.
 
 A kill at any instant loses at most one batch. A line cut off by the kill is ignored; lines whose original has changed
-since are too.
+since are too, and so is what could be no answer. What is read is no more than a proposal: it is checked again.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ class Work:
         for line in data.splitlines():
             try:
                 row = json.loads(line)
-                if row["maker"] == self.maker:
-                    done[str(row["original"])] = str(row["query"])
-            except (ValueError, LookupError, TypeError):
+                original, query = row["original"], row["query"]
+                query.encode()  # half a character could not be written
+                if row["maker"] == self.maker and len(query.splitlines()) == 1:
+                    done[original] = query
+            except (ValueError, LookupError, TypeError, AttributeError):
                 continue
         return done
 

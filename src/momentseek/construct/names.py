@@ -16,8 +16,6 @@ from momentseek.construct.names_tokens import Token, tokens
 from momentseek.construct.names_words import FEMALE, MALE, NOUN_GENDER, ROLES
 
 Gender = Literal["female", "male", "neutral"]
-Lookup = Callable[[str], str | None]
-"""First name → "female", "male" or None."""
 
 ENOUGH = 5
 """Pronouns that outweigh the table of first names …"""
@@ -54,7 +52,7 @@ def pronoun_genders(texts: Iterable[str], named: Callable[[Token], str | None]) 
     return counts
 
 
-def decide(name: str, pronouns: Counter[str], lookup: Lookup = gender_in_table) -> Gender:
+def decide(name: str, pronouns: Counter[str]) -> Gender:
     """Enough agreeing pronouns, else the table, else whatever pronouns there are if they agree, else neutral.
 
     >>> decide("Beckett", Counter(female=40, male=3)), decide("Monica", Counter(male=1)), decide("Elodie", Counter())
@@ -63,31 +61,10 @@ def decide(name: str, pronouns: Counter[str], lookup: Lookup = gender_in_table) 
     total = pronouns.total()
     gender, most = pronouns.most_common(1)[0] if total else ("neutral", 0)
     clear = total > 0 and most >= SHARE * total
-    said = lookup(name)
+    said = gender_in_table(name)
     if clear and total >= (ENOUGH if said in (None, gender) else 4 * ENOUGH):
         return _gender(gender)
     return _gender(said or (gender if clear else "neutral"))
-
-
-def names_dataset_lookup() -> Lookup:
-    """Genders from the ``names-dataset`` package, where it is installed: 730,000 first names, 17 s and 2 GB to load."""
-    import importlib
-
-    from momentseek.errors import MomentseekError
-
-    try:
-        data = importlib.import_module("names_dataset").NameDataset()
-    except ImportError:
-        raise MomentseekError(
-            "the package names-dataset is not installed; install it (pip install names-dataset) or leave the option out"
-        ) from None
-
-    def lookup(name: str) -> str | None:
-        found: dict[str, float] = (data.search(name).get("first_name") or {}).get("gender") or {}
-        sure = [gender.lower() for gender, share in found.items() if share >= SHARE]
-        return sure[0] if sure else gender_in_table(name)
-
-    return lookup
 
 
 def _gender(word: str) -> Gender:

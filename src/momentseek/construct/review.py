@@ -1,7 +1,8 @@
 """The queue of queries that failed their checks: written for a person, read back when corrected.
 
-JSON Lines: ``{"id": "90200", "original": "…", "query": "…", "reasons": ["…"]}``. The reviewer corrects ``query`` and
-hands the file back with ``--reviewed``; what a person wrote is believed, but for the one check that matters.
+JSON Lines: ``{"id": "90200", "original": "…", "attempt": "…", "query": "…", "reasons": ["…"]}``. The reviewer corrects
+``query`` and hands the file back with ``--reviewed``. What a person wrote is taken, whatever the checks say of it; but
+rows that still name somebody, are as the failed attempt was, or belong to no query are counted and said.
 """
 
 from __future__ import annotations
@@ -23,32 +24,47 @@ class Queued:
     id: str
     original: str
     query: str
-    """The last attempt at it."""
+    """The best attempt at it."""
     reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """One query that a person looked at."""
+
+    original: str
+    query: str
+    untouched: bool = False
+    """Whether it still is the attempt that failed; a queue without ``attempt`` cannot tell."""
 
 
 def as_queue(entries: Iterable[Queued]) -> bytes:
     """The file's bytes.
 
-    >>> as_queue([Queued("7", "Ross sits.", "Ross sits.", ("names are left: Ross",))]).decode()
-    '{"id": "7", "original": "Ross sits.", "query": "Ross sits.", "reasons": ["names are left: Ross"]}\\n'
+    >>> as_queue([Queued("7", "Ross sits.", "Ross sits.", ("names …",))]).decode()
+    '{"id": "7", "original": "Ross sits.", "attempt": "Ross sits.", "query": "Ross sits.", "reasons": ["names …"]}\\n'
     """
-    rows = ({"id": e.id, "original": e.original, "query": e.query, "reasons": list(e.reasons)} for e in entries)
+    rows = (
+        {"id": e.id, "original": e.original, "attempt": e.query, "query": e.query, "reasons": list(e.reasons)}
+        for e in entries
+    )
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def read_reviewed(path: str | Path) -> dict[str, tuple[str, str]]:
-    """Id → (original, corrected query) of a queue that was gone through."""
+def read_reviewed(path: str | Path) -> dict[str, Reviewed]:
+    """Id → what became of it, of a queue that was gone through."""
     document = open_document(path)
     if not document.is_json:
         raise MomentseekError(f"{path}: expected the JSON Lines of a review queue")
     rows = records(document)
     ids, originals, queries = (strings(rows, key, document) for key in ("id", "original", "query"))
-    reviewed: dict[str, tuple[str, str]] = {}
-    for number, (key, original, query) in enumerate(zip(ids, originals, queries, strict=True), 1):
+    reviewed: dict[str, Reviewed] = {}
+    for number, (row, key, original, query) in enumerate(zip(rows, ids, originals, queries, strict=True), 1):
         if key in reviewed:
             raise MomentseekError(f"{path}: record {number:,} repeats the id {key}; keep one of them")
         if not query.strip():
             raise MomentseekError(f"{path}: record {number:,} has an empty query; write one or remove the line")
-        reviewed[key] = (original, query.strip())
+        text = " ".join(query.split())
+        attempt = row.get("attempt")
+        reviewed[key] = Reviewed(original, text, isinstance(attempt, str) and text == " ".join(attempt.split()))
     return reviewed

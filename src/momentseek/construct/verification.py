@@ -18,6 +18,7 @@ from momentseek.construct.gazetteer import Gazetteer
 from momentseek.construct.names_mentions import Finder
 from momentseek.construct.names_tokens import tokens
 from momentseek.errors import MomentseekError
+from momentseek.tables import count
 
 SIMILAR = 0.4
 NAMED = 0.8
@@ -26,6 +27,17 @@ Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 """Texts before, texts after → one similarity per pair."""
 Recogniser = Callable[[Sequence[str]], Sequence[Sequence[str]]]
 """Texts → the person names found in each, by a further tool."""
+
+
+class MissingVectors(MomentseekError):
+    """A file of vectors lacks some texts."""
+
+    def __init__(self, source: str, texts: Sequence[str], where: str = "") -> None:
+        self.source = source
+        self.texts = tuple(texts)
+        listed = f"see {where}, one per line" if where else f"such as {self.texts[0]!r}"
+        lack = f"{source}: has no vector for {count(len(texts), 'text')}, {listed}"
+        super().__init__(f"{lack}; add what is missing, then run the same command again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +80,18 @@ class Verifier:
         old = [before[i] if self.as_written else masked(before[i], self.gazetteer, shows[i]) for i in changed]
         values = self.similarity(old, [after[i] for i in changed]) if changed else []
         similarity = dict(zip(changed, map(float, values), strict=True))
-        further = self.recognise(after) if self.recognise else [()] * len(after)
+        names = self.names(after, shows)
+        return [self._judge(text, similarity.get(i, 1.0), names[i]) for i, text in enumerate(after)]
+
+    def names(self, texts: Sequence[str], shows: Sequence[str]) -> list[tuple[str, ...]]:
+        """The names left in every text: the second check alone."""
+        further = self.recognise(texts) if self.recognise else [()] * len(texts)
         return [
-            self._judge(text, show, similarity.get(i, 1.0), found)
-            for i, (text, show, found) in enumerate(zip(after, shows, further, strict=True))
+            tuple(dict.fromkeys([*names_left(text, self.gazetteer, show, self.named), *found]))
+            for text, show, found in zip(texts, shows, further, strict=True)
         ]
 
-    def _judge(self, text: str, show: str, similarity: float, further: Sequence[str]) -> Verdict:
-        names = tuple(dict.fromkeys([*names_left(text, self.gazetteer, show, self.named), *further]))
+    def _judge(self, text: str, similarity: float, names: tuple[str, ...]) -> Verdict:
         reasons = []
         if not text.strip():
             reasons.append("nothing is left")
@@ -119,15 +135,32 @@ def lexical_similarity(before: Sequence[str], after: Sequence[str]) -> list[floa
 
 
 def encoder_similarity(name: str = "minilm", progress: bool = True) -> Similarity:
-    """Cosine of sentence vectors from a text encoder; an error if it is not installed."""
+    """Cosine of sentence vectors from a text encoder; an error if it is not installed.
+
+    Of a file of vectors all missing texts are named at once (``MissingVectors``). They are looked up as they are, else
+    with single spaces, as a file with one text per line has them.
+    """
     import numpy as np
 
     from momentseek.encoders import encode_cached, text_encoder
+    from momentseek.encoders.lookup import Lookup
 
     encoder = text_encoder(name)
 
+    def known(text: str) -> bool:
+        try:
+            encoder.encode([text])
+        except MomentseekError:
+            return False
+        return True
+
     def similarity(before: Sequence[str], after: Sequence[str]) -> list[float]:
-        vectors = encode_cached(encoder, [*before, *after], progress=progress)
+        texts = [*before, *after]
+        if isinstance(encoder, Lookup):
+            texts = [text if known(text) else " ".join(text.split()) for text in texts]
+            if missing := [text for text in dict.fromkeys(texts) if not known(text)]:
+                raise MissingVectors(encoder.name, missing)
+        vectors = encode_cached(encoder, texts, progress=progress)
         left, right = vectors[: len(before)], vectors[len(before) :]
         return [float(s) for s in np.einsum("ij,ij->i", left, right)]
 

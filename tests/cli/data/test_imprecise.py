@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.construct.chat_server import serving
 
 from momentseek.cli import cli
+from momentseek.construct.chat import KEYS
 from momentseek.errors import MomentseekError
 
 LINES = (
@@ -43,7 +45,7 @@ def test_rules(run, tmp_path):
         "A dog barks at the man.",
     ]
     assert result.stdout.splitlines()[0] == "4 queries: 2 replaced, 1 queued, 1 unchanged; 2 names known"
-    assert "1 queries failed the checks" in result.stderr
+    assert "1 query failed the checks" in result.stderr
     assert json.loads((tmp_path / "queue.jsonl").read_text())["id"] == "3"
     outcomes = [json.loads(line)["outcome"] for line in (tmp_path / "r.jsonl").read_text().splitlines()]
     assert outcomes == ["replaced", "replaced", "queued", "unchanged"]
@@ -53,17 +55,76 @@ def test_rules(run, tmp_path):
 def test_json(run):
     told = json.loads(run("--out", "o.txt", "--json").stdout)
     assert told["decisions"]["queued"] == {"similarity is too low": 1}
-    assert told["words"][0] == {"word": "woman", "count": 2, "gender": "F"}
+    assert told["words"] == [{"word": "woman", "count": 2, "gender": "F"}]  # not the queued query's "two people"
+    assert told["reviewed"] == {"taken": 0, "named": 0, "untouched": 0, "unmatched": 0}
     assert (told["backend"], told["similarity"], told["queries"]) == ("rules", "lexical", 4)
 
 
 def test_a_corrected_queue_is_read_back(run, tmp_path):
     run("--out", "o.txt", "--queue", "queue.jsonl")
     queue = (tmp_path / "queue.jsonl").read_text()
-    (tmp_path / "queue.jsonl").write_text(queue.replace("Two people kiss.", "A couple kisses."))
+    (tmp_path / "queue.jsonl").write_text(queue.replace('"query": "Two people kiss', '"query": "A couple kisses'))
     result = run("--out", "o.txt", "--reviewed", "queue.jsonl", "--force")
     assert "A couple kisses." in (tmp_path / "o.txt").read_text()
     assert "queued" not in result.stdout
+    assert "reviewed row" not in result.stderr
+
+
+def test_what_is_odd_about_a_corrected_queue_is_said(run, tmp_path):
+    run("--out", "o.txt", "--queue", "queue.jsonl")
+    row = json.loads((tmp_path / "queue.jsonl").read_text())
+    rows = [row, {**row, "id": "1", "original": LINES.splitlines()[0], "query": "Zorblat combs."}, {**row, "id": "9"}]
+    (tmp_path / "queue.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    result = run("--out", "o.txt", "--reviewed", "queue.jsonl", "--force", "--json")
+    assert result.stderr.splitlines() == [
+        "note: 1 reviewed row (1): a name is left in it, by the check",
+        "note: 1 reviewed row (3): it is as the failed attempt was",
+        "note: 1 reviewed row (9): no query has this id and original, so it is not used",
+    ]
+    assert json.loads(result.stdout)["reviewed"] == {"taken": 2, "named": 1, "untouched": 1, "unmatched": 1}
+    assert (tmp_path / "o.txt").read_text().splitlines()[0] == "Zorblat combs."
+
+
+def test_corrections_are_never_wiped(run, tmp_path):
+    run("--out", "o.txt", "--queue", "queue.jsonl")
+    before = (tmp_path / "queue.jsonl").read_text()
+    result = run("--out", "o.txt", "--reviewed", "queue.jsonl", "--queue", "queue.jsonl", "--force")
+    assert "queue.jsonl: is an input of this command" in str(result.exception)
+    assert (tmp_path / "queue.jsonl").read_text() == before
+
+
+@pytest.mark.parametrize("option", ["--out", "--queue", "--report", "--save-names"])
+def test_nothing_is_overwritten_without_force(run, tmp_path, option):
+    (tmp_path / "there").write_text("mine")
+    arguments = {"--out": "o", option: "there"}
+    flat = [word for pair in arguments.items() for word in pair]
+    assert "there: is there already" in str(run(*flat).exception)
+    assert (tmp_path / "there").read_text() == "mine"
+    assert not (tmp_path / "o").exists()
+    assert run(*flat, "--force").exit_code == 0
+    assert (tmp_path / "there").read_text() != "mine"
+
+
+def test_missing_vectors_are_listed_beside_the_output(run, tmp_path):
+    def stored(texts):
+        np.savez(tmp_path / "v.npz", texts=np.array(texts), vectors=np.ones((len(texts), 2)))
+
+    stored(["x"])
+    arguments = ("--out", "o.txt", "--encoder", "file:v.npz")
+    result = run(*arguments, lexical=False)
+    sentence = "v.npz: has no vector for 6 texts, see o.txt.texts.txt, one per line; add what is missing, then run"
+    assert str(result.exception).startswith(sentence)
+    assert not (tmp_path / "o.txt").exists()
+    texts = (tmp_path / "o.txt.texts.txt").read_text().splitlines()
+    assert "someone brushes her hair in the kitchen." in texts
+    stored(texts)
+    assert run(*arguments, lexical=False).exit_code == 0
+
+
+def test_one_of_each(run, tmp_path):
+    (tmp_path / "q.txt").write_text("A dog barks at Ross on the long road.\n")
+    (tmp_path / "names.csv").write_text("Ross,male\n")
+    assert "1 query: 1 replaced; 1 name known" in run("--out", "o.txt", "--names", "names.csv").stdout
 
 
 def test_names_of_the_user(run, tmp_path):
@@ -84,20 +145,46 @@ def test_chat_stops_and_resumes(run, tmp_path):
         assert isinstance(stopped.exception, MomentseekError)
         assert not (tmp_path / "o.txt").exists()
         result = run(*arguments, "--base-url", server.url)
-    assert "resuming: 1 queries were rewritten before" in result.stderr
+    assert "resuming: 1 query rewritten before" in result.stderr
     assert (tmp_path / "o.txt").read_text() == good(LINES)
     assert not (tmp_path / "o.txt.partial.jsonl").exists()
+
+
+def test_the_work_file_holds_no_password_and_is_not_trusted(run, tmp_path):
+    arguments = ("--out", "o.txt", "--backend", "chat", "--model", "m", "--batch", "1", "--similar", "0.2")
+    partial = tmp_path / "o.txt.partial.jsonl"
+    with serving(lambda q: q.replace("Zorblat", "a woman").replace("Ross", "a man")) as server:
+        server.plan += [lambda h, asked: h.lines([(1, h.server.rewrite(asked[0][1]))]), 401]
+        stopped = run(*arguments, "--base-url", server.url.replace("//", "//me:secret@"))
+        assert "secret" not in str(stopped.exception) + partial.read_text()
+        partial.write_text(partial.read_text().replace('"query": "a woman', '"query": "Zorblat'))
+        result = run(*arguments, "--base-url", server.url)
+    assert "note: 1 earlier answer failed the checks now and had to be asked for again" in result.stderr
+    assert "Zorblat" not in (tmp_path / "o.txt").read_text()
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch):
+    for key in KEYS:
+        monkeypatch.delenv(key, raising=False)
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--out", "q.txt"], "q.txt is there already"),
+        (["--out", "q.txt"], "q.txt: is an input of this command"),
+        (["--out", "q.txt", "--force"], "q.txt: is an input of this command"),
+        (["--out", "o", "--queue", "./o"], "o: is named for two outputs"),
+        (["--out", "o", "--base-url", "http://h"], "--base-url says how to ask a model"),
+        (["--out", "o", "--model", "m"], "--model says how to ask a model"),
+        (["--out", "o", "--batch", "20"], "--batch says how to ask a model"),
+        (["--out", "o", "--timeout", "60"], "--timeout says how to ask a model; leave it out, or add --backend chat"),
+        (["--out", "o", "--encoder", "file:q.txt", "--queue", "o.texts.txt"], "is named for two outputs"),
         (["--out", "o", "--backend", "chat"], "needs --base-url"),
         (["--out", "o", "--backend", "chat", "--base-url", "host", "--model", "m"], "is not a web address"),
         (["--out", "o", "--type", "v"], "plain lines have no type"),
         (["--out", "o", "--encoder", "minilmm"], "no text encoder 'minilmm'"),
-        (["--out", "nowhere/o"], "cannot be written"),
+        (["--out", "nowhere/o"], "there is no folder nowhere"),
         (["--out", "o", "--reviewed", "none.jsonl"], "cannot be read"),
     ],
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from pathlib import Path
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from momentseek.cli import options
+from momentseek.tables import count
 
 if TYPE_CHECKING:
     from momentseek.construct.gazetteer import Gazetteer
@@ -33,13 +34,6 @@ FRACTION = click.FloatRange(0, 1)
 @click.option("--learn-from", multiple=True, metavar="FILE", help="Further queries to learn names from; repeatable.")
 @click.option("--save-names", metavar="FILE", help="Write the names that were found, to look at, edit and give back.")
 @click.option(
-    "--genders",
-    type=click.Choice(["table", "names-dataset"]),
-    default="table",
-    show_default=True,
-    help="First names' genders: ours, or the names-dataset package's (slow, 2 GB of memory).",
-)
-@click.option(
     "--encoder", metavar="NAME", help="What compares before and after. Default: minilm if installed, else lexical."
 )
 @click.option("--similar", type=FRACTION, default=0.4, show_default=True, help="Similarity a new query needs.")
@@ -49,7 +43,7 @@ FRACTION = click.FloatRange(0, 1)
 @click.option("--queue", metavar="FILE", help="Write queries that failed the checks, for a person to correct.")
 @click.option("--reviewed", metavar="FILE", help="A corrected queue: its queries are taken as they are.")
 @click.option("--report", metavar="FILE", help="Write what became of every query, as JSON Lines.")
-@click.option("--force", is_flag=True, help="Overwrite FILE if it is there.")
+@options.force
 @options.as_json
 def command(
     source: str,
@@ -63,7 +57,6 @@ def command(
     names: str | None,
     learn_from: tuple[str, ...],
     save_names: str | None,
-    genders: str,
     encoder: str | None,
     similar: float,
     as_written: bool,
@@ -98,18 +91,21 @@ def command(
     from momentseek.construct.imprecise_work import Work
     from momentseek.construct.names_file import as_file
     from momentseek.construct.review import as_queue, read_reviewed
-    from momentseek.construct.verification import Verifier, similarity_named
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import write_bytes
+    from momentseek.construct.verification import MissingVectors, Verifier, similarity_named
+    from momentseek.formats import write_all, write_bytes
 
-    if Path(target).exists() and not force:
-        raise MomentseekError(f"{target} is there already; choose another --out or add --force")
+    vectors = encoder.removeprefix("file:") if encoder and encoder.startswith("file:") else None
+    partial = f"{target}.partial.jsonl" if backend == "chat" else None
+    missing = f"{target}.texts.txt" if vectors else None
+    inputs, outputs = [source, names, *learn_from, reviewed, vectors], [target, queue, report, save_names]
+    options.check_targets(inputs, outputs, force)
+    options.check_targets(inputs, [*outputs, partial, missing], True)  # these two belong to this command
+    if backend != "chat":
+        _refuse_given("base_url", "model", "batch", "timeout")
     chat = chat_at(base_url, model, timeout) if backend == "chat" else None
     corrections = read_reviewed(reviewed) if reviewed else {}
     read = read_queries(source, kind)
-    cast = _gazetteer(read, learn_from, names, genders)
-    if save_names:
-        write_bytes(save_names, as_file(cast))
+    cast = _gazetteer(read, learn_from, names)
     similarity, measure, note = similarity_named(encoder, progress=chat is None)
     if note:
         options.say(f"note: {note}")
@@ -119,9 +115,9 @@ def command(
 
         recognise = spacy_recogniser()
     verifier = Verifier(cast, similarity, similar, named, recognise, as_written or measure == "lexical")
-    work = Work(f"{target}.partial.jsonl", f"{model} at {base_url}") if chat else None
+    work = Work(partial, f"{model} at {chat.base_url}") if chat and partial else None
     if work and (kept := len(work.read())):
-        options.say(f"resuming: {kept:,} queries were rewritten before ({work.path})")
+        options.say(f"resuming: {count(kept, 'query', 'queries')} rewritten before ({work.path})")
     bar: Any = _bar(len(read.queries)) if chat else nullcontext()
     try:
         with bar:
@@ -137,27 +133,42 @@ def command(
         if work:
             options.say(f"\nfinished queries are kept in {work.path}; run the same command to go on")
         raise
-    write_bytes(target, read.with_queries(result.texts))
-    if queue:
-        write_bytes(queue, as_queue(result.queue))
-    if report:
-        write_bytes(report, as_lines(result.decisions))
+    except MissingVectors as e:
+        if missing is None:
+            raise
+        write_bytes(missing, "".join(f"{text}\n" for text in e.texts).encode())
+        raise MissingVectors(e.source, e.texts, missing) from None
+    files: dict[str | PathLike[str], bytes] = {target: read.with_queries(result.texts)}
+    files |= {queue: as_queue(result.queue)} if queue else {}
+    files |= {report: as_lines(result.decisions)} if report else {}
+    files |= {save_names: as_file(cast)} if save_names else {}
+    write_all(files)
     if work and not result.queue:
         work.remove()
     _tell(result, as_json, {"out": target, "backend": backend, "similarity": measure, "names": len(cast)}, queue)
 
 
-def _gazetteer(read: Source, learn_from: tuple[str, ...], names: str | None, genders: str) -> Gazetteer:
+def _gazetteer(read: Source, learn_from: tuple[str, ...], names: str | None) -> Gazetteer:
     from momentseek.construct.gazetteer import build
     from momentseek.construct.imprecise_records import read_queries
-    from momentseek.construct.names import names_dataset_lookup
     from momentseek.construct.names_file import read_names
-    from momentseek.construct.names_table import gender_in_table
 
     own = read_names(names) if names else []
-    lookup = names_dataset_lookup() if genders == "names-dataset" else gender_in_table
     corpus = [*read.everything, *(pair for path in learn_from for pair in read_queries(path).everything)]
-    return build(corpus, lookup).with_names(own)
+    return build(corpus).with_names(own)
+
+
+def _refuse_given(*names: str) -> None:
+    """Options of the chat backend, were they given to the rules, would be ignored."""
+    from click.core import ParameterSource
+
+    from momentseek.errors import MomentseekError
+
+    context = click.get_current_context()
+    given = [n for n in names if context.get_parameter_source(n) not in (None, ParameterSource.DEFAULT)]
+    if given:
+        option = "--" + given[0].replace("_", "-")
+        raise MomentseekError(f"{option} says how to ask a model; leave it out, or add --backend chat")
 
 
 def _bar(total: int) -> Any:
@@ -171,25 +182,44 @@ def _tell(result: Imprecise, as_json: bool, facts: dict[str, Any], queue: str | 
     from momentseek.construct.imprecise_report import replacing_words
     from momentseek.tables import text_table
 
-    pairs = [(d.evidence["original"], text) for d, text in zip(result.decisions, result.texts, strict=True)]
-    words = replacing_words(pairs)
+    words = replacing_words(
+        (d.evidence["original"], text)
+        for d, text in zip(result.decisions, result.texts, strict=True)
+        if d.outcome == "replaced"
+    )
+    _warn(result)
     outcomes = tally(result.decisions)
     if as_json:
         import json
 
         rows = [{"word": w, "count": n, "gender": g} for w, n, g in words]
-        click.echo(
-            json.dumps(
-                {**facts, "queries": len(pairs), "decisions": outcomes, "words": rows}, indent=2, ensure_ascii=False
-            )
-        )
+        told = {**facts, "queries": len(result.texts), "decisions": outcomes, "words": rows}
+        told |= {"asked_again": result.asked_again, "reviewed": {k: len(v) for k, v in vars(result.review).items()}}
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
         return
     counts = ", ".join(f"{sum(reasons.values()):,} {outcome}" for outcome, reasons in outcomes.items())
-    click.echo(f"{len(pairs):,} queries: {counts}; {facts['names']:,} names known")
+    click.echo(f"{count(len(result.texts), 'query', 'queries')}: {counts}; {count(facts['names'], 'name')} known")
     if words:
         click.echo("\n" + text_table(["word", "times", "gender"], [[w, f"{n:,}", g] for w, n, g in words], align="lrl"))
     if result.queue:
         where = f"see {queue}" if queue else "give --queue FILE to have them listed"
         options.say(
-            f"note: {len(result.queue):,} queries failed the checks; the output has the best attempt at them; {where}"
+            f"note: {count(len(result.queue), 'query', 'queries')} failed the checks; the output has the best attempt "
+            f"at each; {where}"
         )
+
+
+def _warn(result: Imprecise) -> None:
+    """What is odd about a corrected queue or an earlier run's answers."""
+    review = result.review
+    for ids, what in (
+        (review.named, "a name is left in it, by the check"),
+        (review.untouched, "it is as the failed attempt was"),
+        (review.unmatched, "no query has this id and original, so it is not used"),
+    ):
+        if ids:
+            some = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
+            options.say(f"note: {count(len(ids), 'reviewed row')} ({some}): {what}")
+    if result.asked_again:
+        answers = count(result.asked_again, "earlier answer")
+        options.say(f"note: {answers} failed the checks now and had to be asked for again")
