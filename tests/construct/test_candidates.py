@@ -91,6 +91,18 @@ def test_labels_of_another_ranking_are_refused():
         second_batch(ranked(QUERIES, CAPTIONS, nearest(SIMILARITY), 6), {"c0/zzz": 3})
 
 
+def test_judged_pairs_are_not_asked_again():
+    lists = ranked(QUERIES, CAPTIONS, nearest(SIMILARITY), 4)
+    with pytest.raises(MomentseekError, match="pair c0/c3 has rank 3, beyond a first batch of 2"):
+        second_batch(lists, {"c0/c1": 4, "c0/c2": 2, "c0/c3": 2}, size=2, last=1)
+
+
+def test_one_last_pair_in_words():
+    lists = ranked(QUERIES, CAPTIONS, nearest(SIMILARITY), 4)
+    _, decisions = second_batch(lists, {"c0/c2": 2, "c1/c5": 0}, size=2, last=1)
+    assert [d.reason for d in decisions] == ["the last is still relevant", "no consensus on the last"]
+
+
 def test_still_relevant_without_any_consensus():
     assert still_relevant([[float("nan")] * 5]).tolist() == [False]
 

@@ -86,3 +86,23 @@ def test_tvr_ranking_as_published(data):
     # Appendix B.4 calls the corner "0.01 %"; as a share, 0.0068, it is 0.01.
     assert pictures.every[0, 4] / len(labels.pair_ids) == pytest.approx(0.0068, abs=5e-5)
     assert len(np.unique(labels.pair[labels.repeated])) == 11_682
+
+
+def test_one_annotator_twice_is_no_two_annotators():
+    rows = [("a", "w", 1), ("a", "w", 2), ("b", "w", 0), ("b", "w", 4), ("c", "v", 0)]
+    rows += [("d", w, 3) for w in "vwxv"]
+    found = consensus(labels_of(rows), incomplete="drop")
+    assert found.labels.people.tolist() == [1, 1, 1, 3]
+    assert [d.reason for d in found.decisions()] == [
+        "two labels of one annotator agree",
+        "two labels of one annotator disagree",
+        "1 label, not 2 or 4",
+        "four labels of three annotators agree",
+    ]
+
+
+def test_one_more_pair():
+    with pytest.raises(MomentseekError, match="pair 0 has 1 label, and 1 more pair has a wrong number; the rule"):
+        consensus(of([1], [2]))
+    with pytest.raises(MomentseekError, match="twice, and in all 1 pair has a repeated worker"):
+        consensus(labels_of([("a", "w", 1), ("a", "w", 2)]), repeats="error")

@@ -36,7 +36,7 @@ def test_who_fails_where():
     assert found.misaligned == pytest.approx(0.125)
     assert tally(found.decisions())["relabel"] == {"more than 1 from the median": 2}
     text = as_text(found)
-    assert "3 pass (75% of their labels within 1 of the truth, none missing), 1 fail" in text
+    assert "3 pass (75% of their labels within 1 of the truth, none missing), 1 fails" in text
     assert "dan     p1        0      3" in text
     assert as_json(found)["workers"][0]["misses"][1] == {"pair_id": "p3", "label": 4, "truth": 0}
 

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from momentseek.construct.candidates import Candidate
-from momentseek.construct.label_studio import labelling_page, read_export, tasks
+from momentseek.construct.label_studio import check_address, labelling_page, read_export, read_exports, tasks
 from momentseek.errors import MomentseekError
 
 PAIR = Candidate("q1/7", "q1", "a dog <runs> & barks", "my park/#1", 2.5, 5.1234, 0.8, 1, 1, "hidden caption", 60.0)
@@ -105,3 +105,37 @@ def test_the_last_answer_counts_and_time_orders():
 def test_refusals(export, sentence):
     with pytest.raises(MomentseekError, match=sentence):
         read_export(export)
+
+
+def test_one_annotation_in_two_exports_counts_as_it_was_last():
+    early = answer(1, {"rating": 4}, id=7, created_at="2024-03-02")
+    edited = answer(1, {"rating": 2}, id=7, created_at="2024-03-02")
+    other_server = answer(2, {"rating": 3}, id=7, created_at="2024-03-01")
+    found = read_exports([([annotated("a", early)], "x"), ([annotated("a", edited, other_server)], "y")])
+    assert found.labels == (("a", "2", 3), ("a", "1", 2))
+    assert (found.tasks, found.repeated, found.replaced) == (1, 1, 0)
+    withdrawn = read_exports([([annotated("a", early)], "x"), ([annotated("a", {**early, "result": []})], "y")])
+    assert (withdrawn.labels, withdrawn.missing, withdrawn.empty, withdrawn.repeated) == ((), ("a",), 1, 1)
+
+
+def test_a_person_counts_once_per_pair_over_all_exports():
+    found = read_exports(
+        [([annotated("a", answer(1, {"rating": 4}))], "x"), ([annotated("a", answer(1, {"rating": 1}))], "y")]
+    )
+    assert (found.labels, found.replaced, found.repeated) == ((("a", "1", 1),), 1, 0)
+
+
+@pytest.mark.parametrize(
+    "base",
+    ["", " ", " javascript:x", "java\tscript:x", "data:text/html,x", "localhost:8000/v", "https:", "http://", "C:/v"],
+)
+def test_addresses_that_are_none(base):
+    with pytest.raises(MomentseekError, match="is no address of videos"):
+        check_address(base)
+    with pytest.raises(MomentseekError, match="is no address of videos"):
+        tasks([PAIR], base)
+
+
+@pytest.mark.parametrize("base", ["HTTPS://example.org", "file:///v", "/", "videos", "/data/local-files/?d=a:b"])
+def test_addresses_and_paths(base):
+    check_address(base)

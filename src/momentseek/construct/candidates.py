@@ -132,7 +132,8 @@ def second_batch(
 ) -> tuple[list[Candidate], list[Decision]]:
     """The further candidates of the queries that need them, and the decision about every query.
 
-    ``lists`` holds two batches per query, ``levels`` the judged pairs; a pair without consensus has none.
+    ``lists`` holds two batches per query, ``levels`` the judged pairs; a pair without consensus has none. Levels
+    beyond the first ``size`` are refused: the first batch was larger, and the second would ask for them again.
     """
     known = {c.pair_id for candidates in lists for c in candidates}
     if strange := next((pair for pair in levels if pair not in known), None):
@@ -140,8 +141,17 @@ def second_batch(
             f"the judged pair {strange} is not among these queries' candidates; give the same queries, captions, "
             "batch size and encoder as for the first batch"
         )
+    for candidates in lists:
+        if judged_again := next((c for c in candidates[size:] if c.pair_id in levels), None):
+            raise MomentseekError(
+                f"the judged pair {judged_again.pair_id} has rank {judged_again.rank}, beyond a first batch of {size}; "
+                "give the batch size that the first batch had, and the labels of that batch only"
+            )
     more: list[Candidate] = []
     decisions = []
+    end, none = f"the last {last} are", f"no consensus on any of the last {last}"
+    if last == 1:
+        end, none = "the last is", "no consensus on the last"
     for candidates in lists:
         if not candidates:
             continue
@@ -152,12 +162,12 @@ def second_batch(
         if not any(c.pair_id in levels for c in candidates[:size]):
             decisions.append(Decision(query, "waiting", "the first batch is not judged", evidence))
         elif not judged:
-            decisions.append(Decision(query, "covered", f"no consensus on any of the last {last}", evidence))
+            decisions.append(Decision(query, "covered", none, evidence))
         elif still_relevant([judged], threshold)[0]:
-            decisions.append(Decision(query, "extended", f"the last {last} are still relevant", evidence))
+            decisions.append(Decision(query, "extended", f"{end} still relevant", evidence))
             more += [_in_batch(c, 2) for c in candidates[size : 2 * size]]
         else:
-            decisions.append(Decision(query, "covered", f"the last {last} are not relevant enough", evidence))
+            decisions.append(Decision(query, "covered", f"{end} not relevant enough", evidence))
     return more, decisions
 
 

@@ -20,6 +20,7 @@ from momentseek.construct.decisions import Decision
 from momentseek.construct.labels import LEVELS, Labels
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import BoolArray, IntArray
+from momentseek.tables import count
 
 Incomplete = Literal["error", "drop"]
 Repeats = Literal["count", "error"]
@@ -55,9 +56,9 @@ class Consensus:
         """Kept pairs by level."""
         return np.bincount(self.relevance[self.kept], minlength=LEVELS)
 
-    def discarded(self, annotators: int) -> int:
+    def discarded(self, labels: int) -> int:
         """Pairs of so many labels that were discarded for disagreement."""
-        return int((self.complete & ~self.kept & (self.labels.counts == annotators)).sum())
+        return int((self.complete & ~self.kept & (self.labels.counts == labels)).sum())
 
     def decisions(self) -> list[Decision]:
         """Every pair with its outcome and the labels it rests on."""
@@ -66,20 +67,32 @@ class Consensus:
         levels = self.labels.relevance.tolist()
         names = [self.labels.workers[w] for w in self.labels.worker.tolist()]
         result = []
-        for i, (pair, start, count) in enumerate(table):
-            rows = slice(start, start + count)
+        people = self.labels.people.tolist()
+        for i, (pair, start, size) in enumerate(table):
+            rows = slice(start, start + size)
             evidence = {"labels": levels[rows], "workers": names[rows]}
             if kept[i]:
-                reason = f"{WORDS[count]} annotators agree"
+                reason = f"{_who(size, people[i])} agree"
                 result.append(Decision(pair, "kept", reason, {"relevance": relevance[i], **evidence}))
             elif complete[i]:
-                result.append(Decision(pair, "discarded", f"{WORDS[count]} annotators disagree", evidence))
+                result.append(Decision(pair, "discarded", f"{_who(size, people[i])} disagree", evidence))
             else:
-                result.append(Decision(pair, "dropped", f"{count} label{'s' * (count != 1)}, not 2 or 4", evidence))
+                result.append(Decision(pair, "dropped", f"{count(size, 'label')}, not 2 or 4", evidence))
         return result
 
 
-WORDS = {2: "two", 4: "four"}
+def _who(labels: int, people: int) -> str:
+    """Who agrees or not: annotators, unless one of them judged more than once.
+
+    >>> _who(2, 2), _who(2, 1), _who(4, 3)
+    ('two annotators', 'two labels of one annotator', 'four labels of three annotators')
+    """
+    if labels == people:
+        return f"{WORDS[labels]} annotators"
+    return f"{WORDS[labels]} labels of {WORDS[people]} annotator{'s' * (people != 1)}"
+
+
+WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}
 
 
 def consensus(labels: Labels, *, incomplete: Incomplete = "error", repeats: Repeats = "count") -> Consensus:
@@ -99,17 +112,19 @@ def consensus(labels: Labels, *, incomplete: Incomplete = "error", repeats: Repe
     odd = np.flatnonzero(~np.isin(counts, SIZES))
     if incomplete == "error" and len(odd):
         first, more = int(odd[0]), len(odd) - 1
+        others = count(more, "more pair has", "more pairs have")
         raise MomentseekError(
-            f"{labels.source}: pair {labels.pair_ids[first]} has {counts[first]} label{'s' * int(counts[first] != 1)}"
-            f"{f', and {more:,} more pairs have a wrong number' if more else ''}; the rule needs two, or four where "
+            f"{labels.source}: pair {labels.pair_ids[first]} has {count(int(counts[first]), 'label')}"
+            f"{f', and {others} a wrong number' if more else ''}; the rule needs two, or four where "
             "two disagree (--incomplete drop leaves such pairs out)"
         )
     if repeats == "error" and labels.repeated.any():
         row = int(np.flatnonzero(labels.repeated)[0])
+        many = count(len(np.unique(labels.pair[labels.repeated])), "pair has", "pairs have")
         raise MomentseekError(
             f"{labels.source}: worker {labels.workers[labels.worker[row]]} judged pair "
-            f"{labels.pair_ids[labels.pair[row]]} twice, and {len(np.unique(labels.pair[labels.repeated])):,} pairs in "
-            "all have a repeated worker; keep one label each (--repeats count takes them as they are)"
+            f"{labels.pair_ids[labels.pair[row]]} twice, and in all {many} "
+            "a repeated worker; keep one label each (--repeats count takes them as they are)"
         )
     low = np.full(len(counts), -1)
     high = low.copy()

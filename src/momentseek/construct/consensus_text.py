@@ -14,7 +14,7 @@ from momentseek.construct.drift import Drift
 from momentseek.construct.labels import LEVELS
 from momentseek.construct.scores import Scores
 from momentseek.moments.arrays import IntArray
-from momentseek.tables import text_table
+from momentseek.tables import count, text_table
 
 MOST_COUPLES = 10
 
@@ -24,16 +24,23 @@ def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictur
     labels, kept = found.labels, int(found.kept.sum())
     total = len(labels.pair_ids)
     head = (
-        f"{total:,} pairs, {len(labels):,} labels by {len(labels.workers)} workers\n"
+        f"{count(total, 'pair')}, {count(len(labels), 'label')} by {count(len(labels.workers), 'worker')}\n"
         f"{kept:,} kept ({_percent(kept, total)}), {int((found.complete & ~found.kept).sum()):,} discarded"
     )
     if incomplete := int((~found.complete).sum()):
         head += f", {incomplete:,} dropped for having neither 2 nor 4 labels"
     counts = labels.counts
+    again = labels.people < counts
     outcome = text_table(
-        ["labels", "pairs", "kept", "discarded"],
+        ["labels", "pairs", "kept", "discarded", "with a worker's second label"],
         [
-            [WORDS[n], f"{(counts == n).sum():,}", f"{(found.kept & (counts == n)).sum():,}", f"{found.discarded(n):,}"]
+            [
+                WORDS[n],
+                f"{(counts == n).sum():,}",
+                f"{(found.kept & (counts == n)).sum():,}",
+                f"{found.discarded(n):,}",
+                f"{(again & (counts == n)).sum():,}",
+            ]
             for n in SIZES
         ],
     )
@@ -61,7 +68,7 @@ def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictur
 
 def _agreement(agreed: Agreement) -> str:
     lines = [
-        f"Agreement between the first two workers of {agreed.pairs:,} pairs: same level {agreed.same:.1%}, "
+        f"Agreement between the first two workers of {count(agreed.pairs, 'pair')}: same level {agreed.same:.1%}, "
         f"at most 1 apart {agreed.within_one:.1%}",
         text_table(
             ["measure (1 perfect, 0 chance)", "value"],
@@ -77,7 +84,7 @@ def _agreement(agreed: Agreement) -> str:
         shown = agreed.workers[:MOST_COUPLES]
         lines += [
             "",
-            f"Two workers with at least {MINIMUM} pairs in common ({len(agreed.workers)} couples, mean kappa "
+            f"Two workers with at least {MINIMUM} pairs in common ({count(len(agreed.workers), 'couple')}, mean kappa "
             f"{_value(agreed.mean_kappa)}"
             f"{f'; the {MOST_COUPLES} with most pairs' if len(shown) < len(agreed.workers) else ''}):",
             text_table(
@@ -121,11 +128,13 @@ def as_json(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictur
             "kept": int(found.kept.sum()),
             "discarded": int((found.complete & ~found.kept).sum()),
             "incomplete": int((~found.complete).sum()),
-            "by_annotators": {
+            "by_labels": {
                 str(n): {
                     "pairs": int((counts == n).sum()),
                     "kept": int((found.kept & (counts == n)).sum()),
                     "discarded": found.discarded(n),
+                    "one_annotator": int(((labels.people == 1) & (counts == n)).sum()),
+                    "repeated_annotator": int(((labels.people < counts) & (counts == n)).sum()),
                 }
                 for n in SIZES
             },

@@ -18,13 +18,14 @@ from momentseek.construct.decisions import Decision
 from momentseek.construct.labels import LEVELS, Labels
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import IntArray
+from momentseek.tables import count
 
 FEWEST = 3
 """With two workers the median is their mean, and nobody can be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Examinee:
     """One worker in the exam: his share of aligned labels, his mean deviation, kappa with the truth, and his misses."""
 
     worker: str
@@ -45,7 +46,7 @@ class Exam:
     labels: Labels
     truth: IntArray
     share: float
-    workers: tuple[Candidate, ...]
+    workers: tuple[Examinee, ...]
     mean_kappa: float
 
     @property
@@ -84,9 +85,10 @@ def exam(labels: Labels, share: float = 1.0) -> Exam:
         )
     few = np.flatnonzero(labels.counts < FEWEST)
     if len(few):
+        pair, number = labels.pair_ids[few[0]], count(int(labels.counts[few[0]]), "label")
         raise MomentseekError(
-            f"{labels.source}: pair {labels.pair_ids[few[0]]} has only {labels.counts[few[0]]} labels, and a median "
-            f"needs at least {FEWEST} workers; in an exam all workers judge the same pairs"
+            f"{labels.source}: pair {pair} has only {number}, and a median needs at least {FEWEST} workers; in an exam "
+            "all workers judge the same pairs"
         )
     truth = medians(labels)
     gap = labels.relevance - truth[labels.pair]
@@ -103,7 +105,7 @@ def exam(labels: Labels, share: float = 1.0) -> Exam:
         missing = len(labels.pair_ids) - len(rows)
         passed = aligned >= share and not missing
         result.append(
-            Candidate(name, len(rows), missing, aligned, float(gap[rows].mean()), kappa(table), passed, misses)
+            Examinee(name, len(rows), missing, aligned, float(gap[rows].mean()), kappa(table), passed, misses)
         )
     result.sort(key=lambda w: w.aligned)
     known = [c.kappa for c in couples(labels, 1) if c.kappa == c.kappa]

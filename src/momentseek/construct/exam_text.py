@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from momentseek.construct.exam import Exam
-from momentseek.tables import text_table
+from momentseek.tables import count, text_table
 
 MOST_MISSES = 20
 
@@ -32,11 +32,14 @@ def as_text(found: Exam) -> str:
     )
     misses = [(w.worker, *miss) for w in found.workers for miss in w.misses]
     kappa = "–" if found.mean_kappa != found.mean_kappa else f"{found.mean_kappa:.2f}"
+    pairs, workers = count(len(found.labels.pair_ids), "pair"), count(len(found.workers), "worker")
+    passes = count(len(found.workers) - len(failed), "passes", "pass")
+    fails = count(len(failed), "fails", "fail")
     parts = [
-        f"{len(found.labels.pair_ids):,} pairs, {len(found.workers)} workers; the truth of a pair is the median of "
-        f"its labels\n{len(found.workers) - len(failed)} pass ({found.share:.0%} of their labels within 1 of the "
-        f"truth, none missing), {len(failed)} fail\non average {found.misaligned:.2%} of a worker's labels are more "
-        f"than 1 off; mean kappa between two workers {kappa}",
+        f"{pairs}, {workers}; the truth of a pair is the median of its labels\n"
+        f"{passes} ({found.share:.0%} of their labels within 1 of the truth, none missing), {fails}\n"
+        f"on average {found.misaligned:.2%} of a worker's labels are more than 1 off; mean kappa between two workers "
+        f"{kappa}",
         table,
     ]
     if misses:

@@ -10,16 +10,18 @@ from momentseek.formats.document import open_document
 from momentseek.formats.tables import rows_of
 from momentseek.moments import MAX_RELEVANCE
 
-HEADER = "pair_id,relevance,annotators"
+HEADER = "pair_id,relevance,annotators,labels"
 
 
-def write_pairs(rows: Iterable[tuple[str, int, int]]) -> bytes:
-    """The file's bytes, from ``(pair_id, relevance, annotators)`` in their order.
+def write_pairs(rows: Iterable[tuple[str, int, int, int]]) -> bytes:
+    """The file's bytes, from ``(pair_id, relevance, annotators, labels)`` in their order.
 
-    >>> write_pairs([("7", 3, 2)])
-    b'pair_id,relevance,annotators\\n7,3,2\\n'
+    Annotators are different people; a pair has more labels than annotators where somebody judged it twice.
+
+    >>> write_pairs([("7", 3, 1, 2)])
+    b'pair_id,relevance,annotators,labels\\n7,3,1,2\\n'
     """
-    lines = (f"{_cell(pair)},{relevance},{annotators}" for pair, relevance, annotators in rows)
+    lines = (f"{_cell(pair)},{relevance},{annotators},{labels}" for pair, relevance, annotators, labels in rows)
     return "\n".join([HEADER, *lines, ""]).encode()
 
 

@@ -14,12 +14,14 @@ from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
 from momentseek.construct.candidates import Candidate
+from momentseek.construct.decisions import Decision
 from momentseek.construct.guideline import EXAMPLE, INSTRUCTIONS, LEVELS
 from momentseek.errors import MomentseekError
 from momentseek.moments import MAX_RELEVANCE
 
 CONTROL = "relevance"
 """The name of the question on the labelling page, and of its answers in an export."""
+SCHEMES = ("http", "https", "file")
 
 
 def tasks(candidates: Iterable[Candidate], base_url: str, suffix: str = ".mp4") -> list[dict[str, Any]]:
@@ -29,6 +31,7 @@ def tasks(candidates: Iterable[Candidate], base_url: str, suffix: str = ".mp4") 
     >>> tasks([pair], "https://example.org/videos")[0]["data"]["video"]
     'https://example.org/videos/my%20park.mp4#t=2.5,5'
     """
+    check_address(base_url)
     base = base_url.rstrip("/")
     result = []
     for c in candidates:
@@ -69,7 +72,7 @@ def labelling_page() -> str:
 
 @dataclass(frozen=True)
 class Export:
-    """Labels in the order in which they were given, and what else was in the file."""
+    """Labels in the order in which they were given, and what else was in the files."""
 
     labels: tuple[tuple[str, str, int], ...]
     tasks: int
@@ -81,36 +84,119 @@ class Export:
     """Annotations without an answer."""
     replaced: int
     """Earlier annotations of the same pair by the same person."""
+    repeated: int = 0
+    """Annotations that stand in an earlier export as well: only their last state counts."""
+    decisions: tuple[Decision, ...] = ()
+    """What became of every annotation, and every pair without any."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Annotation:
+    pair: str
+    worker: str
+    when: str
+    level: int | None
+    cancelled: bool
+    source: str
+
+    def decision(self, outcome: str, reason: str) -> Decision:
+        evidence = {"worker": self.worker, "level": self.level, "created_at": self.when or None, "source": self.source}
+        return Decision(self.pair, outcome, reason, evidence)
 
 
 def read_export(exported: Any, source: str = "(memory)") -> Export:
     """The labels of an export; a person's last answer about a pair counts."""
-    if not isinstance(exported, list):
-        raise MomentseekError(f"{source}: not a Label Studio export; export the project as JSON, a list of tasks")
-    found: list[tuple[str, str, str, int]] = []
-    missing: list[str] = []
-    cancelled = empty = 0
-    for number, task in enumerate(exported, 1):
-        where = f"{source}: task {number:,}"
-        pair = _pair(task, where)
-        answers = 0
-        for annotation in _list(task, "annotations", where):
-            if not isinstance(annotation, dict):
-                raise MomentseekError(f"{where} has an annotation that is no object; export the project as JSON again")
-            if annotation.get("was_cancelled"):
-                cancelled += 1
-            elif (level := _level(_list(annotation, "result", where), f"{where} (pair {pair})")) is None:
-                empty += 1
-            else:
-                answers += 1
-                when = str(annotation.get("created_at") or "")
-                found.append((pair, _person(annotation.get("completed_by"), where), when, level))
-        if not answers:
-            missing.append(pair)
-    last = {(pair, worker): (when, level) for pair, worker, when, level in sorted(found, key=lambda f: f[2])}
-    ordered = sorted(last, key=lambda key: last[key][0])  # stable: by time where the export has it
-    labels = tuple((pair, worker, last[pair, worker][1]) for pair, worker in ordered)
-    return Export(labels, len(exported), tuple(missing), cancelled, empty, len(found) - len(labels))
+    return read_exports([(exported, source)])
+
+
+def read_exports(exports: Iterable[tuple[Any, str]]) -> Export:
+    """The labels of several exports, each with its source, as of one.
+
+    A later export of a project holds the annotations of the earlier one: what has the same pair, annotator and id is
+    one annotation, as the last export has it. Of a person's annotations of a pair the last counts.
+
+    >>> answer = {"id": 7, "completed_by": 1, "result": [{"value": {"choices": ["3"]}}]}
+    >>> task = {"id": 1, "data": {"pair_id": "p"}, "annotations": [answer]}
+    >>> found = read_exports([([task], "monday.json"), ([task], "friday.json")])
+    >>> found.labels, found.tasks, found.repeated
+    ((('p', '1', 3),), 1, 1)
+    """
+    states: dict[tuple[Any, ...], _Annotation] = {}
+    asked: dict[tuple[Any, ...], str] = {}
+    decisions: list[Decision] = []
+    repeated = 0
+    for place, (exported, source) in enumerate(exports):
+        if not isinstance(exported, list):
+            raise MomentseekError(f"{source}: not a Label Studio export; export the project as JSON, a list of tasks")
+        for number, task in enumerate(exported, 1):
+            where = f"{source}: task {number:,}"
+            pair = _pair(task, where)
+            asked[_identity(task, (place, number), pair)] = pair
+            for nth, annotation in enumerate(_list(task, "annotations", where)):
+                found = _annotation(annotation, pair, where, source)
+                key = _identity(annotation, (place, number, nth), pair, found.worker)
+                if (before := states.pop(key, None)) is not None:  # so that the last state stands where it is last
+                    repeated += 1
+                    decisions.append(before.decision("left out", "the same annotation stands again later"))
+                states[key] = found
+    last: dict[tuple[str, str], _Annotation] = {}
+    cancelled = empty = replaced = 0
+    for found in sorted(states.values(), key=lambda a: a.when):  # stable: by time where the export has it
+        if found.cancelled:
+            cancelled += 1
+            decisions.append(found.decision("left out", "skipped by its annotator"))
+        elif found.level is None:
+            empty += 1
+            decisions.append(found.decision("left out", "no answer"))
+        else:
+            if (before := last.pop((found.pair, found.worker), None)) is not None:
+                replaced += 1
+                decisions.append(before.decision("left out", "replaced by a later one of the same annotator"))
+            last[found.pair, found.worker] = found
+    judged = {pair for pair, _ in last}
+    missing = tuple(pair for pair in dict.fromkeys(asked.values()) if pair not in judged)
+    decisions += [found.decision("label", "the annotator's last answer") for found in last.values()]
+    decisions += [Decision(pair, "missing", "not judged yet") for pair in missing]
+    labels = tuple((a.pair, a.worker, a.level) for a in last.values() if a.level is not None)
+    return Export(labels, len(asked), missing, cancelled, empty, replaced, repeated, tuple(decisions))
+
+
+def _identity(thing: Mapping[str, Any], place: tuple[int, ...], *about: str) -> tuple[Any, ...]:
+    """What tells a task or annotation from others: its id (other servers give the same), or its place."""
+    return ("id", str(thing["id"]), *about) if thing.get("id") is not None else ("place", *place)
+
+
+def _annotation(annotation: Any, pair: str, where: str, source: str) -> _Annotation:
+    if not isinstance(annotation, dict):
+        raise MomentseekError(f"{where} has an annotation that is no object; export the project as JSON again")
+    cancelled = bool(annotation.get("was_cancelled"))
+    level = None if cancelled else _level(_list(annotation, "result", where), f"{where} (pair {pair})")
+    by = annotation.get("completed_by")
+    worker = _person(by, where) if level is not None or by is not None else ""
+    return _Annotation(pair, worker, str(annotation.get("created_at") or ""), level, cancelled, source)
+
+
+def check_address(base_url: str) -> None:
+    """Refuse an address at which no browser finds videos, or which would run as a script.
+
+    >>> for base in ("https://example.org/v", "file:///videos", "/data/local-files/?d=videos", "videos"):
+    ...     check_address(base)
+    >>> check_address("javascript:alert(1)")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    momentseek.errors.MomentseekError: 'javascript:alert(1)' is no address of videos; give http://, https:// or ...
+    """
+    scheme, colon, rest = base_url.partition(":")
+    named = bool(colon) and not any(c in scheme for c in "/?#")
+    if (
+        not base_url
+        or base_url != base_url.strip()
+        or not base_url.isprintable()
+        or (named and (scheme.lower() not in SCHEMES or not rest.startswith("//")))
+        or (named and scheme.lower() != "file" and not rest.strip("/"))
+    ):
+        raise MomentseekError(
+            f"{base_url!r} is no address of videos; give http://, https:// or file://, or a path such as /videos"
+        )
 
 
 def _pair(task: Any, where: str) -> str:

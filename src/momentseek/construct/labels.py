@@ -20,6 +20,7 @@ from momentseek.formats.document import Document, open_document
 from momentseek.formats.tables import header_of, rows_of
 from momentseek.moments import MAX_RELEVANCE
 from momentseek.moments.arrays import BoolArray, IntArray, encode_names, offsets_of, stable_order
+from momentseek.tables import count
 
 LEVELS = MAX_RELEVANCE + 1
 COLUMNS = ("pair_id", "worker", "relevance")
@@ -53,6 +54,11 @@ class Labels:
     def counts(self) -> IntArray:
         """Labels per pair."""
         return np.diff(self.offsets)
+
+    @cached_property
+    def people(self) -> IntArray:
+        """Different workers per pair: fewer than its labels where somebody judged it twice."""
+        return np.bincount(self.pair[~self.repeated], minlength=len(self.pair_ids))
 
     @cached_property
     def pair(self) -> IntArray:
@@ -132,8 +138,9 @@ def _columns(document: Document) -> tuple[list[str], list[str], list[str]]:
             raise MomentseekError(f"{document.path}: not CSV ({e}); export it again") from None
         if set(map(len, found)) - {len(COLUMNS)}:
             at = next(i for i, row in enumerate(found) if len(row) != len(COLUMNS))
+            columns = count(len(found[at]), "column")
             raise MomentseekError(
-                f"{document.path}: line {_line(document, at)} has {len(found[at])} columns instead of {len(COLUMNS)}"
+                f"{document.path}: line {_line(document, at)} has {columns} instead of {len(COLUMNS)}"
             )
         rows = [tuple(row) for row in found]
     pairs, workers, levels = zip(*rows, strict=True) if rows else ((), (), ())

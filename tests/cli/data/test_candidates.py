@@ -49,7 +49,7 @@ def lines(path):
 def test_two_batches(candidates, tmp_path):
     result = candidates("--out", "first.jsonl", "--batch", "2")
     assert result.exit_code == 0
-    assert "1 queries left out: same words as another query" in result.stdout
+    assert "1 query left out: same words as another query" in result.stdout
     first = lines(tmp_path / "first.jsonl")
     assert [(c["pair_id"], c["rank"], c["batch"]) for c in first] == [
         ("0/0", 1, 1),
@@ -66,7 +66,7 @@ def test_two_batches(candidates, tmp_path):
     ]
     assert json.loads(result.stdout)["pairs"] == 2
     assert [d["outcome"] for d in lines(tmp_path / "why.jsonl")] == ["left out", "extended", "covered"]
-    low = candidates("--out", "none.jsonl", *arguments, "--still-relevant", "4")
+    low = candidates("--out", "none.jsonl", *arguments, "--still-relevant", "4", "--force")
     assert json.loads(low.stdout)["queries"] == 0
 
 
@@ -97,3 +97,33 @@ def test_queries_need_words(candidates, tmp_path):
     (tmp_path / "queries.jsonl").write_text(json.dumps(row))
     with pytest.raises(MomentseekError, match="its queries have no words"):
         raise candidates("--out", "x.jsonl").exception
+
+
+def test_inputs_survive(candidates, tmp_path):
+    before = (tmp_path / "captions.jsonl").read_text()
+    with pytest.raises(MomentseekError, match=r"captions\.jsonl: is an input"):
+        raise candidates("--out", "captions.jsonl", "--force").exception
+    with pytest.raises(MomentseekError, match="two outputs"):
+        raise candidates("--out", "x.jsonl", "--report", "x.jsonl").exception
+    assert (tmp_path / "captions.jsonl").read_text() == before
+    assert candidates("--out", "first.jsonl").exit_code == 0
+    with pytest.raises(MomentseekError, match="is there already"):
+        raise candidates("--out", "first.jsonl").exception
+    assert candidates("--out", "first.jsonl", "--force").exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", [["--last", "5"], ["--still-relevant", "2"]])
+def test_options_of_the_second_batch(candidates, tmp_path, arguments):
+    with pytest.raises(MomentseekError, match=f"{arguments[0]} would do nothing without --labels; leave it out"):
+        raise candidates("--out", "x.jsonl", *arguments).exception
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+def test_another_batch_size_is_noticed(candidates, tmp_path):
+    (tmp_path / "pairs.csv").write_text("pair_id,relevance\n0/0,4\n0/2,3\n1/1,4\n1/3,4\n")
+    with pytest.raises(MomentseekError, match="pair 0/2 has rank 2, beyond a first batch of 1; give the batch size"):
+        raise candidates("--out", "x.jsonl", "--labels", "pairs.csv", "--batch", "1").exception
+    assert not (tmp_path / "x.jsonl").exists()
+    larger = candidates("--out", "x.jsonl", "--labels", "pairs.csv", "--batch", "3")
+    assert "note: no pair beyond rank 2 has a level; if the first batch was smaller than 3, give" in larger.stderr
+    assert "note" not in candidates("--out", "y.jsonl", "--labels", "pairs.csv", "--batch", "2").stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from click.core import ParameterSource
 
 from momentseek.cli.verbs import Verbs
 
@@ -22,6 +23,21 @@ VERBS = {
 def command() -> None:
     """Build datasets as the papers do, from anybody's annotations.
 
-    Every verb takes a seed, writes its files whole or not at all, and can report every decision: what was
-    kept, what was dropped, and why (--report FILE, --json).
+    Verbs that draw at random take a seed. Every verb writes its files whole or not at all, and can report every
+    decision: what was kept, what was dropped, and why (--report FILE); --json prints the summary for a program.
     """
+
+
+def refuse_without(needed: str, **ignored: str) -> None:
+    """Refuse options that were given but would be ignored: parameter → its flag; ``needed`` says what they lack."""
+    from momentseek.errors import MomentseekError
+
+    context = click.get_current_context()
+    default = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+    given = [flag for name, flag in ignored.items() if context.get_parameter_source(name) not in default]
+    if given:
+        raise MomentseekError(f"{' and '.join(given)} would do nothing {needed}; leave {_them(given)} out")
+
+
+def _them(flags: list[str]) -> str:
+    return "it" if len(flags) == 1 else "them"

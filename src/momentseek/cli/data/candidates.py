@@ -33,6 +33,7 @@ from momentseek.cli import options
     help="Queries with the same words: have the first one judged, or each.",
 )
 @click.option("--report", metavar="FILE", help="Write the decision about every query, one JSON object per line.")
+@options.force
 @options.as_json
 def command(
     queries: str,
@@ -45,6 +46,7 @@ def command(
     still_relevant: float,
     identical: str,
     report: str | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Find, for each of QUERIES, the moments of CAPTIONS whose captions are most like it.
@@ -62,6 +64,7 @@ def command(
     """
     import json
 
+    from momentseek.cli.data import refuse_without
     from momentseek.construct.candidate_files import unique_pairs, write_candidates
     from momentseek.construct.candidates import first_batch, ranked, second_batch
     from momentseek.construct.decisions import Decision, as_lines, tally
@@ -70,8 +73,12 @@ def command(
     from momentseek.construct.similarity import top_similar
     from momentseek.encoders import encode_cached, text_encoder
     from momentseek.errors import MomentseekError
-    from momentseek.formats import read_truth, write_bytes
+    from momentseek.formats import read_truth, write_all
+    from momentseek.tables import count
 
+    options.check_targets([queries, captions, labels], [out, report], force)
+    if not labels:
+        refuse_without("without --labels", last="--last", still_relevant="--still-relevant")
     asked, known = (read_truth(path, invalid="keep") for path in (queries, captions))
     for table in (asked, known):
         if not table.queries or not any(table.queries):
@@ -95,9 +102,7 @@ def command(
         chosen, more = second_batch(lists, levels, size=batch, last=last, threshold=still_relevant)
         decisions += more
     unique_pairs(chosen, out)
-    write_bytes(out, write_candidates(chosen))
-    if report:
-        write_bytes(report, as_lines(decisions))
+    write_all({out: write_candidates(chosen), **({report: as_lines(decisions)} if report else {})})
     counts = tally(decisions)
     if as_json:
         summary = {
@@ -112,5 +117,14 @@ def command(
     else:
         for outcome, reasons in counts.items():
             for reason, n in reasons.items():
-                click.echo(f"{n:,} queries {outcome}: {reason}")
-    options.say(f"wrote {out}: {len(chosen):,} pairs, compared by {model.name}")
+                click.echo(f"{count(n, 'query', 'queries')} {outcome}: {reason}")
+    if levels is not None:
+        judged = max(c.rank for pairs in lists for c in pairs if c.pair_id in levels)
+        if judged < min(batch, max(map(len, lists))):
+            options.say(
+                f"note: no pair beyond rank {judged} has a level; if the first batch was smaller than {batch}, give "
+                "its size (--batch)"
+            )
+    options.say(f"wrote {out}: {count(len(chosen), 'pair')}, compared by {model.name}")
+    if report:
+        options.say(f"wrote {report}")

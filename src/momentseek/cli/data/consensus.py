@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from momentseek.cli import options
 
+if TYPE_CHECKING:
+    from os import PathLike
+    from pathlib import Path
+
+    from momentseek.construct.labels import Labels
+
 
 @click.command()
 @click.argument("labels", metavar="LABELS")
-@click.option("--out", metavar="FILE", help="Write the kept pairs: CSV with pair_id, relevance, annotators.")
+@click.option("--out", metavar="FILE", help="Write the kept pairs: CSV with pair_id, relevance, annotators, labels.")
 @click.option("--report", metavar="FILE", help="Write every decision with its labels, one JSON object per line.")
 @click.option("--plots", "folder", metavar="DIR", help="Draw the score matrix and distribution, as PNG and SVG.")
 @click.option(
@@ -46,6 +54,7 @@ from momentseek.cli import options
     metavar="SHARE",
     help="With --exam: the share of labels within 1 of the median that passes.",
 )
+@options.force
 @options.as_json
 def command(
     labels: str,
@@ -58,13 +67,15 @@ def command(
     truth: str | None,
     exam: bool,
     pass_share: float,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Make one relevance level per query–moment pair out of several workers' LABELS.
 
     LABELS is CSV (or .gz) with the columns pair_id, worker, relevance (0 to 4). Two workers agree if they differ by
     at most 1; of four, one lowest and one highest are set aside first. The level is the mean of the two, rounded
-    up. Pairs without agreement are discarded.
+    up. Pairs without agreement are discarded. A worker's second label of a pair counts as TVR-Ranking's does, and is
+    pointed out.
 
     \b
     TVR-Ranking's published labels:
@@ -76,17 +87,22 @@ def command(
     """
     import json
 
+    from momentseek.cli.data import refuse_without
     from momentseek.construct.labels import read_labels
     from momentseek.errors import MomentseekError
-    from momentseek.formats import write_bytes
+    from momentseek.formats import FORMATS, Writing, write_all
+    from momentseek.tables import count
 
+    options.check_targets([labels, *candidates], [out, report, truth], force)
     if exam and (folder or candidates or truth):
         raise MomentseekError("an exam has no figures and no truth file; leave out --plots, --candidates and --truth")
     if bool(candidates) != bool(truth):
         raise MomentseekError("--candidates and --truth belong together: the judged pairs, and the truth to write")
     if exam:
+        refuse_without("in an exam", incomplete="--incomplete", repeats="--repeats")
         _exam(labels, out, report, pass_share, as_json)
         return
+    refuse_without("without --exam", pass_share="--pass-share")
     if folder:
         from momentseek.figures import check_folder
 
@@ -104,37 +120,49 @@ def command(
     from momentseek.construct.scores import scores
 
     found = consensus(given, incomplete=cast(Incomplete, incomplete), repeats=cast(Repeats, repeats))
-    judged = [
-        (pair, level, count)
-        for pair, level, count in zip(given.pair_ids, found.relevance.tolist(), given.counts.tolist(), strict=True)
-        if level >= 0
-    ]
+    if not found.complete.any():
+        raise MomentseekError(f"{labels}: no pair has two or four labels, so nothing is left to agree on")
+    if (out or truth) and not found.kept.any():
+        raise MomentseekError(
+            f"{labels}: there is no agreement on any pair, so there is nothing to write; leave out --out and --truth "
+            "to see the report"
+        )
+    judged = [row for row in zip(given.pair_ids, found.relevance.tolist(), *_sizes(given), strict=True) if row[1] >= 0]
+    files: dict[str | PathLike[str], bytes] = {}
+    if out:
+        files[out] = write_pairs(judged)
+    if report:
+        files[report] = as_lines(found.decisions())
     if truth:
         from momentseek.construct.candidate_files import judged_truth, read_candidates
-        from momentseek.formats import write_truth
 
-        table = judged_truth([c for path in candidates for c in read_candidates(path)], {p: r for p, r, _ in judged})
-        graded = truth.removesuffix(".gz").endswith(".json")
-        write_truth(table, truth, format="tvr-ranking" if graded else "native")
-    if out:
-        write_bytes(out, write_pairs(judged))
-    if report:
-        write_bytes(report, as_lines(found.decisions()))
+        pairs = [c for path in candidates for c in read_candidates(path)]
+        writer = FORMATS["tvr-ranking" if truth.removesuffix(".gz").endswith(".json") else "native"].write_truth
+        assert writer is not None
+        files[truth] = writer(judged_truth(pairs, {pair: level for pair, level, *_ in judged}), Writing())
     parts = found, agreement(given), drift(found), scores(found)
-    click.echo(json.dumps(to_json(*parts), indent=2, ensure_ascii=False) if as_json else as_text(*parts))
+    text = json.dumps(to_json(*parts), indent=2, ensure_ascii=False) if as_json else as_text(*parts)
+    drawn: list[Path] = []
     if folder:
         from momentseek.construct.consensus_plots import draw
 
-        for written in draw(parts[3], folder):
-            options.say(f"wrote {written}")
+        drawn = draw(parts[3], folder)
+    write_all(files)
+    click.echo(text)
     if given.repeated.any():
+        alone = int((found.complete & (given.people == 1)).sum())
         options.say(
-            f"note: in {len(set(given.pair[given.repeated].tolist())):,} pairs a worker judged more than once; each "
-            "label counts, but agreement is measured between different workers only (--repeats error refuses them)"
+            f"note: in {count(len(set(given.pair[given.repeated].tolist())), 'pair')} a worker judged more than once"
+            f"{f', and in {alone:,} of them all labels are of one worker' if alone else ''}; each label counts, but "
+            "agreement is measured between different workers only (--repeats error refuses them)"
         )
-    for name in (out, report, truth):
-        if name:
-            options.say(f"wrote {name}")
+    for name in (*drawn, *files):
+        options.say(f"wrote {name}")
+
+
+def _sizes(labels: Labels) -> tuple[list[int], list[int]]:
+    """Annotators and labels of every pair."""
+    return labels.people.tolist(), labels.counts.tolist()
 
 
 def _exam(labels: str, out: str | None, report: str | None, share: float, as_json: bool) -> None:
@@ -146,15 +174,17 @@ def _exam(labels: str, out: str | None, report: str | None, share: float, as_jso
     from momentseek.construct.exam_text import as_text
     from momentseek.construct.judged_pairs import write_pairs
     from momentseek.construct.labels import read_labels
-    from momentseek.formats import write_bytes
+    from momentseek.formats import write_all
 
     given = read_labels(labels)
     found = exam(given, share)
+    text = json.dumps(to_json(found), indent=2, ensure_ascii=False) if as_json else as_text(found)
+    files: dict[str | PathLike[str], bytes] = {}
     if out:
-        write_bytes(out, write_pairs(zip(given.pair_ids, found.truth.tolist(), given.counts.tolist(), strict=True)))
+        files[out] = write_pairs(zip(given.pair_ids, found.truth.tolist(), *_sizes(given), strict=True))
     if report:
-        write_bytes(report, as_lines(found.decisions()))
-    click.echo(json.dumps(to_json(found), indent=2, ensure_ascii=False) if as_json else as_text(found))
-    for name in (out, report):
-        if name:
-            options.say(f"wrote {name}")
+        files[report] = as_lines(found.decisions())
+    write_all(files)
+    click.echo(text)
+    for name in files:
+        options.say(f"wrote {name}")

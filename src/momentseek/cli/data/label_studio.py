@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from momentseek.cli import options
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 
 @click.group()
@@ -31,7 +36,20 @@ def command() -> None:
     metavar="LABELS",
     help="Only pairs whose two labels in this file differ by more than 1: they need two more annotators.",
 )
-def write(candidates: str, out: str, config: str | None, base_url: str, suffix: str, disagreed: str | None) -> None:
+@click.option("--report", metavar="FILE", help="Write which pairs are asked about and why, one JSON object per line.")
+@options.force
+@options.as_json
+def write(
+    candidates: str,
+    out: str,
+    config: str | None,
+    base_url: str,
+    suffix: str,
+    disagreed: str | None,
+    report: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Write one task per pair of CANDIDATES: query, video at the moment, and the five-level guideline.
 
     CANDIDATES is what `momentseek data candidates` wrote, or any truth file.
@@ -40,73 +58,106 @@ def write(candidates: str, out: str, config: str | None, base_url: str, suffix: 
     from pathlib import Path
 
     from momentseek.construct.candidate_files import read_candidates
-    from momentseek.construct.label_studio import labelling_page, tasks
+    from momentseek.construct.decisions import Decision, as_lines, tally
+    from momentseek.construct.label_studio import check_address, labelling_page, tasks
     from momentseek.errors import MomentseekError
-    from momentseek.formats import write_bytes
+    from momentseek.formats import write_all
+    from momentseek.tables import count
 
+    page = config or str(Path(out.removesuffix(".gz")).with_suffix(".xml"))
+    if page == out:
+        raise MomentseekError(f"{out}: the tasks and the labelling page need a file each; call the tasks .json")
+    options.check_targets([candidates, disagreed], [out, page, report], force)
+    check_address(base_url)
     pairs = read_candidates(candidates)
+    reasons = dict.fromkeys((c.pair_id for c in pairs), "every pair of the file")
+    wanted = set(reasons)
     if disagreed:
         from momentseek.construct.consensus import consensus
         from momentseek.construct.labels import read_labels
 
         labels = read_labels(disagreed)
-        found = consensus(labels, incomplete="drop")
-        split = found.complete & ~found.kept & (labels.counts == 2)
-        wanted = {labels.pair_ids[i] for i in split.nonzero()[0].tolist()}
-        pairs = [c for c in pairs if c.pair_id in wanted]
-    page = config or str(Path(out.removesuffix(".gz")).with_suffix(".xml"))
-    if page == out:
-        raise MomentseekError(f"{out}: the tasks and the labelling page need a file each; call the tasks .json")
-    write_bytes(out, json.dumps(tasks(pairs, base_url, suffix), ensure_ascii=False, indent=1).encode())
-    write_bytes(page, labelling_page().encode())
-    options.say(f"wrote {out}: {len(pairs):,} tasks of {len({c.query_id for c in pairs}):,} queries")
+        found = {d.subject: d for d in consensus(labels, incomplete="drop").decisions()}
+        reasons = {pair: found[pair].reason if pair in found else "no labels" for pair in reasons}
+        wanted = {
+            pair
+            for pair, decision in found.items()
+            if decision.outcome == "discarded" and len(decision.evidence["labels"]) == 2
+        }
+    decisions = [Decision(p, "asked" if p in wanted else "left out", why) for p, why in reasons.items()]
+    pairs = [c for c in pairs if c.pair_id in wanted]
+    files: dict[str | PathLike[str], bytes] = {
+        out: json.dumps(tasks(pairs, base_url, suffix), ensure_ascii=False, indent=1).encode(),
+        page: labelling_page().encode(),
+    }
+    if report:
+        files[report] = as_lines(decisions)
+    write_all(files)
+    queries = len({c.query_id for c in pairs})
+    if as_json:
+        summary = {"tasks": len(pairs), "queries": queries, "page": page, "decisions": tally(decisions)}
+        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+    options.say(f"wrote {out}: {count(len(pairs), 'task')} of {count(queries, 'query', 'queries')}")
     options.say(f"wrote {page}: the labelling page")
+    if report:
+        options.say(f"wrote {report}")
 
 
 @command.command()
 @click.argument("exports", metavar="EXPORT...", nargs=-1, required=True)
 @click.option("--out", required=True, metavar="FILE", help="The labels: CSV with pair_id, worker, relevance.")
+@click.option("--report", metavar="FILE", help="Write what became of every annotation, one JSON object per line.")
+@options.force
 @options.as_json
-def read(exports: tuple[str, ...], out: str, as_json: bool) -> None:
+def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as_json: bool) -> None:
     """Turn Label Studio's JSON EXPORTs into labels, and say what was skipped or is still missing.
 
-    Several exports (say, of the first two annotators and of the two asked later) are joined in the order given.
+    Several exports (say, of the first two annotators and of the two asked later) are joined in the order given. An
+    annotation that stands in two of them counts once, and so does a person who judged a pair again: the last counts.
     """
     import json
 
-    from momentseek.construct.label_studio import read_export
+    from momentseek.construct.decisions import as_lines
+    from momentseek.construct.label_studio import read_exports
     from momentseek.construct.labels import write_labels
     from momentseek.errors import MomentseekError
-    from momentseek.formats import write_bytes
+    from momentseek.formats import write_all
     from momentseek.formats.document import open_document
+    from momentseek.tables import count
 
-    found = [read_export(open_document(path).json, path) for path in exports]
-    labels = [label for part in found for label in part.labels]
-    if not labels:
+    options.check_targets(exports, [out, report], force)
+    found = read_exports((open_document(path).json, path) for path in exports)
+    if not found.labels:
         raise MomentseekError(f"{', '.join(exports)}: nobody has judged anything yet; export again when they have")
-    write_bytes(out, write_labels(labels))
-    judged = {pair for pair, _, _ in labels}
-    missing = [pair for part in found for pair in part.missing if pair not in judged]
-    summary = {
-        "tasks": sum(part.tasks for part in found),
-        "labels": len(labels),
-        "pairs": len(judged),
-        "workers": len({worker for _, worker, _ in labels}),
-        "missing": missing,
-        "cancelled": sum(part.cancelled for part in found),
-        "empty": sum(part.empty for part in found),
-        "replaced": sum(part.replaced for part in found),
-    }
+    write_all({out: write_labels(found.labels), **({report: as_lines(found.decisions)} if report else {})})
+    pairs, workers = ({label[i] for label in found.labels} for i in (0, 1))
     if as_json:
+        summary = {
+            "tasks": found.tasks,
+            "labels": len(found.labels),
+            "pairs": len(pairs),
+            "workers": len(workers),
+            "missing": list(found.missing),
+            "cancelled": found.cancelled,
+            "empty": found.empty,
+            "replaced": found.replaced,
+            "repeated": found.repeated,
+        }
         click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
-        click.echo(f"{summary['labels']:,} labels of {summary['pairs']:,} pairs by {summary['workers']} workers")
-        for count, what in (
-            (len(missing), f"pairs not judged yet ({', '.join(missing[:3])}{', …' if len(missing) > 3 else ''})"),
-            (summary["cancelled"], "annotations were skipped by their annotator"),
-            (summary["empty"], "annotations have no answer"),
-            (summary["replaced"], "annotations were replaced by a later one of the same person"),
+        labels = count(len(found.labels), "label")
+        click.echo(f"{labels} of {count(len(pairs), 'pair')} by {count(len(workers), 'worker')}")
+        some = f"({', '.join(found.missing[:3])}{', …' if len(found.missing) > 3 else ''})"
+        was, were = "annotation was", "annotations were"
+        for number, one, many, rest in (
+            (len(found.missing), "pair", "pairs", f"not judged yet {some}"),
+            (found.cancelled, was, were, "skipped by the annotator"),
+            (found.empty, "annotation has", "annotations have", "no answer"),
+            (found.replaced, was, were, "replaced by a later one of the same person"),
+            (found.repeated, was, were, "read from an earlier export already; each counts once, as it was last"),
         ):
-            if count:
-                click.echo(f"{count:,} {what}")
+            if number:
+                click.echo(f"{count(number, one, many)} {rest}")
     options.say(f"wrote {out}")
+    if report:
+        options.say(f"wrote {report}")
