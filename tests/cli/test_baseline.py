@@ -40,7 +40,8 @@ def test_help_and_list_name_them_all(momentseek):
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_runs_can_be_evaluated(momentseek, name):
-    result = momentseek("baseline", name, "--train", "train.json", "--test", "test.json", "--out", "run.jsonl")
+    learns = ("--train", "train.json") if BASELINES[name].learns else ()
+    result = momentseek("baseline", name, *learns, "--test", "test.json", "--out", "run.jsonl")
     assert result.exit_code == 0, result.exception
     assert result.stderr.startswith(f"wrote run.jsonl: {name}")
     scored = momentseek("evaluate", "run.jsonl", "--truth", "test.json", "-m", "R@1[IoU>=0.3]", "--json")
@@ -84,8 +85,17 @@ def test_other_formats_and_durations_from_a_list(momentseek, tmp_path):
         (["chance", "--test", "test.json", "--out", "r.json"], "say which format to write"),
         (["chance", "--test", "test.json", "--out", "r.json", "--to", "csv"], "cannot be written as 'csv'"),
         (["chance", "--test", "test.json", "--out", "train.json"], "is there already"),
+        (["chance", "--test", "test.json", "--out", "test.json", "--force"], "is an input of this command"),
+        (["chance", "--train", "nope.json", "--test", "test.json", "--out", "r.jsonl"], "chance learns nothing"),
+        (["chance", "--bandwidth", "0.1", "--test", "test.json", "--out", "r.jsonl"], "has no density"),
     ],
 )
 def test_refusals(momentseek, arguments, sentence):
     with pytest.raises(MomentseekError, match=sentence):
         raise momentseek("baseline", *arguments).exception
+
+
+@pytest.mark.parametrize("width", ["nan", "inf", "0"])
+def test_bandwidths_are_finite_numbers(momentseek, width):
+    arguments = ("--train", "train.json", "--test", "test.json", "--out", "r.jsonl", "--bandwidth", width)
+    assert momentseek("baseline", "bias-based", *arguments).exit_code == 2

@@ -52,6 +52,10 @@ def test_charades_cd_from_the_original_text_files(data, published):
     # Four moments end before they start; the published files have them turned round.
     kept = resplit(pairs, replace(PRESETS["charades-cd"], swap=False))
     assert compare_membership("", kept.splits["test_ood"], published).videos.iou == pytest.approx(1442 / 1445)
+    for ties, size, iou in (("ood", (1441, 3369), 0.7644), ("train", (1036, 2257), 0.5693)):
+        literal = resplit(pairs, replace(PRESETS["paper"], ties=ties)).splits["test_ood"]
+        assert (len(literal.videos), len(literal)) == size
+        assert compare_membership("", literal, published).videos.iou == pytest.approx(iou, abs=5e-5)
 
 
 @pytest.mark.parametrize(
@@ -164,12 +168,24 @@ def test_the_draw_depends_on_the_seed_and_not_on_the_order():
 @pytest.mark.parametrize(
     ("videos", "changes", "sentence"),
     [
-        ({"a": [(0, 20)]}, {"share": 0.5}, "0.5 of 1 pairs are 0: nothing to set apart; raise --share"),
+        (
+            {"a": [(0, 20)]},
+            {"share": 0.5},
+            "a share of 0.5 makes none of 1 pair rare: nothing to set apart; raise --share",
+        ),
         (COMMON, {"share": 1.0}, "nothing to set apart; lower --share"),
-        ({**COMMON, "r": [(40, 90)] * 3}, {"long_moments": 0.5}, "test_ood would have no video of 21; raise --share"),
-        ({**COMMON, "r": [(40, 60)] * 3}, {"val_share": 0.0}, "val would have no video of 21; raise --val-share"),
-        ({**COMMON, "r": [(40, 60)] * 3}, {"iid_share": 0.01}, "test_iid would have no video of 21; raise --iid-share"),
-        ({**COMMON, "r": [(40, 60)] * 3}, {"val_share": 0.97}, "train would have no video of 21; lower --share"),
+        (
+            {**COMMON, "r": [(40, 90)] * 3},
+            {"long_moments": 0.5},
+            "test_ood would have none of 21 videos; raise --share",
+        ),
+        ({**COMMON, "r": [(40, 60)] * 3}, {"val_share": 0.0}, "val would have none of 21 videos; raise --val-share"),
+        (
+            {**COMMON, "r": [(40, 60)] * 3},
+            {"iid_share": 0.01},
+            "test_iid would have none of 21 videos; raise --iid-share",
+        ),
+        ({**COMMON, "r": [(40, 60)] * 3}, {"val_share": 0.97}, "train would have none of 21 videos; lower --share"),
         (COMMON, {"bandwidth": "scott"}, "all moments lie on one line"),
         ({**COMMON, "r": [(40, 60)] * 3}, {"bandwidth": -1.0}, "must be positive"),
     ],

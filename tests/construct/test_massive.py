@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +11,8 @@ from tests.encoders.fakes import Words
 from momentseek.construct.decisions import tally
 from momentseek.construct.massive import as_truth, massive
 from momentseek.construct.massive_compare import compare, jaccard, overlaps, sides_of
-from momentseek.construct.massive_pools import Settings, query_lots, video_lots
-from momentseek.construct.massive_report import as_text, comparison_text, summary
+from momentseek.construct.massive_pools import Settings, draw_lots, query_lots
+from momentseek.construct.massive_report import as_text, comparison_text, summary, why_differ
 from momentseek.construct.massive_scores import annotated, encoder_similarity, video_similarity
 from momentseek.construct.massive_tasks import CONFIG, check_tasks
 from momentseek.errors import MomentseekError
@@ -98,8 +99,56 @@ def test_the_draw_depends_on_seed_and_names_not_on_the_files_order():
     assert first != named(build(replace(PLAIN, seed=1)))
 
 
+def test_the_order_of_sentences_within_a_video_changes_nothing():
+    def drawn(pairs):
+        data = annotated(pairs)
+        result = massive(data, encoder_similarity(Words(), data.texts), PLAIN)
+        names = data.truth.videos
+        pools = {
+            data.names[p.query]: (
+                [names[v] for v in p.positives], [data.names[s] for s in p.sources], [names[v] for v in p.negatives]
+            )
+            for p in result.pools
+        }  # fmt: skip
+        asked = [(t["data"]["query"], t["data"]["where"], t["meta"]["side"]) for t in check_tasks(result, queries=5)]
+        return pools, sorted(asked)
+
+    plain = truth(per_video=3)
+    order = np.random.default_rng(2).permutation(len(plain)).tolist()
+    names = [plain.videos[v] for v in plain.video.tolist()]
+    seen = dict.fromkeys(names, -1)
+    ids = []
+    for name in (names[i] for i in order):
+        seen[name] += 1
+        ids.append(f"{name}:{seen[name]}")
+    shuffled = Judgements.from_groups(
+        ids, [1] * len(ids), [names[i] for i in order], plain.start[order], plain.end[order],
+        durations=dict.fromkeys(names, 30.0), queries=[plain.queries[i] for i in order], source="test",
+    )  # fmt: skip
+    assert drawn(plain)[0]
+    assert drawn(plain) == drawn(shuffled)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "features", "parts"),
+    [
+        ("minilm", None, ["here minilm does, whose scale is another", "nothing is filtered by sight"]),
+        ("file:simcse.npz", "em.npz", ["the vectors of simcse.npz do, which may be", "EMScore, here em.npz does"]),
+    ],
+)
+def test_why_pools_differ_depends_on_what_was_given(encoder, features, parts):
+    assert all(part in why_differ(encoder, features) for part in parts)
+
+
+def test_addresses_are_quoted():
+    data = annotated(replace(truth(), videos=tuple(f"a film {i}#1" for i in range(24))))
+    result = massive(data, encoder_similarity(Words(), data.texts), PLAIN)
+    urls = {t["data"]["video_url"] for t in check_tasks(result, url="http://host/{video}.mp4")}
+    assert all(re.fullmatch(r"http://host/a%20film%20\d+%231\.mp4", url) for url in urls)
+
+
 def test_lots_are_spread_evenly():
-    lots = video_lots([str(i) for i in range(400)], 3)
+    lots = draw_lots([str(i) for i in range(400)], 3)
     first = [int(np.argmin(query_lots(lots, f"q{i}"))) for i in range(4000)]
     assert len(set(first)) > 390
     assert np.bincount(first).max() < 40
@@ -167,6 +216,13 @@ def test_visual_scores_filter_both_sides():
     [
         (lambda: build(videos=3), "has 3 videos, fewer than a pool of 6; choose a smaller --pool"),
         (lambda: build(videos=1, per_video=1), "has 1 video, fewer than a pool of 6"),
+        (
+            lambda: annotated(
+                Judgements.from_groups(["1"], [2], ["a"] * 2, [0] * 2, [5] * 2, durations={"a": 9}, queries=["x"],
+                                       agreement=[2])
+            ),
+            "needs 2 annotators to agree.*give annotations with one opinion",
+        ),
         (lambda: Settings(pool=1), "leaves nothing to search"),
         (lambda: Settings(positives=-1), "must not be negative"),
         (lambda: Settings(text_positive=0.3), "could be both"),
@@ -230,7 +286,7 @@ def test_comparing_with_itself_and_with_another_draw():
     found = compare(result, as_truth(other), similarity)
     assert (found.positives_overlap, found.negatives_overlap) == overlaps(result, other)
     assert 0 < found.negatives_overlap < 1
-    assert "between two seeds here" in comparison_text(found, overlaps(result, other), "words", "their.json")
+    assert "between two seeds here" in comparison_text(found, overlaps(result, other), "lots", "their.json")
     with pytest.raises(MomentseekError, match="has no pools"):
         compare(result, truth(), similarity)
     stranger = as_truth(result)

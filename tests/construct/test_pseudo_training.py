@@ -5,7 +5,7 @@ import pytest
 from tests.encoders.fakes import Words
 
 from momentseek.construct.decisions import tally
-from momentseek.construct.pseudo_collection import collect, normalised
+from momentseek.construct.pseudo_collection import collect
 from momentseek.construct.pseudo_report import summary
 from momentseek.construct.pseudo_sources import only_where, other_words, words_of
 from momentseek.construct.pseudo_training import as_json, pseudo_training
@@ -141,9 +141,31 @@ def test_words_come_from_files_with_and_without_moments(tmp_path):
         words_of(tmp_path / "bare.jsonl")
 
 
-def test_normalising_leaves_the_words_alone():
-    assert normalised("Is she… ＯＫ?") == "is she... ok".rstrip()
-    assert normalised("one.two") != normalised("onetwo")
+def test_leaks_are_found_as_statistics_find_them():
+    training = pseudo_training(collect([truth()]), Words(), 1, exclude=["Ross, opens -- the door!", "..."])
+    assert training.query_ids == ("11", "12")
+
+
+def test_a_moment_stands_once_with_its_most_similar_caption():
+    pairs = Judgements.from_groups(
+        ["1", "2", "3"], [1] * 3, ["a", "a", "b"], [0, 0, 3], [5, 5, 4], durations={"a": 3600 * 9, "b": 9},
+        queries=["Ross eats pizza", "Ross eats", "Joey sleeps"],
+    )  # fmt: skip
+    training = pseudo_training(collect([pairs]), Words(), 3)
+    assert training.moments.tolist() == [[0, 2], [1, 2], [2, training.moments[2, 1]]]
+    found = summary(training, [2])
+    assert found["moments_to_choose_from"] == found["lists"]["2"]["moments"] == 2
+    assert found["lists"]["2"]["hours"] == round(6 / 3600, 2)
+    assert found["own_moment_first"] == 1
+    assert [d.evidence["own_rank"] for d in training.decisions] == [1, 1, 1]
+
+
+def test_similarities_that_are_not_finite_are_not_written():
+    training = pseudo_training(collect([truth()]), Words(), 2)
+    training.similarity[2, 1] = np.nan
+    with pytest.raises(MomentseekError, match="query 12 has a similarity that is not a finite number"):
+        as_json(training, 2)
+    assert as_json(training, 1)
 
 
 def test_the_summary_counts():

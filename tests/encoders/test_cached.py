@@ -9,6 +9,12 @@ from momentseek.encoders import cached, encode_cached, progress
 from momentseek.encoders.store import MANY, Store, key_of
 from momentseek.errors import MomentseekError
 
+
+def unit(i):
+    """A row of length 1 for each number."""
+    return np.array([[np.cos(i), np.sin(i)]], np.float32)
+
+
 TEXTS = ["a man runs", "a dog barks", "a man runs", ""]
 
 
@@ -81,25 +87,43 @@ def test_many_parts_become_one_and_damaged_ones_are_passed_over(tmp_path):
     store = Store(tmp_path, "words", "1", 2)
     texts = [f"text {i}" for i in range(MANY)]
     for i, text in enumerate(texts):
-        store.add([key_of(text)], np.full((1, 2), i, np.float32))
-    store.add([key_of(texts[0])], np.zeros((1, 2), np.float32))
+        store.add([key_of(text)], unit(i))
+    store.add([key_of(texts[0]), key_of("other")], np.concatenate([unit(0), unit(99)]))
     (store.folder / "0.npy").write_bytes(b"\x93NUMPY cut off")
     (store.folder / "1.npy").write_bytes(b"")
     np.save(store.folder / "2.npy", np.zeros(3))
     store.tidy()
     assert len(list(store.folder.glob("*.npy"))) == 4
     found = store.find(map(key_of, texts))
-    assert [found[key_of(t)].tolist() for t in texts] == [[i, i] for i in range(MANY)]
+    np.testing.assert_array_equal([found[key_of(t)] for t in texts], np.concatenate([unit(i) for i in range(MANY)]))
+
+
+def test_damaged_parts_and_rows_are_encoded_again(tmp_path):
+    rows = encode_cached(Words(), TEXTS, cache_dir=tmp_path)
+    (part,) = tmp_path.glob("texts/*/*.npy")
+    data = bytearray(part.read_bytes())
+    data[-6] ^= 1  # a plausible number, but another one
+    part.write_bytes(data)
+    again = Words()
+    np.testing.assert_array_equal(encode_cached(again, TEXTS, cache_dir=tmp_path), rows)
+    assert again.seen == ["a man runs", "a dog barks", ""]
+    assert sorted(tmp_path.glob("texts/*/*.npy")) == [part]
+    known = Words()
+    np.testing.assert_array_equal(encode_cached(known, TEXTS, cache_dir=tmp_path), rows)
+    assert not known.seen
+    store = Store(tmp_path, "words", "1", 64)
+    store.add([key_of("x"), key_of("y"), key_of("z")], np.array([[1], [np.nan], [2]], np.float32) * np.eye(1, 64))
+    assert list(store.find(map(key_of, "xyz"))) == [key_of("x")]
 
 
 def test_keys_that_end_in_zero_bytes_are_found(tmp_path):
     key = bytes(range(10)) + bytes(6)
     store = Store(tmp_path, "words", "1", 2)
-    store.add([key, bytes(16)], np.array([[1, 2], [3, 4]], np.float32))
-    assert {k: v.tolist() for k, v in store.find([key, bytes(16)]).items()} == {key: [1, 2], bytes(16): [3, 4]}
+    store.add([key, bytes(16)], np.array([[0, 1], [1, 0]], np.float32))
+    assert {k: v.tolist() for k, v in store.find([key, bytes(16)]).items()} == {key: [0, 1], bytes(16): [1, 0]}
 
 
-@pytest.mark.parametrize("rows", [np.zeros((1, 64)), np.full((3, 64), np.nan)])
+@pytest.mark.parametrize("rows", [np.zeros((1, 64)), np.full((3, 64), np.nan), np.zeros((3, 64))])
 def test_an_encoder_that_misbehaves_is_named(tmp_path, rows):
     encoder = Words()
     encoder.encode = lambda texts: rows

@@ -40,7 +40,7 @@ def bias_based(
     ([1.0], [3.0])
     """
     if samples < 1:
-        raise MomentseekError(f"{samples} samples are too few to rank; draw at least one (--samples)")
+        raise MomentseekError(f"too few samples to rank ({samples}); draw at least one (--samples)")
     known = training_locations(train)
     width = default_bandwidth(train) if bandwidth is None else bandwidth
     where = places(test)

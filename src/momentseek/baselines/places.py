@@ -78,7 +78,7 @@ def ranked(test: Judgements, where: Places, start: FloatArray, end: FloatArray, 
     Equal scores keep their order, so that a place's first candidate comes first.
     """
     if top < 1:
-        raise MomentseekError(f"{top} predictions per query are too few; ask for at least one (--top)")
+        raise MomentseekError(f"too few predictions per query ({top}); ask for at least one (--top)")
     width = start.shape[1]
     query = np.repeat(where.query, width)
     order = np.lexsort((-score.ravel(), query))

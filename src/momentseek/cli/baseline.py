@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from momentseek.cli import options
+from momentseek.cli.numbers import Number
 
 if TYPE_CHECKING:
     from momentseek.formats import Format
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--bandwidth",
-    type=click.FloatRange(0, min_open=True),
+    type=Number(0, min_open=True),
     help="Of bias-based's density, as a share of the video. Default: 0.0013 for ActivityNet's videos, otherwise 0.008.",
 )
 @options.videos
-@click.option("--force", is_flag=True, help="Overwrite RUN if it is there.")
+@options.force
 @click.option("--list", "listing", is_flag=True, help="List the baselines.")
 @options.as_json
 def command(
@@ -68,7 +69,7 @@ def command(
     from momentseek.baselines import BASELINES, Settings, baseline_named, default_bandwidth
     from momentseek.errors import MomentseekError
     from momentseek.formats import Writing, read_corpus, read_truth, write_bytes
-    from momentseek.tables import text_table
+    from momentseek.tables import count, text_table
 
     if listing:
         listed = [[b.name, "train" if b.learns else "nothing", b.title] for b in BASELINES.values()]
@@ -79,13 +80,16 @@ def command(
     baseline = baseline_named(name)
     if baseline.learns and train is None:
         raise MomentseekError(f"{name} learns where moments lie; give the training set (--train FILE)")
+    if train is not None and not baseline.learns:
+        raise MomentseekError(f"{name} learns nothing, so --train {train} would not be looked at; leave it out")
+    if bandwidth is not None and name != "bias-based":
+        raise MomentseekError(f"{name} has no density, so --bandwidth would change nothing; leave it out")
     path = Path(target)
-    if path.exists() and not force:
-        raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (--force)")
+    options.check_targets([train, test, videos], [target], force)
     writer = _writer(to, path)
     corpus = read_corpus(videos) if videos else None
     queries = read_truth(test, corpus=corpus, invalid="keep")
-    known = read_truth(train, corpus=corpus, invalid="keep") if train and baseline.learns else None
+    known = read_truth(train, corpus=corpus, invalid="keep") if train else None
     if name == "bias-based" and bandwidth is None and known is not None:
         bandwidth = default_bandwidth(known)
     run = baseline.predict(known, queries, Settings(seed, samples, bandwidth, top))
@@ -101,7 +105,9 @@ def command(
         click.echo(json.dumps({**about, "queries": len(run), "moments": len(run.start), "settings": used}, indent=2))
         return
     words = "".join(f", {key} {value:g}" for key, value in used.items() if value is not None)
-    options.say(f"wrote {path}: {name}{words}; {len(run):,} queries, {len(run.start):,} moments")
+    options.say(
+        f"wrote {path}: {name}{words}; {count(len(run), 'query', 'queries')}, {count(len(run.start), 'moment')}"
+    )
 
 
 def _writer(to: str | None, path: Path) -> Format:

@@ -20,6 +20,7 @@ from momentseek.construct.merging import locations, subset, turned
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import BoolArray, IntArray
+from momentseek.tables import count
 
 SPLITS = ("train", "val", "test_iid", "test_ood")
 
@@ -88,14 +89,14 @@ def resplit(pairs: Judgements, recipe: Recipe) -> Resplit:
     """
     pairs = turned(pairs) if recipe.swap else pairs
     places = locations(pairs, recipe.clip)
-    count = int(recipe.share * len(places))
-    if count < 1 or count >= len(places):
+    rare_pairs = int(recipe.share * len(places))
+    if rare_pairs < 1 or rare_pairs >= len(places):
         raise MomentseekError(
-            f"{recipe.share:g} of {len(places):,} pairs are {count}: nothing to set apart; "
-            f"{'raise' if count < 1 else 'lower'} --share, or give more pairs"
+            f"a share of {recipe.share:g} makes {rare_pairs or 'none'} of {count(len(places), 'pair')} rare: "
+            f"nothing to set apart; {'raise' if rare_pairs < 1 else 'lower'} --share, or give more pairs"
         )
     plane, bandwidth = whitened(places) if recipe.bandwidth == "scott" else (places, recipe.bandwidth)
-    cut = lowest(plane, count, bandwidth)
+    cut = lowest(plane, rare_pairs, bandwidth)
     total = np.bincount(pairs.video, minlength=len(pairs.videos))
     rare = np.bincount(pairs.video[cut.chosen], minlength=len(pairs.videos))
     majority = 2 * rare >= total if recipe.ties == "ood" else 2 * rare > total
@@ -129,7 +130,7 @@ def _draw(videos: tuple[str, ...], ood: BoolArray, recipe: Recipe) -> IntArray:
     }
     for name, size in sizes.items():
         if size < 1:
-            raise MomentseekError(f"{name} would have no video of {len(videos):,}; {remedy[name]}")
+            raise MomentseekError(f"{name} would have none of {count(len(videos), 'video')}; {remedy[name]}")
     home = np.where(ood, SPLITS.index("test_ood"), SPLITS.index("train"))
     drawn = np.random.default_rng(recipe.seed).permutation(len(others))
     order = np.array(others)[drawn]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from momentseek.construct.text import words as words_of
 from momentseek.moments.arrays import FloatArray, IntArray
 
 BINS = 10
-WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ def video_words(sentences: Iterable[Iterable[str]]) -> list[IntArray]:
     numbers: dict[str, int] = {}
     found = []
     for some in sentences:
-        words = dict.fromkeys(itertools.chain.from_iterable(WORD.findall(s.casefold()) for s in some))
+        words = dict.fromkeys(itertools.chain.from_iterable(words_of(s) for s in some))
         found.append(np.array([numbers.setdefault(w, len(numbers)) for w in words], dtype=np.int64))
     return found
 

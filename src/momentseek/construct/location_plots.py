@@ -5,6 +5,7 @@ After debiased grounding's Figures 2, 4, 5 and 6 (Lan et al., §3). matplotlib i
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from momentseek.figures import axes as axes_of
 from momentseek.figures import save_figures
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import FloatArray
+from momentseek.tables import count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,10 +33,16 @@ VERBS_SHOWN = 4
 FEWEST = 20
 """Moments a verb needs in each panel to be drawn."""
 RARE = "test_ood"
+FIGURES = tuple(
+    f"{name}.{kind}"
+    for name in ("locations-before", "locations-after", "verbs", "locations-by-verb")
+    for kind in ("png", "svg")
+)
+"""The files that may be drawn."""
 
 
-def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgements], folder: str | Path) -> list[Path]:
-    """Write all figures into ``folder`` as PNG and SVG; the files' paths."""
+def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgements]) -> dict[str, bytes]:
+    """All figures as PNG and SVG, by the names of their files (some of ``FIGURES``)."""
     words = {name: [verbs(q) for q in split.queries or ()] for name, split in splits.items()}
     figures: dict[str, Callable[[], Figure]] = {
         "locations-before": lambda: densities_figure(inputs),
@@ -44,7 +52,8 @@ def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgemen
         figures["verbs"] = lambda: verbs_figure(words)
         if chosen := telling_verbs(words):
             figures["locations-by-verb"] = lambda: by_verb_figure(splits, words, chosen)
-    return save_figures(figures, folder)
+    with tempfile.TemporaryDirectory() as folder:
+        return {path.name: path.read_bytes() for path in map(Path, save_figures(figures, folder))}
 
 
 def densities_figure(parts: Mapping[str, Judgements]) -> Figure:
@@ -52,7 +61,7 @@ def densities_figure(parts: Mapping[str, Judgements]) -> Figure:
     figure, axes = axes_of(1, len(parts), 0.6 + 2.4 * len(parts), 3.0)
     for ax, (name, part) in zip(axes[0], parts.items(), strict=True):
         _density(ax, locations(part, clip=True), rare=name == RARE)
-        ax.set_title(f"{name}\n{len(part.videos):,} videos, {len(part):,} pairs", fontsize=8)
+        ax.set_title(f"{name}\n{count(len(part.videos), 'video')}, {count(len(part), 'pair')}", fontsize=8)
     axes[0][0].set_ylabel("end / duration")
     return figure
 
@@ -81,10 +90,10 @@ def verbs_figure(words: Mapping[str, list[list[str]]]) -> Figure:
     top = [verb for verb, _ in total.most_common(MOST_VERBS)]
     figure, axes = axes_of(1, len(counts), 1.0 + 1.9 * len(counts), 0.9 + 0.17 * len(top))
     place = np.arange(len(top))
-    for i, (ax, (name, count)) in enumerate(zip(axes[0], counts.items(), strict=True)):
-        share = np.array([100 * count[verb] / max(1, count.total()) for verb in top])
+    for i, (ax, (name, said)) in enumerate(zip(axes[0], counts.items(), strict=True)):
+        share = np.array([100 * said[verb] / max(1, said.total()) for verb in top])
         ax.barh(place, share, 0.75, color="#D55E00" if name == RARE else "#009E73")
-        ax.set_title(f"{name}\n{share.sum():.1f} % of {count.total():,}", fontsize=8)
+        ax.set_title(f"{name}\n{share.sum():.1f} % of {said.total():,}", fontsize=8)
         ax.set_yticks(place, top if i == 0 else [""] * len(top), fontsize=8)
         ax.set_ylim(len(top) - 0.4, -0.6)
         ax.set_xlabel("% of its verbs")

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.construct.decisions import Decision
-from momentseek.construct.massive_pools import Lots, Settings, query_lots, video_lots
+from momentseek.construct.massive_pools import Lots, Settings, draw_lots, query_lots
 from momentseek.construct.massive_scores import Annotated, Scores, TextSimilarity, video_similarity
 from momentseek.construct.massive_visual import VisualScore
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
+from momentseek.tables import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def massive(
     settings = settings or Settings()
     require_videos(data, settings)
     filters = _means(data, similarity, settings, visual) if visual else None
-    lots = video_lots(data.truth.videos, settings.seed)
+    lots = draw_lots(data.truth.videos, settings.seed)
     pools: list[Pool] = []
     decisions: list[Decision] = []
     for query, sentences, row in _rows(data, similarity):
@@ -79,7 +80,7 @@ def require_videos(data: Annotated, settings: Settings) -> None:
     videos = len(data.truth.videos)
     if videos < settings.pool:
         raise MomentseekError(
-            f"{data.truth.source}: has {videos} video{'s' * (videos != 1)}, fewer than a pool of {settings.pool}; "
+            f"{data.truth.source}: has {count(videos, 'video')}, fewer than a pool of {settings.pool}; "
             "choose a smaller --pool or give more annotations"
         )
 
@@ -127,19 +128,19 @@ def _sides(data: Annotated, settings: Settings, query: int, videos: Scores) -> t
 def _means(data: Annotated, similarity: TextSimilarity, settings: Settings, score: VisualScore) -> Visual:
     names = data.truth.videos
     golden: list[float] = []
-    total = count = 0.0
+    total = known_pairs = 0.0
     for query, _, videos in _rows(data, similarity):
         name = data.truth.query_ids[query]
         golden += score(name, [names[data.own[query]]]).tolist()
         _, different = _sides(data, settings, query, videos)
         known = score(name, [names[v] for v in np.flatnonzero(different).tolist()])
         total += float(np.nansum(known))
-        count += float(np.isfinite(known).sum())
-    if not np.isfinite(golden).any() or not count:
+        known_pairs += float(np.isfinite(known).sum())
+    if not np.isfinite(golden).any() or not known_pairs:
         raise MomentseekError(
             "the visual scores (--features) cover no query with its own video, or none with a negative; check their ids"
         )
-    return Visual(score, float(np.nanmean(golden)), total / count)
+    return Visual(score, float(np.nanmean(golden)), total / known_pairs)
 
 
 def _decide(
@@ -153,7 +154,7 @@ def _decide(
 ) -> tuple[Pool, Decision]:
     name = data.truth.query_ids[query]
     similar, different = _sides(data, settings, query, videos)
-    order = np.argsort(query_lots(lots, name), kind="stable")
+    order = np.argsort(query_lots(lots, data.names[query]), kind="stable")
     candidates = order[similar[order]]
     negatives = order[different[order]]
     looked_at = candidates[: settings.candidates]
@@ -189,6 +190,6 @@ def _fit(visual: Visual, data: Annotated, name: str, videos: IntArray) -> FloatA
 
 
 def _most_similar(data: Annotated, sentences: Scores, video: int) -> int:
-    """The video's query that made it a positive; the first of equals."""
+    """The video's query that made it a positive; the earliest of equals."""
     own = data.by_video[data.bounds[video] : data.bounds[video + 1]]
     return int(own[np.argmax(sentences[own])])

@@ -1,8 +1,8 @@
 """Drawing one query's pool: which videos are positives, which are negatives, and by what lot.
 
-A video's lot depends on the seed, the query's id and the video's name alone, so the draw is the same on every
-machine and in whatever order the file holds its videos, and stricter thresholds remove videos without redrawing
-the others.
+A video's lot depends on the seed, the query (its video, sentence and times, not its id) and the video's name alone,
+so the draw is the same on every machine and in whatever order the file holds its videos and sentences, and stricter
+thresholds remove videos without redrawing the others.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ class Settings:
             )
 
 
-def video_lots(videos: Sequence[str], seed: int) -> Lots:
-    """A random 64-bit number per video."""
-    return np.array([_number(f"{seed}\0{video}") for video in videos], dtype=np.uint64)
+def draw_lots(names: Sequence[str], seed: int) -> Lots:
+    """A random 64-bit number per name: of a video, or of a query."""
+    return np.array([_number(f"{seed}\0{name}") for name in names], dtype=np.uint64)
 
 
-def query_lots(lots: Lots, query_id: str) -> Lots:
-    """The videos' lots for one query.
+def query_lots(lots: Lots, query: str) -> Lots:
+    """The lots for one query (or another purpose), by its name.
 
-    >>> lots = video_lots(["a", "b", "c"], seed=0)
+    >>> lots = draw_lots(["a", "b", "c"], seed=0)
     >>> bool((query_lots(lots, "q1") == query_lots(lots, "q1")).all()), bool((query_lots(lots, "q2") == lots).any())
     (True, False)
     """
-    return _mix(lots ^ np.uint64(_number(query_id)))
+    return _mix(lots ^ np.uint64(_number(query)))
 
 
 def _number(text: str) -> int:

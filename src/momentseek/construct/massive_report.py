@@ -13,7 +13,7 @@ from momentseek.construct.cohesiveness import BINS, Cohesiveness, cohesiveness, 
 from momentseek.construct.decisions import tally
 from momentseek.construct.massive import Massive
 from momentseek.construct.massive_compare import Comparison
-from momentseek.tables import text_table
+from momentseek.tables import count, text_table
 
 
 def summary(result: Massive) -> dict[str, Any]:
@@ -46,13 +46,14 @@ def as_text(found: dict[str, Any], encoder: str) -> str:
     """The summary for a terminal."""
     settings = found["settings"]
     lines = [
-        f"kept {found['kept']:,} of {found['queries']:,} queries over {found['videos']:,} videos; pools of "
-        f"{settings['pool']}, {found['positives_per_query']:.2f} positives per query (the own one included)",
+        f"kept {found['kept']:,} of {count(found['queries'], 'query', 'queries')} over "
+        f"{count(found['videos'], 'video')}; pools of {settings['pool']}, {found['positives_per_query']:.2f} positives "
+        "per query (the own one included)",
         f"rules: {encoder} similarity >= {settings['text_positive']:g} positive, < {settings['text_negative']:g} "
         f"negative; seed {settings['seed']}; {_visual(found)}",
     ]
     for outcome, reasons in found["decisions"].items():
-        lines += [f"  {outcome}: {count:,}, {reason}" for reason, count in reasons.items()]
+        lines += [f"  {outcome}: {n:,}, {reason}" for reason, n in reasons.items()]
     rows = [[k, f"{n:,}", f"{n / found['kept']:.1%}"] for k, n in found["further_positives"].items()]
     lines += ["", text_table(["further positives", "queries", "share"], rows)]
     sides = found["cohesiveness"]
@@ -64,13 +65,30 @@ def as_text(found: dict[str, Any], encoder: str) -> str:
     return "\n".join([*lines, "", text_table(header, shares)])
 
 
-def comparison_text(found: Comparison, chance: tuple[float, float], encoder: str, reference: str) -> str:
+def why_differ(encoder: str, features: str | None) -> str:
+    """What makes a published file another than ours, given what sentences and sights were compared by.
+
+    >>> why_differ("file:simcse.npz", "emscore.npz")[-97:]
+    'they filter by EMScore, here emscore.npz does; they were drawn without a seed, so lots differ too'
+    """
+    if encoder.startswith("file:"):
+        words = f"here the vectors of {encoder.removeprefix('file:')} do, which may be on another scale"
+    else:
+        words = f"here {encoder} does, whose scale is another"
+    sight = f"here {features} does" if features else "here nothing is filtered by sight (--features)"
+    return (
+        f"the published files compare sentences by SimCSE (RoBERTa-large), {words}; they filter by EMScore, {sight}; "
+        "they were drawn without a seed, so lots differ too"
+    )
+
+
+def comparison_text(found: Comparison, chance: tuple[float, float], why: str, reference: str) -> str:
     """How far a published file and ours agree, and why not further."""
     counts = sorted({*found.our_positives, *found.their_positives})
     rows = [[str(k), f"{found.our_positives.get(k, 0):,}", f"{found.their_positives.get(k, 0):,}"] for k in counts]
     return "\n".join(
         [
-            f"beside {reference}: {found.both:,} queries in both, {found.only_ours:,} only here, "
+            f"beside {reference}: {count(found.both, 'query', 'queries')} in both, {found.only_ours:,} only here, "
             f"{found.only_theirs:,} only there",
             text_table(["further positives", "here", "there"], rows),
             f"same further positives (mean Jaccard): {found.positives_overlap:.3f}; between two seeds here: "
@@ -78,8 +96,7 @@ def comparison_text(found: Comparison, chance: tuple[float, float], encoder: str
             f"same negatives (mean Jaccard): {found.negatives_overlap:.3f}; between two seeds here: {chance[1]:.3f}",
             f"of its further positives {found.positives_reach:.1%} reach the positive threshold here; of its negatives "
             f"{found.negatives_below:.1%} stay below the negative one",
-            f"why they differ: the published files compare sentences by SimCSE (RoBERTa-large), here by {encoder}, "
-            "whose scale is another; they also filter by EMScore, and were drawn without a seed",
+            f"why they differ: {why}",
         ]
     )
 

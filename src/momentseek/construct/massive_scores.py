@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.construct.merging import require_one_annotator
 from momentseek.encoders import TextEncoder, encode_cached
 from momentseek.errors import MomentseekError
-from momentseek.formats.writing import query_videos, require_durations, require_one_annotator
+from momentseek.formats.writing import query_videos, require_durations
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import IntArray
 
@@ -47,9 +48,27 @@ class Annotated:
     """Place of each query's sentence in ``texts``."""
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each query is called when lots are drawn: its video, sentence and times, wherever it stands."""
+        truth = self.truth
+        times = list(zip(truth.start.tolist(), truth.end.tolist(), strict=True))
+        return tuple(
+            "\0".join([truth.videos[video], self.texts[text], *(f"{s!r}-{e!r}" for s, e in sorted(times[a:b]))])
+            for video, text, a, b in zip(
+                self.own.tolist(),
+                self.text.tolist(),
+                truth.offsets[:-1].tolist(),
+                truth.offsets[1:].tolist(),
+                strict=True,
+            )
+        )
+
+    @cached_property
     def by_video(self) -> IntArray:
-        """Queries, video after video, each video's in the file's order."""
-        return np.argsort(self.own, kind="stable")
+        """Queries, video after video, each video's by time and sentence, wherever they stand in the file."""
+        _, alphabetic = np.unique(np.array(self.texts), return_inverse=True)
+        first = self.truth.offsets[:-1]
+        return np.lexsort((alphabetic[self.text], self.truth.end[first], self.truth.start[first], self.own))
 
     @cached_property
     def bounds(self) -> IntArray:
@@ -61,7 +80,7 @@ def annotated(truth: Judgements) -> Annotated:
     """Check that every query has words, one video and its duration."""
     if truth.queries is None or not any(text.strip() for text in truth.queries):
         raise MomentseekError(f"{truth.source}: has no sentences to compare; give annotations with sentences")
-    require_one_annotator(truth, "mvmr")
+    require_one_annotator(truth)
     require_durations(truth, "mvmr")
     for query, video, text in zip(truth.query_ids, query_videos(truth, "mvmr"), truth.queries, strict=True):
         if video is None or not text.strip():

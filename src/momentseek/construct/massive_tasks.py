@@ -8,11 +8,12 @@ side itself is in the task's ``meta``, which annotators do not see.
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from momentseek.construct.massive import Massive, Pool
-from momentseek.construct.massive_pools import query_lots, video_lots
+from momentseek.construct.massive_pools import draw_lots, query_lots
 
 QUERIES = 100
 
@@ -32,16 +33,17 @@ CONFIG = """<View>
 def check_tasks(result: Massive, queries: int = QUERIES, url: str = "{video}") -> list[dict[str, Any]]:
     """Tasks for some queries, drawn by the seed: one per added video, in an order that tells nothing.
 
-    ``url`` is where the annotators find a video, with ``{video}`` in the place of its name.
+    ``url`` is where the annotators find a video, with ``{video}`` in the place of its name (quoted, as addresses
+    need it).
     """
     truth = result.data.truth
-    lots = query_lots(video_lots(truth.query_ids, result.settings.seed), "human check")
+    lots = query_lots(draw_lots(result.data.names, result.settings.seed), "human check")
     chosen = sorted(sorted(result.pools, key=lambda p: int(lots[p.query]))[:queries], key=lambda p: p.query)
     tasks = []
     for pool in chosen:
         added = [*pool.positives, *pool.negatives]
         order = np.argsort(
-            query_lots(video_lots([truth.videos[v] for v in added], result.settings.seed), truth.query_ids[pool.query])
+            query_lots(draw_lots([truth.videos[v] for v in added], result.settings.seed), result.data.names[pool.query])
         )
         tasks += [_task(result, pool, at, url) for at in order.tolist()]
     return tasks
@@ -63,7 +65,7 @@ def _task(result: Massive, pool: Pool, at: int, url: str) -> dict[str, Any]:
         "data": {
             "query": truth.queries[pool.query],
             "video": name,
-            "video_url": url.replace("{video}", name),
+            "video_url": url.replace("{video}", quote(name)),
             "start": start,
             "end": end,
             "where": f"{name}, {start:g}–{end:g} s",

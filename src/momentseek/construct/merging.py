@@ -99,6 +99,15 @@ def locations(pairs: Judgements, clip: bool = False) -> FloatArray:
     return np.clip(shares, 0, 1) if clip else shares
 
 
+def require_one_annotator(truth: Judgements) -> None:
+    """Refuse truths whose hits depend on agreement between annotators, such as DiDeMo's."""
+    if truth.agreement is not None and (truth.agreement > 1).any():
+        raise MomentseekError(
+            f"{truth.source}: a hit there needs {int(truth.agreement.max())} annotators to agree, so a query has no "
+            "moment of its own; give annotations with one opinion per query"
+        )
+
+
 def _require_pairs(truth: Judgements) -> None:
     for query, count in zip(truth.query_ids, truth.counts.tolist(), strict=True):
         if count != 1:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
+
+from momentseek.construct.merging import require_one_annotator
 from momentseek.errors import MomentseekError
-from momentseek.formats.writing import require_durations, require_one_annotator, row_videos, spans
+from momentseek.formats.writing import require_durations, row_videos, spans
 from momentseek.moments import Judgements
+from momentseek.moments.arrays import IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,23 @@ class Captioned:
 
 @dataclass(frozen=True)
 class Collection:
-    """Queries with their texts, and all moments that may answer them, in the order of the files."""
+    """Queries with their texts, and all captioned moments that may answer them, in the order of the files."""
 
     queries: Mapping[str, str]
     moments: Sequence[Captioned]
     own: Mapping[str, tuple[int, ...]]
     """Query → places of the moments it was written for."""
+
+    @cached_property
+    def moment(self) -> IntArray:
+        """The number of each captioned moment's (video, start, end): one moment may have several captions."""
+        numbers: dict[tuple[str, float, float], int] = {}
+        return np.array([numbers.setdefault((m.video, m.start, m.end), len(numbers)) for m in self.moments], np.int64)
+
+    @property
+    def size(self) -> int:
+        """How many moments there are, by video, start and end."""
+        return int(self.moment.max(initial=-1)) + 1
 
 
 def collect(truths: Sequence[Judgements]) -> Collection:
@@ -53,7 +67,7 @@ def collect(truths: Sequence[Judgements]) -> Collection:
     for truth in truths:
         if truth.queries is None:
             raise MomentseekError(f"{truth.source}: has no words to compare; give annotations with sentences")
-        require_one_annotator(truth, "pseudo training")
+        require_one_annotator(truth)
         seconds = require_durations(truth, "tvr-ranking")
         captions = _captions(truth)
         rows = list(zip(row_videos(truth), spans(truth), truth.video.tolist(), captions, strict=True))
@@ -79,16 +93,7 @@ def _captions(truth: Judgements) -> list[str]:
     return [c if isinstance(c, str) else text for c, text in zip(given, texts, strict=True)]
 
 
-def normalised(text: str) -> str:
-    """A query's text such that copies of it which differ in case, spaces or the final stop are equal.
-
-    >>> normalised(" Two people were  having a conversation. ") == normalised("two people were having a conversation")
-    True
-    """
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return re.sub(r"\s+", " ", plain).strip().rstrip(".!?").rstrip()
-
-
-def hours(collection: Collection, places: Sequence[int]) -> float:
-    """Total length of some moments in hours (Table 1's M.Dur)."""
-    return math.fsum(collection.moments[p].end - collection.moments[p].start for p in places) / 3600
+def hours(collection: Collection, places: Iterable[int]) -> float:
+    """Total length of some moments in hours (Table 1's M.Dur), each counted once whatever its captions."""
+    spans = {(m.video, m.start, m.end) for m in (collection.moments[p] for p in places)}
+    return math.fsum(sorted(end - start for _, start, end in spans)) / 3600

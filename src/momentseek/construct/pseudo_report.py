@@ -16,7 +16,7 @@ def summary(training: PseudoTraining, lengths: Sequence[int]) -> dict[str, Any]:
     """Counts, and for each N the distinct moments and videos, their hours, and the similarity at the last rank."""
     return {
         "queries": len(training.query_ids),
-        "moments_to_choose_from": len(training.collection.moments),
+        "moments_to_choose_from": training.collection.size,
         "own_moment_first": _own_first(training),
         "decisions": tally(training.decisions),
         "lists": {str(n): _list(training, n) for n in lengths},
@@ -28,7 +28,7 @@ def _list(training: PseudoTraining, n: int) -> dict[str, Any]:
     last = training.similarity[:, :n][:, -1]
     return {
         "pairs": int(training.moments[:, :n].size),
-        "moments": len(used),
+        "moments": len(np.unique(training.collection.moment[used])),
         "videos": len({training.collection.moments[p].video for p in used}),
         "hours": round(hours(training.collection, used), 2),
         "similarity": round(float(training.similarity[:, :n].mean(dtype=np.float64)), 4),
@@ -37,8 +37,9 @@ def _list(training: PseudoTraining, n: int) -> dict[str, Any]:
 
 
 def _own_first(training: PseudoTraining) -> float:
-    own = training.collection.own
+    own, moment = training.collection.own, training.collection.moment
     first = sum(
-        place in own[query] for query, place in zip(training.query_ids, training.moments[:, 0].tolist(), strict=True)
+        bool((moment[list(own[query])] == moment[place]).any())
+        for query, place in zip(training.query_ids, training.moments[:, 0].tolist(), strict=True)
     )
     return round(first / len(training.query_ids), 4)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.construct.decisions import Decision
-from momentseek.construct.pseudo_collection import Collection, normalised
+from momentseek.construct.pseudo_collection import Collection
 from momentseek.construct.similarity import top_similar
+from momentseek.construct.text import normalised
 from momentseek.encoders import TextEncoder, encode_cached
 from momentseek.errors import MomentseekError
 from momentseek.formats.writing import write_id
@@ -49,20 +50,21 @@ def pseudo_training(
     """The ``n`` most similar moments of every query, without the queries whose text is among ``exclude``.
 
     ``queries`` (id → text) puts other words, such as imprecise ones, in the place of a collection's queries; those
-    it lacks are left out. Moments of equal similarity (their captions are equal) stand in the files' order, so a
-    query's own moment may come after another of the same caption.
+    it lacks are left out. A moment (video, start and end) with several captions stands once, with the most similar.
+    Moments of equal similarity (their captions are equal) stand in the files' order, so a query's own moment may
+    come after another of the same caption.
     """
     if n < 1:
         raise MomentseekError(f"a query needs at least 1 moment, not {n}; choose another --n")
-    banned = set(map(normalised, exclude))
+    banned = set(map(normalised, exclude)) - {""}
     chosen, dropped = _choose(collection, queries, banned)
     if not chosen:
         raise MomentseekError("no query is left to train on; check --exclude and --queries")
     captions = [m.caption for m in collection.moments]
     vectors = encode_cached(encoder, [*chosen.values(), *captions], progress=progress)
-    best, similarity = top_similar(vectors[: len(chosen)], vectors[len(chosen) :], n)
+    best, similarity = top_similar(vectors[: len(chosen)], vectors[len(chosen) :], n, groups=collection.moment)
     kept = (
-        Decision(query, "kept", "most similar captions", _evidence(collection.own[query], own, score))
+        Decision(query, "kept", "most similar captions", _evidence(collection, query, own, score))
         for query, own, score in zip(chosen, best.tolist(), similarity, strict=True)
     )
     return PseudoTraining(collection, tuple(chosen), tuple(chosen.values()), best, similarity, (*kept, *dropped))
@@ -73,6 +75,11 @@ def as_json(training: PseudoTraining, n: int) -> bytes:
 
     A pair has the same ``pair_id`` in the lists of every N: it counts (query, rank) at the longest list.
     """
+    wrong = np.flatnonzero(~np.isfinite(training.similarity[:, :n]).all(axis=1))
+    if len(wrong):
+        raise MomentseekError(
+            f"query {training.query_ids[wrong[0]]} has a similarity that is not a finite number; check the encoder"
+        )
     depth = training.moments.shape[1]
     moments = [
         json.dumps(
@@ -111,8 +118,11 @@ def _choose(
     return chosen, dropped
 
 
-def _evidence(own: Sequence[int], best: list[int], similarity: NDArray[np.float32]) -> dict[str, object]:
-    rank = next((at for at, place in enumerate(best, 1) if place in own), None)
+def _evidence(
+    collection: Collection, query: str, best: Sequence[int], similarity: NDArray[np.float32]
+) -> dict[str, object]:
+    own = {int(collection.moment[place]) for place in collection.own[query]}
+    rank = next((at for at, place in enumerate(best, 1) if int(collection.moment[place]) in own), None)
     first, *_, last = (*_rounded(similarity[:1]), *_rounded(similarity[-1:]))
     return {"own_rank": rank, "first": first, "last": last}
 

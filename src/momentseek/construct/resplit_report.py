@@ -12,7 +12,7 @@ from momentseek.construct.decisions import tally
 from momentseek.construct.membership import Membership, Overlap
 from momentseek.construct.merging import repeated_pairs
 from momentseek.moments import Judgements
-from momentseek.tables import text_table
+from momentseek.tables import count, text_table
 
 
 def as_text(done: Resplit, published: Sequence[Membership]) -> str:
@@ -51,9 +51,10 @@ def notes(pairs: Judgements, done: Resplit) -> list[str]:
     """Impossible times, repeated pairs and ties at the cut, each in a sentence."""
     said = [str(finding) for finding in pairs.findings]
     if repeats := repeated_pairs(pairs):
-        said.append(f"{repeats:,} of the pairs repeat another: the same video, times and words")
+        verb = "repeats" if repeats == 1 else "repeat"
+        said.append(f"{count(repeats, 'pair')} {verb} another: the same video, times and words")
     if done.cut.tied:
-        said.append(f"{done.cut.tied:,} pairs are equally dense at the cut; the first of them count as rare")
+        said.append(f"{count(done.cut.tied, 'pair')} are equally dense at the cut; the first of them count as rare")
     return said
 
 

@@ -17,21 +17,26 @@ def top_similar(
     k: int,
     *,
     block: int | None = None,
+    groups: IntArray | None = None,
 ) -> tuple[IntArray, NDArray[np.float32]]:
     """For every query the ``k`` captions of the largest dot product, best first; ties by the smaller index.
 
     With rows of length 1 the score is the cosine, :math:`sim(q, m.c)` of TVR-Ranking §3.2. There are
-    ``min(k, len(captions))`` columns. ``block`` is the number of queries scored at a time.
+    ``min(k, len(captions))`` columns. ``block`` is the number of queries scored at a time. ``groups`` numbers the
+    captions from 0 such that of equally numbered ones (which describe the same moment) only the best is taken.
 
     >>> q = np.array([[1, 0], [0, 1]], np.float32)
     >>> c = np.array([[1, 0], [0.6, 0.8], [1, 0]], np.float32)
     >>> indices, scores = top_similar(q, c, 2)
     >>> indices.tolist(), scores.round(2).tolist()
     ([[0, 2], [1, 0]], [[1.0, 1.0], [0.800000011920929, 0.0]])
+    >>> top_similar(q, c, 2, groups=np.array([0, 1, 0]))[0].tolist()
+    [[0, 1], [1, 0]]
     """
     if queries.ndim != 2 or captions.ndim != 2 or queries.shape[1] != captions.shape[1]:
         raise ValueError(f"vectors of different lengths: {queries.shape} and {captions.shape}")
-    k = max(0, min(k, len(captions)))
+    members = None if groups is None else members_of(groups)
+    k = max(0, min(k, len(captions) if members is None else len(members)))
     asked, query_place = distinct(queries)
     known, caption_place = distinct(captions)
     indices = np.empty((len(asked), k), dtype=np.int64)
@@ -39,7 +44,10 @@ def top_similar(
     block = block or max(1, BLOCK_BYTES // (4 * max(1, len(captions))))
     for at in range(0, len(asked) if k else 0, block):
         rows = slice(at, at + block)
-        indices[rows], scores[rows] = largest((asked[rows] @ known.T)[:, caption_place], k)
+        all_scores = (asked[rows] @ known.T)[:, caption_place]
+        indices[rows], scores[rows] = (
+            largest(all_scores, k) if members is None else largest_of_groups(all_scores, k, members)
+        )
     return indices[query_place], scores[query_place]
 
 
@@ -82,3 +90,34 @@ def largest(scores: NDArray[np.float32], k: int) -> tuple[IntArray, NDArray[np.f
         candidates = np.flatnonzero(scores[row] >= border[row])
         chosen[row] = candidates[np.argsort(-scores[row, candidates], kind="stable")[:k]]
     return chosen, np.take_along_axis(scores, chosen, axis=1)
+
+
+def members_of(groups: IntArray) -> IntArray:
+    """The places of each group, a row per group, ascending; -1 fills short rows.
+
+    >>> members_of(np.array([0, 1, 0])).tolist()
+    [[0, 2], [1, -1]]
+    """
+    sizes = np.bincount(groups)
+    order = np.argsort(groups, kind="stable")
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    members = np.full((len(sizes), int(sizes.max(initial=0))), -1, dtype=np.int64)
+    members[groups[order], rank] = order
+    return members
+
+
+def largest_of_groups(scores: NDArray[np.float32], k: int, members: IntArray) -> tuple[IntArray, NDArray[np.float32]]:
+    """Of every row the ``k`` groups of the largest value, each by the column of that value; ties by the smaller one.
+
+    >>> largest_of_groups(np.array([[0.5, 0.9, 0.7]], np.float32), 2, np.array([[0, 2], [1, -1]]))[0].tolist()
+    [[1, 2]]
+    """
+    best = scores[:, members[:, 0]]
+    for column in members[:, 1:].T:  # one more caption of each group that has one
+        has = column >= 0
+        best[:, has] = np.maximum(best[:, has], scores[:, column[has]])
+    chosen, values = largest(best, k)
+    some = members[chosen]
+    rows = np.arange(len(scores))[:, None, None]
+    first = np.argmax(np.where(some >= 0, scores[rows, some], -np.inf), axis=2)
+    return np.take_along_axis(some, first[:, :, None], axis=2)[:, :, 0], values

@@ -14,7 +14,7 @@ import numpy as np
 from momentseek.encoders.folders import cache_folder
 from momentseek.encoders.progress import Progress
 from momentseek.encoders.protocol import TextEncoder, Vectors, fingerprint
-from momentseek.encoders.store import Store, key_of
+from momentseek.encoders.store import Store, key_of, unit_rows
 from momentseek.errors import MomentseekError
 
 CHUNK = 512
@@ -83,9 +83,12 @@ def _keep(store: Store, keys: list[bytes], done: dict[bytes, Vectors], kept: int
 
 def _checked(encoder: TextEncoder, texts: list[str]) -> Vectors:
     rows = np.asarray(encoder.encode(texts), dtype=np.float32)
-    if rows.shape != (len(texts), encoder.dim) or not np.isfinite(rows).all():
+    if rows.shape != (len(texts), encoder.dim):
         raise MomentseekError(
-            f"the text encoder {encoder.name} gave {rows.shape} numbers for {len(texts)} texts of {encoder.dim}, or "
-            "numbers that are not finite; check the encoder"
+            f"the text encoder {encoder.name} gave {rows.shape} numbers for {len(texts)} × {encoder.dim}; check it"
+        )
+    if not unit_rows(rows).all():
+        raise MomentseekError(
+            f"the text encoder {encoder.name} gave vectors that are not finite or not of length 1; check the encoder"
         )
     return rows

@@ -2,7 +2,9 @@
 
 A folder per encoder holds numpy files of rows ``(key, vector)``, where the key is the text's 128-bit BLAKE2 hash.
 New rows become a new part, written beside and renamed: an interrupted process leaves whole parts or none, and two
-processes never write the same file. Many parts are merged into one now and then.
+processes never write different things into the same file, because a part is called by the hash of its bytes. That
+name is also its checksum: a part whose bytes have another hash is passed over, and its texts are encoded again.
+Many parts are merged into one now and then.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ from momentseek.errors import MomentseekError
 KEY_BYTES = 16
 MANY = 16
 """Parts beyond which they are merged."""
+LENGTH_ERROR = 1e-3
+"""How far from 1 a vector's length may be."""
 
 
 def key_of(text: str) -> bytes:
@@ -52,9 +55,11 @@ class Store:
             rows = self._open(part)
             if rows is None:
                 continue
-            for at, key in enumerate(_bytes(rows["key"])):
-                if key in wanted:
-                    found[key] = rows["vector"][at]
+            places = [(at, key) for at, key in enumerate(_bytes(rows["key"])) if key in wanted]
+            vectors: Vectors = rows["vector"][[at for at, _ in places]]
+            for (_, key), vector, good in zip(places, vectors, unit_rows(vectors).tolist(), strict=True):
+                if good:
+                    found[key] = vector
         return found
 
     def add(self, keys: Sequence[bytes], vectors: Vectors) -> None:
@@ -70,13 +75,16 @@ class Store:
         if len(parts) < MANY:
             return
         read = [(part, rows) for part in parts if (rows := self._open(part)) is not None]
+        if len(read) < 2:
+            return
         merged = np.concatenate([rows for _, rows in read])
         _, first = np.unique(merged["key"], return_index=True)
-        self._write(merged[np.sort(first)])
+        whole = self._write(merged[np.sort(first)])
         for part, _ in read:
-            part.unlink(missing_ok=True)
+            if part != whole:
+                part.unlink(missing_ok=True)
 
-    def _write(self, rows: NDArray[Any]) -> None:
+    def _write(self, rows: NDArray[Any]) -> Path:
         from momentseek.formats import write_bytes
 
         try:
@@ -85,17 +93,38 @@ class Store:
             raise MomentseekError(f"{self.folder}: cannot be made ({e.strerror}); check the folder") from None
         buffer = io.BytesIO()
         np.save(buffer, rows)
-        write_bytes(self.folder / f"{uuid.uuid4().hex}.npy", buffer.getvalue())
+        part = self.folder / f"{_checksum(buffer.getvalue())}.npy"
+        write_bytes(part, buffer.getvalue())
+        return part
 
     def _parts(self) -> list[Path]:
         return sorted(self.folder.glob("[0-9a-f]*.npy"))
 
     def _open(self, part: Path) -> NDArray[Any] | None:
-        with suppress(OSError, ValueError, EOFError):  # gone, cut off or foreign: encoded again
-            rows: NDArray[Any] = np.load(part, mmap_mode="r", allow_pickle=False)
+        with suppress(OSError, ValueError, EOFError):  # gone, damaged or foreign: encoded again
+            data = part.read_bytes()
+            if _checksum(data) != part.stem:
+                return None
+            rows: NDArray[Any] = np.load(io.BytesIO(data), allow_pickle=False)
             if rows.dtype == self._row and rows.ndim == 1:
                 return rows
         return None
+
+
+def unit_rows(vectors: Vectors) -> NDArray[np.bool_]:
+    """Which rows are finite and of length 1, as an encoder's must be.
+
+    >>> unit_rows(np.array([[0.6, 0.8], [3, 4], [np.nan, 1]], np.float32)).tolist()
+    [True, False, False]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    good: NDArray[np.bool_] = np.abs(length - 1) <= LENGTH_ERROR
+    return good
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=KEY_BYTES).hexdigest()
 
 
 def _bytes(keys: NDArray[Any]) -> list[bytes]:

@@ -38,16 +38,56 @@ def test_pools_reports_and_tasks_are_written(momentseek, files):
     assert all(len(e["retrieval_pool"][0]) == 6 and len(e["pos_moments"][0]) == 2 for e in made.values())
     assert len((files / "r.jsonl").read_text().splitlines()) == 20
     assert len(json.loads((files / "tasks.json").read_bytes())) == 100
-    again = run(momentseek, files, "--pool", 6, "--positives", 2, "--reference", files / "mvmr.json", "--seed", 1)
+    assert "<Choices" in (files / "tasks.xml").read_text()
+    (files / "mvmr.json").rename(files / "published.json")
+    more = ("--pool", 6, "--positives", 2, "--reference", files / "published.json", "--seed", 1)
+    again = run(momentseek, files, *more)
     assert again.returncode == 0, again.stderr
     assert "20 queries in both, 0 only here, 0 only there" in again.stdout
     assert "100.0% reach the positive threshold here" in again.stdout
+    told = json.loads(run(momentseek, files, *more, "--json", "--force").stdout)
+    assert f"the vectors of {files / 'vectors.npz'} do" in told["reference"]["why"]
+    assert told["reference"]["why"] in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--out", "test.json", "--force"], "is an input of this command"),
+        (["--reference", "mvmr.json", "--force"], "is an input of this command"),
+        (["--report", "mvmr.json"], "is named for two outputs"),
+        (["--label-studio", "tasks.xml"], "is named for two outputs"),
+        (["--report", "cache"], "is a folder"),
+        (["--report", "absent/r.jsonl"], "there is no folder"),
+        (["--report", "vectors.npz"], "vectors.npz: is an input of this command"),
+        (["--report", "old"], "is there already"),
+    ],
+)
+def test_nothing_is_destroyed(momentseek, files, more, message):
+    (files / "cache").mkdir()
+    (files / "old").write_text("mine")
+    before = {p: p.read_bytes() for p in files.iterdir() if p.is_file()}
+    here = [files / a if isinstance(a, str) and not a.startswith("--") else a for a in more]
+    done = run(momentseek, files, "--pool", 6, *here)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert {p: p.read_bytes() for p in files.iterdir() if p.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    "more", [["--seed", -1], ["--text-positive", "nan"], ["--text-negative", -1.5], ["--pool", 1], ["--positives", -1]]
+)
+def test_options_have_ranges(momentseek, files, more):
+    done = run(momentseek, files, *more)
+    assert done.returncode == 2
+    assert f"Invalid value for '{more[0]}'" in done.stderr
 
 
 def test_the_same_seed_writes_the_same_bytes(momentseek, files):
     outputs = set()
     for _ in range(2):
-        assert run(momentseek, files, "--pool", 6, "--seed", 5).returncode == 0
+        assert run(momentseek, files, "--pool", 6, "--seed", 5, "--force").returncode == 0
         outputs.add((files / "mvmr.json").read_bytes())
     assert len(outputs) == 1
 

@@ -78,6 +78,41 @@ def test_mistakes_are_one_sentence(momentseek, files, more, message):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--report", "train.jsonl", "--force"], "is an input of this command"),
+        (["--report", "out/train_top20.json"], "is named for two outputs"),
+        (["--report", "cache"], "is a folder"),
+        (["--report", "val.jsonl"], "is there already"),
+    ],
+)
+def test_nothing_is_destroyed_or_half_written(momentseek, files, more, message):
+    (files / "cache").mkdir()
+    done = run(momentseek, files, more[0], files / more[1], *more[2:])
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (files / "out").exists()
+    assert (files / "train.jsonl").read_text().startswith('{"vid_name"')
+
+
+def test_a_folder_in_the_place_of_one_file_stops_all(momentseek, files):
+    (files / "out/train_top40.json").mkdir(parents=True)
+    done = run(momentseek, files, "--force")
+    assert done.returncode == 2
+    assert "train_top40.json: is a folder" in done.stderr
+    assert [p.name for p in (files / "out").iterdir()] == ["train_top40.json"]
+
+
+def test_one_of_each_is_said_in_the_singular(momentseek, files):
+    (files / "train.jsonl").write_text(json.dumps(ROWS[0]))
+    done = run(momentseek, files, "--n", "2")
+    assert "there is only 1 moment, so no query has more" in done.stderr
+    assert "1 query, 1 moment to choose from" in done.stderr
+    assert "is there already" in run(momentseek, files, "--n", "2").stderr
+    assert run(momentseek, files, "--n", "2", "--force").returncode == 0
+
+
 def test_a_file_without_durations_asks_for_them(momentseek, files):
     (files / "train.jsonl").write_text("LAMP 0.0 5.0##she sings\n")
     done = run(momentseek, files)

@@ -141,9 +141,10 @@ def test_existing_files_are_safe(momentseek, tmp_path):
         (["one.json", *RULES, "--bandwidth", "wide"], "--bandwidth wide: give a positive number"),
         (["one.json", *RULES, "--long-moments", "most"], "--long-moments most: give a share"),
         (["one.json", "two.json", *RULES, "--reference", "two.json"], "which split is it"),
-        (["one.json", "two.json", *RULES, "--val-share", "0"], "val would have no video"),
+        (["one.json", "two.json", *RULES, "--val-share", "0"], "val would have none of 33 videos"),
         (["one.json", "two.json", *RULES[:2], "--share", "0"], "raise --share"),
         (["nowhere.json", *RULES], "cannot be read"),
+        (["one.json", *RULES[:2], "--share", "1"], "makes 60 of 60 pairs rare: nothing to set apart; lower --share"),
     ],
 )
 def test_refusals_write_nothing(momentseek, tmp_path, arguments, sentence):
@@ -151,6 +152,53 @@ def test_refusals_write_nothing(momentseek, tmp_path, arguments, sentence):
         raise momentseek(*arguments, "--out", "o", "--report", "why.jsonl").exception
     assert not (tmp_path / "o").exists()
     assert not (tmp_path / "why.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--out", "r", "--report", "r/train.json"], "r/train.json: is named for two outputs"),
+        (["--out", "r", "--report", "one.json", "--force"], "is an input of this command"),
+        (["--out", "in", "--force", "--reference", "test_ood=in/test_ood.json"], "is an input of this command"),
+        (["--out", "one.json"], "one.json: cannot be made a folder"),
+    ],
+)
+def test_nothing_is_destroyed(momentseek, tmp_path, arguments, sentence):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/test_ood.json").write_text(json.dumps(RARE))
+    with pytest.raises(MomentseekError, match=sentence):
+        raise momentseek("one.json", "two.json", *RULES, *arguments).exception
+    assert not (tmp_path / "r").exists()
+    assert json.loads((tmp_path / "one.json").read_text()) == COMMON
+    assert [p.name for p in (tmp_path / "in").iterdir()] == ["test_ood.json"]
+
+
+def test_a_folder_in_the_place_of_one_file_stops_all(momentseek, tmp_path):
+    (tmp_path / "o/val.json").mkdir(parents=True)
+    with pytest.raises(MomentseekError, match=r"val.json: is a folder"):
+        raise momentseek("one.json", "two.json", *RULES, "--out", "o", "--force").exception
+    assert [p.name for p in (tmp_path / "o").iterdir()] == ["val.json"]
+
+
+def test_charades_cds_preset_writes_charades_cds_form(momentseek, tmp_path):
+    lines = [
+        f"{v} {s} {e}##{text}"
+        for v, entry in {**COMMON, **RARE}.items()
+        for (s, e), text in zip(entry["timestamps"], entry["sentences"], strict=True)
+    ]
+    (tmp_path / "sta.txt").write_text("\n".join(lines))
+    (tmp_path / "long.json").write_text(json.dumps(dict.fromkeys([*COMMON, *RARE], 60.0)))
+    told = ("--preset", "charades-cd", *RULES[2:], "--durations", "long.json", "--out", "cd")
+    assert momentseek("sta.txt", *told).exit_code == 0
+    assert json.loads((tmp_path / "cd/test_ood.json").read_text())["r1"] == {
+        "sentences": RARE["r1"]["sentences"],
+        "timestamps": [[30.0, 40.0], [44.0, 59.0]],
+        "video_duration": 60.0,
+    }
+
+
+def test_shares_are_numbers(momentseek):
+    assert momentseek("one.json", *RULES, "--share", "nan", "--out", "o").exit_code == 2
 
 
 def test_one_video_with_two_lengths_is_refused(momentseek, tmp_path):
@@ -173,5 +221,5 @@ def test_figures(momentseek, tmp_path):
 def test_repeated_pairs_and_ties_are_said(momentseek, tmp_path):
     (tmp_path / "again.json").write_text(json.dumps({"r1": RARE["r1"]}))
     result = momentseek("one.json", "two.json", "again.json", *RULES, "--out", "o")
-    assert "note: 2 of the pairs repeat another" in result.stderr
+    assert "note: 2 pairs repeat another" in result.stderr
     assert "pairs are equally dense at the cut; the first of them count as rare" in result.stderr

@@ -3,38 +3,80 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from momentseek.cli import options
+from momentseek.cli.numbers import Number
 
 if TYPE_CHECKING:
     from momentseek.moments import Policy
+
+COUNT = click.IntRange(min=0)
+SIMILARITY = Number(-1, 1)
 
 
 @click.command()
 @click.argument("annotations", metavar="ANNOTATIONS")
 @click.option("--out", required=True, metavar="FILE", help="Where to write, in MVMR's form.")
-@click.option("--pool", default=50, show_default=True, metavar="N", help="Videos to search for each query.")
-@click.option("--positives", default=4, show_default=True, metavar="K", help="At most so many besides the own video.")
 @click.option(
-    "--text-positive", default=0.9, show_default=True, metavar="T", help="A video with a sentence this similar answers."
+    "--pool",
+    type=click.IntRange(min=2),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Videos to search for each query.",
 )
 @click.option(
-    "--text-negative", default=0.5, show_default=True, metavar="T", help="A video with none this similar does not."
+    "--positives",
+    type=COUNT,
+    default=4,
+    show_default=True,
+    metavar="K",
+    help="At most so many besides the own video.",
 )
-@click.option("--candidates", default=20, show_default=True, metavar="C", help="Similar videos to draw positives from.")
-@click.option("--seed", default=0, show_default=True, metavar="S", help="Another seed draws other pools.")
+@click.option(
+    "--text-positive",
+    type=SIMILARITY,
+    default=0.9,
+    show_default=True,
+    metavar="T",
+    help="A video with a sentence this similar answers.",
+)
+@click.option(
+    "--text-negative",
+    type=SIMILARITY,
+    default=0.5,
+    show_default=True,
+    metavar="T",
+    help="A video with none this similar does not.",
+)
+@click.option(
+    "--candidates",
+    type=COUNT,
+    default=20,
+    show_default=True,
+    metavar="C",
+    help="Similar videos to draw positives from.",
+)
+@click.option("--seed", type=COUNT, default=0, show_default=True, metavar="S", help="Another seed draws other pools.")
 @click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="Text encoder, or file:VECTORS.")
 @click.option("--features", metavar="FILE", help="Visual scores of (query, video), .npz or .jsonl, to filter by too.")
 @click.option("--keep-undistracted", is_flag=True, help="Keep queries whose pool has only videos that answer them.")
 @click.option("--reference", metavar="FILE", help="A published MVMR file of the same dataset, to compare with.")
-@click.option("--label-studio", metavar="FILE", help="Write tasks to have 100 queries' pools checked by people.")
+@click.option(
+    "--label-studio",
+    metavar="FILE",
+    help="Write tasks (and the labelling page, .xml) to have 100 queries' pools checked by people.",
+)
 @click.option("--video-url", default="{video}", metavar="URL", help="Where annotators find {video}.")
 @options.videos
 @options.invalid
 @click.option("--report", metavar="FILE", help="Write every query's decision, as JSON Lines.")
+@options.force
 @options.as_json
 def command(
     annotations: str,
@@ -54,6 +96,7 @@ def command(
     videos: str | None,
     invalid: str | None,
     report: str | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Give every query a pool of videos: its own, others that also answer it, and reliable negatives.
@@ -76,8 +119,11 @@ def command(
     from momentseek.construct.massive_visual import read_visual
     from momentseek.encoders import text_encoder
     from momentseek.errors import MomentseekError
-    from momentseek.formats import read_corpus, read_truth, write_bytes, write_truth
+    from momentseek.formats import FORMATS, Writing, read_corpus, read_truth, write_all
 
+    page = str(Path(label_studio.removesuffix(".gz")).with_suffix(".xml")) if label_studio else None
+    vectors = encoder.removeprefix("file:") if encoder.startswith("file:") else None
+    options.check_targets([annotations, vectors, features, reference, videos], [out, report, label_studio, page], force)
     settings = Settings(pool, positives, text_positive, text_negative, candidates, seed, keep_undistracted)
     truth = read_truth(
         annotations, corpus=read_corpus(videos) if videos else None, invalid=cast("Policy", invalid or "error")
@@ -88,8 +134,6 @@ def command(
     visual = read_visual(features) if features else None
     similarity = encoder_similarity(text_encoder(encoder), data.texts)
     result = massive(data, similarity, settings, visual)
-    if report:
-        write_bytes(report, as_lines(result.decisions))
     if not result.pools:
         why = "; ".join(f"{n:,}: {reason}" for reason, n in tally(result.decisions)["dropped"].items())
         raise MomentseekError(
@@ -105,7 +149,7 @@ def command(
         from dataclasses import replace
 
         from momentseek.construct.massive_compare import compare, overlaps
-        from momentseek.construct.massive_report import comparison_text
+        from momentseek.construct.massive_report import comparison_text, why_differ
 
         beside = compare(result, published, similarity)
         chance = overlaps(result, massive(data, similarity, replace(settings, seed=seed + 1), visual))
@@ -113,17 +157,26 @@ def command(
             key: None if value != value else value  # JSON has no NaN
             for key, value in {**asdict(beside), "seeds_positives": chance[0], "seeds_negatives": chance[1]}.items()
         }
-        texts += ["", comparison_text(beside, chance, encoder, str(reference))]
-    write_truth(as_truth(result), out, format="mvmr")
-    if label_studio:
-        from momentseek.construct.massive_tasks import check_tasks
+        why = why_differ(encoder, features)
+        found["reference"]["why"] = why
+        texts += ["", comparison_text(beside, chance, why, str(reference))]
+    writer = FORMATS["mvmr"].write_truth
+    assert writer is not None
+    files: dict[str | PathLike[str], bytes] = {Path(out): writer(as_truth(result), Writing())}
+    if report:
+        files[Path(report)] = as_lines(result.decisions)
+    if label_studio and page:
+        from momentseek.construct.massive_tasks import CONFIG, check_tasks
         from momentseek.formats.writing import dump
 
-        write_bytes(label_studio, dump(check_tasks(result, url=video_url)))
+        files[Path(label_studio)] = dump(check_tasks(result, url=video_url))
+        files[Path(page)] = CONFIG.encode()
+    write_all(files)
     if as_json:
         import json
 
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
     click.echo("\n".join(texts))
-    options.say(f"wrote {out}")
+    for path in files:
+        options.say(f"wrote {path}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from momentseek.cli import options
+from momentseek.cli.folders import made
 
 if TYPE_CHECKING:
     from momentseek.moments import Judgements, Policy
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 @options.videos
 @options.invalid
 @click.option("--report", metavar="FILE", help="Write every query's decision, as JSON Lines.")
+@options.force
 @options.as_json
 def command(
     annotations: tuple[str, ...],
@@ -42,12 +45,13 @@ def command(
     videos: str | None,
     invalid: str | None,
     report: str | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Pair every query with the N moments whose captions are most similar to it.
 
     The moments of all ANNOTATIONS can be chosen; a moment's caption is the sentence written for it. Queries
-    whose text also stands in an --exclude file (case, spaces and the final stop aside) are left out.
+    whose text also stands in an --exclude file (case, punctuation and spacing aside) are left out.
 
     \b
     As TVR-Ranking does, for descriptions of what is seen:
@@ -60,36 +64,37 @@ def command(
     from momentseek.construct.pseudo_training import as_json as to_json
     from momentseek.construct.pseudo_training import pseudo_training
     from momentseek.encoders import text_encoder
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import read_corpus, read_truth, write_bytes
+    from momentseek.formats import read_corpus, read_truth, write_all
+    from momentseek.tables import count
 
     sizes = _sizes(lengths)
-    corpus = read_corpus(videos) if videos else None
-    policy = cast("Policy", invalid or "error")
-    truths: Sequence[Judgements] = [read_truth(path, corpus=corpus, invalid=policy) for path in annotations]
-    collection = collect([only_where(truth, where) for truth in truths] if where else truths)
-    training = pseudo_training(
-        collection,
-        text_encoder(encoder),
-        max(sizes),
-        queries=other_words(queries) if queries else None,
-        exclude=[text for path in exclude for text in words_of(path)],
-    )
     folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise MomentseekError(f"{folder}: cannot be made ({e.strerror}); choose another --out") from None
-    for n in sizes:
-        write_bytes(folder / name(n), to_json(training, n))
-    if report:
-        write_bytes(report, as_lines(training.decisions))
+    vectors = encoder.removeprefix("file:") if encoder.startswith("file:") else None
+    inputs = [*annotations, *exclude, queries, videos, vectors]
+    with made(out):
+        options.check_targets(inputs, [*(str(folder / name(n)) for n in sizes), report], force)
+        corpus = read_corpus(videos) if videos else None
+        policy = cast("Policy", invalid or "error")
+        truths: Sequence[Judgements] = [read_truth(path, corpus=corpus, invalid=policy) for path in annotations]
+        collection = collect([only_where(truth, where) for truth in truths] if where else truths)
+        training = pseudo_training(
+            collection,
+            text_encoder(encoder),
+            max(sizes),
+            queries=other_words(queries) if queries else None,
+            exclude=[text for path in exclude for text in words_of(path)],
+        )
+        files: dict[str | PathLike[str], bytes] = {folder / name(n): to_json(training, n) for n in sizes}
+        if report:
+            files[Path(report)] = as_lines(training.decisions)
+        write_all(files)
     result = summary(training, sizes)
     for truth in truths:
         for finding in truth.findings:
             options.say(f"note: {truth.source}: {finding}")
-    if min(len(collection.moments), max(sizes)) < max(sizes):
-        options.say(f"note: there are only {len(collection.moments)} moments, so no query has more")
+    if collection.size < max(sizes):
+        there = "is" if collection.size == 1 else "are"
+        options.say(f"note: there {there} only {count(collection.size, 'moment')}, so no query has more")
     if as_json:
         import json
 
@@ -113,7 +118,7 @@ def _sizes(lengths: str) -> list[int]:
 
 
 def _tell(result: dict[str, Any], folder: Path, sizes: list[int]) -> None:
-    from momentseek.tables import text_table
+    from momentseek.tables import count, text_table
 
     rows = [
         [
@@ -129,9 +134,9 @@ def _tell(result: dict[str, Any], folder: Path, sizes: list[int]) -> None:
         for entry in [result["lists"][str(n)]]
     ]
     click.echo(text_table(["file", "pairs", "moments", "videos", "hours", "mean sim.", "last sim."], rows))
-    for reason, count in result["decisions"].get("dropped", {}).items():
-        options.say(f"left out: {count:,} queries, {reason}")
+    for reason, n in result["decisions"].get("dropped", {}).items():
+        options.say(f"left out: {count(n, 'query', 'queries')}, {reason}")
     options.say(
-        f"{result['queries']:,} queries, {result['moments_to_choose_from']:,} moments to choose from; the own moment "
-        f"is first for {result['own_moment_first']:.1%}. Written to {folder}."
+        f"{count(result['queries'], 'query', 'queries')}, {count(result['moments_to_choose_from'], 'moment')} to "
+        f"choose from; the own moment is first for {result['own_moment_first']:.1%}. Written to {folder}."
     )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from momentseek.cli import options
+from momentseek.cli.folders import made
+from momentseek.cli.numbers import Number
 
 if TYPE_CHECKING:
     from momentseek.construct.changing_distribution import Recipe
     from momentseek.moments import Corpus, Judgements
 
-FRACTION = click.FloatRange(0, 1)
+FRACTION = Number(0, 1)
 SPLIT_WORDS = {"ood": "test_ood", "iid": "test_iid", "val": "val", "train": "train"}
 
 
@@ -49,7 +52,7 @@ SPLIT_WORDS = {"ood": "test_ood", "iid": "test_iid", "val": "val", "train": "tra
 )
 @click.option("--report", metavar="FILE", help="Write every video's split and the reason, as JSON Lines.")
 @click.option("--plots", metavar="DIR", help="Also draw where each split's moments lie, and its verbs.")
-@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@options.force
 @options.as_json
 def command(
     annotations: tuple[str, ...],
@@ -84,7 +87,8 @@ def command(
       momentseek data resplit train.json val_1.json val_2.json --preset activitynet-cd --out activitynet-cd \\
         --reference anet_test_ood.json --report decisions.jsonl
 
-    Writes train.json, val.json, test_iid.json and test_ood.json, all or none.
+    Writes train.json, val.json, test_iid.json and test_ood.json, all or none; with the preset charades-cd in
+    Charades-CD's form.
     """
     import json
 
@@ -94,8 +98,7 @@ def command(
     from momentseek.construct.merging import merge
     from momentseek.construct.resplit_report import as_json as to_json
     from momentseek.construct.resplit_report import as_text, notes
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import FORMATS, Writing, read_corpus, read_truth, write_bytes
+    from momentseek.formats import FORMATS, Writing, read_corpus, read_truth, write_all
 
     recipe = _changed(
         PRESETS[preset],
@@ -111,34 +114,32 @@ def command(
     )
     targets = {name: Path(folder) / f"{name}.json" for name in SPLITS}
     wanted = [_reference(text) for text in references]
-    for path in (*targets.values(), *([Path(report)] if report else ())):
-        if path.exists() and not force:
-            raise MomentseekError(f"{path}: is there already; choose another place, or overwrite it (--force)")
+    figures: list[str] = []
     if plots:
+        from momentseek.construct.location_plots import FIGURES
         from momentseek.figures import check_folder
 
         check_folder(plots)
-    corpus = read_corpus(durations) if durations else None
-    truths, form = _read(annotations, corpus)
-    pairs = merge(truths, corpus.durations if corpus else None)
-    done = resplit(pairs, recipe)
-    published = [compare_membership(s, done.splits[s], read_truth(path, invalid="keep")) for s, path in wanted]
-    writer = FORMATS[form].write_truth
-    assert writer is not None
-    files = {Path(report): as_lines(done.decisions)} if report else {}
-    files |= {targets[name]: writer(split, Writing()) for name, split in done.splits.items()}
-    drawn = []
-    if plots:
-        from momentseek.construct.location_plots import draw_resplit
+        figures = [str(Path(plots) / name) for name in FIGURES]
+    inputs = [*annotations, *(path for _, path in wanted), durations]
+    with made(folder, plots):
+        options.check_targets(inputs, [*map(str, targets.values()), report, *figures], force)
+        corpus = read_corpus(durations) if durations else None
+        truths, form = _read(annotations, corpus)
+        pairs = merge(truths, corpus.durations if corpus else None)
+        done = resplit(pairs, recipe)
+        published = [compare_membership(s, done.splits[s], read_truth(path, invalid="keep")) for s, path in wanted]
+        writer = FORMATS["charades-cd" if preset == "charades-cd" else form].write_truth
+        assert writer is not None
+        files: dict[str | PathLike[str], bytes] = {Path(report): as_lines(done.decisions)} if report else {}
+        files |= {targets[name]: writer(split, Writing()) for name, split in done.splits.items()}
+        if plots:
+            from momentseek.construct.location_plots import draw_resplit
 
-        drawn = draw_resplit({Path(t.source).name: t for t in truths}, done.splits, plots)
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise MomentseekError(f"{folder}: cannot be made a folder ({e.strerror}); choose another --out") from None
-    for path, data in files.items():
-        write_bytes(path, data)
-    written = [*files, *drawn]
+            drawn = draw_resplit({Path(t.source).name: t for t in truths}, done.splits)
+            files |= {Path(plots) / name: data for name, data in drawn.items()}
+        write_all(files)
+    written = [Path(path) for path in files]
     if as_json:
         click.echo(json.dumps(to_json(preset, done, published, written), indent=2, ensure_ascii=False))
         return
