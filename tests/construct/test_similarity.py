@@ -55,3 +55,16 @@ def test_distinct_rows_keep_their_order():
     rows, place = distinct(np.array([[2, 0], [1, 0], [2, 0], [0, 1]], np.float32))
     assert rows.tolist() == [[2, 0], [1, 0], [0, 1]]
     assert place.tolist() == [0, 1, 0, 2]
+
+
+def test_of_a_group_only_the_best_is_taken():
+    rng = np.random.default_rng(3)
+    queries, captions = rng.integers(-2, 3, (7, 3)).astype(np.float32), rng.integers(-2, 3, (30, 3)).astype(np.float32)
+    _, groups = np.unique(rng.integers(0, 9, 30), return_inverse=True)
+    indices, scores = top_similar(queries, captions, 5, groups=groups, block=2)
+    everything = queries @ captions.T
+    for row, chosen in enumerate(indices.tolist()):
+        best = {g: max(everything[row, groups == g]) for g in set(groups.tolist())}
+        assert len({groups[c] for c in chosen}) == 5
+        assert scores[row].tolist() == sorted(best.values(), reverse=True)[:5]
+        assert all(c == np.flatnonzero((groups == groups[c]) & (everything[row] == best[groups[c]]))[0] for c in chosen)
