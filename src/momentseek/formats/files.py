@@ -132,12 +132,17 @@ def write_all(files: Mapping[Path, bytes]) -> None:
             target = pathlib.Path(path)
             waiting.append((_written_beside(target, data), target))
         for temporary, target in waiting:
-            temporary.replace(target)
-    except OSError as e:
-        raise MomentseekError(f"{e.filename}: cannot be written ({e.strerror}); check the folder") from None
+            _rename(temporary, target)
     finally:
         for temporary, _ in waiting:
             temporary.unlink(missing_ok=True)
+
+
+def _rename(temporary: pathlib.Path, target: pathlib.Path) -> None:
+    try:
+        temporary.replace(target)
+    except OSError as e:
+        raise MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder") from None
 
 
 def _written_beside(target: pathlib.Path, data: bytes) -> pathlib.Path:

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.construct.chat_server import serving
+from tests.construct.imprecise.chat_server import serving
 
 from momentseek.cli import cli
-from momentseek.construct.chat import KEYS
+from momentseek.construct.imprecise.chat import KEYS
 from momentseek.errors import MomentseekError
 
 LINES = (

@@ -65,11 +65,11 @@ def command(
     import json
 
     from momentseek.cli.data import refuse_without
-    from momentseek.construct.candidate_files import unique_pairs, write_candidates
-    from momentseek.construct.candidates import first_batch, ranked, second_batch
+    from momentseek.construct.annotation.candidate_files import unique_pairs, write_candidates
+    from momentseek.construct.annotation.candidates import first_batch, ranked, second_batch
+    from momentseek.construct.annotation.identical import once_each
+    from momentseek.construct.annotation.judged_pairs import read_pairs
     from momentseek.construct.decisions import Decision, as_lines, tally
-    from momentseek.construct.identical import once_each
-    from momentseek.construct.judged_pairs import read_pairs
     from momentseek.construct.similarity import top_similar
     from momentseek.encoders import encode_cached, text_encoder
     from momentseek.errors import MomentseekError

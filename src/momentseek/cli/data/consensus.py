@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from momentseek.construct.labels import Labels
+    from momentseek.construct.annotation.labels import Labels
 
 
 @click.command()
@@ -88,7 +88,7 @@ def command(
     import json
 
     from momentseek.cli.data import refuse_without
-    from momentseek.construct.labels import read_labels
+    from momentseek.construct.annotation.labels import read_labels
     from momentseek.errors import MomentseekError
     from momentseek.formats import FORMATS, Writing, write_all
     from momentseek.tables import count
@@ -110,14 +110,14 @@ def command(
     given = read_labels(labels)
     from typing import cast
 
-    from momentseek.construct.agreement import agreement
-    from momentseek.construct.consensus import Incomplete, Repeats, consensus
-    from momentseek.construct.consensus_text import as_json as to_json
-    from momentseek.construct.consensus_text import as_text
+    from momentseek.construct.annotation.agreement import agreement
+    from momentseek.construct.annotation.consensus import Incomplete, Repeats, consensus
+    from momentseek.construct.annotation.consensus_text import as_json as to_json
+    from momentseek.construct.annotation.consensus_text import as_text
+    from momentseek.construct.annotation.drift import drift
+    from momentseek.construct.annotation.judged_pairs import write_pairs
+    from momentseek.construct.annotation.scores import scores
     from momentseek.construct.decisions import as_lines
-    from momentseek.construct.drift import drift
-    from momentseek.construct.judged_pairs import write_pairs
-    from momentseek.construct.scores import scores
 
     found = consensus(given, incomplete=cast(Incomplete, incomplete), repeats=cast(Repeats, repeats))
     if not found.complete.any():
@@ -134,7 +134,7 @@ def command(
     if report:
         files[report] = as_lines(found.decisions())
     if truth:
-        from momentseek.construct.candidate_files import judged_truth, read_candidates
+        from momentseek.construct.annotation.candidate_files import judged_truth, read_candidates
 
         pairs = [c for path in candidates for c in read_candidates(path)]
         writer = FORMATS["tvr-ranking" if truth.removesuffix(".gz").endswith(".json") else "native"].write_truth
@@ -144,7 +144,7 @@ def command(
     text = json.dumps(to_json(*parts), indent=2, ensure_ascii=False) if as_json else as_text(*parts)
     drawn: list[Path] = []
     if folder:
-        from momentseek.construct.consensus_plots import draw
+        from momentseek.construct.annotation.consensus_plots import draw
 
         drawn = draw(parts[3], folder)
     write_all(files)
@@ -168,12 +168,12 @@ def _sizes(labels: Labels) -> tuple[list[int], list[int]]:
 def _exam(labels: str, out: str | None, report: str | None, share: float, as_json: bool) -> None:
     import json
 
+    from momentseek.construct.annotation.exam import exam
+    from momentseek.construct.annotation.exam_text import as_json as to_json
+    from momentseek.construct.annotation.exam_text import as_text
+    from momentseek.construct.annotation.judged_pairs import write_pairs
+    from momentseek.construct.annotation.labels import read_labels
     from momentseek.construct.decisions import as_lines
-    from momentseek.construct.exam import exam
-    from momentseek.construct.exam_text import as_json as to_json
-    from momentseek.construct.exam_text import as_text
-    from momentseek.construct.judged_pairs import write_pairs
-    from momentseek.construct.labels import read_labels
     from momentseek.formats import write_all
 
     given = read_labels(labels)

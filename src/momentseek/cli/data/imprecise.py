@@ -12,9 +12,9 @@ from momentseek.cli import options
 from momentseek.tables import count
 
 if TYPE_CHECKING:
-    from momentseek.construct.gazetteer import Gazetteer
-    from momentseek.construct.imprecise import Imprecise
-    from momentseek.construct.imprecise_records import Source
+    from momentseek.construct.imprecise.gazetteer import Gazetteer
+    from momentseek.construct.imprecise.records import Source
+    from momentseek.construct.imprecise.rewriting import Imprecise
 
 FRACTION = click.FloatRange(0, 1)
 
@@ -84,14 +84,14 @@ def command(
 
     A chat run that is stopped goes on where it was when the same command is given again.
     """
-    from momentseek.construct.chat import chat_at
     from momentseek.construct.decisions import as_lines
-    from momentseek.construct.imprecise import Model, Rules, make_imprecise
-    from momentseek.construct.imprecise_records import read_queries
-    from momentseek.construct.imprecise_work import Work
-    from momentseek.construct.names_file import as_file
-    from momentseek.construct.review import as_queue, read_reviewed
-    from momentseek.construct.verification import MissingVectors, Verifier, similarity_named
+    from momentseek.construct.imprecise.chat import chat_at
+    from momentseek.construct.imprecise.names_file import as_file
+    from momentseek.construct.imprecise.records import read_queries
+    from momentseek.construct.imprecise.review import as_queue, read_reviewed
+    from momentseek.construct.imprecise.rewriting import Model, Rules, make_imprecise
+    from momentseek.construct.imprecise.verification import MissingVectors, Verifier, similarity_named
+    from momentseek.construct.imprecise.work_file import Work
     from momentseek.formats import write_all, write_bytes
 
     vectors = encoder.removeprefix("file:") if encoder and encoder.startswith("file:") else None
@@ -111,7 +111,7 @@ def command(
         options.say(f"note: {note}")
     recognise = None
     if ner:
-        from momentseek.construct.names_spacy import spacy_recogniser
+        from momentseek.construct.imprecise.second_opinion import spacy_recogniser
 
         recognise = spacy_recogniser()
     verifier = Verifier(cast, similarity, similar, named, recognise, as_written or measure == "lexical")
@@ -149,9 +149,9 @@ def command(
 
 
 def _gazetteer(read: Source, learn_from: tuple[str, ...], names: str | None) -> Gazetteer:
-    from momentseek.construct.gazetteer import build
-    from momentseek.construct.imprecise_records import read_queries
-    from momentseek.construct.names_file import read_names
+    from momentseek.construct.imprecise.gazetteer import build
+    from momentseek.construct.imprecise.names_file import read_names
+    from momentseek.construct.imprecise.records import read_queries
 
     own = read_names(names) if names else []
     corpus = [*read.everything, *(pair for path in learn_from for pair in read_queries(path).everything)]
@@ -179,7 +179,7 @@ def _bar(total: int) -> Any:
 
 def _tell(result: Imprecise, as_json: bool, facts: dict[str, Any], queue: str | None) -> None:
     from momentseek.construct.decisions import tally
-    from momentseek.construct.imprecise_report import replacing_words
+    from momentseek.construct.imprecise.report import replacing_words
     from momentseek.tables import text_table
 
     words = replacing_words(

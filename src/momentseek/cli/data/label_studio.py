@@ -57,9 +57,9 @@ def write(
     import json
     from pathlib import Path
 
-    from momentseek.construct.candidate_files import read_candidates
+    from momentseek.construct.annotation.candidate_files import read_candidates
+    from momentseek.construct.annotation.label_studio import check_address, labelling_page, tasks
     from momentseek.construct.decisions import Decision, as_lines, tally
-    from momentseek.construct.label_studio import check_address, labelling_page, tasks
     from momentseek.errors import MomentseekError
     from momentseek.formats import write_all
     from momentseek.tables import count
@@ -73,8 +73,8 @@ def write(
     reasons = dict.fromkeys((c.pair_id for c in pairs), "every pair of the file")
     wanted = set(reasons)
     if disagreed:
-        from momentseek.construct.consensus import consensus
-        from momentseek.construct.labels import read_labels
+        from momentseek.construct.annotation.consensus import consensus
+        from momentseek.construct.annotation.labels import read_labels
 
         labels = read_labels(disagreed)
         found = {d.subject: d for d in consensus(labels, incomplete="drop").decisions()}
@@ -117,9 +117,9 @@ def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as
     """
     import json
 
+    from momentseek.construct.annotation.label_studio import read_exports
+    from momentseek.construct.annotation.labels import write_labels
     from momentseek.construct.decisions import as_lines
-    from momentseek.construct.label_studio import read_exports
-    from momentseek.construct.labels import write_labels
     from momentseek.errors import MomentseekError
     from momentseek.formats import write_all
     from momentseek.formats.document import open_document

@@ -112,11 +112,11 @@ def command(
       momentseek data massive tacos_test.json --pool 5 --out tacos_mvmr.json
     """
     from momentseek.construct.decisions import as_lines, tally
-    from momentseek.construct.massive import as_truth, massive, require_videos
-    from momentseek.construct.massive_pools import Settings
-    from momentseek.construct.massive_report import as_text, summary
-    from momentseek.construct.massive_scores import annotated, encoder_similarity
-    from momentseek.construct.massive_visual import read_visual
+    from momentseek.construct.massive.construction import as_truth, massive, require_videos
+    from momentseek.construct.massive.pools import Settings
+    from momentseek.construct.massive.report import as_text, summary
+    from momentseek.construct.massive.scores import annotated, encoder_similarity
+    from momentseek.construct.massive.visual import read_visual
     from momentseek.encoders import text_encoder
     from momentseek.errors import MomentseekError
     from momentseek.formats import FORMATS, Writing, read_corpus, read_truth, write_all
@@ -148,8 +148,8 @@ def command(
     if published is not None:
         from dataclasses import replace
 
-        from momentseek.construct.massive_compare import compare, overlaps
-        from momentseek.construct.massive_report import comparison_text, why_differ
+        from momentseek.construct.massive.comparison import compare, overlaps
+        from momentseek.construct.massive.report import comparison_text, why_differ
 
         beside = compare(result, published, similarity)
         chance = overlaps(result, massive(data, similarity, replace(settings, seed=seed + 1), visual))
@@ -166,7 +166,7 @@ def command(
     if report:
         files[Path(report)] = as_lines(result.decisions)
     if label_studio and page:
-        from momentseek.construct.massive_tasks import CONFIG, check_tasks
+        from momentseek.construct.massive.tasks import CONFIG, check_tasks
         from momentseek.formats.writing import dump
 
         files[Path(label_studio)] = dump(check_tasks(result, url=video_url))

@@ -58,11 +58,11 @@ def command(
       momentseek data pseudo-train tvr_train.jsonl --where type=v --exclude val.json --exclude test.json --out pseudo/
     """
     from momentseek.construct.decisions import as_lines
-    from momentseek.construct.pseudo_collection import collect
-    from momentseek.construct.pseudo_report import summary
-    from momentseek.construct.pseudo_sources import only_where, other_words, words_of
-    from momentseek.construct.pseudo_training import as_json as to_json
-    from momentseek.construct.pseudo_training import pseudo_training
+    from momentseek.construct.pseudo_training.collection import collect
+    from momentseek.construct.pseudo_training.lists import as_json as to_json
+    from momentseek.construct.pseudo_training.lists import pseudo_training
+    from momentseek.construct.pseudo_training.report import summary
+    from momentseek.construct.pseudo_training.sources import only_where, other_words, words_of
     from momentseek.encoders import text_encoder
     from momentseek.formats import read_corpus, read_truth, write_all
     from momentseek.tables import count

@@ -13,7 +13,7 @@ from momentseek.cli.folders import made
 from momentseek.cli.numbers import Number
 
 if TYPE_CHECKING:
-    from momentseek.construct.changing_distribution import Recipe
+    from momentseek.construct.changing_distribution.resplit import Recipe
     from momentseek.moments import Corpus, Judgements
 
 FRACTION = Number(0, 1)
@@ -92,12 +92,12 @@ def command(
     """
     import json
 
-    from momentseek.construct.changing_distribution import PRESETS, SPLITS, resplit
+    from momentseek.construct.changing_distribution.membership import compare_membership
+    from momentseek.construct.changing_distribution.merging import merge
+    from momentseek.construct.changing_distribution.report import as_json as to_json
+    from momentseek.construct.changing_distribution.report import as_text, notes
+    from momentseek.construct.changing_distribution.resplit import PRESETS, SPLITS, resplit
     from momentseek.construct.decisions import as_lines
-    from momentseek.construct.membership import compare_membership
-    from momentseek.construct.merging import merge
-    from momentseek.construct.resplit_report import as_json as to_json
-    from momentseek.construct.resplit_report import as_text, notes
     from momentseek.formats import FORMATS, Writing, read_corpus, read_truth, write_all
 
     recipe = _changed(
@@ -116,7 +116,7 @@ def command(
     wanted = [_reference(text) for text in references]
     figures: list[str] = []
     if plots:
-        from momentseek.construct.location_plots import FIGURES
+        from momentseek.construct.changing_distribution.figures import FIGURES
         from momentseek.figures import check_folder
 
         check_folder(plots)
@@ -134,7 +134,7 @@ def command(
         files: dict[str | PathLike[str], bytes] = {Path(report): as_lines(done.decisions)} if report else {}
         files |= {targets[name]: writer(split, Writing()) for name, split in done.splits.items()}
         if plots:
-            from momentseek.construct.location_plots import draw_resplit
+            from momentseek.construct.changing_distribution.figures import draw_resplit
 
             drawn = draw_resplit({Path(t.source).name: t for t in truths}, done.splits)
             files |= {Path(plots) / name: data for name, data in drawn.items()}

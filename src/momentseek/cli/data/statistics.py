@@ -45,12 +45,12 @@ def command(
     from pathlib import Path
 
     from momentseek.cli.compare import short_labels
-    from momentseek.construct.checks import as_decisions, check
     from momentseek.construct.decisions import as_lines
-    from momentseek.construct.statistics import Split, statistics
-    from momentseek.construct.statistics_text import as_json as to_json
-    from momentseek.construct.statistics_text import as_text
-    from momentseek.construct.subtitles import read_subtitles
+    from momentseek.construct.statistics.checks import as_decisions, check
+    from momentseek.construct.statistics.counts import Split, statistics
+    from momentseek.construct.statistics.report import as_json as to_json
+    from momentseek.construct.statistics.report import as_text
+    from momentseek.construct.statistics.subtitles import read_subtitles
     from momentseek.errors import MomentseekError
     from momentseek.formats import read_corpus, read_truth, write_all
     from momentseek.tables import count

@@ -1,0 +1,127 @@
+"""The qualification exam: many workers judge the same pairs, the median is the truth (TVR-Ranking, appendix B.2).
+
+There, everybody judged 100 pairs (10 queries, 10 moments each). A label is aligned if it lies within 1 of the median;
+at first 11.83 % were not, and workers relabelled theirs until all were. A worker passes here if at least a given
+share of his labels is aligned; the paper's share is all of them. A median between two levels is rounded up, as the
+consensus is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.construct.annotation.agreement import couples, kappa
+from momentseek.construct.annotation.consensus import TOLERANCE
+from momentseek.construct.annotation.labels import LEVELS, Labels
+from momentseek.construct.decisions import Decision
+from momentseek.errors import MomentseekError
+from momentseek.moments.arrays import IntArray
+from momentseek.tables import count
+
+FEWEST = 3
+"""With two workers the median is their mean, and nobody can be told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examinee:
+    """One worker in the exam: his share of aligned labels, his mean deviation, kappa with the truth, and his misses."""
+
+    worker: str
+    judged: int
+    missing: int
+    aligned: float
+    deviation: float
+    kappa: float
+    passed: bool
+    misses: tuple[tuple[str, int, int], ...]
+    """(pair, his level, the truth)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exam:
+    """The truth of every pair, the workers (worst first), and the mean kappa over couples of workers."""
+
+    labels: Labels
+    truth: IntArray
+    share: float
+    workers: tuple[Examinee, ...]
+    mean_kappa: float
+
+    @property
+    def misaligned(self) -> float:
+        """The mean over workers of the share of labels that are not aligned (11.83 % in the paper)."""
+        return float(np.mean([1 - w.aligned for w in self.workers]))
+
+    def decisions(self) -> list[Decision]:
+        """Every worker, and every label to be judged again."""
+        result = []
+        for w in self.workers:
+            reason = f"{'at least' if w.passed else 'less than'} {self.share:.0%} of labels within 1 of the median"
+            result.append(Decision(w.worker, "passed" if w.passed else "failed", reason, {"aligned": w.aligned}))
+            result += [
+                Decision(
+                    pair, "relabel", "more than 1 from the median", {"worker": w.worker, "label": said, "truth": t}
+                )
+                for pair, said, t in w.misses
+            ]
+        return result
+
+
+def exam(labels: Labels, share: float = 1.0) -> Exam:
+    """Judge the workers by the median of all.
+
+    >>> from momentseek.construct.annotation.labels import labels_of
+    >>> found = exam(labels_of([(p, w, r) for p in "ab" for w, r in (("ann", 3), ("bob", 3), ("cy", 0))]))
+    >>> [(w.worker, w.aligned, w.passed) for w in found.workers]
+    [('cy', 0.0, False), ('ann', 1.0, True), ('bob', 1.0, True)]
+    """
+    if labels.repeated.any():
+        row = int(np.flatnonzero(labels.repeated)[0])
+        raise MomentseekError(
+            f"{labels.source}: worker {labels.workers[labels.worker[row]]} judged pair "
+            f"{labels.pair_ids[labels.pair[row]]} twice; an exam has one label per worker and pair"
+        )
+    few = np.flatnonzero(labels.counts < FEWEST)
+    if len(few):
+        pair, number = labels.pair_ids[few[0]], count(int(labels.counts[few[0]]), "label")
+        raise MomentseekError(
+            f"{labels.source}: pair {pair} has only {number}, and a median needs at least {FEWEST} workers; in an exam "
+            "all workers judge the same pairs"
+        )
+    truth = medians(labels)
+    gap = labels.relevance - truth[labels.pair]
+    result = []
+    for w, name in enumerate(labels.workers):
+        rows = np.flatnonzero(labels.worker == w)
+        far = rows[np.abs(gap[rows]) > TOLERANCE]
+        aligned = 1 - len(far) / len(rows)
+        table = np.zeros((LEVELS, LEVELS))
+        np.add.at(table, (labels.relevance[rows], truth[labels.pair[rows]]), 1)
+        misses = tuple(
+            (labels.pair_ids[labels.pair[r]], int(labels.relevance[r]), int(truth[labels.pair[r]])) for r in far
+        )
+        missing = len(labels.pair_ids) - len(rows)
+        passed = aligned >= share and not missing
+        result.append(
+            Examinee(name, len(rows), missing, aligned, float(gap[rows].mean()), kappa(table), passed, misses)
+        )
+    result.sort(key=lambda w: w.aligned)
+    known = [c.kappa for c in couples(labels, 1) if c.kappa == c.kappa]
+    return Exam(labels, truth, share, tuple(result), float(np.mean(known)) if known else float("nan"))
+
+
+def medians(labels: Labels) -> IntArray:
+    """The median level of each pair, rounded up.
+
+    >>> from momentseek.construct.annotation.labels import labels_of
+    >>> medians(labels_of([("p", w, r) for w, r in enumerate((0, 2, 3, 4))])).tolist()
+    [3]
+    """
+    order = np.lexsort((labels.relevance, labels.pair))
+    ordered = labels.relevance[order]
+    start, counts = labels.offsets[:-1], labels.counts
+    low, high = ordered[start + (counts - 1) // 2], ordered[start + counts // 2]
+    result: IntArray = (low + high + 1) // 2
+    return result

@@ -1,0 +1,139 @@
+"""Figures of where moments lie: per split, per verb, and which verbs the splits use.
+
+After debiased grounding's Figures 2, 4, 5 and 6 (Lan et al., §3). matplotlib is imported only here, when asked for.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from momentseek.construct.changing_distribution.merging import locations
+from momentseek.construct.density import kernel_sums
+from momentseek.construct.verbs import verbs
+from momentseek.figures import axes as axes_of
+from momentseek.figures import save_figures
+from momentseek.moments import Judgements
+from momentseek.moments.arrays import FloatArray
+from momentseek.tables import count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GRID = 100
+SMOOTHING = 0.02
+"""Bandwidth of the drawn densities; those that decide are the recipe's."""
+MOST_VERBS = 30
+VERBS_SHOWN = 4
+FEWEST = 20
+"""Moments a verb needs in each panel to be drawn."""
+RARE = "test_ood"
+FIGURES = tuple(
+    f"{name}.{kind}"
+    for name in ("locations-before", "locations-after", "verbs", "locations-by-verb")
+    for kind in ("png", "svg")
+)
+"""The files that may be drawn."""
+
+
+def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgements]) -> dict[str, bytes]:
+    """All figures as PNG and SVG, by the names of their files (some of ``FIGURES``)."""
+    words = {name: [verbs(q) for q in split.queries or ()] for name, split in splits.items()}
+    figures: dict[str, Callable[[], Figure]] = {
+        "locations-before": lambda: densities_figure(inputs),
+        "locations-after": lambda: densities_figure(splits),
+    }
+    if any(any(w) for w in words.values()):
+        figures["verbs"] = lambda: verbs_figure(words)
+        if chosen := telling_verbs(words):
+            figures["locations-by-verb"] = lambda: by_verb_figure(splits, words, chosen)
+    with tempfile.TemporaryDirectory() as folder:
+        return {path.name: path.read_bytes() for path in map(Path, save_figures(figures, folder))}
+
+
+def densities_figure(parts: Mapping[str, Judgements]) -> Figure:
+    """One panel per file or split: how dense moments are at each (start, end)."""
+    figure, axes = axes_of(1, len(parts), 0.6 + 2.4 * len(parts), 3.0)
+    for ax, (name, part) in zip(axes[0], parts.items(), strict=True):
+        _density(ax, locations(part, clip=True), rare=name == RARE)
+        ax.set_title(f"{name}\n{count(len(part.videos), 'video')}, {count(len(part), 'pair')}", fontsize=8)
+    axes[0][0].set_ylabel("end / duration")
+    return figure
+
+
+def by_verb_figure(
+    splits: Mapping[str, Judgements], words: Mapping[str, list[list[str]]], chosen: Sequence[str]
+) -> Figure:
+    """Where the moments of one verb lie, in train above and test-ood below."""
+    figure, axes = axes_of(2, len(chosen), 0.8 + 2.2 * len(chosen), 5.0)
+    for row, split in zip(axes, ("train", RARE), strict=True):
+        places = locations(splits[split], clip=True)
+        for ax, verb in zip(row, chosen, strict=True):
+            having = np.array([verb in said for said in words[split]])
+            _density(ax, places[having], rare=split == RARE)
+            ax.set_title(f"{verb}, {split}: {having.sum():,}", fontsize=8)
+        row[0].set_ylabel("end / duration")
+    for ax in axes[0]:
+        ax.set_xlabel("")
+    return figure
+
+
+def verbs_figure(words: Mapping[str, list[list[str]]]) -> Figure:
+    """The most frequent verbs of the whole dataset, and each split's share of them, one panel per split."""
+    counts = {name: Counter(v for said in lists for v in said) for name, lists in words.items()}
+    total = sum(counts.values(), Counter[str]())
+    top = [verb for verb, _ in total.most_common(MOST_VERBS)]
+    figure, axes = axes_of(1, len(counts), 1.0 + 1.9 * len(counts), 0.9 + 0.17 * len(top))
+    place = np.arange(len(top))
+    for i, (ax, (name, said)) in enumerate(zip(axes[0], counts.items(), strict=True)):
+        share = np.array([100 * said[verb] / max(1, said.total()) for verb in top])
+        ax.barh(place, share, 0.75, color="#D55E00" if name == RARE else "#009E73")
+        ax.set_title(f"{name}\n{share.sum():.1f} % of {said.total():,}", fontsize=8)
+        ax.set_yticks(place, top if i == 0 else [""] * len(top), fontsize=8)
+        ax.set_ylim(len(top) - 0.4, -0.6)
+        ax.set_xlabel("% of its verbs")
+    widest = max(ax.get_xlim()[1] for ax in axes[0])
+    for ax in axes[0]:
+        ax.set_xlim(0, widest)
+        ax.grid(axis="x", alpha=0.3)
+        ax.set_axisbelow(True)
+    return figure
+
+
+def telling_verbs(words: Mapping[str, list[list[str]]]) -> list[str]:
+    """The most frequent verbs of test-ood that train also has often enough to be drawn.
+
+    >>> telling_verbs({"train": [["sit"], ["eat"]] * 20, "test_ood": [["sit"]] * 20 + [["eat"]]})
+    ['sit']
+    """
+    train, rare = (Counter(v for said in words[name] for v in set(said)) for name in ("train", RARE))
+    often = [v for v, n in rare.most_common() if n >= FEWEST and train[v] >= FEWEST]
+    return often[:VERBS_SHOWN]
+
+
+def _density(ax: Any, places: FloatArray, *, rare: bool) -> None:
+    from matplotlib.colors import PowerNorm
+
+    centres = (np.arange(GRID) + 0.5) / GRID
+    start, end = np.meshgrid(centres, centres)
+    values = kernel_sums(places, np.column_stack([start.ravel(), end.ravel()]), SMOOTHING, radius=4.0)
+    shown = np.ma.masked_where(end < start - 1 / GRID, values.reshape(GRID, GRID))
+    ax.imshow(
+        shown,
+        origin="lower",
+        extent=(0, 1, 0, 1),
+        cmap="Oranges" if rare else "Greens",
+        norm=PowerNorm(
+            0.5, 0, max(float(values.max()), 1e-9)
+        ),  # corners are so full that a linear scale hides the rest
+        interpolation="bilinear",
+    )
+    ax.plot([0, 1], [0, 1], color="0.6", lw=0.8)
+    ax.set_xlabel("start / duration")
+    ax.set_xticks([0, 0.5, 1])
+    ax.set_yticks([0, 0.5, 1])

@@ -1,0 +1,75 @@
+"""What a re-split says of itself: sizes, the published splits beside it, and what a reader should know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from momentseek.construct.changing_distribution.membership import Membership, Overlap
+from momentseek.construct.changing_distribution.merging import repeated_pairs
+from momentseek.construct.changing_distribution.resplit import Recipe, Resplit
+from momentseek.construct.decisions import tally
+from momentseek.moments import Judgements
+from momentseek.tables import count, text_table
+
+
+def as_text(done: Resplit, published: Sequence[Membership]) -> str:
+    """A table of sizes, and one of agreement with published splits if there are any."""
+    total = sum(pairs for _, pairs in done.sizes.values())
+    sizes = [[name, f"{v:,}", f"{p:,}", f"{100 * p / total:.1f}"] for name, (v, p) in done.sizes.items()]
+    parts = [text_table(["split", "videos", "pairs", "% of pairs"], sizes)]
+    if published:
+        header = ["split", "published", "what", "precision %", "recall %", "IoU %"]
+        rows = [
+            [m.split, Path(m.reference).name, what, *(f"{100 * x:.2f}" for x in (o.precision, o.recall, o.iou))]
+            for m in published
+            for what, o in (("videos", m.videos), ("pairs", m.pairs))
+        ]
+        parts += ["", text_table(header, rows, align="lllr")]
+    return "\n".join(parts)
+
+
+def as_json(preset: str, done: Resplit, published: Sequence[Membership], written: Sequence[Path]) -> dict[str, Any]:
+    """Everything but the single decisions, unrounded."""
+    return {
+        "preset": preset,
+        "recipe": described(done.recipe),
+        "splits": {name: {"videos": v, "pairs": p} for name, (v, p) in done.sizes.items()},
+        "decisions": tally(done.decisions),
+        "cut": {"gap": done.cut.gap, "tied": done.cut.tied},
+        "published": [
+            {"split": m.split, "file": m.reference, "videos": _numbers(m.videos), "pairs": _numbers(m.pairs)}
+            for m in published
+        ],
+        "written": [str(path) for path in written],
+    }
+
+
+def notes(pairs: Judgements, done: Resplit) -> list[str]:
+    """Impossible times, repeated pairs and ties at the cut, each in a sentence."""
+    said = [str(finding) for finding in pairs.findings]
+    if repeats := repeated_pairs(pairs):
+        verb = "repeats" if repeats == 1 else "repeat"
+        said.append(f"{count(repeats, 'pair')} {verb} another: the same video, times and words")
+    if done.cut.tied:
+        said.append(f"{count(done.cut.tied, 'pair')} are equally dense at the cut; the first of them count as rare")
+    return said
+
+
+def described(recipe: Recipe) -> dict[str, Any]:
+    """The recipe in the words of the command's options.
+
+    >>> described(Recipe(long_moments=0.5))["long_moments"]
+    '>=0.5'
+    """
+    bound = recipe.long_moments
+    sign = ">" if recipe.long_strict else ">="
+    about = {**asdict(recipe), "long_moments": "off" if bound is None else f"{sign}{bound:g}"}
+    del about["long_strict"]
+    return about
+
+
+def _numbers(overlap: Overlap) -> dict[str, float]:
+    return {**asdict(overlap), "precision": overlap.precision, "recall": overlap.recall, "iou": overlap.iou}

@@ -1,0 +1,114 @@
+"""What a corpus shows about each of its words: how often it is written like a name, and in whose company."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from momentseek.construct.imprecise.tokens import Token, tokens
+from momentseek.construct.imprecise.word_lists import ARTICLES, DETERMINERS, LOCATIVES, PLURAL_TITLES, TITLES
+
+SHOW = re.compile(r"(?:([a-z]+)_)?s\d\de\d\d")
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Counts of one word (lower case) over a corpus."""
+
+    inside: int = 0
+    """Capitalised within a sentence."""
+    opening: int = 0
+    """Capitalised where a sentence begins, which says little …"""
+    acting: int = 0
+    """… unless what follows is a verb: Elodie walks."""
+    lower: int = 0
+    determined: int = 0
+    """Capitalised within a sentence after an article: the Heimlich …"""
+    located: int = 0
+    """… or after in, into, near: Central Perk."""
+    common: int = 0
+    """In lower case after an article: the house."""
+    titled: int = 0
+    """After Dr., Mrs., Detective."""
+    spelled: Counter[str] = field(default_factory=Counter)
+    shows: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def capital(self) -> int:
+        """How often it is capitalised."""
+        return self.inside + self.opening
+
+
+def show_of(video: str) -> str:
+    """The series a TVR video is from, or nothing for other names.
+
+    >>> show_of("castle_s06e12_seg02_clip_22"), show_of("s02e14_seg02_clip_02"), show_of("v_abc")
+    ('castle', 'bbt', '')
+    """
+    match = SHOW.match(video)
+    return "" if match is None else match[1] or "bbt"
+
+
+def looks_like_verb(token: Token | None) -> bool:
+    """Whether a word may be a verb in the third person, or stand where one would: is, walks, and.
+
+    >>> [looks_like_verb(t) for t in tokens("walks glass is and door")]
+    [True, False, True, True, False]
+    """
+    if token is None or token.capital or token.own:
+        return False
+    key = token.key
+    return key in ("and", "are", "were", "had", "then") or (key.endswith("s") and not key.endswith("ss"))
+
+
+def is_title(token: Token, following: Token | None) -> bool:
+    """Whether a word is a title of the capitalised word that follows: ``Dr. Cuddy``, ``Detective Ryan``."""
+    if following is None or following.gap.strip() not in ("", ".") or token.own:
+        return False
+    known = token.key in TITLES or token.key in PLURAL_TITLES
+    return known and following.capital and (token.capital or token.key in ("dr", "mr", "mrs", "ms", "doctor"))
+
+
+def _surname(token: Token | None) -> bool:
+    return token is not None and token.capital and token.gap == " " and len(token.text) > 1
+
+
+def gather(texts: Iterable[tuple[str, str]]) -> tuple[dict[str, Evidence], Counter[tuple[str, str]]]:
+    """Evidence for every word that is ever capitalised, and how often two such words stand side by side.
+
+    ``texts`` are pairs of a query and its video's show (or nothing).
+
+    >>> words, pairs = gather([("Rachel hugs Ross.", ""), ("The man sits by Ross Geller.", "")])
+    >>> words["ross"].inside, words["rachel"].acting, words["the"].lower, pairs["ross", "geller"]
+    (2, 1, 0, 1)
+    """
+    words: dict[str, Evidence] = {}
+    pairs: Counter[tuple[str, str]] = Counter()
+    for text, show in texts:
+        _count(tokens(text), show, words, pairs)
+    return {k: e for k, e in words.items() if e.capital}, pairs
+
+
+def _count(line: Sequence[Token], show: str, words: dict[str, Evidence], pairs: Counter[tuple[str, str]]) -> None:
+    for before, token, after in zip((None, *line[:-1]), line, (*line[1:], None), strict=True):
+        entry = words.setdefault(token.key, Evidence())
+        near = before if before is not None and not token.gap.strip() else None
+        if not token.capital:
+            entry.lower += 1
+            entry.common += near is not None and near.key in DETERMINERS
+            continue
+        entry.spelled[token.text] += 1
+        entry.shows[show] += 1
+        if before is not None and is_title(before, token):
+            entry.titled += 1
+        if token.first:
+            entry.opening += 1
+            entry.acting += bool(token.own) or looks_like_verb(after) or _surname(after)
+            continue
+        entry.inside += 1
+        entry.determined += near is not None and near.key in ARTICLES - {"her", "that"}  # gives her Emma
+        entry.located += near is not None and near.key in LOCATIVES and not token.own
+        if near is not None and near.capital:
+            pairs[near.key, token.key] += 1

@@ -1,0 +1,71 @@
+"""A character's gender: as the user says, else as the corpus's pronouns say, else as a table of first names says.
+
+The paper lets the language model guess the gender from the name (appendix A). Surnames, by which half of TVR's
+characters go, say nothing; but descriptions do: "Beckett brushes her hair back". So for every name we count the
+pronouns of the sentences in which it stands alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from momentseek.construct.imprecise.first_names import gender_in_table
+from momentseek.construct.imprecise.tokens import Token, tokens
+from momentseek.construct.imprecise.word_lists import FEMALE, MALE, NOUN_GENDER, ROLES
+
+Gender = Literal["female", "male", "neutral"]
+
+ENOUGH = 5
+"""Pronouns that outweigh the table of first names …"""
+SHARE = 0.75
+"""… if this share of them agrees."""
+
+
+def pronoun_genders(texts: Iterable[str], named: Callable[[Token], str | None]) -> dict[str, Counter[str]]:
+    """For every name that comes first in its text, the pronouns up to the next name.
+
+    ``named`` gives a word's name, or None. A text in which somebody without a name (a man, the patient) stands before
+    the pronoun is left out, since the pronoun may be theirs.
+
+    >>> texts = ["Beckett brushes her hair.", "Beckett sees his mug."]
+    >>> dict(pronoun_genders(texts, lambda t: "b" if t.key == "beckett" else None)["b"])
+    {'female': 1, 'male': 1}
+    """
+    counts: dict[str, Counter[str]] = {}
+    for text in texts:
+        who = None
+        said = set()
+        for token in tokens(text):
+            name = named(token)
+            if name:
+                if who:
+                    break
+                who = name
+            elif token.key in FEMALE or token.key in MALE:
+                said.add("female" if token.key in FEMALE else "male")
+            elif token.key in NOUN_GENDER or token.key in ROLES:
+                break
+        if who and len(said) == 1:
+            counts.setdefault(who, Counter())[said.pop()] += 1
+    return counts
+
+
+def decide(name: str, pronouns: Counter[str]) -> Gender:
+    """Enough agreeing pronouns, else the table, else whatever pronouns there are if they agree, else neutral.
+
+    >>> decide("Beckett", Counter(female=40, male=3)), decide("Monica", Counter(male=1)), decide("Elodie", Counter())
+    ('female', 'female', 'neutral')
+    """
+    total = pronouns.total()
+    gender, most = pronouns.most_common(1)[0] if total else ("neutral", 0)
+    clear = total > 0 and most >= SHARE * total
+    said = gender_in_table(name)
+    if clear and total >= (ENOUGH if said in (None, gender) else 4 * ENOUGH):
+        return _gender(gender)
+    return _gender(said or (gender if clear else "neutral"))
+
+
+def _gender(word: str) -> Gender:
+    return "female" if word == "female" else "male" if word == "male" else "neutral"

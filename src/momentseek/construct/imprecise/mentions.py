@@ -1,0 +1,187 @@
+"""Where a query names characters: single words, full names, titles, and names typed in lower case.
+
+A capitalised word of the gazetteer is a name, except an ordinary word behind an article ("the House"). A lower-case
+word is one if it is never an ordinary word (rachel), or if it is one (castle, house, park), the video's show has a
+character of that name, and the word stands bare: not behind an article, an adjective or "of".
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from momentseek.construct.imprecise.evidence import looks_like_verb
+from momentseek.construct.imprecise.gazetteer import CAST, LIKELY, Gazetteer, Name
+from momentseek.construct.imprecise.genders import Gender
+from momentseek.construct.imprecise.tokens import Token
+from momentseek.construct.imprecise.word_lists import (
+    ABBREVIATIONS,
+    COMMON,
+    DETERMINERS,
+    LOWER_TITLES,
+    NEVER,
+    PAIRS,
+    PLURAL_TITLES,
+    TITLE_GENDER,
+    TITLES,
+    word_set,
+)
+
+PLAIN_ARTICLES = word_set("a an the his their its my your our this")
+BEFORE_PEOPLE = word_set(
+    """to with at from behind beside besides past toward towards by for near and while as but then when before after
+    until because than of like between around onto follow tell ask see hug give hand show watch let help kiss call
+    where"""
+)
+"""Words after which a bare lower-case "house" or "castle" may be a person; verbs in -s and -ed may precede one too."""
+VERBAL = word_set("chase park mark hunt cross page tag bill chuck pat rob frank skip hope rush")
+OBJECTS = word_set("him it them down up after off out") | DETERMINERS
+"""Words before which a lower-case "chase" or "park" is a verb."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One person named at ``tokens[first:last]``."""
+
+    first: int
+    last: int
+    who: str
+    """What two mentions of one person share."""
+    gender: Gender
+    role: str = ""
+    """What a title says: doctor, detective."""
+    plural_title: bool = False
+    """Whether the title belongs to this name and those coordinated with it: Detectives Ryan and Esposito."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Finds names in the queries of one show."""
+
+    gazetteer: Gazetteer
+    show: str = ""
+    least: float = LIKELY
+    strict: bool = False
+    """Take every word that may be a name for one: the second attempt at a query that failed its check."""
+
+    def mentions(self, words: Sequence[Token]) -> list[Mention]:
+        """The persons named, from left to right."""
+        found: list[Mention] = []
+        i = 0
+        while i < len(words):
+            mention = self._at(words, i)
+            if mention is None:
+                i += 1
+            else:
+                found.append(mention)
+                i = mention.last
+        return found
+
+    def name(self, words: Sequence[Token], i: int) -> Name | None:
+        """The name that word ``i`` is where it stands."""
+        token = words[i]
+        if any((a.key, b.key) in PAIRS for a, b in itertools.pairwise(words[max(i - 1, 0) : i + 2])):
+            return None
+        at_home = self._at_home(token.key)
+        risky = token.capital and token.key in COMMON and (at_home or not token.first)
+        name = self.gazetteer.get(token.key, 0.15 if risky else self.least)
+        if name is None and len(token.key) > 3 and token.key.endswith("s") and not token.capital:
+            name = self.gazetteer.get(token.key[:-1], 0.95)  # rachels purse
+            name = None if name is None or name.common or name.count < 20 else name
+        if name is None or (not token.capital and not token.text.islower()):
+            shouted = name is not None and token.text.isupper() and (at_home or not name.common)
+            return name if shouted else None
+        common = name.common or token.key in COMMON
+        if token.capital:
+            before = words[i - 1] if i and not token.gap.strip() and not words[i - 1].own else None
+            described = common and not at_home and before is not None and before.key in PLAIN_ARTICLES
+            following = words[i + 1] if i + 1 < len(words) else None
+            acts = looks_like_verb(following) or (following is not None and following.capital)
+            sure = not token.first or at_home or not common or name.score >= 0.8 or acts
+            return name if self.strict or (sure and not described) else None
+        if not common:
+            acts = token.first and i + 1 < len(words) and looks_like_verb(words[i + 1])
+            return name if name.count >= CAST or acts or self.strict or name.score == 1 else None
+        return name if at_home and token.key != "will" and self._bare(words, i) else None
+
+    def _bare(self, words: Sequence[Token], i: int) -> bool:
+        """Whether a lower-case ordinary word stands where only a person can."""
+        after = words[i + 1] if i + 1 < len(words) else None
+        if (
+            words[i].key in VERBAL
+            and not words[i].own
+            and after is not None
+            and after.key in OBJECTS
+            and not after.gap.strip()
+        ):
+            return False
+        if i == 0 or words[i].gap.strip():
+            return True
+        before = words[i - 1]
+        verb = before.key.endswith(("s", "ed")) and before.key not in DETERMINERS
+        return not before.own and (before.key in BEFORE_PEOPLE or verb)
+
+    def _at_home(self, key: str) -> bool:
+        """Whether the show's descriptions often name somebody so."""
+        name = self.gazetteer.names.get(key)
+        return name is not None and bool(self.show) and name.shows.get(self.show, 0) >= CAST
+
+    def _at(self, words: Sequence[Token], i: int) -> Mention | None:
+        token = words[i]
+        following = words[i + 1] if i + 1 < len(words) else None
+        if self._couple(words, i):
+            rest = self._full(words, i + 3)
+            return Mention(i, rest.last, f"{rest.who} and {rest.who}", "neutral", "couple")
+        if following is not None and self._titled(words, i):
+            role = PLURAL_TITLES.get(token.key) or TITLES[token.key]
+            rest = self._full(words, i + 1)
+            gender = TITLE_GENDER.get(role) or rest.gender
+            kept = "" if role in ("man", "woman") else role
+            plural = token.key in PLURAL_TITLES
+            return Mention(i, rest.last, rest.who, _as_gender(gender), kept, plural)
+        if token.key in TITLES or self.name(words, i) is None:
+            return None
+        return self._full(words, i)
+
+    def _titled(self, words: Sequence[Token], i: int) -> bool:
+        token, following = words[i], words[i + 1]
+        if token.key not in TITLES and token.key not in PLURAL_TITLES:
+            return False
+        joints = ("", ".", ",") if token.key in ABBREVIATIONS else ("", ".")
+        if following.gap.strip() not in joints or token.own or (len(following.text) > 1 and following.key in NEVER):
+            return False
+        if token.key in ABBREVIATIONS and (following.capital or self.gazetteer.get(following.key, self.least)):
+            return True
+        owned = i > 0 and (words[i - 1].key in DETERMINERS or bool(words[i - 1].own))
+        bold = token.capital or (token.key in LOWER_TITLES and not owned)
+        return bold and following.capital and following.key in self.gazetteer.names
+
+    def _couple(self, words: Sequence[Token], i: int) -> bool:
+        """Mr. and Mrs. Geller."""
+        line = words[i : i + 4]
+        keys = [t.key for t in line]
+        return (
+            len(line) == 4 and keys[0] in TITLES and keys[1] == "and" and keys[2] in ABBREVIATIONS and line[3].capital
+        )
+
+    def _full(self, words: Sequence[Token], i: int) -> Mention:
+        """A name and the surname, initial or suffix that follows it."""
+        head = self.gazetteer.names.get(words[i].key)
+        last = i + 1
+        while last < len(words) and not words[last - 1].own and words[last].capital:
+            before, token = words[last - 1], words[last]
+            initial = len(token.text) == 1 and token.text not in "AI"
+            surname = token.key not in NEVER and self.gazetteer.one_person(before.key, token.key)
+            near = token.gap == " " or (len(before.text) == 1 and token.gap == ". ")
+            if not (near and (initial or surname or token.key in ("sr", "jr"))):
+                break
+            last += 1
+        names = [self.gazetteer.names.get(t.key) for t in words[i:last]]
+        genders: list[Gender] = [n.gender for n in names if n is not None and n.gender != "neutral"]
+        who = head.who if head is not None else words[i].key
+        return Mention(i, last, who, genders[0] if genders else "neutral")
+
+
+def _as_gender(word: str) -> Gender:
+    return "male" if word == "male" else "female" if word == "female" else "neutral"

@@ -1,0 +1,44 @@
+"""What was put in the names' place: the words by frequency and gender (TVR-Ranking, Table 3).
+
+The words are told from the texts alone, before and after, so that rules, models and reviewers are counted alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+from momentseek.construct.imprecise.tokens import tokens
+from momentseek.construct.imprecise.word_lists import FEMALE, MALE, NOUN_GENDER, word_set
+
+SKIPPED = word_set("a an the and of in on at to with")
+
+
+def new_words(before: str, after: str) -> list[str]:
+    """The words that came in, articles aside.
+
+    >>> new_words("Rachel sits by Ross's desk.", "A woman sits by a man's desk.")
+    ['woman', 'man']
+    """
+    old, new = [t.key for t in tokens(before)], [t.key for t in tokens(after)]
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    come = [word for tag, _, _, a, b in blocks if tag in ("insert", "replace") for word in new[a:b]]
+    return [word for word in come if word not in SKIPPED]
+
+
+def replacing_words(pairs: Iterable[tuple[str, str]], most: int = 12) -> list[tuple[str, int, str]]:
+    """Word, how often it came in, and M, F or N, as in the paper's Table 3.
+
+    >>> replacing_words([("Rachel sits.", "A woman sits."), ("Ross and Ann eat.", "Two people eat.")])
+    [('woman', 1, 'F'), ('two', 1, 'N'), ('people', 1, 'N')]
+    """
+    counts = Counter(word for before, after in pairs if before != after for word in new_words(before, after))
+    return [(word, n, _letter(word)) for word, n in counts.most_common(most)]
+
+
+def _letter(word: str) -> str:
+    gender = NOUN_GENDER.get(word)
+    if gender == "female" or word in FEMALE:
+        return "F"
+    return "M" if gender == "male" or word in MALE else "N"

@@ -1,0 +1,234 @@
+"""Imprecise queries: character names replaced by general words, checked, retried, then queued for a person.
+
+TVR-Ranking, section 3.1 and appendix A. A rewriter (rules or a language model) makes a first attempt; what fails the
+checks of ``verification`` gets a second one (a stricter reading of names; temperature 0.2); what fails again goes to
+the review queue, and keeps the attempt that removed most names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from momentseek.construct.decisions import Decision
+from momentseek.construct.imprecise.chat import Chat
+from momentseek.construct.imprecise.gazetteer import LIKELY, Gazetteer
+from momentseek.construct.imprecise.records import Query
+from momentseek.construct.imprecise.review import Queued, Reviewed
+from momentseek.construct.imprecise.substitution import substitute
+from momentseek.construct.imprecise.verification import MissingVectors, Verdict, Verifier
+from momentseek.construct.imprecise.work_file import Work
+
+BATCH = 20
+ATTEMPTS = 2
+STRICTER = 0.3
+"""The name score that is enough on the second attempt of the rules."""
+
+
+class Rewriter(Protocol):
+    """Makes queries imprecise; ``attempt`` is 0, then 1 for those that failed."""
+
+    @property
+    def batch(self) -> int:
+        """How many queries to hand over at once."""
+
+    def rewrite(self, queries: Sequence[Query], attempt: int) -> Sequence[str | None]:
+        """One text per query; None where there is no answer."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """``substitution``, eager on the second attempt."""
+
+    gazetteer: Gazetteer
+    batch: int = 1 << 30
+
+    def rewrite(self, queries: Sequence[Query], attempt: int) -> list[str | None]:
+        """By rule."""
+        least, strict = (STRICTER, True) if attempt else (LIKELY, False)
+        return [substitute(q.text, self.gazetteer, show=q.show, least=least, strict=strict).text for q in queries]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A language model, at temperature 0, then 0.2 (appendix A)."""
+
+    chat: Chat
+    batch: int = BATCH
+
+    def rewrite(self, queries: Sequence[Query], attempt: int) -> list[str | None]:
+        """By asking."""
+        return self.chat.rewrite([q.text for q in queries], temperature=0.2 if attempt else 0.0)
+
+
+@dataclass(frozen=True)
+class Imprecise:
+    """What came of every query, in order."""
+
+    texts: tuple[str, ...]
+    decisions: tuple[Decision, ...]
+    queue: tuple[Queued, ...]
+    asked_again: int = 0
+    """Answers of an earlier run that failed the checks of this one."""
+    review: Review = field(default_factory=lambda: Review())
+
+
+@dataclass(frozen=True)
+class Review:
+    """The ids of a corrected queue, and of those rows that somebody should look at again."""
+
+    taken: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    """Taken, though a name is left."""
+    untouched: tuple[str, ...] = ()
+    """Taken, though as the failed attempt was."""
+    unmatched: tuple[str, ...] = ()
+    """Not taken: no such query, or its original is another."""
+
+
+def make_imprecise(
+    queries: Sequence[Query],
+    rewriter: Rewriter,
+    verifier: Verifier,
+    *,
+    work: Work | None = None,
+    reviewed: Mapping[str, Reviewed] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Imprecise:
+    """Rewrite and check all queries. ``progress`` is told of every finished query.
+
+    Answers in ``work`` are checked like new ones, and asked for again if they fail. Where vectors are missing, answers
+    are kept there unchecked, and the error at the end names all missing texts.
+
+    >>> from momentseek.construct.imprecise.verification import lexical_similarity
+    >>> cast = Gazetteer({}).with_names([("Ross", "male")])
+    >>> queries = [Query("1", "Ross opens the door."), Query("2", "A dog barks.")]
+    >>> result = make_imprecise(queries, Rules(cast), Verifier(cast, lexical_similarity))
+    >>> result.texts, [d.outcome for d in result.decisions]
+    (('A man opens the door.', 'A dog barks.'), ['replaced', 'unchanged'])
+    """
+    results, review = _reviewed(queries, reviewed or {}, verifier)
+    missing: dict[str, str] = {}
+    """Text without a vector → the file that lacks it."""
+    left = [q for q in queries if q.id not in results]
+    kept, asked, again = _resumed(left, work, verifier, missing)
+    results |= kept
+    queue: list[Queued] = []
+    progress(len(results))
+    for batch in _batches(asked, rewriter.batch):
+        try:
+            best, passed = _attempts(batch, rewriter, verifier, work)
+        except MissingVectors as e:
+            missing |= dict.fromkeys(e.texts, e.source)
+            progress(len(batch))
+            continue
+        if work:
+            work.keep((q.text, best[q.id][0]) for q in batch if q.id in passed)
+        for query in batch:
+            text, verdict = best[query.id]
+            if query.id in passed:
+                results[query.id] = (text, _decided(query, text, "passed the checks", verdict))
+            else:
+                results[query.id] = (text, _queued(query, text, verdict))
+                queue.append(Queued(query.id, query.text, text, verdict.reasons))
+        progress(len(batch))
+    if missing:
+        raise MissingVectors(next(iter(missing.values())), list(missing))
+    pairs = [results[q.id] for q in queries]
+    return Imprecise(tuple(t for t, _ in pairs), tuple(d for _, d in pairs), tuple(queue), again, review)
+
+
+def _reviewed(
+    queries: Sequence[Query], reviewed: Mapping[str, Reviewed], verifier: Verifier
+) -> tuple[dict[str, tuple[str, Decision]], Review]:
+    """What a person decided, and what is odd about it."""
+    taken = [q for q in queries if q.id in reviewed and reviewed[q.id].original == q.text]
+    names = verifier.names([reviewed[q.id].query for q in taken], [q.show for q in taken]) if taken else []
+    results = {}
+    for query, found in zip(taken, names, strict=True):
+        row = reviewed[query.id]
+        decision = _decided(query, row.query, "reviewed")
+        decision.evidence.update({"names": list(found)} if found else {})
+        decision.evidence.update({"untouched": True} if row.untouched else {})
+        results[query.id] = (row.query, decision)
+    return results, Review(
+        tuple(results),
+        tuple(q.id for q, found in zip(taken, names, strict=True) if found),
+        tuple(q.id for q in taken if reviewed[q.id].untouched),
+        tuple(key for key in reviewed if key not in results),
+    )
+
+
+def _resumed(
+    queries: Sequence[Query], work: Work | None, verifier: Verifier, missing: dict[str, str]
+) -> tuple[dict[str, tuple[str, Decision]], list[Query], int]:
+    """Earlier answers that pass the checks, the queries still to ask for, and how many earlier answers failed."""
+    done = work.read() if work else {}
+    old = [q for q in queries if q.text in done]
+    texts = [done[q.text] for q in old]
+    try:
+        verdicts = verifier.verify([q.text for q in old], texts, [q.show for q in old]) if old else []
+    except MissingVectors as e:
+        missing |= dict.fromkeys(e.texts, e.source)
+        return {}, [q for q in queries if q.text not in done], 0
+    results = {
+        q.id: (text, _decided(q, text, "passed the checks", verdict))
+        for q, text, verdict in zip(old, texts, verdicts, strict=True)
+        if verdict.passed
+    }
+    return results, [q for q in queries if q.id not in results], len(old) - len(results)
+
+
+def _attempts(
+    batch: Sequence[Query], rewriter: Rewriter, verifier: Verifier, work: Work | None = None
+) -> tuple[dict[str, tuple[str, Verdict]], set[str]]:
+    """The best attempt at every query, and which passed."""
+    best: dict[str, tuple[str, Verdict]] = {}
+    passed: set[str] = set()
+    for attempt in range(ATTEMPTS):
+        left = [q for q in batch if q.id not in passed]
+        if not left:
+            break
+        answers = rewriter.rewrite(left, attempt)
+        texts = [q.text if a is None else a for q, a in zip(left, answers, strict=True)]
+        try:
+            verdicts = verifier.verify([q.text for q in left], texts, [q.show for q in left])
+        except MissingVectors:
+            if work:  # the next run will check them
+                work.keep((q.text, best[q.id][0]) for q in batch if q.id in passed)
+                work.keep((q.text, a) for q, a in zip(left, answers, strict=True) if a is not None)
+            raise
+        for query, text, answer, verdict in zip(left, texts, answers, verdicts, strict=True):
+            if answer is None and verdict.passed:
+                verdict = Verdict(verdict.similarity, verdict.names, ("the model gave no usable answer",))
+            if verdict.passed:
+                passed.add(query.id)
+            old = best.get(query.id)
+            if old is None or verdict.passed or len(verdict.names) < len(old[1].names):
+                best[query.id] = (text, verdict)
+    return best, passed
+
+
+def _decided(query: Query, text: str, reason: str, verdict: Verdict | None = None) -> Decision:
+    evidence: dict[str, object] = {"original": query.text, "query": text}
+    if verdict is not None and text != query.text:
+        evidence["similarity"] = round(verdict.similarity, 4)
+    if text == query.text:
+        return Decision(query.id, "unchanged", "no name in it" if reason != "reviewed" else reason, evidence)
+    return Decision(query.id, "replaced", reason, evidence)
+
+
+def _queued(query: Query, text: str, verdict: Verdict) -> Decision:
+    evidence = {"original": query.text, "query": text, "similarity": round(verdict.similarity, 4)}
+    kinds = [_kind(reason) for reason in verdict.reasons]
+    return Decision(query.id, "queued", "; ".join(kinds), {**evidence, "reasons": list(verdict.reasons)})
+
+
+def _kind(reason: str) -> str:
+    return "similarity is too low" if reason.startswith("similarity") else reason.split(":")[0]
+
+
+def _batches(queries: Sequence[Query], size: int) -> Iterator[Sequence[Query]]:
+    for at in range(0, len(queries), size):
+        yield queries[at : at + size]

@@ -1,0 +1,76 @@
+"""Words of a query with their places, ready for finding names: possessives apart, sentence starts marked.
+
+A capital letter says something only inside a sentence, so that every word knows whether it opens one; ``Dr.`` and
+initials do not end a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from momentseek.construct.imprecise.word_lists import PLURAL_TITLES, TITLES
+
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?|(?<=Dr\. )\d+")
+"""Words; and a number where a name belongs: Dr. 13."""
+POSSESSIVE = re.compile(r"^(?P<base>.+?)(?P<own>['’][sS]|(?<=[szxSZX])['’])$")
+ENDING = re.compile(r"[.!?]")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word at ``text[start:end]``; ``own`` is the possessive ending that follows it."""
+
+    text: str
+    start: int
+    end: int
+    own: str
+    first: bool
+    """Whether it opens a sentence."""
+    gap: str
+    """What stands between it and the word before."""
+
+    @property
+    def key(self) -> str:
+        """The word as tables hold it."""
+        return self.text.lower()
+
+    @property
+    def capital(self) -> bool:
+        """Whether it is written like a name: ``Rachel``, ``McCord``, ``D'Andre``."""
+        shouted = len(self.text) > 1 and self.text.isupper()
+        return self.text[0].isdigit() or (self.text[0].isupper() and not shouted)
+
+    @property
+    def stop(self) -> int:
+        """Where the word ends with its possessive ending."""
+        return self.end + len(self.own)
+
+
+def tokens(text: str) -> list[Token]:
+    """The words of a text.
+
+    >>> [(t.text, t.own, t.first) for t in tokens("Dr. House's cane. He sits.")]
+    [('Dr', '', True), ('House', "'s", False), ('cane', '', False), ('He', '', True), ('sits', '', False)]
+    """
+    found: list[Token] = []
+    last = 0
+    for match in WORD.finditer(text):
+        word, own = _split(match.group())
+        gap = text[last : match.start()]
+        abbreviated = bool(found) and gap.startswith(".") and _abbreviation(found[-1].text)
+        first = not found or (ENDING.search(gap) is not None and not abbreviated)
+        found.append(Token(word, match.start(), match.start() + len(word), own, first, gap))
+        last = found[-1].stop
+    return found
+
+
+def _abbreviation(word: str) -> bool:
+    return word.lower() in TITLES or word.lower() in PLURAL_TITLES or (len(word) == 1 and word.isupper())
+
+
+def _split(word: str) -> tuple[str, str]:
+    match = POSSESSIVE.match(word)
+    if match:
+        return match["base"], match["own"]
+    return word.rstrip("'’"), ""

@@ -1,0 +1,151 @@
+"""Our pools beside a published file's: how many positives, which of them, and what the rules here say of theirs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.construct.massive.construction import Massive, as_truth
+from momentseek.construct.massive.scores import Annotated, TextSimilarity, video_similarity
+from momentseek.errors import MomentseekError
+from momentseek.moments import Judgements
+
+Key = tuple[str, str, int]
+"""Own video, sentence, and which of the video's equal sentences: ids do not survive leaving queries out."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """One query's further positives and its negatives, by name."""
+
+    positives: frozenset[str]
+    negatives: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Shares are over queries that both files have."""
+
+    both: int
+    only_ours: int
+    only_theirs: int
+    our_positives: Mapping[int, int]
+    their_positives: Mapping[int, int]
+    """Further positives → queries."""
+    positives_overlap: float
+    """Mean Jaccard index of the further positives, where either has any."""
+    negatives_overlap: float
+    """Mean Jaccard index of the negatives."""
+    positives_reach: float
+    """Share of their further positives whose similarity reaches t+ here."""
+    negatives_below: float
+    """Share of their negatives whose similarity stays below t- here."""
+
+
+def sides_of(truth: Judgements) -> dict[Key, Sides]:
+    """Each query's positives and negatives from a truth with pools."""
+    if truth.pools is None or truth.queries is None:
+        raise MomentseekError(f"{truth.source}: has no pools to compare with; give an MVMR file")
+    seen: Counter[tuple[str, str]] = Counter()
+    found: dict[Key, Sides] = {}
+    names = [plain(name) for name in truth.videos]
+    for i, text in enumerate(truth.queries):
+        moments = truth.video[truth.offsets[i] : truth.offsets[i + 1]].tolist()
+        pool = truth.pools.video[truth.pools.offsets[i] : truth.pools.offsets[i + 1]].tolist()
+        if not moments:
+            continue
+        own = names[moments[0]]
+        positives = frozenset(names[v] for v in moments) - {own}
+        negatives = frozenset(names[v] for v in pool) - positives - {own}
+        found[own, text.strip(), seen[own, text.strip()]] = Sides(positives, negatives)
+        seen[own, text.strip()] += 1
+    return found
+
+
+def plain(video: str) -> str:
+    """A video's name without a file's ending, which published files leave off or not.
+
+    >>> plain("s30-d52.avi"), plain("v_bXdq2zI1Ms0")
+    ('s30-d52', 'v_bXdq2zI1Ms0')
+    """
+    return re.sub(r"\.(avi|mkv|mov|mp4|webm)$", "", video)
+
+
+def compare(result: Massive, reference: Judgements, similarity: TextSimilarity) -> Comparison:
+    """Our pools against a published file of the same dataset."""
+    ours, theirs = sides_of(as_truth(result)), sides_of(reference)
+    both = [key for key in ours if key in theirs]
+    if not both:
+        raise MomentseekError(f"{reference.source}: shares no query with {result.data.truth.source}; is it its MVMR?")
+    reach, below = _by_our_rules(result, theirs, similarity)
+    return Comparison(
+        both=len(both),
+        only_ours=len(ours) - len(both),
+        only_theirs=len(theirs) - len(both),
+        our_positives=_distribution([ours[k] for k in both]),
+        their_positives=_distribution([theirs[k] for k in both]),
+        positives_overlap=_mean([jaccard(ours[k].positives, theirs[k].positives) for k in both]),
+        negatives_overlap=_mean([jaccard(ours[k].negatives, theirs[k].negatives) for k in both]),
+        positives_reach=reach,
+        negatives_below=below,
+    )
+
+
+def overlaps(one: Massive, other: Massive) -> tuple[float, float]:
+    """Mean Jaccard of positives and of negatives between two draws: what chance alone leaves of the overlap."""
+    a, b = sides_of(as_truth(one)), sides_of(as_truth(other))
+    both = [key for key in a if key in b]
+    return (
+        _mean([jaccard(a[k].positives, b[k].positives) for k in both]),
+        _mean([jaccard(a[k].negatives, b[k].negatives) for k in both]),
+    )
+
+
+def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
+    """Shared over all; NaN where there is nothing to share.
+
+    >>> jaccard(frozenset("abc"), frozenset("bcd"))
+    0.5
+    """
+    return len(a & b) / len(a | b) if a | b else float("nan")
+
+
+def _by_our_rules(result: Massive, theirs: Mapping[Key, Sides], similarity: TextSimilarity) -> tuple[float, float]:
+    data = result.data
+    code = {plain(name): place for place, name in enumerate(data.truth.videos)}
+    keys = _keys(data)
+    positives: list[float] = []
+    negatives: list[float] = []
+    for queries, _, videos in video_similarity(data, similarity):
+        for query, row in zip(queries.tolist(), videos, strict=True):
+            sides = theirs.get(keys[query])
+            if sides:
+                positives += row[[code[v] for v in sides.positives if v in code]].tolist()
+                negatives += row[[code[v] for v in sides.negatives if v in code]].tolist()
+    return (
+        _mean((np.array(positives) >= result.settings.text_positive).tolist()),
+        _mean((np.array(negatives) < result.settings.text_negative).tolist()),
+    )
+
+
+def _keys(data: Annotated) -> list[Key]:
+    seen: Counter[tuple[str, str]] = Counter()
+    keys = []
+    for own, text in zip(data.own.tolist(), data.text.tolist(), strict=True):
+        name = plain(data.truth.videos[own]), data.texts[text].strip()
+        keys.append((*name, seen[name]))
+        seen[name] += 1
+    return keys
+
+
+def _distribution(sides: Sequence[Sides]) -> dict[int, int]:
+    return dict(sorted(Counter(len(s.positives) for s in sides).items()))
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [v for v in values if v == v]
+    return sum(known) / len(known) if known else float("nan")

@@ -1,0 +1,195 @@
+"""MVMR: make every query of a grounding dataset search many videos (sections 4 and 5 of the paper).
+
+A query's pool holds its own video, up to k others whose sentence says the same (similarity at least t+; its moment
+becomes a further positive), and negatives none of whose sentences come near (largest similarity below t-). Where
+visual scores are given, a positive must fit the query as well as golden pairs do on average, and a negative must
+fit it worse than text-negative pairs do on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.construct.decisions import Decision
+from momentseek.construct.massive.pools import Lots, Settings, draw_lots, query_lots
+from momentseek.construct.massive.scores import Annotated, Scores, TextSimilarity, video_similarity
+from momentseek.construct.massive.visual import VisualScore
+from momentseek.errors import MomentseekError
+from momentseek.moments import Judgements
+from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
+from momentseek.tables import count
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """One query's videos: places in the truth's ``videos``, and for each positive the query whose moment it is."""
+
+    query: int
+    positives: tuple[int, ...]
+    sources: tuple[int, ...]
+    similarity: tuple[float, ...]
+    negatives: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Visual:
+    """Visual scores with the two means that filter by them."""
+
+    score: VisualScore
+    golden: float
+    negative: float
+
+
+@dataclass(frozen=True)
+class Massive:
+    """The pools of the kept queries, and what was decided about every query."""
+
+    data: Annotated
+    settings: Settings
+    pools: tuple[Pool, ...]
+    decisions: tuple[Decision, ...]
+    visual: Visual | None = None
+
+
+def massive(
+    data: Annotated,
+    similarity: TextSimilarity,
+    settings: Settings | None = None,
+    visual: VisualScore | None = None,
+) -> Massive:
+    """Draw every query's pool; queries whose pool stays short, or without any negative, are dropped."""
+    settings = settings or Settings()
+    require_videos(data, settings)
+    filters = _means(data, similarity, settings, visual) if visual else None
+    lots = draw_lots(data.truth.videos, settings.seed)
+    pools: list[Pool] = []
+    decisions: list[Decision] = []
+    for query, sentences, row in _rows(data, similarity):
+        pool, decision = _decide(data, settings, filters, lots, query, sentences, row)
+        decisions.append(decision)
+        if decision.outcome == "kept":
+            pools.append(pool)
+    return Massive(data, settings, tuple(pools), tuple(decisions), filters)
+
+
+def require_videos(data: Annotated, settings: Settings) -> None:
+    """Refuse pools larger than the collection, which no query could fill."""
+    videos = len(data.truth.videos)
+    if videos < settings.pool:
+        raise MomentseekError(
+            f"{data.truth.source}: has {count(videos, 'video')}, fewer than a pool of {settings.pool}; "
+            "choose a smaller --pool or give more annotations"
+        )
+
+
+def as_truth(result: Massive) -> Judgements:
+    """The kept queries with own moments first, then the positives', and their pools: own, positives, negatives."""
+    truth = result.data.truth
+    assert truth.queries is not None
+    rows: list[int] = []
+    counts: list[int] = []
+    sentences: list[str] = []
+    for pool in result.pools:
+        of = [pool.query] * int(truth.counts[pool.query]) + list(pool.sources)
+        rows += range(int(truth.offsets[pool.query]), int(truth.offsets[pool.query + 1]))
+        rows += (int(truth.offsets[source]) for source in pool.sources)
+        sentences += (truth.queries[q] for q in of)
+        counts.append(len(of))
+    members = [[int(result.data.own[p.query]), *p.positives, *p.negatives] for p in result.pools]
+    names = truth.videos
+    return Judgements.from_groups(
+        [truth.query_ids[p.query] for p in result.pools],
+        counts,
+        [names[v] for v in truth.video[rows].tolist()],
+        truth.start[rows],
+        truth.end[rows],
+        durations=dict(zip(names, truth.durations.tolist(), strict=True)),
+        queries=[truth.queries[p.query] for p in result.pools],
+        columns={"sentence": sentences},
+        pools=(map(len, members), [names[v] for pool in members for v in pool]),
+        invalid="keep",
+        source=truth.source,
+    )
+
+
+def _rows(data: Annotated, similarity: TextSimilarity) -> Iterator[tuple[int, Scores, Scores]]:
+    for queries, sentences, videos in video_similarity(data, similarity):
+        yield from zip(queries.tolist(), sentences, videos, strict=True)
+
+
+def _sides(data: Annotated, settings: Settings, query: int, videos: Scores) -> tuple[BoolArray, BoolArray]:
+    other = np.arange(len(videos)) != data.own[query]
+    return other & (videos >= settings.text_positive), other & (videos < settings.text_negative)
+
+
+def _means(data: Annotated, similarity: TextSimilarity, settings: Settings, score: VisualScore) -> Visual:
+    names = data.truth.videos
+    golden: list[float] = []
+    total = known_pairs = 0.0
+    for query, _, videos in _rows(data, similarity):
+        name = data.truth.query_ids[query]
+        golden += score(name, [names[data.own[query]]]).tolist()
+        _, different = _sides(data, settings, query, videos)
+        known = score(name, [names[v] for v in np.flatnonzero(different).tolist()])
+        total += float(np.nansum(known))
+        known_pairs += float(np.isfinite(known).sum())
+    if not np.isfinite(golden).any() or not known_pairs:
+        raise MomentseekError(
+            "the visual scores (--features) cover no query with its own video, or none with a negative; check their ids"
+        )
+    return Visual(score, float(np.nanmean(golden)), total / known_pairs)
+
+
+def _decide(
+    data: Annotated,
+    settings: Settings,
+    visual: Visual | None,
+    lots: Lots,
+    query: int,
+    sentences: Scores,
+    videos: Scores,
+) -> tuple[Pool, Decision]:
+    name = data.truth.query_ids[query]
+    similar, different = _sides(data, settings, query, videos)
+    order = np.argsort(query_lots(lots, data.names[query]), kind="stable")
+    candidates = order[similar[order]]
+    negatives = order[different[order]]
+    looked_at = candidates[: settings.candidates]
+    if visual:
+        looked_at = looked_at[_fit(visual, data, name, looked_at) >= visual.golden]
+        negatives = negatives[_fit(visual, data, name, negatives) < visual.negative]
+    positives = looked_at[: min(settings.positives, settings.pool - 1)]
+    needed = settings.pool - 1 - len(positives)
+    sources = [_most_similar(data, sentences, v) for v in positives.tolist()]
+    pool = Pool(
+        query,
+        tuple(positives.tolist()),
+        tuple(sources),
+        tuple(float(sentences[s]) for s in sources),
+        tuple(negatives[:needed].tolist()),
+    )
+    evidence = {
+        "candidates": len(candidates),
+        "positives": len(positives),
+        "negatives_available": len(negatives),
+        "negatives_needed": needed,
+    }
+    if len(negatives) < needed:
+        return pool, Decision(name, "dropped", "too few negatives for the pool", evidence)
+    if not needed and not settings.keep_undistracted:
+        return pool, Decision(name, "dropped", "no distractor in the pool", evidence)
+    reason = "own moment and others" if len(positives) else "own moment only"
+    return pool, Decision(name, "kept", reason, evidence)
+
+
+def _fit(visual: Visual, data: Annotated, name: str, videos: IntArray) -> FloatArray:
+    return visual.score(name, [data.truth.videos[v] for v in videos.tolist()])
+
+
+def _most_similar(data: Annotated, sentences: Scores, video: int) -> int:
+    """The video's query that made it a positive; the earliest of equals."""
+    own = data.by_video[data.bounds[video] : data.bounds[video + 1]]
+    return int(own[np.argmax(sentences[own])])

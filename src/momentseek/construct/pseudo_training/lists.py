@@ -1,0 +1,131 @@
+"""Training lists without annotators: the moments whose captions are most similar to the query.
+
+TVR-Ranking (section 3.3) takes for every training query the N moments of the largest :math:`sim(q, m.c)`, with
+N = 1, 20 and 40, and removes the queries that also occur in validation or test.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.construct.decisions import Decision
+from momentseek.construct.pseudo_training.collection import Collection
+from momentseek.construct.similarity import top_similar
+from momentseek.construct.text import normalised
+from momentseek.encoders import TextEncoder, encode_cached
+from momentseek.errors import MomentseekError
+from momentseek.formats.writing import write_id
+from momentseek.moments.arrays import IntArray
+
+DIGITS = 4
+"""Of the similarity in the published files."""
+
+
+@dataclass(frozen=True)
+class PseudoTraining:
+    """For each kept query (a row) the most similar moments (places in the collection), best first."""
+
+    collection: Collection
+    query_ids: tuple[str, ...]
+    queries: tuple[str, ...]
+    moments: IntArray
+    similarity: NDArray[np.float32]
+    decisions: tuple[Decision, ...]
+
+
+def pseudo_training(
+    collection: Collection,
+    encoder: TextEncoder,
+    n: int,
+    *,
+    queries: Mapping[str, str] | None = None,
+    exclude: Iterable[str] = (),
+    progress: bool = True,
+) -> PseudoTraining:
+    """The ``n`` most similar moments of every query, without the queries whose text is among ``exclude``.
+
+    ``queries`` (id → text) puts other words, such as imprecise ones, in the place of a collection's queries; those
+    it lacks are left out. A moment (video, start and end) with several captions stands once, with the most similar.
+    Moments of equal similarity (their captions are equal) stand in the files' order, so a query's own moment may
+    come after another of the same caption.
+    """
+    if n < 1:
+        raise MomentseekError(f"a query needs at least 1 moment, not {n}; choose another --n")
+    banned = set(map(normalised, exclude)) - {""}
+    chosen, dropped = _choose(collection, queries, banned)
+    if not chosen:
+        raise MomentseekError("no query is left to train on; check --exclude and --queries")
+    captions = [m.caption for m in collection.moments]
+    vectors = encode_cached(encoder, [*chosen.values(), *captions], progress=progress)
+    best, similarity = top_similar(vectors[: len(chosen)], vectors[len(chosen) :], n, groups=collection.moment)
+    kept = (
+        Decision(query, "kept", "most similar captions", _evidence(collection, query, own, score))
+        for query, own, score in zip(chosen, best.tolist(), similarity, strict=True)
+    )
+    return PseudoTraining(collection, tuple(chosen), tuple(chosen.values()), best, similarity, (*kept, *dropped))
+
+
+def as_json(training: PseudoTraining, n: int) -> bytes:
+    """The first ``n`` moments of each query in TVR-Ranking's form: one JSON list, without relevance.
+
+    A pair has the same ``pair_id`` in the lists of every N: it counts (query, rank) at the longest list.
+    """
+    wrong = np.flatnonzero(~np.isfinite(training.similarity[:, :n]).all(axis=1))
+    if len(wrong):
+        raise MomentseekError(
+            f"query {training.query_ids[wrong[0]]} has a similarity that is not a finite number; check the encoder"
+        )
+    depth = training.moments.shape[1]
+    moments = [
+        json.dumps(
+            {"video_name": m.video, "timestamp": [m.start, m.end], "duration": m.duration, "caption": m.caption}
+        )[1:-1]
+        for m in training.collection.moments
+    ]
+    entries = []
+    for row, (query, text) in enumerate(zip(training.query_ids, training.queries, strict=True)):
+        pairs = ", ".join(
+            f'{{"pair_id": {row * depth + rank}, {moments[place]}, "similarity": {score!r}}}'
+            for rank, (place, score) in enumerate(
+                zip(training.moments[row, :n].tolist(), _rounded(training.similarity[row, :n]), strict=True)
+            )
+        )
+        head = f'"query_id": {json.dumps(write_id(query))}, "query": {json.dumps(text)}'
+        entries.append(f'{{{head}, "relevant_moment": [{pairs}]}}'.encode())
+    return b"[" + b", ".join(entries) + b"]"
+
+
+def _choose(
+    collection: Collection, queries: Mapping[str, str] | None, banned: set[str]
+) -> tuple[dict[str, str], list[Decision]]:
+    chosen: dict[str, str] = {}
+    dropped: list[Decision] = []
+    for query, own in collection.queries.items():
+        text = own if queries is None else queries.get(query)
+        if text is None:
+            dropped.append(Decision(query, "dropped", "no version in --queries", {"query": own}))
+        elif not text.strip():
+            dropped.append(Decision(query, "dropped", "no words"))
+        elif normalised(text) in banned:
+            dropped.append(Decision(query, "dropped", "occurs in --exclude", {"query": text}))
+        else:
+            chosen[query] = text
+    return chosen, dropped
+
+
+def _evidence(
+    collection: Collection, query: str, best: Sequence[int], similarity: NDArray[np.float32]
+) -> dict[str, object]:
+    own = {int(collection.moment[place]) for place in collection.own[query]}
+    rank = next((at for at, place in enumerate(best, 1) if int(collection.moment[place]) in own), None)
+    first, *_, last = (*_rounded(similarity[:1]), *_rounded(similarity[-1:]))
+    return {"own_rank": rank, "first": first, "last": last}
+
+
+def _rounded(similarity: NDArray[np.float32]) -> list[float]:
+    return [round(score, DIGITS) for score in similarity.tolist()]

@@ -1,0 +1,202 @@
+"""What is wrong with a dataset: impossible times, repeated entries, leaks between splits, queries against the rules.
+
+TVR's own rules (section 3.1): at least 8 words, and not copied from the subtitles. Public files break the rest, too:
+2,286 of Charades-STA's ends lie beyond the video, and four of ActivityNet's moments start after they end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from momentseek.construct.decisions import Decision
+from momentseek.construct.statistics.counts import Split
+from momentseek.moments.arrays import BoolArray
+from momentseek.tables import count
+
+FEWEST_WORDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What breaks a rule: a query, one of its moments, or a video; None is what the rule is not about.
+
+    >>> Finding("q", "v", 3.0, 9.0, 8.0).words()
+    'q: 3–9 s of v, which lasts 8 s'
+    >>> Finding("q", text="he sits", repeats="p").words()
+    'q repeats p: he sits'
+    """
+
+    query_id: str | None = None
+    video: str | None = None
+    start: float | None = None
+    end: float | None = None
+    duration: float | None = None
+    text: str | None = None
+    repeats: str | None = None
+    """The earlier query of an exact duplicate."""
+
+    @property
+    def subject(self) -> str:
+        """The query's id; of a video that stands in two splits, its name."""
+        return self.query_id if self.query_id is not None else str(self.video)
+
+    def words(self) -> str:
+        """For a reader."""
+        if self.query_id is None:
+            return str(self.video)
+        if self.text is not None:
+            return f"{self.query_id}{f' repeats {self.repeats}' if self.repeats is not None else ''}: {self.text}"
+        # Eight digits: an end may lie a hundredth of a second beyond the video.
+        lasts = "" if self.duration is None else f", which lasts {self.duration:.8g} s"
+        return f"{self.query_id}: {self.start:.8g}–{self.end:.8g} s of {self.video}{lasts}"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule and one split: how many break it, and which; ``one`` and ``many`` name what breaks it."""
+
+    check: str
+    split: str
+    found: tuple[Finding, ...]
+    one: str
+    many: str
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return len(self.found)
+
+
+Rule = Callable[[Split], Iterable[Finding]]
+
+
+def check(
+    splits: Sequence[Split], *, fewest_words: int = FEWEST_WORDS, subtitles: Mapping[str, str] | None = None
+) -> list[Check]:
+    """Every rule on every split, in the order of ``splits``; rules that nothing breaks are there with none.
+
+    ``subtitles``: a video's normalised subtitle text; without it nothing is known about copying.
+
+    >>> from momentseek.moments import Judgements
+    >>> truth = Judgements.from_groups(["q"], [1], ["v"], [3], [9], durations={"v": 8.0}, queries=["he sits"])
+    >>> {c.check: [f.words() for f in c.found] for c in check([Split("s", truth)]) if c.count}
+    {'end beyond the video': ['q: 3–9 s of v, which lasts 8 s'], 'fewer than 8 words': ['q: he sits']}
+    """
+    few = f"fewer than {count(fewest_words, 'word')}"
+    repeat, subs = "(video, times, words)", "copied from the subtitles"
+    rules: list[tuple[str, str, str, Rule]] = [
+        (*_named("end", "beyond the video"), lambda s: _moments(s, s.truth.end > _lasts(s))),
+        (*_named("start", "beyond the video"), lambda s: _moments(s, s.truth.start >= _lasts(s))),
+        (
+            "start >= end",
+            "moment with start >= end",
+            "moments with start >= end",
+            lambda s: _moments(s, s.truth.start >= s.truth.end),
+        ),
+        ("negative start", "negative start", "negative starts", lambda s: _moments(s, s.truth.start < 0)),
+        (*_named("exact duplicate", repeat), duplicates),
+        (few, f"query of {few}", f"queries of {few}", lambda s: _queries(s, lambda w: len(w) < fewest_words)),
+    ]
+    if subtitles is not None:
+        rules.append((subs, f"query {subs}", f"queries {subs}", lambda s: copied(s, subtitles)))
+    if len(splits) > 1:
+        videos = Counter(v for s in splits for v in s.truth.videos)
+        texts = Counter(text for s in splits for text in {" ".join(w) for w in s.words})
+        asked = "also asked in another split"
+        rules += [
+            (
+                *_named("video", "also in another split"),
+                lambda s: (
+                    Finding(video=v, duration=_known(d))
+                    for v, d in zip(s.truth.videos, s.truth.durations.tolist(), strict=True)
+                    if videos[v] > 1
+                ),
+            ),
+            (
+                f"words {asked}",
+                f"query with words {asked}",
+                f"queries with words {asked}",
+                lambda s: _queries(s, lambda w: texts[" ".join(w)] > 1),
+            ),
+        ]
+    return [Check(name, s.name, tuple(rule(s)), one, many) for name, one, many, rule in rules for s in splits]
+
+
+def duplicates(split: Split) -> list[Finding]:
+    """Queries that repeat an earlier query's video, times and words; annotators of one query may well agree."""
+    truth, texts = split.truth, split.texts
+    if not texts:
+        return []
+    seen: dict[tuple[str, float, float, str], int] = {}
+    found = []
+    for q, v, start, end in zip(
+        truth.row_query.tolist(), truth.video.tolist(), truth.start.tolist(), truth.end.tolist(), strict=True
+    ):
+        first = seen.setdefault((truth.videos[v], start, end, texts[q]), q)
+        if first != q:
+            place = (truth.videos[v], start, end, _known(float(truth.durations[v])))
+            found.append(Finding(truth.query_ids[q], *place, texts[q], truth.query_ids[first]))
+    return found
+
+
+def copied(split: Split, subtitles: Mapping[str, str]) -> list[Finding]:
+    """Queries whose words stand, in this order, in the subtitles of their video."""
+    truth = split.truth
+    found = []
+    for q in range(len(split.texts)):
+        wanted = " ".join(split.words[q])
+        videos = {truth.videos[v] for v in truth.video[truth.offsets[q] : truth.offsets[q + 1]].tolist()}
+        if wanted and any(f" {wanted} " in f" {subtitles.get(v, '')} " for v in videos):
+            found.append(_query(split, q))
+    return found
+
+
+def as_decisions(checks: Iterable[Check]) -> list[Decision]:
+    """Every finding, for the report: the query (or video), the rule, and the finding's values."""
+    return [Decision(f.subject, "found", c.check, {"split": c.split, **asdict(f)}) for c in checks for f in c.found]
+
+
+def _named(noun: str, rest: str) -> tuple[str, str, str]:
+    """A rule's name, and what breaks it: one, and many."""
+    return f"{noun} {rest}", f"{noun} {rest}", f"{noun}s {rest}"
+
+
+def _lasts(split: Split) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Each row's video duration; NaN, which no time exceeds, where unknown."""
+    return split.truth.durations[split.truth.video]
+
+
+def _known(seconds: float) -> float | None:
+    return None if seconds != seconds else seconds
+
+
+def _queries(split: Split, wrong: Callable[[list[str]], bool]) -> Iterable[Finding]:
+    return (_query(split, q) for q, found in enumerate(split.words) if wrong(found))
+
+
+def _query(split: Split, q: int) -> Finding:
+    """A query and its words; with its moment if it has just one."""
+    truth = split.truth
+    rows = range(int(truth.offsets[q]), int(truth.offsets[q + 1]))
+    if len(rows) != 1:
+        return Finding(truth.query_ids[q], text=split.texts[q])
+    return replace(_moment(split, rows[0]), text=split.texts[q])
+
+
+def _moments(split: Split, wrong: BoolArray) -> list[Finding]:
+    return [_moment(split, r) for r in np.flatnonzero(wrong).tolist()]
+
+
+def _moment(split: Split, row: int) -> Finding:
+    truth, video = split.truth, int(split.truth.video[row])
+    return Finding(
+        truth.query_ids[truth.row_query[row]],
+        truth.videos[video],
+        float(truth.start[row]),
+        float(truth.end[row]),
+        _known(float(truth.durations[video])),
+    )

@@ -1,0 +1,53 @@
+"""The qualification exam."""
+
+from __future__ import annotations
+
+import pytest
+
+from momentseek.construct.annotation.exam import exam, medians
+from momentseek.construct.annotation.exam_text import as_json, as_text
+from momentseek.construct.annotation.labels import labels_of
+from momentseek.construct.decisions import tally
+from momentseek.errors import MomentseekError
+
+ROWS = [
+    (pair, worker, level)
+    for pair, judged in {"p1": "3340", "p2": "1121", "p3": "0004", "p4": "2222"}.items()
+    for worker, level in zip(("ann", "bob", "cy", "dan"), map(int, judged), strict=True)
+]
+
+
+def test_median_is_rounded_up():
+    labels = labels_of(
+        [("a", w, r) for w, r in enumerate((1, 2, 3))] + [("b", w, r) for w, r in enumerate((0, 1, 2, 4))]
+    )
+    assert medians(labels).tolist() == [2, 2]
+
+
+def test_who_fails_where():
+    found = exam(labels_of(ROWS), share=0.75)
+    assert [(w.worker, w.aligned, w.passed) for w in found.workers] == [
+        ("dan", 0.5, False),
+        ("ann", 1.0, True),
+        ("bob", 1.0, True),
+        ("cy", 1.0, True),
+    ]
+    assert found.workers[0].misses == (("p1", 0, 3), ("p3", 4, 0))
+    assert found.misaligned == pytest.approx(0.125)
+    assert tally(found.decisions())["relabel"] == {"more than 1 from the median": 2}
+    text = as_text(found)
+    assert "3 pass (75% of their labels within 1 of the truth, none missing), 1 fails" in text
+    assert "dan     p1        0      3" in text
+    assert as_json(found)["workers"][0]["misses"][1] == {"pair_id": "p3", "label": 4, "truth": 0}
+
+
+def test_who_left_pairs_out_does_not_pass():
+    found = exam(labels_of(ROWS[:-1]), share=0.0)
+    assert [(w.worker, w.missing, w.passed) for w in found.workers if not w.passed] == [("dan", 1, False)]
+
+
+def test_refusals():
+    with pytest.raises(MomentseekError, match="pair p1 has only 2 labels"):
+        exam(labels_of(ROWS[:2]))
+    with pytest.raises(MomentseekError, match="worker ann judged pair p1 twice"):
+        exam(labels_of([*ROWS, ROWS[0]]))

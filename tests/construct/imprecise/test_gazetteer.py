@@ -1,0 +1,67 @@
+"""Which words of a corpus are names."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from momentseek.construct.imprecise.evidence import show_of
+from momentseek.construct.imprecise.gazetteer import Gazetteer, build
+
+CORPUS = [
+    *[("Zorblat walks to Quentina.", "")] * 3,
+    *[("A man eats his Oreo cookie in Central Perk.", "")] * 3,
+    *[("The doctor sees Quentina on TV.", "")] * 3,
+    ("Everyone likes Chinese food at Christmas.", ""),
+    ("everyone sits.", ""),
+]
+
+
+def test_names_are_told_from_other_capitals():
+    found = build(CORPUS)
+    assert {n.name for n in found.names.values() if n.score >= 0.5} == {"Zorblat", "Quentina"}
+
+
+def test_a_rare_misspelling_follows_its_name():
+    found = build([*[("He sees Quentina.", "")] * 40, ("He sees Quentnia and Quentinas dog.", "")])
+    assert found.get("quentnia", 0.8).who == "quentina"
+    assert found.get("quentinas", 0.8).who == "quentina"
+
+
+def test_pronouns_tell_gender():
+    found = build([*[("Zorblat brushes her hair.", "")] * 5, ("A man sees Zorblat.", "")])
+    assert found.get("Zorblat").gender == "female"
+
+
+def test_the_user_is_believed():
+    found = build(CORPUS).with_names([("Zorblat", "female"), ("Quentina", "word"), ("Perk", "")])
+    assert found.get("zorblat").gender == "female"
+    assert found.get("quentina") is None
+    assert found.get("perk").score == 1
+
+
+def test_two_names_side_by_side():
+    cast = build([("Ross Geller sits.", "")] * 3)
+    assert cast.one_person("Ross", "Geller")
+    assert Gazetteer({}).one_person("Any", "Body")
+
+
+@pytest.fixture
+def tvr(data):
+    rows = [json.loads(line) for line in (data / "tvr/tvr_val_release.jsonl").read_text().splitlines()]
+    return build([(r["desc"], show_of(r["vid_name"])) for r in rows])
+
+
+def test_tvr(tvr):
+    main = {
+        "male": "ross joey chandler sheldon leonard howard raj castle ryan esposito house wilson foreman chase taub "
+        "ted barney marshall george derek burke richard",
+        "female": "rachel monica phoebe penny amy bernadette beckett alexis martha lanie cuddy cameron thirteen park "
+        "robin lily meredith cristina izzie bailey",
+    }
+    for gender, names in main.items():
+        assert {n: tvr.get(n, 0.8).gender for n in names.split()} == dict.fromkeys(names.split(), gender)
+    words = "central perk christmas chinese oreo tv iv the doctor man captain"
+    assert [w for w in words.split() if tvr.get(w)] == []
+    assert tvr.get("pheobe").who == "phoebe"
