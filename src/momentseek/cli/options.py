@@ -81,7 +81,7 @@ def check_targets(inputs: Iterable[str | None], outputs: Iterable[str | None], f
             raise MomentseekError(f"{path}: is a folder; give the name of a file")
         if not path.absolute().parent.is_dir():
             raise MomentseekError(f"{path}: there is no folder {path.parent}; make it first")
-        if path.exists() and not force:
+        if not force and path.exists() and (not path.is_file() or path.stat().st_size):  # an empty file is no loss
             raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (--force)")
 
 
