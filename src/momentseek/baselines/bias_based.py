@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from momentseek.baselines.places import TOP, places, ranked, training_locations
-from momentseek.construct.density import kernel_sums
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray
+from momentseek.moments.density import kernel_sums
 
 SAMPLES = 100
 BANDWIDTHS = {"Charades": 0.008, "ActivityNet": 0.0013}

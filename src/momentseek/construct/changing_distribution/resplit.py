@@ -16,10 +16,10 @@ import numpy as np
 
 from momentseek.construct.changing_distribution.merging import locations, subset, turned
 from momentseek.construct.decisions import Decision
-from momentseek.construct.density import Lowest, lowest, whitened
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import BoolArray, IntArray
+from momentseek.moments.density import Lowest, lowest, whitened
 from momentseek.tables import count
 
 SPLITS = ("train", "val", "test_iid", "test_ood")

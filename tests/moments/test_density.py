@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
 from momentseek.construct import density
-from momentseek.construct.density import kernel_sums, lowest, whitened
 from momentseek.errors import MomentseekError
+from momentseek.moments.density import kernel_sums, lowest, whitened
 
 
 def plain(points, at, bandwidth):
