@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
-from momentseek.construct import density
 from momentseek.errors import MomentseekError
+from momentseek.moments import density
 from momentseek.moments.density import kernel_sums, lowest, whitened
 
 
