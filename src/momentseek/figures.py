@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
-from momentseek.formats import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from momentseek.cli import cli
-from momentseek.cli.compare import short_labels
+from momentseek.cli.options import short_labels
 from momentseek.errors import MomentseekError
 
 QUERIES = 40

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import click
 
 from momentseek.cli import options
@@ -112,7 +109,7 @@ def command(
             missing=cast(Missing, missing),
             label=label,
         )
-        for path, label in zip(runs, short_labels(runs), strict=True)
+        for path, label in zip(runs, options.short_labels(runs), strict=True)
     ]
     comparison = compare(evaluations, test=test, correction=correction, alpha=alpha, seed=seed)
     measure = comparison.names[0]
@@ -132,27 +129,3 @@ def command(
         click.echo("\n" + tables.differences_table(apart, measure, comparison.runs, comparison.percent, style))
     for note in dict.fromkeys(note for evaluation in evaluations for note in evaluation.notes):
         options.say(f"note: {note}")
-
-
-def short_labels(paths: Sequence[str]) -> list[str]:
-    """Each file's name without endings; with as many folders before it as tell it from the others.
-
-    >>> short_labels(["runs/xml.json", "runs/conquer.json.gz"])
-    ['xml', 'conquer']
-    >>> short_labels(["new/run.json", "old/run.json"])
-    ['new/run', 'old/run']
-    """
-    from momentseek.evaluation.evaluate import label_of
-
-    parts = [(*Path(p).parts[:-1], label_of(p)) for p in paths]
-    deepest = max(map(len, parts))
-
-    def tail(path: tuple[str, ...]) -> str:
-        for length in range(1, deepest + 1):
-            if sum(other[-length:] == path[-length:] for other in parts) == 1:
-                break
-        else:
-            length = 1
-        return str(Path(*path[-length:]))
-
-    return [tail(path) for path in parts]

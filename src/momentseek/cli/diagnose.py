@@ -94,7 +94,7 @@ def command(
     import json
     from typing import cast
 
-    from momentseek.cli.compare import short_labels
+    from momentseek.cli.options import short_labels
     from momentseek.errors import MomentseekError
     from momentseek.evaluation.compare import unique_labels
     from momentseek.evaluation.diagnose.as_json import as_json as to_json

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -106,3 +106,27 @@ def home_protocol(truth: Judgements) -> str:
     raise MomentseekError(
         f"{truth.source}: no official evaluator is known for this kind of truth; name one (--protocol tvr, …)"
     )
+
+
+def short_labels(paths: Sequence[str]) -> list[str]:
+    """Each file's name without endings; with as many folders before it as tell it from the others.
+
+    >>> short_labels(["runs/xml.json", "runs/conquer.json.gz"])
+    ['xml', 'conquer']
+    >>> short_labels(["new/run.json", "old/run.json"])
+    ['new/run', 'old/run']
+    """
+    from momentseek.evaluation.evaluate import label_of
+
+    parts = [(*Path(p).parts[:-1], label_of(p)) for p in paths]
+    deepest = max(map(len, parts))
+
+    def tail(path: tuple[str, ...]) -> str:
+        for length in range(1, deepest + 1):
+            if sum(other[-length:] == path[-length:] for other in parts) == 1:
+                break
+        else:
+            length = 1
+        return str(Path(*path[-length:]))
+
+    return [tail(path) for path in parts]

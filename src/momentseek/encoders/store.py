@@ -85,7 +85,7 @@ class Store:
                 part.unlink(missing_ok=True)
 
     def _write(self, rows: NDArray[Any]) -> Path:
-        from momentseek.formats import write_bytes
+        from momentseek.atomic import write_bytes
 
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -101,7 +101,7 @@ def _recall(memory: Path) -> dict[str, object]:
 
 
 def _remember(memory: Path, known: Mapping[str, object]) -> None:
-    from momentseek.formats import write_bytes
+    from momentseek.atomic import write_bytes
 
     with suppress(OSError, MomentseekError):  # a folder that cannot be written costs a third of a second next time
         memory.parent.mkdir(parents=True, exist_ok=True)

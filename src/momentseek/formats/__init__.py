@@ -1,5 +1,6 @@
 """One file per community file format, to and from Judgements and Run; files are recognised by their shape."""
 
+from momentseek.atomic import write_all, write_bytes
 from momentseek.formats import (
     activitynet,
     activitynet_results,
@@ -23,8 +24,6 @@ from momentseek.formats.files import (
     read_run,
     read_runs,
     read_truth,
-    write_all,
-    write_bytes,
     write_run,
     write_runs,
     write_truth,

@@ -6,10 +6,11 @@ import os
 import pathlib
 from dataclasses import dataclass
 
+from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.formats.describe import findings_of, size_of
 from momentseek.formats.document import Document, collector_paused, open_document
-from momentseek.formats.files import choose, runs_of, truth_of, write_bytes
+from momentseek.formats.files import choose, runs_of, truth_of
 from momentseek.formats.losses import lost_in_runs, lost_in_truth
 from momentseek.formats.registry import FORMATS, Format, Kind, Reading, Runs, Writing, recognise
 from momentseek.moments import Corpus, Judgements, Policy

@@ -7,10 +7,14 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from momentseek.construct.annotation.candidates import Candidate
-from momentseek.construct.annotation.label_studio import check_address, labelling_page, read_export, read_exports, tasks
+from momentseek.construct.annotation.label_studio import check_address, labelling_page, read_exports, tasks
 from momentseek.errors import MomentseekError
 
 PAIR = Candidate("q1/7", "q1", "a dog <runs> & barks", "my park/#1", 2.5, 5.1234, 0.8, 1, 1, "hidden caption", 60.0)
+
+
+def read_export(exported, source="(memory)"):
+    return read_exports([(exported, source)])
 
 
 def annotated(pair, *annotations):

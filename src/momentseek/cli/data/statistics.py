@@ -44,7 +44,7 @@ def command(
     import json
     from pathlib import Path
 
-    from momentseek.cli.compare import short_labels
+    from momentseek.cli.options import short_labels
     from momentseek.construct.decisions import as_lines
     from momentseek.construct.statistics.checks import as_decisions, check
     from momentseek.construct.statistics.counts import Split, statistics

@@ -104,11 +104,6 @@ class _Annotation:
         return Decision(self.pair, outcome, reason, evidence)
 
 
-def read_export(exported: Any, source: str = "(memory)") -> Export:
-    """The labels of an export; a person's last answer about a pair counts."""
-    return read_exports([(exported, source)])
-
-
 def read_exports(exports: Iterable[tuple[Any, str]]) -> Export:
     """The labels of several exports, each with its source, as of one.
 
