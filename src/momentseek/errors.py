@@ -1,4 +1,4 @@
-"""The one exception a user may ever see: what is wrong, where, and what to do about it."""
+"""The exceptions a user may ever see: what is wrong, where, and what to do about it."""
 
 
 class MomentseekError(Exception):
@@ -11,3 +11,7 @@ class MomentseekError(Exception):
     """
 
     exit_code = 2
+
+
+class MediaError(MomentseekError):
+    """A file that cannot be used as a video or subtitle; a command over many files reports it and goes on."""

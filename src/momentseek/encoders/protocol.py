@@ -1,4 +1,4 @@
-"""What a text encoder is: a name and a function from texts to unit vectors."""
+"""What an encoder is: a name and a function from texts, or from images too, to unit vectors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
+Pixels = NDArray[np.uint8]
+"""An upright RGB image, ``(height, width, 3)``."""
 
 
 @runtime_checkable
@@ -39,6 +41,20 @@ class TextEncoder(Protocol):
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """``(len(texts), dim)``, each row of length 1."""
+        ...
+
+
+@runtime_checkable
+class ImageTextEncoder(TextEncoder, Protocol):
+    """A text encoder that puts images into the same space: an image and its description have a high dot product."""
+
+    @property
+    def short_side(self) -> int:
+        """Pixels of the shorter side that its preprocessing asks for; frames need not be decoded larger."""
+        ...
+
+    def encode_images(self, images: Sequence[Pixels]) -> Vectors:
+        """``(len(images), dim)``, each row of length 1; images may differ in size."""
         ...
 
 

@@ -1,0 +1,1 @@
+"""The collection on disk: catalog, segments of vectors, ingest, and the scan over them."""

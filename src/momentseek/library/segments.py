@@ -1,0 +1,176 @@
+"""Clip vectors on disk: immutable files, mapped into memory, named by the hash of their bytes.
+
+A segment holds one stream's vectors of many videos, each video's rows together and in order of time: as int8 with one
+scale per row for the scan, and as float16 for exact scores. A file is written beside its place and renamed, and counts
+only once the catalog names it, so a reader never meets half of one. Layout: a magic word, the length of a JSON header,
+the header (dtype, shape and place of each array), then the arrays, each at a multiple of 64 bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.errors import MomentseekError
+
+MAGIC = b"momentseek-segment-1\n"
+ALIGN = 64
+STEPS = 127
+"""The largest int8 code."""
+ARRAYS = {"ids": np.int64, "offsets": np.int64, "codes": np.int8, "scales": np.float32, "half": np.float16}
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Vectors of some videos: rows ``offsets[i]`` to ``offsets[i + 1]`` belong to the video ``ids[i]``."""
+
+    name: str
+    stream: str
+    ids: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    codes: NDArray[np.int8]
+    """``round(vector / scale)``; ``codes * scale`` is the vector to within half a scale."""
+    scales: NDArray[np.float32]
+    half: NDArray[np.float16]
+
+    @property
+    def dim(self) -> int:
+        """Columns of the vectors."""
+        return int(self.half.shape[1])
+
+    @property
+    def rows(self) -> int:
+        """Clips of all its videos."""
+        return len(self.scales)
+
+    def vectors(self, at: int) -> Vectors:
+        """The rows of the video at place ``at``."""
+        rows: Vectors = self.half[self.offsets[at] : self.offsets[at + 1]].astype(np.float32)
+        return rows
+
+
+def quantised(vectors: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """int8 codes and one scale per row, the largest component at ±127.
+
+    >>> codes, scales = quantised(np.array([[0.6, -0.8], [0, 0]], np.float32))
+    >>> codes.tolist(), scales.tolist()
+    ([[95, -127], [0, 0]], [0.006299212574958801, 0.0])
+    """
+    wide = np.asarray(vectors, dtype=np.float32)
+    scales = np.abs(wide).max(axis=1, initial=0) / np.float32(STEPS)
+    codes = np.rint(wide / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
+    return codes, scales.astype(np.float32)
+
+
+def segment(stream: str, ids: Sequence[int], vectors: Sequence[Vectors], name: str = "(memory)") -> Segment:
+    """A segment in memory, from each video's rows.
+
+    >>> two = segment("vision", [7, 9], [np.eye(2, dtype=np.float32), np.array([[0.6, 0.8]], np.float32)])
+    >>> two.offsets.tolist(), two.rows, two.vectors(1).round(2).tolist()
+    ([0, 2, 3], 3, [[0.6000000238418579, 0.800000011920929]])
+    """
+    rows = np.concatenate([np.asarray(v, dtype=np.float32) for v in vectors])
+    codes, scales = quantised(rows)
+    offsets = np.concatenate([[0], np.cumsum([len(v) for v in vectors])]).astype(np.int64)
+    return Segment(name, stream, np.asarray(ids, np.int64), offsets, codes, scales, rows.astype(np.float16))
+
+
+def write(folder: Path, content: Segment) -> str:
+    """Write a segment into a folder, flushed to the disk; returns its name, which is its bytes' hash."""
+    arrays = {name: np.ascontiguousarray(getattr(content, name), dtype=kind) for name, kind in ARRAYS.items()}
+    layout = {}
+    place = 0
+    for name, array in arrays.items():
+        layout[name] = {"dtype": array.dtype.str, "shape": array.shape, "at": place}
+        place += -(-array.nbytes // ALIGN) * ALIGN
+    header = json.dumps({"stream": content.stream, "arrays": layout, "bytes": place}).encode()
+    start = MAGIC + len(header).to_bytes(8, "little") + header
+    start += b"\0" * (-len(start) % ALIGN)
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".segment-", delete=False) as file:
+            temporary = Path(file.name)
+            digest = hashlib.blake2b(digest_size=16)
+            for piece in (start, *(_padded(array) for array in arrays.values())):
+                for part in piece if isinstance(piece, tuple) else (piece,):
+                    file.write(part)
+                    digest.update(part)
+            file.flush()
+            os.fsync(file.fileno())
+        name = digest.hexdigest()
+        temporary.chmod(0o644)
+        temporary.replace(folder / f"{name}.vec")
+        _sync_folder(folder)
+    except OSError as e:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise MomentseekError(
+            f"{folder}: vectors cannot be written ({e.strerror}); make room or check the rights"
+        ) from e
+    return name
+
+
+def read(folder: Path, name: str) -> Segment:
+    """A segment mapped into memory; only its header is read now."""
+    path = folder / f"{name}.vec"
+    try:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise MomentseekError(_damaged(path))
+            size = int.from_bytes(file.read(8), "little")
+            if size > 1 << 20:
+                raise MomentseekError(_damaged(path))
+            header = json.loads(file.read(size))
+        base = -(-(len(MAGIC) + 8 + size) // ALIGN) * ALIGN
+        raw = np.memmap(path, np.uint8, mode="r")
+        arrays = {key: _view(raw, base, header["arrays"][key], kind) for key, kind in ARRAYS.items()}
+        return Segment(name, header["stream"], **arrays)
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); run: momentseek verify") from None
+    except (ValueError, KeyError, TypeError):
+        raise MomentseekError(_damaged(path)) from None
+
+
+def checksum(path: Path) -> str:
+    """The hash of a file's bytes, which for a whole segment is its name."""
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _padded(array: NDArray[Any]) -> tuple[Any, bytes]:
+    return array.reshape(-1).view(np.uint8).data, b"\0" * (-array.nbytes % ALIGN)
+
+
+def _view(raw: NDArray[np.uint8], base: int, layout: dict[str, Any], kind: Any) -> Any:
+    shape = tuple(int(n) for n in layout["shape"])
+    start = base + int(layout["at"])
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    if layout["dtype"] != np.dtype(kind).str or start + size > len(raw):
+        raise ValueError
+    return raw[start : start + size].view(kind).reshape(shape)
+
+
+def _damaged(path: Path) -> str:
+    return f"{path}: is damaged or not a segment; run: momentseek verify"
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,5 @@
+"""Video files and what lies beside them: probing, decoding, shots, subtitles, thumbnails, cutting, edit lists."""
+
+from momentseek.media.cue import Cue
+
+__all__ = ["Cue"]
