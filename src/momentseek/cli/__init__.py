@@ -15,6 +15,18 @@ from momentseek.cli.verbs import Verbs
 from momentseek.errors import MomentseekError
 
 VERBS = {
+    "add": "Add videos to the library.",
+    "search": "Find moments in the library.",
+    "status": "Say what the library holds, and what failed.",
+    "list": "List the library's videos.",
+    "remove": "Take videos out of the library.",
+    "retry": "Try again the files that failed.",
+    "verify": "Check every file and row of the library.",
+    "compact": "Rewrite the library without what was removed.",
+    "reencode": "Make the library's vectors anew with another encoder.",
+    "models": "List, fetch and verify encoders.",
+    "doctor": "Check what is installed, and say what to do.",
+    "demo": "Make a sample library and search it.",
     "evaluate": "Score a run against judgements.",
     "compare": "Compare runs, with significance.",
     "diagnose": "Question the measures and the data.",

@@ -1,0 +1,311 @@
+"""The catalog: which videos are in the library, what is said in them, and which segments hold their vectors.
+
+One SQLite database in WAL mode: any number of processes read while one writes, and a reader sees a state between two
+transactions, never inside one. Everything that changes the library's meaning happens in ``changes()``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.errors import MomentseekError
+from momentseek.library.schema import SCHEMA, VERSION
+from momentseek.library.video import Failure, Video
+from momentseek.media.cue import Cue
+
+FILE = "catalog.sqlite"
+BUSY_SECONDS = 30.0
+"""How long a writer waits for another transaction; ours last milliseconds."""
+COLUMNS = "id, path, name, size, mtime_ns, hash, duration, width, height, rate, codec, clips, cues, shots, added, notes"
+
+
+@dataclass(frozen=True)
+class EncoderRow:
+    """Which encoder made a stream's vectors: a library has one per stream, and mixing is refused."""
+
+    stream: str
+    spec: str
+    name: str
+    fingerprint: str
+    dim: int
+
+
+@dataclass(frozen=True)
+class SegmentRow:
+    """A segment that counts."""
+
+    name: str
+    stream: str
+    videos: int
+    rows: int
+    first: int
+    """The smallest video id in it; segments are listed by it."""
+
+
+class Catalog:
+    """An open catalog; use one per thread."""
+
+    def __init__(self, folder: Path, *, create: bool = False) -> None:
+        self.path = folder / FILE
+        if not create and not self.path.is_file():
+            raise MomentseekError(f"{folder}: has no library; make one with: momentseek add FOLDER")
+        try:
+            self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            self._db.execute("PRAGMA synchronous = FULL")
+            if create:
+                self._create()
+            found = self.get("version")
+        except sqlite3.Error as e:
+            raise _unusable(self.path, e) from None
+        if found != VERSION:
+            raise MomentseekError(f"{self.path}: was made by another release (format {found}); update momentseek")
+
+    def _create(self) -> None:
+        self._db.execute("PRAGMA journal_mode = WAL")
+        with self.changes():
+            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone():
+                for statement in _statements(SCHEMA):
+                    self._db.execute(statement)
+                self.set("version", VERSION)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    @contextmanager
+    def changes(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it happens, or nothing."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as e:
+            raise _unusable(self.path, e) from None
+
+    @contextmanager
+    def view(self) -> Iterator[None]:
+        """Several reads of the same state, whatever others commit meanwhile."""
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with suppress(sqlite3.Error):
+                self._db.execute("COMMIT")
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as e:
+            raise _unusable(self.path, e) from None
+
+    # settings
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A setting of the library."""
+        rows = self._rows("SELECT value FROM settings WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows else default
+
+    def set(self, key: str, value: Any) -> None:
+        """Keep a setting; inside ``changes()`` or on its own."""
+        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
+
+    def generation(self) -> int:
+        """Changes whenever another connection has committed something; cheap to ask."""
+        return int(self._rows("PRAGMA data_version")[0][0])
+
+    def encoder(self, stream: str) -> EncoderRow | None:
+        """Which encoder made a stream's vectors."""
+        rows = self._rows("SELECT stream, spec, name, fingerprint, dim FROM encoders WHERE stream = ?", (stream,))
+        return EncoderRow(*rows[0]) if rows else None
+
+    def set_encoder(self, row: EncoderRow) -> None:
+        """Say which encoder makes a stream's vectors from now on."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO encoders VALUES (?, ?, ?, ?, ?)",
+            (row.stream, row.spec, row.name, row.fingerprint, row.dim),
+        )
+
+    # reading
+
+    def videos(self, ids: Iterable[int] | None = None) -> list[Video]:
+        """All videos by id, or those of ``ids`` that are there."""
+        if ids is None:
+            return [_video(row) for row in self._rows(f"SELECT {COLUMNS} FROM videos ORDER BY id")]
+        listed = json.dumps([int(i) for i in ids])
+        sql = f"SELECT {COLUMNS} FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        return [_video(row) for row in self._rows(sql, (listed,))]
+
+    def at_path(self, path: Path) -> Video | None:
+        """The video of a file."""
+        rows = self._rows(f"SELECT {COLUMNS} FROM videos WHERE path = ?", (os.fsencode(path),))
+        return _video(rows[0]) if rows else None
+
+    def ids(
+        self, *, names: Sequence[str] = (), after: float | None = None, before: float | None = None
+    ) -> NDArray[np.int64]:
+        """Ids of the videos whose name matches any of the globs and whose file time lies in ``[after, before)``.
+
+        A glob is matched without regard to case against the whole name or its last part; ``kitchen`` alone means
+        ``*kitchen*``.
+        """
+        where = ["1"]
+        values: list[Any] = []
+        if names:
+            where.append("(" + " OR ".join(["lower(name) GLOB ?"] * len(names)) + ")")
+            values += [_glob(name) for name in names]
+        if after is not None:
+            where.append("mtime_ns >= ?")
+            values.append(int(after * 1e9))
+        if before is not None:
+            where.append("mtime_ns < ?")
+            values.append(int(before * 1e9))
+        rows = self._rows(f"SELECT id FROM videos WHERE {' AND '.join(where)} ORDER BY id", values)
+        return np.fromiter((row[0] for row in rows), np.int64, len(rows))
+
+    def cues(self, video: int) -> list[Cue]:
+        """What is said in a video, in the order of the speech stream's rows."""
+        rows = self._rows("SELECT start, end, text, language FROM cues WHERE video = ? ORDER BY id", (video,))
+        return [Cue(*row) for row in rows]
+
+    def cue_matches(self, match: str, limit: int) -> list[tuple[int, Cue, float]]:
+        """``(video, cue, score)`` of cues that match an FTS5 expression, best first; the score is minus BM25."""
+        sql = """SELECT cues.video, cues.start, cues.end, cues.text, cues.language, -bm25(cue_words) FROM cue_words
+                 JOIN cues ON cues.id = cue_words.rowid WHERE cue_words MATCH ?
+                 ORDER BY bm25(cue_words), cues.id LIMIT ?"""
+        return [(row[0], Cue(*row[1:5]), row[5]) for row in self._rows(sql, (match, limit))]
+
+    def name_matches(self, match: str, limit: int) -> list[tuple[int, float]]:
+        """``(video, score)`` of videos whose name matches an FTS5 expression, best first."""
+        sql = """SELECT rowid, -bm25(name_words) FROM name_words WHERE name_words MATCH ?
+                 ORDER BY bm25(name_words), rowid LIMIT ?"""
+        return [(row[0], row[1]) for row in self._rows(sql, (match, limit))]
+
+    def segments(self, stream: str | None = None) -> list[SegmentRow]:
+        """The segments that count, by their smallest video id."""
+        sql = """SELECT name, stream, videos, rows, first FROM segments
+                 WHERE ?1 IS NULL OR stream = ?1 ORDER BY first, name"""
+        return [SegmentRow(*row) for row in self._rows(sql, (stream,))]
+
+    def gone(self) -> NDArray[np.int64]:
+        """Ids whose vectors lie in segments although the video is no longer in the library."""
+        rows = self._rows("SELECT video FROM gone ORDER BY video")
+        return np.fromiter((row[0] for row in rows), np.int64, len(rows))
+
+    def failures(self) -> list[Failure]:
+        """Files that could not be added."""
+        rows = self._rows("SELECT path, reason, at, tries FROM failures ORDER BY path")
+        return [Failure(Path(os.fsdecode(path)), reason, at, tries) for path, reason, at, tries in rows]
+
+    def totals(self) -> dict[str, float]:
+        """Videos, their seconds, clips and cues, and failures, counted by the database."""
+        sql = "SELECT count(*), coalesce(sum(duration), 0), coalesce(sum(clips), 0), coalesce(sum(cues), 0) FROM videos"
+        videos, seconds, clips, cues = self._rows(sql)[0]
+        failures = self._rows("SELECT count(*) FROM failures")[0][0]
+        return {"videos": videos, "seconds": seconds, "clips": clips, "cues": cues, "failures": failures}
+
+    # writing, inside changes()
+
+    def insert_video(self, video: Video, cues: Sequence[Cue], subtitles: Sequence[str] = ()) -> int:
+        """Put a video in; its ``id`` is ignored and the new one returned. A video at the same path is replaced."""
+        old = self._db.execute("SELECT id FROM videos WHERE path = ?", (os.fsencode(video.path),)).fetchone()
+        if old:
+            self.remove_video(old[0])
+        values = (
+            os.fsencode(video.path), video.name, video.size, video.mtime_ns, video.hash, video.duration, video.width,
+            video.height, str(video.rate), video.codec, video.clips, len(cues),
+            np.asarray(video.shots, "<f8").tobytes(), json.dumps(list(subtitles)), video.added, json.dumps(video.notes),
+        )  # fmt: skip
+        columns = COLUMNS.removeprefix("id, ").replace("added", "subtitles, added")
+        marks = ", ".join("?" * len(values))
+        new = self._db.execute(f"INSERT INTO videos ({columns}) VALUES ({marks})", values).lastrowid
+        assert new is not None
+        self._db.executemany(
+            "INSERT INTO cues (video, start, end, text, language) VALUES (?, ?, ?, ?, ?)",
+            [(new, cue.start, cue.end, cue.text, cue.language) for cue in cues],
+        )
+        self._db.execute("INSERT INTO name_words (rowid, text) VALUES (?, ?)", (new, name_text(video.name)))
+        self._db.execute("DELETE FROM failures WHERE path = ?", (os.fsencode(video.path),))
+        return new
+
+    def remove_video(self, video: int) -> None:
+        """Take a video out; its vectors stay in their segments, marked as gone."""
+        self._db.execute("INSERT OR IGNORE INTO gone VALUES (?)", (video,))
+        self._db.execute("DELETE FROM cues WHERE video = ?", (video,))
+        self._db.execute("DELETE FROM name_words WHERE rowid = ?", (video,))
+        self._db.execute("DELETE FROM videos WHERE id = ?", (video,))
+
+    def insert_segment(self, row: SegmentRow) -> None:
+        """Make a segment count."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?, ?)",
+            (row.name, row.stream, row.videos, row.rows, row.first),
+        )
+
+    def remove_segment(self, name: str) -> None:
+        """Make a segment count no longer."""
+        self._db.execute("DELETE FROM segments WHERE name = ?", (name,))
+
+
+def name_text(name: str) -> str:
+    """The words of a file name, as the name stream sees them.
+
+    >>> name_text("Holiday_2019/BeachWalk-part2.mp4")
+    'Holiday 2019 Beach Walk part 2'
+    """
+    stem = re.sub(r"\.\w{1,5}$", "", name)
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", " ", stem)
+    return " ".join(re.findall(r"\w+", spaced.replace("_", " ")))
+
+
+def _glob(name: str) -> str:
+    lowered = name.lower()
+    return lowered if any(c in lowered for c in "*?[") else f"*{lowered}*"
+
+
+def _video(row: Sequence[Any]) -> Video:
+    values: dict[str, Any] = dict(zip(COLUMNS.split(", "), row, strict=True))
+    values["path"] = Path(os.fsdecode(values["path"]))
+    values["rate"] = Fraction(values["rate"])
+    values["shots"] = tuple(np.frombuffer(values["shots"], "<f8").tolist())
+    values["notes"] = tuple(json.loads(values["notes"]))
+    return Video(**values)
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Statements of a script; ``executescript`` would commit the open transaction."""
+    statement = ""
+    for piece in script.split(";"):
+        statement += piece + ";"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _unusable(path: Path, e: sqlite3.Error) -> MomentseekError:
+    text = str(e)
+    if "locked" in text or "busy" in text:
+        return MomentseekError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; try again later")
+    if "full" in text:
+        return MomentseekError(f"{path}: the disk is full; make room and run the command again")
+    if "readonly" in text or "unable to open" in text:
+        return MomentseekError(f"{path}: cannot be opened or written ({text}); check the folder's rights")
+    if "malformed" in text or "not a database" in text:
+        return MomentseekError(f"{path}: is damaged ({text}); move it away and add the videos again")
+    return MomentseekError(f"{path}: the catalog cannot be used ({text})")
