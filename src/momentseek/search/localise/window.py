@@ -1,0 +1,28 @@
+"""`window`: fixed windows, each scored by its mean; what a search without localisation would answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from momentseek.search.localise.curve import Curve
+from momentseek.search.localise.registry import register
+from momentseek.search.localise.spans import Spans, suppress
+
+SECONDS = 10.0
+
+
+@register("window")
+def window(curve: Curve, seconds: float = SECONDS) -> Spans:
+    """Windows of about ``seconds``, half overlapping, the best of those that overlap kept.
+
+    >>> spans = window(Curve.regular([0.1, 0.1, 0.5, 0.5, 0.1, 0.1], seconds=2), seconds=4)
+    >>> spans.start.tolist(), spans.end.tolist()
+    ([4.0, 0.0, 8.0], [8.0, 4.0, 12.0])
+    """
+    count = len(curve)
+    clip = curve.duration - float(curve.edges[0])
+    length = min(count, max(1, round(seconds / (clip / count))))
+    first = np.unique(np.append(np.arange(0, count - length + 1, max(1, length // 2)), count - length))
+    sums = np.concatenate(([0.0], np.cumsum(curve.scores, dtype=np.float64)))
+    means = (sums[first + length] - sums[first]) / length
+    return suppress(Spans.of_clips(curve, first, first + length, means), iou=0.3)
