@@ -1,0 +1,182 @@
+"""The best videos for a query, exactly: a video's score is the largest dot product of one of its clips.
+
+With unit vectors that is the cosine ("late interaction", Khattab & Zaharia 2020, with one query vector). The int8 scan
+gives every video an upper bound of its float16 score; the best bounds are scored exactly, and then every video whose
+bound reaches the k-th best of those. What comes back is what scoring every clip in float16 would have given, ties in
+order of the videos' ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.errors import MomentseekError
+from momentseek.library.scan.asked import Asked, asked
+from momentseek.library.scan.kernels import Kernel, NumpyKernel, Scores, dots
+from momentseek.library.segments import Segment
+
+CELLS = 1 << 24
+"""Bounds held at once (64 MB); more queries than that allows are answered in parts."""
+NONE_GONE: NDArray[np.int64] = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The best videos of each query, best first; all arrays are ``(queries, k)``, or fewer if there are fewer videos.
+
+    ``segments[segment].vectors(at)`` are the rows of a video.
+    """
+
+    ids: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    segment: NDArray[np.int64]
+    at: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, queries: int) -> Best:
+        """Nothing found, for each query."""
+        none = np.zeros((queries, 0), np.int64)
+        return cls(none, np.zeros((queries, 0), np.float32), none, none)
+
+
+def top_videos(
+    segments: Sequence[Segment],
+    queries: NDArray[Any],
+    k: int,
+    *,
+    allowed: NDArray[np.bool_] | None = None,
+    gone: NDArray[np.int64] = NONE_GONE,
+    kernel: Kernel | None = None,
+) -> Best:
+    """The k best videos for each query (``(q, d)``, or one vector), exactly.
+
+    ``allowed`` has one entry per video of all segments in their order; ``gone`` are ids that no longer count.
+
+    >>> from momentseek.library.segments import segment
+    >>> rows = np.array([[1, 0], [0.6, 0.8], [0, 1]], np.float32)
+    >>> best = top_videos([segment("vision", [3, 5], [rows[:1], rows[1:]])], rows[2], 10)
+    >>> best.ids.tolist(), best.scores.tolist(), best.at.tolist()
+    ([[5, 3]], [[1.0, 0.0]], [[1, 0]])
+    """
+    width = np.shape(queries)[-1]
+    ready = asked(queries, segments[0].dim if segments else width)
+    places = open_places(segments, allowed, gone)
+    return best_among(segments, ready, k, places, kernel or NumpyKernel())
+
+
+def curve(segments: Sequence[Segment], video: int | tuple[int, int], query: NDArray[Any]) -> Scores:
+    """The score of each clip of a video, given by its id or by its segment and place there."""
+    segment, at = video if isinstance(video, tuple) else find(segments, video)
+    source = segments[segment]
+    vector = asked(query, source.dim).vectors[0]
+    return dots(np.asarray(source.half[source.offsets[at] : source.offsets[at + 1]]), vector)
+
+
+def find(segments: Sequence[Segment], video: int) -> tuple[int, int]:
+    """The segment and place of a video."""
+    for index, segment in enumerate(segments):
+        at = int(np.searchsorted(segment.ids, video))
+        if at < len(segment.ids) and segment.ids[at] == video:
+            return index, at
+    raise MomentseekError(f"video {video} has no vectors here; run: momentseek verify")
+
+
+Open = list["NDArray[np.int64] | None"]
+"""For each segment, the videos that may be found; None stands for all of them."""
+
+
+def open_places(segments: Sequence[Segment], allowed: NDArray[np.bool_] | None, gone: NDArray[np.int64]) -> Open:
+    """Which videos of each segment may be found."""
+    total = sum(len(s.ids) for s in segments)
+    if allowed is not None and len(allowed) != total:
+        raise ValueError(f"allowed has {len(allowed)} entries for {total} videos")
+    places: Open = []
+    start = 0
+    for segment in segments:
+        ids = np.asarray(segment.ids)
+        keep = np.ones(len(ids), bool) if allowed is None else np.array(allowed[start : start + len(ids)], bool)
+        if len(gone):
+            keep &= ~np.isin(ids, gone)
+        places.append(None if keep.all() else np.flatnonzero(keep))
+        start += len(ids)
+    return places
+
+
+def best_among(segments: Sequence[Segment], queries: Asked, k: int, places: Open, kernel: Kernel) -> Best:
+    """The k best of some videos of each segment, exactly."""
+    counts = [len(s.ids) if p is None else len(p) for s, p in zip(segments, places, strict=True)]
+    total = sum(counts)
+    if k <= 0 or total == 0 or len(queries) == 0:
+        return Best.empty(len(queries))
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    batch = max(1, CELLS // total)
+    found: list[tuple[NDArray[np.int64], Scores]] = []
+
+    def located(flat: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        owner = np.searchsorted(starts, flat, side="right") - 1
+        at = flat - starts[owner]
+        for index in np.unique(owner):
+            chosen = places[index]
+            if chosen is not None:
+                at[owner == index] = chosen[at[owner == index]]
+        return owner, at
+
+    def exact(flat: NDArray[np.int64], query: NDArray[np.float32]) -> Scores:
+        owner, at = located(flat)
+        out = np.empty(len(flat), np.float32)
+        for index in np.unique(owner):
+            mine = owner == index
+            out[mine] = kernel.scores(segments[index], at[mine], query)
+        return out
+
+    ids = np.concatenate(
+        [np.asarray(s.ids) if p is None else np.asarray(s.ids)[p] for s, p in zip(segments, places, strict=True)]
+    )
+    for start in range(0, len(queries), batch):
+        part = queries.part(start, start + batch)
+        bounds = np.concatenate(
+            [kernel.bounds(s, p, part) for s, p in zip(segments, places, strict=True) if p is None or len(p)], axis=1
+        )
+        for row, query, floor in zip(bounds, part.vectors, part.floors, strict=True):
+            flat, scores = settle(row + floor, k, lambda flat, query=query: exact(flat, query))  # type: ignore[misc]
+            order = np.lexsort((ids[flat], -scores))[:k]
+            found.append((flat[order], scores[order]))
+    depth = min(len(flat) for flat, _ in found)
+    flat = np.array([flat[:depth] for flat, _ in found], np.int64).reshape(len(found), depth)
+    owner, at = located(flat.reshape(-1))
+    scores = np.array([s[:depth] for _, s in found], np.float32).reshape(flat.shape)
+    return Best(ids[flat], scores, owner.reshape(flat.shape), at.reshape(flat.shape))
+
+
+def settle(bounds: Scores, k: int, exact: Callable[[NDArray[np.int64]], Scores]) -> tuple[NDArray[np.int64], Scores]:
+    """Places and exact scores of every video that can be among the k best (and of some that cannot).
+
+    >>> true = np.array([0.5, 0.9, 0.1, 0.8], np.float32)
+    >>> settle(true + np.float32(0.05), 1, lambda flat: true[flat])[0].tolist()
+    [1]
+    """
+    first = highest(bounds, min(len(bounds), k + k // 4))
+    scores = exact(first)
+    keep = scores > -np.inf
+    if np.count_nonzero(keep) >= k:
+        needed = np.partition(scores, len(scores) - k)[len(scores) - k]
+        rest = np.flatnonzero(bounds >= needed)
+    else:
+        rest = np.flatnonzero(bounds > -np.inf)
+    rest = rest[~np.isin(rest, first)]
+    flat = np.concatenate([first, rest])
+    scores = np.concatenate([scores, exact(rest)])
+    keep = scores > -np.inf
+    return flat[keep], scores[keep]
+
+
+def highest(values: Scores, count: int) -> NDArray[np.int64]:
+    """Places of the largest values, in no order."""
+    if count >= len(values):
+        return np.arange(len(values))
+    return np.argpartition(values, len(values) - count)[len(values) - count :]
