@@ -1,0 +1,99 @@
+"""Running an iterator ahead of its consumer, in a thread."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Raised:
+    error: BaseException
+
+
+class _Done:
+    pass
+
+
+class ahead(Iterator[T], Generic[T]):
+    """``items``, made in a thread up to ``depth`` ahead of whoever takes them; decoding need not wait for encoding.
+
+    An exception of the iterator reaches the consumer at its place in the order. ``close()`` (also by ``with``, or by
+    dropping the object) ends the thread and closes the iterator in it; so does exhausting it.
+
+    >>> with ahead(iter("abc"), depth=2) as letters:
+    ...     "".join(letters)
+    'abc'
+    """
+
+    def __init__(self, items: Iterable[T], depth: int = 32) -> None:
+        self._queue: queue.Queue[T | _Raised | _Done] = queue.Queue(max(1, depth))
+        self._stop = threading.Event()
+        # The thread must not hold this object, or dropping it would never end the thread.
+        work = (items, self._queue, self._stop)
+        self._thread = threading.Thread(target=_produce, args=work, name="ahead", daemon=True)
+        self._thread.start()
+
+    def __iter__(self) -> ahead[T]:
+        return self
+
+    def __next__(self) -> T:
+        if self._stop.is_set():
+            raise StopIteration
+        item = self._queue.get()
+        if isinstance(item, _Done):
+            self.close()
+            raise StopIteration
+        if isinstance(item, _Raised):
+            self.close()
+            raise item.error
+        return item
+
+    def close(self) -> None:
+        """End the thread and wait for it; nothing more is yielded."""
+        self._stop.set()
+        while self._thread.is_alive():
+            try:
+                self._queue.get(timeout=0.01)  # make room for a producer that waits for some
+            except queue.Empty:
+                self._thread.join(0.01)
+
+    def __enter__(self) -> ahead[T]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self._stop.set()
+
+
+def _produce(items: Iterable[T], out: queue.Queue[T | _Raised | _Done], stop: threading.Event) -> None:
+    last: _Raised | _Done = _Done()
+    iterator = None
+    try:
+        iterator = iter(items)
+        for item in iterator:
+            if not _put(out, item, stop):
+                break
+    except BaseException as e:
+        last = _Raised(e)
+    finally:
+        if (close := getattr(iterator, "close", None)) is not None and stop.is_set():
+            close()
+    _put(out, last, stop)
+
+
+def _put(out: queue.Queue[T | _Raised | _Done], item: T | _Raised | _Done, stop: threading.Event) -> bool:
+    while not stop.is_set():
+        try:
+            out.put(item, timeout=0.1)
+            return True
+        except queue.Full:
+            continue
+    return False

@@ -1,0 +1,148 @@
+"""Opening a file that may be anything at all: only regular files, only real video containers, never the network."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from momentseek.encoders.runtime import optional_module
+from momentseek.errors import MediaError
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
+
+FilePath = str | os.PathLike[str]
+
+MOST_PIXELS = 100_000_000
+LONGEST_SIDE = 16_384
+PATIENCE = 30.0
+"""Seconds that opening, or reading one packet, may take: a file on a drive that went to sleep, not one that hangs."""
+
+# Playlists and scripts name other files and addresses; pictures are no videos. Neither is ever opened.
+_REFUSED = {"concat", "dash", "hls", "imf", "image2", "image2pipe", "lavfi", "mca", "rtp", "rtsp", "sap", "sdp", "tty"}
+
+_PICTURES = {
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"\x89PNG": "a PNG picture",
+    b"BM": "a BMP picture",
+    b"II*\0": "a TIFF picture",
+    b"MM\0*": "a TIFF picture",
+    b"8BPS": "a Photoshop picture",
+}
+
+
+def libav() -> Any:
+    """The module ``av`` (PyAV, with its own ffmpeg inside), or one sentence on how to install it."""
+    return optional_module("av", "search")
+
+
+@contextmanager
+def opened(path: FilePath) -> Iterator[InputContainer]:
+    """A media file, open for reading; MediaError says in plain words why one is not."""
+    av = libav()
+    path = regular_file(path)
+    options = {
+        "protocol_whitelist": "file",
+        "format_whitelist": _formats(),
+        "max_pixels": str(MOST_PIXELS),
+        "threads": "1",
+    }
+    settings: dict[str, Any] = {"options": options, "timeout": PATIENCE, "metadata_errors": "replace"}
+    try:
+        name = os.path.abspath(path)  # begins with a slash or a drive: never taken for the name of a protocol
+        try:
+            name.encode()
+        except UnicodeEncodeError:  # a name that is not valid Unicode: hand over the open file instead
+            with open(path, "rb") as file, av.open(file, "r", **(settings | {"options": {}})) as container:
+                yield container
+            return
+        with av.open(name, "r", **settings) as container:
+            yield container
+    except av.FFmpegError as e:
+        raise MediaError(f"{path}: {_reason(path, e)}") from None
+    except OSError as e:
+        raise MediaError(f"{path}: cannot be read ({e.strerror or e}); check the file and its permissions") from None
+
+
+def regular_file(path: FilePath) -> Path:
+    """The path, if it leads to a file with something in it; pipes and devices are never opened, so nothing blocks."""
+    path = Path(path)
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as e:
+        reason = getattr(e, "strerror", None) or str(e)
+        raise MediaError(f"{path}: cannot be read ({reason}); check the path") from None
+    if stat.S_ISDIR(status.st_mode):
+        raise MediaError(f"{path}: is a folder; give a video file")
+    if not stat.S_ISREG(status.st_mode):
+        raise MediaError(f"{path}: is a pipe, socket or device; give a regular video file")
+    if status.st_size == 0:
+        raise MediaError(f"{path}: is empty; copy or download it again")
+    return path
+
+
+def video_stream(container: InputContainer, path: FilePath) -> VideoStream:
+    """The moving pictures of a file: the stream a player would choose, never its cover art."""
+    from av.stream import Disposition
+
+    still = Disposition.attached_pic | Disposition.timed_thumbnails
+    streams = [s for s in container.streams.video if not s.disposition & still]
+    if not streams:
+        if container.streams.video:
+            raise MediaError(f"{path}: has no video stream, only sound and a cover picture; give a video")
+        what = ", only sound" if container.streams.audio else ""
+        raise MediaError(f"{path}: has no video stream{what}; give a video")
+    best = container.streams.best("video")
+    stream = next((s for s in streams if best is not None and s.index == best.index), streams[0])
+    if stream.codec_tag in ("encv", "drmi"):
+        raise MediaError(f"{path}: is encrypted (copy protection); give an unprotected copy")
+    if getattr(stream, "codec_context", None) is None:  # PyAV's types do not know of it: no decoder
+        name = stream.name or "an unknown format"
+        raise MediaError(f"{path}: its pictures are coded as {name}, which cannot be decoded here; convert the video")
+    check_size(stream.codec_context.width, stream.codec_context.height, path)
+    return stream
+
+
+def check_size(width: int, height: int, path: FilePath) -> None:
+    """Refuse pictures so large that a few of them would fill the memory."""
+    if max(width, height) > LONGEST_SIDE or width * height > MOST_PIXELS:
+        raise MediaError(
+            f"{path}: its pictures are {width} × {height}, more than {LONGEST_SIDE} a side or "
+            f"{MOST_PIXELS // 1_000_000} megapixels; make a smaller copy"
+        )
+
+
+@cache
+def _formats() -> str:
+    """All container formats but the refused ones, as ffmpeg wants them."""
+    names = {name for entry in libav().formats_available for name in entry.split(",")}
+    return ",".join(sorted(n for n in names if n not in _REFUSED and not n.endswith("_pipe")))
+
+
+def _reason(path: Path, error: Exception) -> str:
+    """What a user can make of ffmpeg's error."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as e:
+        return f"cannot be read ({e.strerror}); check the file and its permissions"
+    for magic, picture in _PICTURES.items():
+        if head.startswith(magic):
+            return f"is {picture}, not a video; give a video file"
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "is a WebP picture, not a video; give a video file"
+    if head.startswith(b"#EXTM3U"):
+        return "is a playlist, not a video; give the videos it names"
+    if head[4:8] in (b"ftyp", b"mdat", b"free", b"wide"):
+        return "is an MP4 or MOV without its index, as a recording or download that stopped leaves it; repair it"
+    if isinstance(error, TimeoutError) or "ExitError" in type(error).__name__:
+        return f"did not answer within {PATIENCE:.0f} seconds; check the drive"
+    if isinstance(error, PermissionError):
+        return "may not be read; check its permissions"
+    return "is no video that can be read, or is broken at its beginning; check that it plays, or convert it"

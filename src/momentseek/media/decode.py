@@ -1,0 +1,310 @@
+"""Frames of a video at a steady rate, by the clock of the file."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from momentseek.errors import MediaError, MomentseekError
+from momentseek.media.container import MOST_PIXELS, FilePath, check_size, libav, opened, video_stream
+from momentseek.media.picture import Painter, Pixels
+from momentseek.media.probe import LONGEST, container_start, declared_duration, frame_rate, pixel_aspect
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.packet import Packet
+    from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
+
+Spy = Callable[[float, Pixels], None]
+
+SPY_RATE = 12.5
+SPY_WIDTH = 64
+_MOMENT = 1e-6  # seconds; rounding of time stamps, not a tolerance anybody can see
+_LONGEST_GAP = 3600.0
+_THREADS = 4
+_RETRIES = 50
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What is shown at ``time``: RGB, upright, (height, width, 3)."""
+
+    time: float
+    pixels: Pixels
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What of a video could not be read.
+
+    >>> print(Damage(readable=12.34, expected=30.0, skipped=3, reason="the file ends early"))
+    readable until 12.3 s of 30.0 s (the file ends early); 3 broken places skipped
+    >>> print(Damage(readable=30.0, expected=30.0, skipped=1))
+    1 broken place skipped
+    """
+
+    readable: float
+    expected: float | None
+    skipped: int = 0
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        parts = []
+        if self.reason is not None:
+            whole = "" if self.expected is None else f" of {self.expected:.1f} s"
+            parts.append(f"readable until {self.readable:.1f} s{whole} ({self.reason})")
+        if self.skipped:
+            parts.append(f"{self.skipped} broken place{'s' if self.skipped > 1 else ''} skipped")
+        return "; ".join(parts)
+
+
+def frames(
+    path: FilePath,
+    rate: float,
+    *,
+    phase: float = 0.5,
+    start: float = 0.0,
+    end: float | None = None,
+    short_side: int | None = None,
+    spy: Spy | None = None,
+) -> Frames:
+    """The frames being shown at ticks ``(k + phase) / rate``, in seconds since the container's start.
+
+    The frame at a tick is the last whose time stamp is not later, whatever the frame rate or its changes. The last,
+    shorter clip gives the last frame, so a video of T seconds gives ``ceil(T * rate)`` frames, at least one.
+    ``start`` and ``end`` keep only ticks in ``[start, end)``: the same ticks and pixels as in a whole run.
+    ``short_side`` shrinks, and never enlarges. ``spy(time, small)`` sees up to 12.5 frames a second, 64 pixels wide
+    (as stored: not turned), whether or not a tick falls on them. ``.damage`` says afterwards what was unreadable.
+    """
+    if not rate > 0 or not 0 <= phase < 1:
+        raise MomentseekError(f"frames at rate {rate} and phase {phase}: need rate > 0 and 0 <= phase < 1")
+    return Frames(path, rate, phase, start, math.inf if end is None else end, short_side, spy)
+
+
+class Frames(Iterator[Frame]):
+    """An iterator of frames that can be asked, once it has ended, how far it came and what was damaged."""
+
+    def __init__(
+        self,
+        path: FilePath,
+        rate: float,
+        phase: float = 0.5,
+        start: float = 0.0,
+        end: float = math.inf,
+        short_side: int | None = None,
+        spy: Spy | None = None,
+    ) -> None:
+        self.path, self.rate, self.phase, self.start, self.end = path, rate, phase, start, end
+        self.short_side, self.spy = short_side, spy
+        self.duration: float | None = None
+        """Where the last picture ends; known when a run to the end of the video has finished."""
+        self.damage: Damage | None = None
+        self._generator = self._run()
+
+    def __iter__(self) -> Frames:
+        return self
+
+    def __next__(self) -> Frame:
+        return next(self._generator)
+
+    def close(self) -> None:
+        """Stop early and close the file."""
+        self._generator.close()
+
+    def _run(self) -> Generator[Frame]:
+        tick = first_tick(self.start, self.rate, self.phase)
+        with opened(self.path) as container:
+            reader = Reader(container, self.path)
+            painter = Painter(reader.aspect, short_side=self.short_side)
+            spyglass = _Spyglass(self.spy, reader.aspect, self.start, self.end)
+            shown: Picture | None = None
+            pixels: Pixels | None = None
+            try:
+                for picture in reader.pictures(self._at(tick)):
+                    while shown is not None and self._at(tick) + _MOMENT < picture.time and self._at(tick) < self.end:
+                        pixels = painter.paint(shown.frame) if pixels is None else pixels
+                        yield Frame(self._at(tick), pixels)
+                        tick += 1
+                    if self._at(tick) >= self.end and picture.time >= self.end:
+                        return
+                    shown, pixels = picture, None
+                    spyglass.look(picture)
+                if shown is None:
+                    raise MediaError(f"{self.path}: none of its pictures can be decoded; get another copy")
+                self.duration = shown.time + shown.duration
+                while tick / self.rate < self.duration - _MOMENT and self._at(tick) < self.end:
+                    pixels = painter.paint(shown.frame) if pixels is None else pixels
+                    yield Frame(self._at(tick), pixels)
+                    tick += 1
+            finally:
+                self.damage = reader.damage(self.duration)
+
+    def _at(self, tick: int) -> float:
+        return (tick + self.phase) / self.rate
+
+
+def first_tick(start: float, rate: float, phase: float) -> int:
+    """The first k >= 0 with ``(k + phase) / rate >= start``, by that very expression.
+
+    So no two windows share a tick or lose one between them.
+
+    >>> first_tick(0.0, 2 / 3, 0.5), first_tick(0.75, 2 / 3, 0.5), first_tick(0.76, 2 / 3, 0.5)
+    (0, 0, 1)
+    """
+    k = max(0, math.floor(start * rate - phase) - 1)
+    while (k + phase) / rate < start:
+        k += 1
+    return k
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A decoded frame at its place in time, with how long it is shown if nothing follows."""
+
+    time: float
+    duration: float
+    frame: VideoFrame
+
+
+class Reader:
+    """All pictures of an open video in the order of their time stamps; broken places are skipped and counted."""
+
+    def __init__(self, container: InputContainer, path: FilePath) -> None:
+        self.container, self.path = container, path
+        self.stream: VideoStream = video_stream(container, path)
+        self.start = container_start(container, self.stream)
+        self.rate: Fraction = frame_rate(self.stream)
+        self.expected = declared_duration(container, self.stream, self.start)
+        self.aspect = pixel_aspect(self.stream)
+        self.skipped, self.reached, self.reason = 0, 0.0, ""
+        context = self.stream.codec_context
+        context.options = {"max_pixels": str(MOST_PIXELS)}
+        context.thread_type = "AUTO"
+        context.thread_count = min(_THREADS, os.cpu_count() or 1)
+
+    def pictures(self, since: float = 0.0) -> Iterator[Picture]:
+        """Pictures from the one shown at ``since`` (or an earlier one) on."""
+        back = 0.0
+        while since > 0 and back < since:
+            if not self._seek(since - back):
+                break
+            ordered = self._from_key_frame()
+            first = next(ordered, None)
+            if first is not None and first.time <= since + _MOMENT:
+                yield first
+                yield from ordered
+                return
+            back = max(1.0, 4 * back)  # the key frame found lies after the time asked for: look further back
+        if since > 0:
+            self._rewind()
+        yield from self._ordered()
+
+    def damage(self, duration: float | None) -> Damage | None:
+        """What went wrong so far, if anything did; ``duration`` is given when the end was reached."""
+        reason = self.reason or None
+        reached = max(self.reached, duration or 0.0)
+        if duration is not None and reason is None and self.expected is not None:
+            missing = self.expected - reached
+            if missing > max(0.5, 0.01 * self.expected, 3 / float(self.rate)):
+                reason = "the file ends early"
+        if reason is None and not self.skipped:
+            return None
+        return Damage(reached if duration is None else duration, self.expected, self.skipped, reason)
+
+    def _seek(self, time: float) -> bool:
+        av = libav()
+        base = self.stream.time_base or Fraction(1, 1000)
+        try:
+            self.container.seek(int((time + self.start) / base), stream=self.stream, backward=True)
+        except (av.FFmpegError, OverflowError):
+            return False
+        return True
+
+    def _rewind(self) -> None:
+        av = libav()
+        try:
+            self.container.seek(int(self.start * 1e6) - 1_000_000, backward=True)
+        except av.FFmpegError:
+            raise MediaError(f"{self.path}: cannot be wound back to its beginning; convert the video") from None
+
+    def _from_key_frame(self) -> Iterator[Picture]:
+        """After a seek, pictures before the first key frame may lack what they refer to."""
+        ready = False
+        for picture in self._ordered():
+            ready = ready or picture.frame.key_frame
+            if ready:
+                yield picture
+
+    def _ordered(self) -> Iterator[Picture]:
+        last = -math.inf
+        for frame in self._decoded():
+            check_size(frame.width, frame.height, self.path)
+            stamp = frame.pts if frame.pts is not None else frame.dts
+            base = frame.time_base or self.stream.time_base
+            length = 1 / float(self.rate)
+            if stamp is None or base is None:
+                time = 0.0 if last == -math.inf else last + length
+            else:
+                time = float(stamp * base) - self.start
+            if frame.duration and base is not None and 0 < (given := float(frame.duration * base)) <= _LONGEST_GAP:
+                length = given
+            if time <= last:
+                self.skipped += 1
+                continue
+            if time > LONGEST or (time > last + _LONGEST_GAP and last > -math.inf):
+                self.reason = f"its clock jumps to {time:.0f} s"
+                return
+            last = time
+            yield Picture(time, length, frame)
+
+    def _decoded(self) -> Iterator[VideoFrame]:
+        av = libav()
+        for packet in self._packets():
+            try:
+                for frame in packet.decode():
+                    if frame.is_corrupt:
+                        self.skipped += 1
+                    else:
+                        yield frame
+            except (av.FFmpegError, EOFError):
+                self.skipped += 1
+
+    def _packets(self) -> Iterator[Packet[VideoStream]]:
+        """Video packets, and the flush at the end; an unreadable packet is passed over as long as others follow."""
+        av = libav()
+        streams = [s for s in self.container.streams if s.type in ("video", "audio", "subtitle")]
+        for _ in range(_RETRIES):
+            try:
+                for packet in self.container.demux(streams):
+                    if packet.stream_index == self.stream.index:
+                        self.skipped += packet.is_corrupt
+                        yield packet  # type: ignore[misc]
+                    elif packet.pts is not None:
+                        end = float((packet.pts + (packet.duration or 0)) * packet.time_base) - self.start
+                        self.reached = max(self.reached, min(end, LONGEST))
+                return
+            except av.FFmpegError:
+                self.skipped += 1
+        self.reason = "the rest cannot be read"
+
+
+class _Spyglass:
+    """Shows small pictures to a spy, not more often than it needs."""
+
+    def __init__(self, spy: Spy | None, aspect: Fraction | None, start: float, end: float) -> None:
+        self.spy, self.start, self.end = spy, start, end
+        self._painter = Painter(aspect, width=SPY_WIDTH)
+        self._due = -math.inf
+
+    def look(self, picture: Picture) -> None:
+        if self.spy is None or not self.start <= picture.time < self.end or picture.time < self._due - _MOMENT:
+            return
+        self._due = (
+            max(self._due + 1 / SPY_RATE, picture.time) if self._due > -math.inf else picture.time + 1 / SPY_RATE
+        )
+        self.spy(picture.time, self._painter.paint(picture.frame, turned=False))

@@ -1,0 +1,129 @@
+"""From a decoded frame to upright RGB pixels: colours, sample aspect, rotation and size in one pass."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+    from av.video.reformatter import VideoReformatter
+
+Pixels = NDArray[np.uint8]
+
+_UPRIGHT = (1, 0, 0, 1)
+
+
+def shown_size(width: int, height: int, aspect: Fraction | None) -> tuple[int, int]:
+    """Width and height in square pixels: the wider side of a pixel is stretched, as players do.
+
+    >>> shown_size(720, 576, Fraction(64, 45))
+    (1024, 576)
+    >>> shown_size(640, 480, Fraction(1, 2))
+    (320, 480)
+    """
+    if aspect is None or not Fraction(1, 16) <= aspect <= 16:
+        return width, height
+    return max(1, round(width * aspect)), height
+
+
+def shrunk(width: int, height: int, short_side: int | None) -> tuple[int, int]:
+    """The size at which the shorter side is ``short_side``; never larger than it was.
+
+    >>> shrunk(1920, 1080, 224), shrunk(160, 120, 224)
+    ((398, 224), (160, 120))
+    """
+    short = min(width, height)
+    if short_side is None or short <= short_side:
+        return width, height
+    return max(1, round(width * short_side / short)), max(1, round(height * short_side / short))
+
+
+def orientation(frame: VideoFrame) -> tuple[int, int, int, int]:
+    """The display matrix as quarter turns and mirrorings: ``(a, b, c, d)`` with x' = ax + cy, y' = bx + dy."""
+    data = frame.side_data.get("DISPLAYMATRIX")
+    if data is None:
+        return _UPRIGHT
+    matrix = np.frombuffer(bytes(data), np.int32)  # type: ignore[call-overload]
+    if len(matrix) != 9:
+        return _UPRIGHT
+    a, b, c, d = (int(x) for x in matrix[[0, 1, 3, 4]])
+    if abs(a) + abs(d) >= abs(b) + abs(c):
+        return (1 if a >= 0 else -1), 0, 0, (1 if d >= 0 else -1)
+    return 0, (1 if b >= 0 else -1), (1 if c >= 0 else -1), 0
+
+
+def clockwise(turn: tuple[int, int, int, int]) -> int:
+    """Degrees a frame is turned clockwise to stand upright.
+
+    >>> clockwise((0, 1, -1, 0)), clockwise((-1, 0, 0, -1)), clockwise((1, 0, 0, 1))
+    (90, 180, 0)
+    """
+    a, b, _, d = turn
+    if a:
+        return 180 if a < 0 and d < 0 else 0
+    return 90 if b > 0 else 270
+
+
+def upright(pixels: Pixels, turn: tuple[int, int, int, int]) -> Pixels:
+    """Turn and mirror pixels as the display matrix says.
+
+    >>> upright(np.array([[[1], [2]]], np.uint8), (0, 1, -1, 0))[..., 0].tolist()
+    [[1], [2]]
+    >>> upright(np.array([[[1], [2]]], np.uint8), (-1, 0, 0, -1))[..., 0].tolist()
+    [[2, 1]]
+    """
+    if turn == _UPRIGHT:
+        return pixels
+    a, b, c, d = turn
+    if a == 0:
+        pixels = pixels.transpose(1, 0, 2)
+        across, down = c, b
+    else:
+        across, down = a, d
+    if across < 0:
+        pixels = pixels[:, ::-1]
+    if down < 0:
+        pixels = pixels[::-1]
+    return np.ascontiguousarray(pixels)
+
+
+class Painter:
+    """Turns frames into pixels of a wanted size; keeps ffmpeg's scaler between frames."""
+
+    def __init__(self, aspect: Fraction | None, short_side: int | None = None, width: int | None = None) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self.aspect, self.short_side, self.width = aspect, short_side, width
+        self._scaler: VideoReformatter = VideoReformatter()
+
+    def paint(self, frame: VideoFrame, turned: bool = True) -> Pixels:
+        """The frame as (height, width, 3) RGB, in square pixels, upright unless ``turned`` is false."""
+        width, height = shown_size(frame.width, frame.height, self.aspect)
+        turn = orientation(frame) if turned else _UPRIGHT
+        if self.width is not None and (across := height if turn[0] == 0 else width) > self.width:
+            ratio = self.width / across
+            width, height = max(1, round(width * ratio)), max(1, round(height * ratio))
+        width, height = shrunk(width, height, self.short_side)
+        return upright(self._rgb(frame, width, height), turn)
+
+    def _rgb(self, frame: VideoFrame, width: int, height: int) -> Pixels:
+        from av.video.reformatter import Colorspace, Interpolation
+
+        smaller = width < frame.width or height < frame.height
+        unnamed = frame.colorspace in (2, 3)  # unspecified, reserved: players take the size as a hint
+        source = (Colorspace.ITU709 if frame.height >= 720 else Colorspace.ITU601) if unnamed else None
+        rgb = self._scaler.reformat(
+            frame,
+            width,
+            height,
+            "rgb24",
+            src_colorspace=source,
+            interpolation=Interpolation.AREA if smaller else Interpolation.BICUBIC,
+            threads=1,
+        )
+        pixels: Pixels = np.asarray(rgb.to_ndarray(), np.uint8)
+        return pixels

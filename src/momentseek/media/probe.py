@@ -1,0 +1,236 @@
+"""What a video file is: how long, how large, how fast, and which text tracks it carries."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from momentseek.errors import MediaError
+from momentseek.media.container import FilePath, check_size, libav, opened, video_stream
+from momentseek.media.picture import clockwise, orientation, shown_size
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.stream import Stream
+    from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
+
+LONGEST = 7 * 24 * 3600.0
+"""Seconds; a longer video is taken for one whose clock is broken."""
+
+_SCAN_SECONDS = 20.0
+_FIRST_FRAME_PACKETS = 3000
+_BITMAPS = {"dvd_subtitle", "dvb_subtitle", "hdmv_pgs_subtitle", "xsub", "dvb_teletext", "hdmv_text_subtitle"}
+_COMMON_RATES = [Fraction(n) for n in (10, 12, 15, 24, 25, 30, 48, 50, 60, 100, 120, 240)] + [
+    Fraction(n * 1000, 1001) for n in (24, 30, 48, 60, 120, 240)
+]
+
+
+@dataclass(frozen=True)
+class Track:
+    """A text track inside a video file."""
+
+    index: int
+    codec: str
+    language: str | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A video as a player would show it.
+
+    ``start`` is the container's own first instant; every time elsewhere counts seconds from it. ``width`` and
+    ``height`` are in square pixels after ``rotation`` (degrees clockwise). ``duration`` is where the pictures end.
+    """
+
+    path: Path
+    format: str
+    duration: float
+    start: float
+    width: int
+    height: int
+    rotation: int
+    rate: Fraction
+    codec: str
+    audio: bool
+    text: tuple[Track, ...] = ()
+
+
+def probe(path: FilePath) -> Probe:
+    """Look into a video file; MediaError with the reason if it is none or nothing of it can be decoded."""
+    with opened(path) as container:
+        stream = video_stream(container, path)
+        start = container_start(container, stream)
+        duration = declared_duration(container, stream, start)
+        _refuse_still(container, stream, path)
+        frame = _first_frame(container, stream, path)
+        turn = orientation(frame)
+        width, height = shown_size(frame.width, frame.height, pixel_aspect(stream))
+        if turn[0] == 0:
+            width, height = height, width
+        found = Probe(
+            path=Path(path),
+            format=container.format.name.split(",")[0],
+            duration=duration or 0.0,
+            start=start,
+            width=width,
+            height=height,
+            rotation=clockwise(turn),
+            rate=frame_rate(stream),
+            codec=stream.name or stream.codec_context.name,
+            audio=bool(container.streams.audio),
+            text=_text_tracks(container),
+        )
+    if duration is None:
+        return replace(found, duration=_scanned_duration(path, start, found.rate))
+    return found
+
+
+def container_start(container: InputContainer, stream: VideoStream) -> float:
+    """Seconds at which the container's clock starts; the pictures' own first instant if the two lie hours apart."""
+    first = 0.0 if stream.start_time is None else float(stream.start_time * (stream.time_base or 0))
+    began: int | None = container.start_time
+    if began is None:
+        return first
+    start = began / 1e6
+    return start if 0 <= first - start <= 3600 else first
+
+
+def declared_duration(container: InputContainer, stream: VideoStream, start: float) -> float | None:
+    """Seconds from the container's start to the end of the pictures, as the file claims; None if it is no claim.
+
+    A claim is disbelieved if it is not positive, longer than a week, or leaves less than 25 bytes per second.
+    """
+    claims = []
+    if stream.duration is not None and stream.time_base is not None:
+        first = (stream.start_time or 0) * stream.time_base
+        claims.append(float(first + stream.duration * stream.time_base) - start)
+    if (tagged := _seconds(stream.metadata.get("DURATION", ""))) is not None:
+        claims.append(tagged - max(0.0, start))
+    if container.duration is not None:
+        claims.append(container.duration / 1e6)
+    for claim in claims:
+        if 0 < claim <= LONGEST and (claim < 600 or container.size >= 25 * claim):
+            return claim
+    return None
+
+
+def frame_rate(stream: VideoStream) -> Fraction:
+    """Frames per second: the average, as the exact usual rate where it is one.
+
+    The average says how many frames there are; the guessed rate of a variable stream is often its time base (1000).
+    """
+    for rate in (stream.average_rate, stream.guessed_rate, stream.base_rate):
+        if rate is not None and Fraction(1, 3600) <= rate <= 1000:
+            return sane_rate(Fraction(rate))
+    return Fraction(25)
+
+
+def sane_rate(rate: Fraction) -> Fraction:
+    """A rate next to a usual one is that one; others keep a small denominator.
+
+    >>> sane_rate(Fraction(2997003, 100000)), sane_rate(Fraction(19001, 1583))
+    (Fraction(30000, 1001), Fraction(11403, 950))
+    """
+    nearest = min(_COMMON_RATES, key=lambda usual: abs(usual - rate))
+    if abs(nearest - rate) <= rate * Fraction(1, 5000):
+        return nearest
+    return rate.limit_denominator(1001) or rate
+
+
+def pixel_aspect(stream: VideoStream) -> Fraction | None:
+    """Width of a pixel over its height; None where square or not said."""
+    aspect = stream.sample_aspect_ratio
+    return Fraction(aspect) if aspect is not None and aspect > 0 and aspect != 1 else None
+
+
+def _refuse_still(container: InputContainer, stream: VideoStream, path: FilePath) -> None:
+    """GIF and its like, and HEIF photographs, are videos only if they move."""
+    names = set(container.format.name.split(","))
+    brand = container.metadata.get("major_brand", "").strip()
+    if not names & {"gif", "apng", "webp", "jpegxl_anim"} and brand not in ("avif", "heic", "heix", "mif1"):
+        return
+    packets = 0
+    for packet in container.demux(stream):
+        packets += packet.size > 0
+        if packets > 1:
+            container.seek(0)
+            return
+    raise MediaError(f"{path}: is a single picture, not a video; give a video file")
+
+
+def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath) -> VideoFrame:
+    """The first frame that can be decoded, looked for within bounds."""
+    av = libav()
+    stream.codec_context.options = {"max_pixels": "100000000"}
+    deadline = time.monotonic() + _SCAN_SECONDS
+    try:
+        for count, packet in enumerate(container.demux(stream)):
+            try:
+                for frame in packet.decode():
+                    check_size(frame.width, frame.height, path)
+                    return frame
+            except av.FFmpegError:
+                pass
+            if count > _FIRST_FRAME_PACKETS or time.monotonic() > deadline:
+                break
+    except av.FFmpegError:
+        pass
+    raise MediaError(f"{path}: none of its pictures can be decoded; it is damaged or protected, so get another copy")
+
+
+def _scanned_duration(path: FilePath, start: float, rate: Fraction) -> float:
+    """Where the last picture ends, by reading packets without decoding them.
+
+    If a huge file cannot be read in time, its length is extrapolated from the bytes read so far.
+    """
+    av = libav()
+    frame = float(1 / rate)
+    deadline = time.monotonic() + _SCAN_SECONDS
+    last, position = 0.0, 0
+    with opened(path) as container:
+        stream = video_stream(container, path)
+        try:
+            for packet in container.demux(stream):
+                stamp = packet.pts if packet.pts is not None else packet.dts
+                if stamp is None:
+                    if packet.size and packet.dts is None:
+                        last += frame
+                    continue
+                length = float((packet.duration or 0) * packet.time_base) or frame
+                end = float(stamp * packet.time_base) - start + min(length, 3600.0)
+                if last < end <= last + 3600:
+                    last = end
+                position = max(position, packet.pos or 0)
+                if time.monotonic() > deadline and position:
+                    return last * container.size / position
+        except av.FFmpegError:
+            pass  # a broken tail: what came before counts
+    return last or frame
+
+
+def _text_tracks(container: InputContainer) -> tuple[Track, ...]:
+    return tuple(
+        Track(s.index, s.name, s.language, s.metadata.get("title"))
+        for s in container.streams.subtitles
+        if _is_text(s) and s.name is not None
+    )
+
+
+def _is_text(stream: Stream) -> bool:
+    return stream.name is not None and stream.name not in _BITMAPS
+
+
+def _seconds(clock: str) -> float | None:
+    """Matroska's per-track duration.
+
+    >>> _seconds("00:01:02.500000000"), _seconds("")
+    (62.5, None)
+    """
+    found = re.fullmatch(r"(\d+):(\d\d):(\d\d(?:\.\d+)?)", clock.strip())
+    return None if found is None else int(found[1]) * 3600 + int(found[2]) * 60 + float(found[3])
