@@ -1,0 +1,118 @@
+"""What happens in the sample films, and what to ask about them.
+
+Each film is a row of scenes, a camera moving over one photograph each, so the truth is known to the frame. The films'
+names say nothing of what they show: a search has to look, or to listen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from momentseek.media.cue import Cue
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Some seconds of one photograph, and the words over it, if any."""
+
+    photograph: str
+    seconds: float
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Film:
+    """Scenes one after the other, cut hard."""
+
+    name: str
+    scenes: tuple[Scene, ...]
+    track: bool = False
+    """Whether the words are a track inside the file; otherwise they lie beside it as .srt."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return sum(scene.seconds for scene in self.scenes)
+
+    def times(self) -> Iterator[tuple[Scene, float, float]]:
+        """Each scene with its start and end.
+
+        >>> [(scene.photograph, start, end) for scene, start, end in FILMS[0].times()][:2]
+        [('coffee', 0.0, 7.0), ('flower', 7.0, 12.0)]
+        """
+        start = 0.0
+        for scene in self.scenes:
+            yield scene, start, start + scene.seconds
+            start += scene.seconds
+
+    def interval(self, photograph: str) -> tuple[float, float]:
+        """When a photograph is shown."""
+        return next((start, end) for scene, start, end in self.times() if scene.photograph == photograph)
+
+    def cues(self) -> list[Cue]:
+        """The words, a little inside their scenes."""
+        return [Cue(start + 0.4, end - 0.4, scene.said, "en") for scene, start, end in self.times() if scene.said]
+
+
+FILMS = (
+    Film(
+        "sunday.mp4",
+        (
+            Scene("coffee", 7.0),
+            Scene("flower", 5.0, "She sent these for your birthday."),
+            Scene("page", 6.0),
+            Scene("cat", 8.0, "Somebody has been sleeping on my chair again."),
+        ),
+    ),
+    Film(
+        "trip.mp4",
+        (
+            Scene("temple", 9.0, "We walked all morning to get here."),
+            Scene("motorcycle", 6.0),
+            Scene("grass", 5.0),
+            Scene("coins", 5.5, "I only have the old money left, will they take it?"),
+        ),
+    ),
+    Film(
+        "lecture.mp4",
+        (
+            Scene("moon", 6.0, "Nobody had been there before nineteen sixty-nine."),
+            Scene("astronaut", 7.5),
+            Scene("rocket", 9.0, "Three, two, one, and we have lift-off."),
+            Scene("hubble", 6.5, "Every one of these specks is a galaxy."),
+        ),
+        track=True,
+    ),
+    Film(
+        "workshop.mp4",
+        (
+            Scene("brick", 5.0),
+            Scene("cameraman", 6.5, "Keep the tripod level and wait for the light."),
+            Scene("gravel", 5.5),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question with the scene that answers it."""
+
+    text: str
+    film: str
+    photograph: str
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The scene's start and end."""
+        return next(film for film in FILMS if film.name == self.film).interval(self.photograph)
+
+
+QUERIES = (
+    Query("a cat looking at the camera", "sunday.mp4", "cat"),
+    Query("a cup of coffee on a table", "sunday.mp4", "coffee"),
+    Query("a motorcycle in a garage", "trip.mp4", "motorcycle"),
+    Query("a rocket taking off", "lecture.mp4", "rocket"),
+    Query("will they accept the old money", "trip.mp4", "coins"),
+)

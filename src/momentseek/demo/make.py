@@ -1,0 +1,99 @@
+"""Writing the sample films: a slow pan and zoom over each photograph, H.264 in MP4, words beside or inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from momentseek.atomic import write_bytes
+from momentseek.demo.films import FILMS, Film
+from momentseek.demo.photographs import read
+from momentseek.encoders.runtime import optional_module
+from momentseek.media.cue import Cue
+from momentseek.media.subtitles.srt import write as srt
+
+WIDTH, HEIGHT, RATE = 480, 270, 20
+ZOOM = 0.12
+"""How much of the picture the camera closes in on during a scene."""
+BILINEAR = 2
+"""Pillow's number for it."""
+FOCUS = {"astronaut": 0.05, "cameraman": 0.1}
+"""How far down a tall picture the camera looks, from 0, the top, to 1."""
+MILLISECOND = Fraction(1, 1000)
+STYLES = (
+    "[Script Info]\nScriptType: v4.00+\n\n[V4+ Styles]\nFormat: Name, Fontname, Fontsize\nStyle: Default,Arial,16\n\n"
+    "[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
+)
+"""The text track's encoder will not open without styles, though players use their own."""
+
+
+def make(folder: Path, films: Sequence[Film] = FILMS, progress: Callable[[Film], None] | None = None) -> list[Path]:
+    """Write the films (and their subtitles) that are not there yet; returns the videos' paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for film in films:
+        path = folder / film.name
+        if not path.is_file():
+            if not film.track:
+                write_bytes(path.with_suffix(".srt"), srt(film.cues()).encode())
+            with TemporaryDirectory() as room:
+                film_file = Path(room) / film.name
+                _write(film, film_file)
+                write_bytes(path, film_file.read_bytes())
+        if progress:
+            progress(film)
+        paths.append(path)
+    return paths
+
+
+def _write(film: Film, path: Path) -> None:
+    av = optional_module("av", "demo")
+    with av.open(str(path), "w", options={"movflags": "faststart"}) as container:
+        video = container.add_stream("libx264", rate=RATE, options={"preset": "veryfast", "crf": "23", "g": "40"})
+        video.width, video.height, video.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        words = container.add_stream("mov_text") if film.track else None
+        if words is not None:
+            words.codec_context.subtitle_header = STYLES.encode()
+            words.time_base = MILLISECOND
+        for number, picture in enumerate(_pictures(film)):
+            frame = av.VideoFrame.from_image(picture)
+            frame.pts, frame.time_base = number, Fraction(1, RATE)
+            container.mux(video.encode(frame))
+        container.mux(video.encode(None))
+        if words is not None:
+            for cue in film.cues():
+                container.mux(_words(av, words, cue))
+
+
+def _words(av: Any, stream: Any, cue: Cue) -> Any:
+    """A cue as 3GPP timed text: its length in two bytes, then its bytes."""
+    text = cue.text.encode()
+    packet = av.Packet(len(text).to_bytes(2, "big") + text)
+    packet.stream, packet.time_base = stream, MILLISECOND
+    packet.pts = packet.dts = round(cue.start * 1000)
+    packet.duration = round((cue.end - cue.start) * 1000)
+    return packet
+
+
+def _pictures(film: Film) -> Iterator[Any]:
+    """Every frame of a film: the camera closes in on one scene, draws back from the next, drifting sideways."""
+    shown = 0
+    for number, (scene, _, end) in enumerate(film.times()):
+        picture = read(scene.photograph, WIDTH, HEIGHT)
+        focus = FOCUS.get(scene.photograph, 0.5)
+        last = round(end * RATE)
+        for at in range(shown, last):
+            along = (at - shown) / max(last - shown - 1, 1)
+            yield _seen(picture, along if number % 2 == 0 else 1 - along, focus)
+        shown = last
+
+
+def _seen(picture: Any, along: float, focus: float) -> Any:
+    wide = min(picture.width, picture.height * WIDTH / HEIGHT) * (1 - ZOOM * along)
+    high = wide * HEIGHT / WIDTH
+    left = (picture.width - wide) * (0.4 + 0.2 * along)
+    top = (picture.height - high) * focus
+    return picture.resize((WIDTH, HEIGHT), BILINEAR, box=(left, top, left + wide, top + high))
