@@ -1,0 +1,67 @@
+r"""Advanced SubStation Alpha and SSA: ``Dialogue:`` lines whose columns a ``Format:`` line names.
+
+Override codes stand in braces; ``\N`` breaks the line. Drawings (``{\p1}m 0 0 l …``) are text only to the parser.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from momentseek.media.cue import Cue
+from momentseek.media.subtitles.clock import STAMP, seconds
+
+SUFFIXES = (".ass", ".ssa")
+COLUMNS: tuple[str, ...] = ("layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text")
+"""The usual order, for files that lost their ``Format:`` line."""
+_OVERRIDE = re.compile(r"\{([^{}]*)\}")
+_DRAWING = re.compile(r"\\p(\d+)")
+_TIME = re.compile(STAMP)
+
+
+def parse(text: str) -> Iterator[Cue]:
+    r"""Cues with their override codes taken out; comments and drawings are passed over.
+
+    >>> script = "[Events]\nFormat: Layer, Start, End, Style, Text\n"
+    >>> list(parse(script + r"Dialogue: 0,0:00:01.00,0:00:02.50,Default,{\i1}Well,{\i0}\Nhello"))
+    [Cue(start=1.0, end=2.5, text='Well,\nhello', language=None)]
+    """
+    columns = COLUMNS
+    events = "[events]" not in text.lower()
+    for line in text.splitlines():
+        mark, colon, rest = line.lstrip().partition(":")
+        if not colon:
+            if mark.startswith("["):
+                events = mark.strip().lower() == "[events]"
+            continue
+        mark = mark.lower()
+        if events and mark == "format":
+            columns = tuple(name.strip().lower() for name in rest.split(",")[:32])
+        elif events and mark == "dialogue":
+            values = dict(zip(columns, rest.split(",", len(columns) - 1), strict=False))
+            start, end = (_time(values.get(name, "")) for name in ("start", "end"))
+            if start is not None and end is not None:
+                yield Cue(start, end, plain(values.get("text", "")))
+
+
+def plain(text: str) -> str:
+    r"""Text without override codes and drawings.
+
+    >>> plain(r"{\k20}ka{\k30}ra{\k20}oke\Ntime {\p1}m 0 0 l 9 9{\p0}\hnow")
+    'karaoke\ntime  now'
+    """
+    kept, drawing, at = [], False, 0
+    for match in _OVERRIDE.finditer(text):
+        if not drawing:
+            kept.append(text[at : match.start()])
+        modes = _DRAWING.findall(match[1])
+        drawing = int(modes[-1][:9]) > 0 if modes else drawing
+        at = match.end()
+    if not drawing:
+        kept.append(text[at:])
+    return "".join(kept).replace("\\N", "\n").replace("\\n", "\n").replace("\\h", " ").strip()
+
+
+def _time(value: str) -> float | None:
+    value = value.strip()
+    return seconds(value) if len(value) < 40 and _TIME.fullmatch(value) else None

@@ -1,0 +1,171 @@
+"""Finding the subtitle files that belong to a video."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+
+from momentseek.media.subtitles.languages import language_of
+from momentseek.media.subtitles.read import SUFFIXES
+
+FOLDERS = frozenset({"subs", "sub", "subtitles", "subtitle", "captions"})
+"""Folders beside a video that are looked into, in any case."""
+FLAGS = {"forced": "forced", "foreign": "forced", "sdh": "sdh", "hi": "sdh", "cc": "sdh", "default": "default"}
+"""What the parts of a name say besides its language. ``hi`` is "hearing impaired" only behind a language."""
+MAX_ENTRIES = 1_000_000
+"""Entries of one folder looked at."""
+MAX_DEPTH = 32
+SETTLED = 2.0
+"""Seconds after which a folder's time of change tells all changes."""
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """A subtitle file of a video, with what its name says about it.
+
+    >>> Sidecar(Path("film.en-US.forced.srt"), "en-US", frozenset({"forced"})).language
+    'en-US'
+    """
+
+    path: Path
+    language: str | None = None
+    flags: frozenset[str] = frozenset()
+
+
+def beside(video: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> list[Sidecar]:
+    """The subtitle files of a video, sorted by name: ``film.srt``, ``film.en.srt``, ``film.mp4.srt``.
+
+    They are looked for beside the video, in ``Subs`` or ``Subtitles`` there, and in ``folder``: at its top, in a
+    folder there named as the video or as the video's own folder, and the same way up, so that a copy of the videos'
+    tree (``films/alien/disc1.mp4`` → ``folder/films/alien/disc1.srt``) is followed. Folders that are not there or
+    cannot be listed hold nothing.
+    """
+    video = Path(video)
+    places = [video.parent, *_sub_folders(video.parent, video.stem)]
+    if folder is not None:
+        places = [*_mirrors(Path(folder), video), *places]
+    found: dict[Path, Sidecar] = {}
+    for place in dict.fromkeys(places):
+        for sidecar in sorted(_in(place, video), key=lambda sidecar: sidecar.path.name):
+            found.setdefault(sidecar.path, sidecar)
+    return list(found.values())
+
+
+def sidecar(path: Path, video: Path) -> Sidecar | None:
+    """Whether a file's name makes it a subtitle file of ``video``, and of which language.
+
+    >>> sidecar(Path("film.pt-BR.hi.vtt"), Path("Film.mp4"))
+    Sidecar(path=PosixPath('film.pt-BR.hi.vtt'), language='pt-BR', flags=frozenset({'sdh'}))
+    >>> sidecar(Path("film 2.srt"), Path("film.mp4")) is None
+    True
+    """
+    stem, suffix = os.path.splitext(path.name)
+    if suffix.lower() not in SUFFIXES:
+        return None
+    for whole in (video.name, video.stem):
+        if stem.lower().startswith(whole.lower()):
+            said = _said(stem[len(whole) :])
+            if said is not None:
+                return Sidecar(path, *said)
+    return None
+
+
+def _said(rest: str) -> tuple[str | None, frozenset[str]] | None:
+    """Language and flags in what follows the video's name; None where it is something else, as in ``film 2``."""
+    if not rest:
+        return None, frozenset()
+    return _labels(rest) if rest[0] in "._-[( " else None
+
+
+def _labels(text: str, *, strict: bool = True) -> tuple[str | None, frozenset[str]] | None:
+    language: str | None = None
+    flags: set[str] = set()
+    for part in _parts(text):
+        word = part.lower()
+        tag = language_of(part) if language is None else None
+        if word in FLAGS and (word != "hi" or language is not None):
+            flags.add(FLAGS[word])
+        elif tag is not None:
+            language = tag
+        elif strict and not (language is not None and word.isdecimal() and len(word) <= 2):  # a second track: film.en.2
+            return None
+    return language, frozenset(flags)
+
+
+def _parts(text: str) -> Iterator[str]:
+    for part in re.split(r"[.\[\]() ]+", text.strip("._-[]() ")):
+        yield from [part] if language_of(part) else filter(None, re.split(r"[_-]+", part))
+
+
+def _in(folder: Path, video: Path) -> Iterator[Sidecar]:
+    """The folder's subtitle files that carry the video's name; in a folder that itself carries it, all of them."""
+    names = _listing(folder)
+    first = video.stem.lower()
+    for _, name in names[bisect_left(names, (first, "")) :]:
+        if not name.lower().startswith(first):
+            break
+        found = sidecar(folder / name, video)
+        if found is not None:
+            yield found
+    if folder.name.lower() == first and folder != video.parent:
+        for _, name in names:
+            if not name.lower().startswith(first):
+                said = _labels(os.path.splitext(name)[0], strict=False)
+                yield Sidecar(folder / name, *(said or (None, frozenset())))
+
+
+def _sub_folders(parent: Path, stem: str) -> list[Path]:
+    found = [parent / name for name in _folders(parent) if name.lower() in FOLDERS]
+    return [*found, *(folder / stem for folder in found)]
+
+
+def _mirrors(folder: Path, video: Path) -> list[Path]:
+    """Where in ``folder`` a video's subtitles may lie, the most specific place first."""
+    parents = Path(os.path.abspath(video)).parent.parts[1:][-MAX_DEPTH:]
+    mirrored = [folder.joinpath(*parents[depth:]) for depth in range(len(parents))]
+    places = [*mirrored, folder]
+    return [place for whole in places for place in (whole / video.stem, whole)]
+
+
+def _listing(folder: Path) -> tuple[tuple[str, str], ...]:
+    """The folder's subtitle files as (name in lower case, name), sorted; nothing where it cannot be listed."""
+    return _entries(folder)[0]
+
+
+def _folders(folder: Path) -> tuple[str, ...]:
+    return _entries(folder)[1]
+
+
+Entries = tuple[tuple[tuple[str, str], ...], tuple[str, ...]]
+
+
+def _entries(folder: Path) -> Entries:
+    """Subtitle files and named sub-folders. Ten thousand videos may share a folder, so a listing is kept while the
+    folder stays as it is; one changed just now is read again, for clocks of file systems are coarse.
+    """
+    try:
+        changed = folder.stat().st_mtime
+        if abs(time.time() - changed) < SETTLED:
+            return _read_entries(folder)
+        return _kept_entries(folder, changed)
+    except (OSError, ValueError):
+        return (), ()
+
+
+@lru_cache(maxsize=32)
+def _kept_entries(folder: Path, changed: float) -> Entries:
+    return _read_entries(folder)
+
+
+def _read_entries(folder: Path) -> Entries:
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in islice(entries, MAX_ENTRIES)]
+    files = sorted((name.lower(), name) for name in names if os.path.splitext(name)[1].lower() in SUFFIXES)
+    return tuple(files), tuple(name for name in names if name.lower() in FOLDERS)

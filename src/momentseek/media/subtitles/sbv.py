@@ -1,0 +1,35 @@
+"""SubViewer as YouTube writes it: ``0:00:01.000,0:00:02.500``, lines of text, a blank line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from momentseek.media.cue import Cue
+from momentseek.media.subtitles.clock import seconds
+
+SUFFIXES = (".sbv", ".sub")
+_STAMP = r"-?\d{1,5}:\d{1,2}:\d{1,2}[.:]\d{1,9}"
+_TIMES = re.compile(rf"\s{{0,9}}({_STAMP})\s?,\s?({_STAMP})\s{{0,9}}")
+
+
+def parse(text: str) -> Iterator[Cue]:
+    r"""Cues as written. ``[br]``, SubViewer 2's line break, becomes one.
+
+    >>> list(parse("0:00:01.000,0:00:02.500\nAnybody[br]home?\n\n"))
+    [Cue(start=1.0, end=2.5, text='Anybody\nhome?', language=None)]
+    """
+    span: tuple[float, float] | None = None
+    lines: list[str] = []
+    for line in text.splitlines():
+        match = _TIMES.fullmatch(line) if ":" in line else None
+        if match is None and line.strip():
+            lines.append(line.replace("[br]", "\n"))
+            continue
+        if span is not None:
+            yield Cue(*span, "\n".join(lines).strip())
+        lines = []
+        start, end = (seconds(match[1]), seconds(match[2])) if match else (None, None)
+        span = None if start is None or end is None else (start, end)
+    if span is not None:
+        yield Cue(*span, "\n".join(lines).strip())

@@ -1,0 +1,71 @@
+"""SubRip: a number, a line of times, lines of text, a blank line. Written by everything, rarely by the book."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from momentseek.media.cue import Cue
+from momentseek.media.subtitles.clock import STAMP, seconds, stamp
+
+SUFFIXES = (".srt",)
+_TIMES = re.compile(rf"\s{{0,9}}({STAMP})\s{{0,9}}(?:-{{1,3}}\s?-?>|–>|—>|→)\s{{0,9}}({STAMP})(?:\s.*)?", re.DOTALL)
+
+
+def times(line: str) -> tuple[float, float] | None:
+    """Start and end of a line of times; what stands behind them (positions, settings) does not matter.
+
+    >>> times("00:00:01,000 --> 00:00:02,500  X1:100 X2:600")
+    (1.0, 2.5)
+    """
+    if ">" not in line and "→" not in line:
+        return None
+    match = _TIMES.fullmatch(line)
+    if match is None:
+        return None
+    start, end = seconds(match[1]), seconds(match[2])
+    return None if start is None or end is None else (start, end)
+
+
+def parse(text: str) -> Iterator[Cue]:
+    r"""Cues as written. Text runs to the next line of times, so a blank line inside a cue does not cut it.
+
+    >>> list(parse("1\n00:00:01,000 --> 00:00:02,000\nHello\n\n2\n00:00:03,000 --> 00:00:04,000\nWorld\n"))
+    [Cue(start=1.0, end=2.0, text='Hello', language=None), Cue(start=3.0, end=4.0, text='World', language=None)]
+    """
+    span: tuple[float, float] | None = None
+    lines: list[str] = []
+    for line in text.splitlines():
+        found = times(line)
+        if found is None:
+            lines.append(line)
+            continue
+        if span is not None:
+            yield Cue(*span, "\n".join(_without_number(lines)).strip())
+        span, lines = found, []
+    if span is not None:
+        yield Cue(*span, "\n".join(lines).strip())
+
+
+def write(cues: Iterable[Cue]) -> str:
+    r"""An SRT file. Blank lines and arrows in a text would end its cue, so they are taken out.
+
+    >>> write([Cue(1.0, 2.5, "Anybody home?")])
+    '1\n00:00:01,000 --> 00:00:02,500\nAnybody home?\n'
+    """
+    return "\n".join(
+        f"{number}\n{stamp(cue.start)} --> {stamp(cue.end)}\n{_writable(cue.text)}\n"
+        for number, cue in enumerate(cues, start=1)
+    )
+
+
+def _without_number(lines: list[str]) -> list[str]:
+    """Leave out the next cue's number: digits alone, right above its times, after a blank line or as the only line."""
+    if lines and lines[-1].strip().isdecimal() and (len(lines) == 1 or not lines[-2].strip()):
+        return lines[:-1]
+    return lines
+
+
+def _writable(text: str) -> str:
+    lines = (line.strip() for line in text.replace("-->", "→").splitlines())
+    return "\n".join(line for line in lines if line)
