@@ -1,0 +1,32 @@
+import sqlite3
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from momentseek.search.words import RULES, Matcher, any_of, content, phrase, words
+
+
+@given(st.text(max_size=40), st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=4))
+def test_any_text_makes_a_safe_expression(text, raw):
+    db = sqlite3.connect(":memory:")
+    db.execute(f"CREATE VIRTUAL TABLE t USING fts5 (text, tokenize='{RULES}')")
+    for expression in (any_of(content(text)), phrase(text), any_of(raw)):
+        if expression:
+            db.execute("SELECT 1 FROM t WHERE t MATCH ?", (expression.encode("utf-8", "replace").decode(),)).fetchall()
+
+
+@given(st.lists(st.sampled_from(["dog", "dogs", "runs", "the", "Café"]), min_size=1, max_size=6))
+def test_a_text_matches_its_own_words(parts):
+    text = " ".join(parts)
+    assert Matcher([text]).found(words(text)).all()
+
+
+def test_marks_are_put_around_stems_and_accents():
+    matcher = Matcher(["The DOGS ran to the café", "nothing here"])
+    assert matcher.marked(["dog", "cafe"], "<", ">") == ["The <DOGS> ran to the <café>", "nothing here"]
+    assert matcher.marked([], "<", ">") == matcher.texts
+
+
+def test_expressions_are_words_not_operators():
+    matcher = Matcher(["cats AND dogs", "cats"])
+    assert matcher.found(["and", "cats OR dogs"]).tolist() == [[True, False], [False, False]]
