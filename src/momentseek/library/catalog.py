@@ -109,17 +109,22 @@ class Catalog:
             with suppress(sqlite3.Error):
                 self._db.execute("COMMIT")
 
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """What a query of our own finds, for the other modules of this package."""
         try:
             return self._db.execute(sql, values).fetchall()
         except sqlite3.Error as e:
             raise _unusable(self.path, e) from None
 
+    def run(self, sql: str, values: Sequence[Any] = ()) -> None:
+        """A change of our own, inside ``changes()``."""
+        self._db.execute(sql, values)
+
     # settings
 
     def get(self, key: str, default: Any = None) -> Any:
         """A setting of the library."""
-        rows = self._rows("SELECT value FROM settings WHERE key = ?", (key,))
+        rows = self.rows("SELECT value FROM settings WHERE key = ?", (key,))
         return json.loads(rows[0][0]) if rows else default
 
     def set(self, key: str, value: Any) -> None:
@@ -128,11 +133,15 @@ class Catalog:
 
     def generation(self) -> int:
         """Changes whenever another connection has committed something; cheap to ask."""
-        return int(self._rows("PRAGMA data_version")[0][0])
+        return int(self.rows("PRAGMA data_version")[0][0])
+
+    def state(self) -> tuple[int, int]:
+        """Changes whenever anybody, this connection included, has changed something."""
+        return self.generation(), self._db.total_changes
 
     def encoder(self, stream: str) -> EncoderRow | None:
         """Which encoder made a stream's vectors."""
-        rows = self._rows("SELECT stream, spec, name, fingerprint, dim FROM encoders WHERE stream = ?", (stream,))
+        rows = self.rows("SELECT stream, spec, name, fingerprint, dim FROM encoders WHERE stream = ?", (stream,))
         return EncoderRow(*rows[0]) if rows else None
 
     def set_encoder(self, row: EncoderRow) -> None:
@@ -147,14 +156,14 @@ class Catalog:
     def videos(self, ids: Iterable[int] | None = None) -> list[Video]:
         """All videos by id, or those of ``ids`` that are there."""
         if ids is None:
-            return [_video(row) for row in self._rows(f"SELECT {COLUMNS} FROM videos ORDER BY id")]
+            return [_video(row) for row in self.rows(f"SELECT {COLUMNS} FROM videos ORDER BY id")]
         listed = json.dumps([int(i) for i in ids])
         sql = f"SELECT {COLUMNS} FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        return [_video(row) for row in self._rows(sql, (listed,))]
+        return [_video(row) for row in self.rows(sql, (listed,))]
 
     def at_path(self, path: Path) -> Video | None:
         """The video of a file."""
-        rows = self._rows(f"SELECT {COLUMNS} FROM videos WHERE path = ?", (os.fsencode(path),))
+        rows = self.rows(f"SELECT {COLUMNS} FROM videos WHERE path = ?", (os.fsencode(path),))
         return _video(rows[0]) if rows else None
 
     def ids(
@@ -176,12 +185,12 @@ class Catalog:
         if before is not None:
             where.append("mtime_ns < ?")
             values.append(int(before * 1e9))
-        rows = self._rows(f"SELECT id FROM videos WHERE {' AND '.join(where)} ORDER BY id", values)
+        rows = self.rows(f"SELECT id FROM videos WHERE {' AND '.join(where)} ORDER BY id", values)
         return np.fromiter((row[0] for row in rows), np.int64, len(rows))
 
     def cues(self, video: int) -> list[Cue]:
         """What is said in a video, in the order of the speech stream's rows."""
-        rows = self._rows("SELECT start, end, text, language FROM cues WHERE video = ? ORDER BY id", (video,))
+        rows = self.rows("SELECT start, end, text, language FROM cues WHERE video = ? ORDER BY id", (video,))
         return [Cue(*row) for row in rows]
 
     def cue_matches(self, match: str, limit: int) -> list[tuple[int, Cue, float]]:
@@ -189,50 +198,60 @@ class Catalog:
         sql = """SELECT cues.video, cues.start, cues.end, cues.text, cues.language, -bm25(cue_words) FROM cue_words
                  JOIN cues ON cues.id = cue_words.rowid WHERE cue_words MATCH ?
                  ORDER BY bm25(cue_words), cues.id LIMIT ?"""
-        return [(row[0], Cue(*row[1:5]), row[5]) for row in self._rows(sql, (match, limit))]
+        return [(row[0], Cue(*row[1:5]), row[5]) for row in self.rows(sql, (match, limit))]
 
     def name_matches(self, match: str, limit: int) -> list[tuple[int, float]]:
         """``(video, score)`` of videos whose name matches an FTS5 expression, best first."""
         sql = """SELECT rowid, -bm25(name_words) FROM name_words WHERE name_words MATCH ?
                  ORDER BY bm25(name_words), rowid LIMIT ?"""
-        return [(row[0], row[1]) for row in self._rows(sql, (match, limit))]
+        return [(row[0], row[1]) for row in self.rows(sql, (match, limit))]
 
     def segments(self, stream: str | None = None) -> list[SegmentRow]:
         """The segments that count, by their smallest video id."""
         sql = """SELECT name, stream, videos, rows, first FROM segments
                  WHERE ?1 IS NULL OR stream = ?1 ORDER BY first, name"""
-        return [SegmentRow(*row) for row in self._rows(sql, (stream,))]
+        return [SegmentRow(*row) for row in self.rows(sql, (stream,))]
 
     def gone(self) -> NDArray[np.int64]:
         """Ids whose vectors lie in segments although the video is no longer in the library."""
-        rows = self._rows("SELECT video FROM gone ORDER BY video")
+        rows = self.rows("SELECT video FROM gone ORDER BY video")
         return np.fromiter((row[0] for row in rows), np.int64, len(rows))
 
     def failures(self) -> list[Failure]:
         """Files that could not be added."""
-        rows = self._rows("SELECT path, reason, at, tries FROM failures ORDER BY path")
+        rows = self.rows("SELECT path, reason, at, tries FROM failures ORDER BY path")
         return [Failure(Path(os.fsdecode(path)), reason, at, tries) for path, reason, at, tries in rows]
 
     def totals(self) -> dict[str, float]:
         """Videos, their seconds, clips and cues, and failures, counted by the database."""
         sql = "SELECT count(*), coalesce(sum(duration), 0), coalesce(sum(clips), 0), coalesce(sum(cues), 0) FROM videos"
-        videos, seconds, clips, cues = self._rows(sql)[0]
-        failures = self._rows("SELECT count(*) FROM failures")[0][0]
+        videos, seconds, clips, cues = self.rows(sql)[0]
+        failures = self.rows("SELECT count(*) FROM failures")[0][0]
         return {"videos": videos, "seconds": seconds, "clips": clips, "cues": cues, "failures": failures}
 
     # writing, inside changes()
 
-    def insert_video(self, video: Video, cues: Sequence[Cue], subtitles: Sequence[str] = ()) -> int:
-        """Put a video in; its ``id`` is ignored and the new one returned. A video at the same path is replaced."""
+    def next_id(self) -> int:
+        """The id of the next video; certain only for who holds the library's lock."""
+        rows = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'videos'")
+        return int(rows[0][0]) + 1 if rows else 1
+
+    def insert_video(
+        self, video: Video, cues: Sequence[Cue], subtitles: Sequence[str] = (), *, id: int | None = None
+    ) -> int:
+        """Put a video in; its ``id`` is ignored and the new one returned. A video at the same path is replaced.
+
+        ``id`` is for a writer that has already written the vectors under it; it must be a new one (``next_id``).
+        """
         old = self._db.execute("SELECT id FROM videos WHERE path = ?", (os.fsencode(video.path),)).fetchone()
         if old:
             self.remove_video(old[0])
         values = (
-            os.fsencode(video.path), video.name, video.size, video.mtime_ns, video.hash, video.duration, video.width,
-            video.height, str(video.rate), video.codec, video.clips, len(cues),
+            id, os.fsencode(video.path), video.name, video.size, video.mtime_ns, video.hash, video.duration,
+            video.width, video.height, str(video.rate), video.codec, video.clips, len(cues),
             np.asarray(video.shots, "<f8").tobytes(), json.dumps(list(subtitles)), video.added, json.dumps(video.notes),
         )  # fmt: skip
-        columns = COLUMNS.removeprefix("id, ").replace("added", "subtitles, added")
+        columns = COLUMNS.replace("added", "subtitles, added")
         marks = ", ".join("?" * len(values))
         new = self._db.execute(f"INSERT INTO videos ({columns}) VALUES ({marks})", values).lastrowid
         assert new is not None

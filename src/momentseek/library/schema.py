@@ -32,6 +32,7 @@ CREATE TABLE videos (
     notes TEXT NOT NULL
 );
 CREATE INDEX videos_mtime ON videos (mtime_ns);
+CREATE INDEX videos_hash ON videos (hash);
 CREATE TABLE cues (
     id INTEGER PRIMARY KEY,
     video INTEGER NOT NULL,

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,11 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 
 MAGIC = b"momentseek-segment-1\n"
+SUFFIX = ".vec"
+TEMPORARY = ".segment-"
 ALIGN = 64
+CHUNK = 1 << 14
+"""Rows written at a time."""
 STEPS = 127
 """The largest int8 code."""
 ARRAYS = {"ids": np.int64, "offsets": np.int64, "codes": np.int8, "scales": np.float32, "half": np.float16}
@@ -52,6 +57,15 @@ class Segment:
     def rows(self) -> int:
         """Clips of all its videos."""
         return len(self.scales)
+
+    def part(self, first: int, last: int) -> Segment:
+        """A view of the videos at places ``first`` to ``last``, excluded."""
+        offsets = self.offsets[first : last + 1]
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        return Segment(
+            self.name, self.stream, self.ids[first:last], offsets - offsets[0],
+            self.codes[rows], self.scales[rows], self.half[rows],
+        )  # fmt: skip
 
     def vectors(self, at: int) -> Vectors:
         """The rows of the video at place ``at``."""
@@ -87,42 +101,83 @@ def segment(stream: str, ids: Sequence[int], vectors: Sequence[Vectors], name: s
 
 def write(folder: Path, content: Segment) -> str:
     """Write a segment into a folder, flushed to the disk; returns its name, which is its bytes' hash."""
-    arrays = {name: np.ascontiguousarray(getattr(content, name), dtype=kind) for name, kind in ARRAYS.items()}
+    return write_joined(folder, content.stream, [content])
+
+
+def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
+    """Write segments one after another as one, in as much memory as a write buffer takes."""
+    dim = parts[0].dim if parts else 0
+    rows, videos = sum(part.rows for part in parts), sum(len(part.ids) for part in parts)
+    shapes: dict[str, tuple[int, ...]] = {
+        "ids": (videos,), "offsets": (videos + 1,), "codes": (rows, dim), "scales": (rows,), "half": (rows, dim),
+    }  # fmt: skip
     layout = {}
     place = 0
-    for name, array in arrays.items():
-        layout[name] = {"dtype": array.dtype.str, "shape": array.shape, "at": place}
-        place += -(-array.nbytes // ALIGN) * ALIGN
-    header = json.dumps({"stream": content.stream, "arrays": layout, "bytes": place}).encode()
+    for name, kind in ARRAYS.items():
+        layout[name] = {"dtype": np.dtype(kind).str, "shape": shapes[name], "at": place}
+        place += -(-math.prod(shapes[name]) * np.dtype(kind).itemsize // ALIGN) * ALIGN
+    header = json.dumps({"stream": stream, "arrays": layout, "bytes": place}).encode()
     start = MAGIC + len(header).to_bytes(8, "little") + header
-    start += b"\0" * (-len(start) % ALIGN)
     temporary = None
     try:
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".segment-", delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=TEMPORARY, delete=False) as file:
             temporary = Path(file.name)
             digest = hashlib.blake2b(digest_size=16)
-            for piece in (start, *(_padded(array) for array in arrays.values())):
-                for part in piece if isinstance(piece, tuple) else (piece,):
-                    file.write(part)
-                    digest.update(part)
+            for piece in _pieces(start, parts):
+                file.write(piece)
+                digest.update(piece)
             file.flush()
             os.fsync(file.fileno())
         name = digest.hexdigest()
         temporary.chmod(0o644)
-        temporary.replace(folder / f"{name}.vec")
+        temporary.replace(folder / f"{name}{SUFFIX}")
         _sync_folder(folder)
     except OSError as e:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
         raise MomentseekError(
             f"{folder}: vectors cannot be written ({e.strerror}); make room or check the rights"
         ) from e
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
     return name
+
+
+def _pieces(start: bytes, parts: Sequence[Segment]) -> Iterator[Any]:
+    """The file's bytes in order, each array padded to a multiple of 64."""
+    yield start + b"\0" * (-len(start) % ALIGN)
+    for name, kind in ARRAYS.items():
+        size = 0
+        for array in _offsets(parts) if name == "offsets" else (getattr(part, name) for part in parts):
+            for at in range(0, max(len(array), 1), CHUNK):
+                piece = np.ascontiguousarray(array[at : at + CHUNK], dtype=kind).reshape(-1).view(np.uint8)
+                size += piece.nbytes
+                yield piece.data
+        yield b"\0" * (-size % ALIGN)
+
+
+def _offsets(parts: Sequence[Segment]) -> Iterator[NDArray[np.int64]]:
+    yield np.zeros(1, np.int64)
+    row = 0
+    for part in parts:
+        yield part.offsets[1:] + row
+        row += part.rows
+
+
+def without(content: Segment, gone: NDArray[np.int64]) -> list[Segment]:
+    """What is left of a segment without some videos: views of it, one for each run of videos that stay.
+
+    >>> three = segment("vision", [1, 2, 3], [np.eye(2, dtype=np.float32)] * 3)
+    >>> [(part.ids.tolist(), part.offsets.tolist(), part.rows) for part in without(three, np.array([2]))]
+    [([1], [0, 2], 2), ([3], [0, 2], 2)]
+    """
+    stays = ~np.isin(content.ids, gone)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], stays, [False]]).astype(np.int8)))
+    return [content.part(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
 
 
 def read(folder: Path, name: str) -> Segment:
     """A segment mapped into memory; only its header is read now."""
-    path = folder / f"{name}.vec"
+    path = folder / f"{name}{SUFFIX}"
     try:
         with path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
@@ -148,10 +203,6 @@ def checksum(path: Path) -> str:
         while part := file.read(1 << 20):
             digest.update(part)
     return digest.hexdigest()
-
-
-def _padded(array: NDArray[Any]) -> tuple[Any, bytes]:
-    return array.reshape(-1).view(np.uint8).data, b"\0" * (-array.nbytes % ALIGN)
 
 
 def _view(raw: NDArray[np.uint8], base: int, layout: dict[str, Any], kind: Any) -> Any:

@@ -1,0 +1,94 @@
+"""Finished parts of a long video, kept until the whole of it is in the library.
+
+A part is a fixed stretch of clips, decoded by itself, so that a video read in one go and one read in several runs
+give the same vectors and cuts. A part's file says by its name's hash which bytes it holds; one that does not is
+made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.errors import MomentseekError
+
+FOLDER = "work"
+KEEP_DAYS = 30.0
+"""After which the parts of a video that was never finished are dropped."""
+
+
+class Checkpoint:
+    """Parts of the video with a content hash, for an encoder and a grid of clips."""
+
+    def __init__(
+        self, library: Path, content: str, encoder: str, clip_seconds: float, part_clips: int, dim: int
+    ) -> None:
+        grid = f"{encoder}\0{clip_seconds!r}\0{part_clips}".encode()
+        self.folder = library / FOLDER / f"{content}-{hashlib.blake2b(grid, digest_size=6).hexdigest()}"
+        self.part_clips, self.dim = part_clips, dim
+
+    def load(self) -> list[tuple[Vectors, tuple[float, ...]]]:
+        """The vectors and cuts of the parts that are there, from the first on without a gap."""
+        found: list[tuple[Vectors, tuple[float, ...]]] = []
+        while (part := self._part(len(found))) is not None:
+            found.append(part)
+        return found
+
+    def save(self, part: int, vectors: Vectors, shots: Iterable[float]) -> None:
+        """Keep a part: whole and on the disk, or not at all."""
+        cuts = np.asarray(tuple(shots), "<f8")
+        body = np.ascontiguousarray(vectors, "<f4").tobytes() + cuts.tobytes()
+        data = hashlib.blake2b(body, digest_size=16).digest() + body
+        temporary = None
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".part-", delete=False) as file:
+                temporary = Path(file.name)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self._path(part))
+        except OSError as e:
+            raise MomentseekError(
+                f"{self.folder}: what is done of a long video cannot be kept ({e.strerror}); make room"
+            ) from None
+        finally:
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)
+
+    def drop(self) -> None:
+        """The video is in the library, or is no more."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _path(self, part: int) -> Path:
+        return self.folder / f"{part:06d}.part"
+
+    def _part(self, part: int) -> tuple[Vectors, tuple[float, ...]] | None:
+        try:
+            data = self._path(part).read_bytes()
+        except OSError:
+            return None
+        check, body = data[:16], data[16:]
+        size = self.part_clips * self.dim * 4
+        if hashlib.blake2b(body, digest_size=16).digest() != check or len(body) < size:
+            return None
+        vectors = np.frombuffer(body[:size], "<f4").reshape(self.part_clips, self.dim).astype(np.float32)
+        return vectors, tuple(np.frombuffer(body[size:], "<f8").tolist())
+
+
+def drop_old(library: Path, days: float = KEEP_DAYS) -> None:
+    """Forget videos that nobody has gone on with for long."""
+    for folder in (library / FOLDER).glob("*"):
+        try:
+            if time.time() - folder.stat().st_mtime > days * 86400:
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            continue

@@ -1,0 +1,166 @@
+"""The collection: a library's folder, opened."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder
+from momentseek.errors import MomentseekError
+from momentseek.library import encoding
+from momentseek.library.catalog import FILE, Catalog
+from momentseek.library.files import find
+from momentseek.library.ingest.add import add_found
+from momentseek.library.ingest.pool import Pace
+from momentseek.library.ingest.report import AddReport, Progress
+from momentseek.library.lock import writing
+from momentseek.library.place import Place
+from momentseek.library.snapshot import Snapshot, snapshot
+from momentseek.library.video import Failure, Video
+
+CLIP_SECONDS = 1.5
+
+
+class Collection:
+    """Videos, what is said in them, and the vectors of their clips and cues.
+
+    Any number of processes may read while one writes; a second writer waits (``wait`` seconds) or is refused.
+    """
+
+    def __init__(self, path: Path, catalog: Catalog) -> None:
+        self.path = path
+        self.place = Place(path)
+        self.catalog = catalog
+        self.wait = 0.0
+        """Seconds to wait for another writer."""
+        self.pace = Pace()
+        self._snapshot: Snapshot | None = None
+        self._vision: ImageTextEncoder | None = None
+        self._speech: TextEncoder | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        encoder: str | None = None,
+        clip_seconds: float = CLIP_SECONDS,
+        wait: float = 0.0,
+    ) -> Self:
+        """The library in a folder; with ``create``, made if it is not there.
+
+        ``encoder`` and ``clip_seconds`` are a new library's, once and for all; naming another encoder for one that is
+        there is refused with the command that makes its vectors anew.
+        """
+        folder = Path(os.path.abspath(path))
+        new = not (folder / FILE).is_file()
+        if new and create:
+            if not 0.1 <= clip_seconds <= 600:
+                raise MomentseekError(f"clips of {clip_seconds} s are not possible; choose 0.1 to 600 seconds")
+            Place(folder).make()
+        opened = cls(folder, Catalog(folder, create=create))
+        opened.wait = wait
+        try:
+            if create and opened.catalog.get("clip_seconds") is None:
+                with opened.catalog.changes():
+                    opened.catalog.set("clip_seconds", float(clip_seconds))
+                    opened.catalog.set("encoder", encoder or encoding.DEFAULT)
+            if encoder is not None:
+                encoding.check_spec(opened.catalog, encoder, folder)
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._snapshot = None
+        self.catalog.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # reading
+
+    def snapshot(self) -> Snapshot:
+        """The state now: both streams' segments and the ids that no longer count; kept until something changes."""
+        if self._snapshot is None or self._snapshot.generation != self.catalog.state():
+            self._snapshot = snapshot(self.catalog, self.place.segments)
+        return self._snapshot
+
+    def videos(self) -> list[Video]:
+        """All videos, by id."""
+        return self.catalog.videos()
+
+    def failures(self) -> list[Failure]:
+        """Files that could not be added."""
+        return self.catalog.failures()
+
+    @property
+    def clip_seconds(self) -> float:
+        """The length of a clip."""
+        return float(self.catalog.get("clip_seconds", CLIP_SECONDS))
+
+    @property
+    def vision_encoder(self) -> ImageTextEncoder:
+        """The encoder of this library's frames, loaded at first use, and the very one that made its vectors."""
+        if self._vision is None:
+            self._vision = encoding.vision(self.catalog, self.path)
+        return self._vision
+
+    @property
+    def speech_encoder(self) -> TextEncoder | None:
+        """The encoder of what is said; None if it is not installed."""
+        if self._speech is None:
+            self._speech = encoding.speech(self.catalog, self.path)
+        return self._speech
+
+    # changing
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Be the only writer."""
+        with writing(self.path, self.wait):
+            yield
+
+    def add(
+        self,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        recursive: bool = True,
+        exclude: Sequence[str] = (),
+        subtitles: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+        retry: bool = False,
+    ) -> AddReport:
+        """Add files, folders and patterns. Files that are in the library and have not changed are not read.
+
+        A file that cannot be added is reported and kept among the ``failures``; it is tried again when it changes, or
+        with ``retry``. What has been done stays if this is stopped at any instant, and the next call goes on from
+        there.
+        """
+        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        folder = _folder(subtitles)
+        begun = time.monotonic()
+        found = find(given, recursive=recursive, exclude=exclude, skip=self.path)
+        with self.changing():
+            report = add_found(self, found, subtitles=folder, progress=progress, retry=retry)
+        report.elapsed = time.monotonic() - begun
+        return report
+
+
+def _folder(subtitles: str | os.PathLike[str] | None) -> Path | None:
+    if subtitles is None:
+        return None
+    folder = Path(os.path.abspath(subtitles))
+    if not folder.is_dir():
+        raise MomentseekError(f"{folder}: is no folder of subtitles; check --subtitles")
+    return folder

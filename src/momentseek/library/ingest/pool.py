@@ -1,0 +1,151 @@
+"""Whole videos gathered, and made part of the library together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from momentseek.encoders.protocol import TextEncoder, Vectors
+from momentseek.library import ledger, segments
+from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.files import Found
+from momentseek.library.ingest.clock import Clock
+from momentseek.library.ingest.jobs import Updated
+from momentseek.library.merge import merge
+from momentseek.library.place import Place
+from momentseek.library.rows import Rows, pooled
+from momentseek.library.segments import Segment
+from momentseek.library.stamp import Stamp
+from momentseek.library.video import Video
+from momentseek.media.cue import Cue
+
+TEXTS = 64
+"""Cues encoded together."""
+MERGE_EVERY = 16
+"""Segments of one run after which the small ones are joined."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """When to write. ``part_clips`` is how much of a long video is kept at a time."""
+
+    rows: int = 50_000
+    seconds: float = 10.0
+    part_clips: int = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A video that only needs to be written."""
+
+    video: Video
+    cues: Sequence[Cue]
+    subtitles: Sequence[str]
+    vision: Rows
+    replaces: int | None = None
+    """A video at another path that goes."""
+    written: Callable[[], None] = lambda: None
+
+
+class Pool:
+    """Gathers what is ready and writes it in one transaction per ``Pace``.
+
+    First the segments' files, flushed to the disk; then the catalog names them, the videos and their cues at once.
+    Killed between, the files are orphans, which the next writer deletes, and the videos are done again.
+    """
+
+    def __init__(self, place: Place, catalog: Catalog, speech: TextEncoder | None, clock: Clock, pace: Pace) -> None:
+        self.place, self.catalog, self.speech, self.clock, self.pace = place, catalog, speech, clock, pace
+        self.ready: list[Ready] = []
+        self.updates: list[Updated] = []
+        self.failures: list[tuple[Found, str, Stamp | None]] = []
+        self.since = time.monotonic()
+        self.written = 0
+
+    def add(self, ready: Ready) -> None:
+        """A whole video."""
+        self.ready.append(ready)
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write."""
+        if not (self.ready or self.updates or self.failures):
+            self.since = time.monotonic()
+            return False
+        rows = sum(len(ready.vision) for ready in self.ready)
+        return rows >= self.pace.rows or time.monotonic() - self.since >= self.pace.seconds
+
+    def flush(self) -> None:
+        """Write all that is ready."""
+        if not (self.ready or self.updates or self.failures):
+            return
+        spoken = self._spoken()
+        with self.clock.stage("write"):
+            self._write(spoken)
+        for ready in self.ready:
+            ready.written()
+        self.ready, self.updates, self.failures = [], [], []
+        self.since = time.monotonic()
+        if self.written >= MERGE_EVERY:
+            self.join()
+
+    def join(self) -> None:
+        """Join small segments, so that there are few however long it takes."""
+        with self.clock.stage("write"):
+            for stream in ("vision", "speech"):
+                merge(self.catalog, self.place, stream)
+        self.written = 0
+
+    def _spoken(self) -> list[Vectors | None]:
+        if self.speech is None:
+            return [None] * len(self.ready)
+        with self.clock.stage("encode speech"):
+            return encoded_cues(self.speech, [ready.cues for ready in self.ready])
+
+    def _write(self, spoken: Sequence[Vectors | None]) -> None:
+        first = self.catalog.next_id()
+        ids = range(first, first + len(self.ready))
+        fresh: list[Segment] = []
+        if self.ready:
+            fresh.append(pooled("vision", ids, [ready.vision for ready in self.ready]))
+        said = [(id, Rows.of(rows)) for id, rows in zip(ids, spoken, strict=True) if rows is not None]
+        if said:
+            fresh.append(pooled("speech", [id for id, _ in said], [rows for _, rows in said]))
+        rows = [write_segment(self.place, content) for content in fresh]
+        self.written += len(rows) > 0
+        with self.catalog.changes():
+            for id, ready in zip(ids, self.ready, strict=True):
+                if ready.replaces is not None:
+                    self.catalog.remove_video(ready.replaces)
+                self.catalog.insert_video(ready.video, ready.cues, ready.subtitles, id=id)
+            for row in rows:
+                self.catalog.insert_segment(row)
+            for update in self.updates:
+                name = update.file.name if update.moved else None
+                ledger.update_file(
+                    self.catalog, update.known.id, update.file.path, name, update.stamp, update.subtitles
+                )
+            for file, reason, stamp in self.failures:
+                ledger.note_failure(self.catalog, file.path, reason, stamp)
+
+
+def write_segment(place: Place, content: Segment) -> SegmentRow:
+    """Write a segment's file; the row makes it count once it is in the catalog."""
+    name = segments.write(place.segments, content)
+    return SegmentRow(name, content.stream, len(content.ids), content.rows, int(content.ids[0]))
+
+
+def encoded_cues(encoder: TextEncoder, cues: Sequence[Sequence[Cue]]) -> list[Vectors | None]:
+    """One row per cue for each video; None for a video in which nothing is said."""
+    import numpy as np
+
+    texts = [cue.text for video in cues for cue in video]
+    rows = [encoder.encode(texts[at : at + TEXTS]) for at in range(0, len(texts), TEXTS)]
+    whole = np.concatenate(rows) if rows else np.empty((0, encoder.dim), np.float32)
+    found: list[Vectors | None] = []
+    at = 0
+    for video in cues:
+        found.append(whole[at : at + len(video)] if video else None)
+        at += len(video)
+    return found

@@ -1,0 +1,129 @@
+"""What an ``add`` says: while it runs, and at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from momentseek.library.place import clock_text
+from momentseek.library.video import Failure
+from momentseek.tables import count
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far it is; told after every batch and every file."""
+
+    files: int
+    """Looked at and done with."""
+    of_files: int
+    bytes: int
+    """Size of the files done, and of the part of the present one that is done."""
+    of_bytes: int
+    name: str
+    """The present file."""
+    at: float
+    """Seconds of it that are encoded."""
+    duration: float
+    seconds: float
+    """Seconds of video encoded in this run."""
+    elapsed: float
+    encoding: float
+    """Seconds since the first file that needed encoding was begun; 0 before."""
+    bytes_encoded: int
+    """Of ``bytes``, those that had to be encoded in this run: what the time left is told from."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something a person may want to know at once."""
+
+    kind: Literal["failed", "resumed", "odd"]
+    path: Path | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A long video that went on where an earlier run had stopped."""
+
+    path: Path
+    at: float
+    duration: float
+
+
+Progress = Callable[[Step | Note], None]
+
+
+@dataclass
+class AddReport:
+    """What an ``add`` did. Times are in seconds; ``seconds`` counts video, ``elapsed`` the clock on the wall."""
+
+    added: int = 0
+    changed: int = 0
+    """Files whose content was new since the last time."""
+    refreshed: int = 0
+    """Videos whose subtitles alone were read again."""
+    moved: int = 0
+    copied: int = 0
+    """Files with the same bytes as one in the library: their vectors were copied."""
+    unchanged: int = 0
+    failed: list[Failure] = field(default_factory=list)
+    failed_before: int = 0
+    """Files that failed in an earlier run and have not changed since; ``retry`` tries them again."""
+    resumed: list[Resumed] = field(default_factory=list)
+    interrupted_before: bool = False
+    """Whether the last ``add`` had been stopped before its end."""
+    seconds: float = 0.0
+    elapsed: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)
+    """Seconds spent in each stage; those of the reading thread overlap with those of encoding."""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def worked(self) -> int:
+        """Files that are in the library now."""
+        return self.added + self.changed + self.refreshed + self.moved + self.copied + self.unchanged
+
+    def __str__(self) -> str:
+        """One line.
+
+        >>> print(AddReport(added=2, unchanged=1, seconds=90, elapsed=3))
+        2 videos added, 1 unchanged; 00:01:30 of video in 3 s (30 x real time)
+        """
+        counts = [
+            (self.added, "added"),
+            (self.changed, "changed"),
+            (self.moved, "moved"),
+            (self.copied, "copied from others with the same content"),
+            (self.refreshed, "with new subtitles"),
+            (self.unchanged, "unchanged"),
+            (len(self.failed), "failed"),
+            (self.failed_before, "failed before and not changed since"),
+        ]
+        said = [(n, what) for n, what in counts if n] or [(0, "added")]
+        text = ", ".join([f"{count(said[0][0], 'video')} {said[0][1]}", *(f"{n:,} {what}" for n, what in said[1:])])
+        if self.seconds:
+            rate = self.seconds / max(self.elapsed, 1e-9)
+            text += f"; {clock_text(self.seconds)} of video in {self.elapsed:,.0f} s ({rate:,.0f} x real time)"
+        return text
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        from momentseek.library.stamp import readable
+
+        return {
+            **{k: v for k, v in vars(self).items() if k not in ("failed", "resumed")},
+            "failed": [{"path": readable(f.path), "reason": f.reason, "tries": f.tries} for f in self.failed],
+            "resumed": [{"path": readable(r.path), "at": r.at, "duration": r.duration} for r in self.resumed],
+        }
+
+
+class AddInterrupted(KeyboardInterrupt):
+    """Ctrl-C during an ``add``: everything whole was kept; ``report`` says what."""
+
+    def __init__(self, report: AddReport) -> None:
+        super().__init__("interrupted")
+        self.report = report

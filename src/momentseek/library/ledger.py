@@ -1,0 +1,107 @@
+"""What the catalog knows of files: which it holds, in which state, and which could not be added."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from momentseek.library.catalog import Catalog
+from momentseek.library.stamp import Stamp, readable
+
+KNOWN = "id, path, size, mtime_ns, hash, subtitles"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A file that is in the library, as it was when it was added."""
+
+    id: int
+    path: Path
+    size: int
+    mtime_ns: int
+    hash: str
+    subtitles: tuple[str, ...]
+    """The folder given for its subtitles (or nothing), then a mark of each subtitle file."""
+
+    def same(self, stamp: Stamp) -> bool:
+        """Whether size and time say that it has not changed."""
+        return (self.size, self.mtime_ns) == (stamp.size, stamp.mtime_ns)
+
+
+def known_at(catalog: Catalog, path: Path) -> Known | None:
+    """The file at a path."""
+    rows = catalog.rows(f"SELECT {KNOWN} FROM videos WHERE path = ?", (os.fsencode(path),))
+    return _known(rows[0]) if rows else None
+
+
+def known_with(catalog: Catalog, hash: str, size: int) -> list[Known]:
+    """The files with the same bytes, by id."""
+    rows = catalog.rows(f"SELECT {KNOWN} FROM videos WHERE hash = ? AND size = ? ORDER BY id", (hash, size))
+    return [_known(row) for row in rows]
+
+
+def failed_before(catalog: Catalog, path: Path, stamp: Stamp) -> str | None:
+    """Why the file, unchanged since, could not be added."""
+    rows = catalog.rows("SELECT reason, size, mtime_ns FROM failures WHERE path = ?", (os.fsencode(path),))
+    return str(rows[0][0]) if rows and rows[0][1:] == (stamp.size, stamp.mtime_ns) else None
+
+
+# writing, inside changes()
+
+
+def note_failure(catalog: Catalog, path: Path, reason: str, stamp: Stamp | None) -> None:
+    """Keep why a file could not be added; without a stamp it is tried again by the next ``add``."""
+    values = (os.fsencode(path), reason, time.time(), stamp and stamp.size, stamp and stamp.mtime_ns)
+    catalog.run(
+        """INSERT INTO failures (path, reason, at, tries, size, mtime_ns) VALUES (?1, ?2, ?3, 1, ?4, ?5)
+           ON CONFLICT (path) DO UPDATE SET reason = ?2, at = ?3, tries = tries + 1, size = ?4, mtime_ns = ?5""",
+        values,
+    )
+
+
+def forget_failure(catalog: Catalog, path: Path) -> None:
+    """The file is no longer one that failed."""
+    catalog.run("DELETE FROM failures WHERE path = ?", (os.fsencode(path),))
+
+
+def update_file(
+    catalog: Catalog, video: int, path: Path, name: str | None, stamp: Stamp, subtitles: Sequence[str]
+) -> None:
+    """The same content at another path, or with another time."""
+    from momentseek.library.catalog import name_text
+
+    catalog.run("DELETE FROM failures WHERE path = ?", (os.fsencode(path),))
+    catalog.run(
+        "UPDATE videos SET path = ?, mtime_ns = ?, subtitles = ? WHERE id = ?",
+        (os.fsencode(path), stamp.mtime_ns, json.dumps(list(subtitles)), video),
+    )
+    if name is not None:
+        catalog.run("UPDATE videos SET name = ? WHERE id = ?", (name, video))
+        catalog.run("UPDATE name_words SET text = ? WHERE rowid = ?", (name_text(name), video))
+
+
+def subtitle_marks(path: Path, folder: Path | None) -> tuple[str, ...]:
+    """What tells whether a video's subtitle files have changed: the folder asked for, then each file's size and time.
+
+    Only the files' names count, not where they lie: a video moved together with its subtitles keeps its marks.
+    """
+    from momentseek.media.subtitles import beside
+
+    marks = [os.path.abspath(folder) if folder else ""]
+    for sidecar in beside(path, folder):
+        try:
+            state = sidecar.path.stat()
+        except OSError:
+            continue
+        marks.append(f"{state.st_size}:{state.st_mtime_ns}:{readable(sidecar.path.suffix)}")
+    return (marks[0], *sorted(marks[1:]))
+
+
+def _known(row: Sequence[Any]) -> Known:
+    id, path, size, mtime_ns, hash, subtitles = row
+    return Known(id, Path(os.fsdecode(path)), size, mtime_ns, hash, tuple(json.loads(subtitles)))

@@ -1,0 +1,112 @@
+"""One writer at a time: a lock that vanishes with the process that holds it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from momentseek.errors import MomentseekError
+
+FILE = "lock"
+POLL = 0.1
+
+
+@contextmanager
+def writing(folder: Path, wait: float = 0.0) -> Iterator[None]:
+    """Hold the library's lock; if another process does, wait up to ``wait`` seconds and then refuse, naming it.
+
+    The lock is the operating system's (flock), so a process that dies, however it dies, lets go of it. Readers need
+    none: they see the catalog between two transactions.
+    """
+    path = folder / FILE
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be opened for writing ({e.strerror}); check the folder") from None
+    try:
+        _wait(handle, path, wait)
+        _sign(handle)
+        try:
+            yield
+        finally:
+            _truncate(handle)
+            _release(handle)
+    finally:
+        os.close(handle)
+
+
+def _wait(handle: int, path: Path, wait: float) -> None:
+    deadline = time.monotonic() + wait
+    while not _taken(handle, path):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise MomentseekError(
+                f"{path.parent}: {_holder(path)} is changing this library; wait for it, or say how long to (--wait 600)"
+            )
+        time.sleep(min(POLL, left))
+
+
+def _holder(path: Path) -> str:
+    try:
+        who = json.loads(path.read_bytes())
+        since = time.strftime("%H:%M:%S", time.localtime(who["since"]))
+        host = "" if who["host"] == socket.gethostname() else f" on {who['host']}"
+        return f"process {int(who['pid'])}{host} (since {since})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"
+
+
+def _sign(handle: int) -> None:
+    """Say who holds it; for people only, so a full disk does not matter."""
+    mark = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}).encode()
+    _truncate(handle)
+    with suppress(OSError):
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, mark)
+
+
+def _truncate(handle: int) -> None:
+    with suppress(OSError):
+        os.ftruncate(handle, 0)
+
+
+if sys.platform != "win32":
+    import fcntl
+
+    def _taken(handle: int, path: Path) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as e:
+            if e.errno in (errno.EAGAIN, errno.EACCES, errno.EWOULDBLOCK):
+                return False
+            raise MomentseekError(f"{path}: this file system has no locks ({e.strerror}); use a local disk") from None
+        return True
+
+    def _release(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+else:
+    import msvcrt
+
+    FAR = 1 << 30  # a byte beyond the mark, so that others can read who holds it
+
+    def _taken(handle: int, path: Path) -> bool:
+        os.lseek(handle, FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        finally:
+            os.lseek(handle, 0, os.SEEK_SET)
+        return True
+
+    def _release(handle: int) -> None:
+        os.lseek(handle, FAR, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)

@@ -1,0 +1,89 @@
+"""Where a library's files lie."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from momentseek.errors import MomentseekError
+from momentseek.library.catalog import Catalog
+from momentseek.library.segments import SUFFIX, TEMPORARY
+
+DEFAULT = "default"
+ENVIRONMENT = "MOMENTSEEK_LIBRARY"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A library's folder and what is in it."""
+
+    folder: Path
+
+    @property
+    def segments(self) -> Path:
+        """The folder of vectors."""
+        return self.folder / "segments"
+
+    def make(self) -> None:
+        """Make the folders."""
+        try:
+            self.segments.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise MomentseekError(f"{self.folder}: cannot be made ({e.strerror}); choose another --library") from None
+
+    def orphans(self, catalog: Catalog) -> list[Path]:
+        """Segments' files that the catalog does not name: of a writer that was stopped, or still mapped by a reader."""
+        named = {row.name + SUFFIX for row in catalog.segments()}
+        with suppress(OSError), os.scandir(self.segments) as entries:
+            return sorted(
+                Path(e.path)
+                for e in entries
+                if e.name not in named and (e.name.endswith(SUFFIX) or e.name.startswith(TEMPORARY))
+            )
+        return []
+
+    def drop_orphans(self, catalog: Catalog) -> int:
+        """Delete them; only for who holds the library's lock."""
+        orphans = self.orphans(catalog)
+        for path in orphans:
+            with suppress(OSError):
+                path.unlink()
+        return len(orphans)
+
+
+def data_folder() -> Path:
+    """``$XDG_DATA_HOME/momentseek``, or ``~/.local/share/momentseek``."""
+    root = os.environ.get("XDG_DATA_HOME", "")
+    if os.path.isabs(root):
+        return Path(root) / "momentseek"
+    try:
+        return Path.home() / ".local" / "share" / "momentseek"
+    except RuntimeError:
+        raise MomentseekError("there is no home folder for the library; name one (--library PATH)") from None
+
+
+def library_folder(given: str | None = None) -> Path:
+    """The folder of the library called ``given``, by default ``$MOMENTSEEK_LIBRARY``, else ``default``.
+
+    A plain name is a folder in the user's data folder; anything with a separator is a path.
+
+    >>> str(library_folder("./films"))
+    'films'
+    """
+    name = given or os.environ.get(ENVIRONMENT) or DEFAULT
+    separators = [s for s in (os.sep, os.altsep) if s]
+    if any(s in name for s in separators) or name in (".", "..", "~"):
+        return Path(name).expanduser()
+    return data_folder() / name
+
+
+def clock_text(seconds: float) -> str:
+    """Hours, minutes and seconds.
+
+    >>> clock_text(4800)
+    '01:20:00'
+    """
+    whole = round(seconds)
+    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"

@@ -1,0 +1,62 @@
+"""One video's vectors, in the two forms in which segments hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.library.segments import Segment, quantised
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Vectors as int8 with scales and as float16: 3 bytes a column, and the same bytes wherever they are copied."""
+
+    codes: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    half: NDArray[np.float16]
+
+    @classmethod
+    def of(cls, vectors: NDArray[Any]) -> Rows:
+        """From an encoder's rows.
+
+        >>> len(Rows.of(np.eye(3)))
+        3
+        """
+        return cls(*quantised(vectors), np.asarray(vectors, np.float32).astype(np.float16))
+
+    @classmethod
+    def copied(cls, source: Segment, at: int) -> Rows:
+        """Those of the video at place ``at`` of a segment, as they are."""
+        part = source.part(at, at + 1)
+        return cls(np.array(part.codes), np.array(part.scales), np.array(part.half))
+
+    def __len__(self) -> int:
+        return len(self.scales)
+
+
+def pooled(stream: str, ids: Sequence[int], rows: Sequence[Rows]) -> Segment:
+    """A segment of several videos."""
+    offsets = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
+    return Segment(
+        "(memory)",
+        stream,
+        np.asarray(ids, np.int64),
+        offsets,
+        np.concatenate([r.codes for r in rows]),
+        np.concatenate([r.scales for r in rows]),
+        np.concatenate([r.half for r in rows]),
+    )
+
+
+def find(segments: Sequence[Segment], video: int) -> Rows | None:
+    """A video's rows, from whichever segment holds them."""
+    for segment in segments:
+        at = np.flatnonzero(segment.ids == video)
+        if len(at):
+            return Rows.copied(segment, int(at[0]))
+    return None
