@@ -118,10 +118,10 @@ def _packets(container: InputContainer, stream: Stream, start: float) -> Iterato
     for packet in container.demux(stream):
         if packet.pts is None or not 0 < packet.size <= MAX_PACKET:
             continue
-        begin = float(packet.pts * packet.time_base) - start
+        begin = round(float(packet.pts * packet.time_base) - start, 6)
         text = text_of(bytes(packet))
         if text.strip("\x00 \r\n"):  # MP4 fills silences with empty cues
-            yield Cue(begin, begin + float((packet.duration or 0) * packet.time_base), text)
+            yield Cue(begin, round(begin + float((packet.duration or 0) * packet.time_base), 6), text)
 
 
 def _start(container: InputContainer, path: FilePath) -> float:

@@ -13,6 +13,8 @@ from momentseek.media.subtitles.rolling import unrolled
 LONGEST_SECONDS = 10.0
 LONGEST_CHARACTERS = 200
 """A joined cue stays within both, so that it still says *when*; one cue that is longer by itself is left whole."""
+LONGEST_TEXT = 10_000
+"""Characters of one cue that are looked at; no player could show more."""
 PAUSE = 1.0
 """Seconds of silence that end a sentence, whatever its last character."""
 _CLOSED = re.compile(r"""[.!?…。!?।؟♪)\]:;»”"][»”"'’)\]♪]?$""")
@@ -31,7 +33,7 @@ def tidy(cues: Iterable[Cue]) -> list[Cue]:
     cues = list(cues)
     language = cues[0].language if cues else None
     written = sorted((cue for cue in cues if cue.end > 0 or cue.start >= 0), key=lambda cue: (cue.start, cue.end))
-    shown = [(max(cue.start, 0.0), cue.end, markup.lines(cue.text)) for cue in written]
+    shown = [(max(cue.start, 0.0), cue.end, markup.lines(cue.text[:LONGEST_TEXT])) for cue in written]
     ended = _ended([(start, end, lines) for start, end, lines in shown if lines])
     return [replace(cue, language=language) for cue in unrolled(_once(ended)) if cue.end > cue.start]
 

@@ -12,13 +12,14 @@ from typing import NamedTuple
 from momentseek.errors import MediaError
 from momentseek.media.cue import Cue
 from momentseek.media.subtitles import ass, sbv, srt, vtt
-from momentseek.media.subtitles.encoding import text_of
+from momentseek.media.subtitles.encoding import is_binary, text_of
 from momentseek.media.subtitles.merge import tidy
 
 MAX_BYTES = 20_000_000
 """A long film's subtitles are 0.2 MB; styled scripts reach a few."""
 MAX_CUES = 200_000
 """Two a second for a day."""
+MAX_LINES = 1_000_000
 
 
 class Format(NamedTuple):
@@ -55,7 +56,11 @@ def parse(data: bytes, name: str, place: object = None, language: str | None = N
     [Cue(start=1.0, end=2.0, text='Hello', language=None)]
     """
     place = name if place is None else place
+    if is_binary(data):
+        raise MediaError(f"{place}: no cue found: it is not a text file; SRT, VTT, ASS and SBV files are read")
     text = text_of(data, language)
+    if text.count("\n") > MAX_LINES or text.count("\r") > MAX_LINES:
+        raise MediaError(f"{place}: more than {MAX_LINES:,} lines; split the file or choose another")
     head = text[:4096].lstrip().lower()
     if head.startswith(("<!doctype", "<html", "<head", "<?xml")):
         raise MediaError(f"{place}: no cue found: it is a web page or XML; save the subtitles as SRT, VTT, ASS or SBV")
@@ -70,14 +75,18 @@ def parse(data: bytes, name: str, place: object = None, language: str | None = N
 
 
 def _likely(head: str, suffix: str) -> list[Format]:
-    """All formats, the likeliest first: by what the file begins with, else by suffix."""
+    """Formats to try, the likeliest first: by what the file begins with, else by suffix.
+
+    SRT and WebVTT mark times the same way, so where one finds nothing the other does not either.
+    """
     if head.startswith("webvtt"):
         sure = "vtt"
     elif "[script info]" in head or "[events]" in head or "\ndialogue:" in head:
         sure = "ass"
     else:
         sure = next((form.name for form in FORMATS if suffix in form.suffixes), "srt")
-    return sorted(FORMATS, key=lambda form: form.name != sure)
+    same = {"srt": "vtt", "vtt": "srt"}.get(sure)
+    return sorted((form for form in FORMATS if form.name != same), key=lambda form: form.name != sure)
 
 
 def _bytes(path: Path) -> bytes:

@@ -35,13 +35,15 @@ def parse(text: str) -> Iterator[Cue]:
     """
     span: tuple[float, float] | None = None
     lines: list[str] = []
+    number = ""
     for line in text.splitlines():
         found = times(line)
         if found is None:
             lines.append(line)
             continue
+        number = _number(lines, number)
         if span is not None:
-            yield Cue(*span, "\n".join(_without_number(lines)).strip())
+            yield Cue(*span, "\n".join(lines[:-1] if number else lines).strip())
         span, lines = found, []
     if span is not None:
         yield Cue(*span, "\n".join(lines).strip())
@@ -59,11 +61,13 @@ def write(cues: Iterable[Cue]) -> str:
     )
 
 
-def _without_number(lines: list[str]) -> list[str]:
-    """Leave out the next cue's number: digits alone, right above its times, after a blank line or as the only line."""
-    if lines and lines[-1].strip().isdecimal() and (len(lines) == 1 or not lines[-2].strip()):
-        return lines[:-1]
-    return lines
+def _number(lines: list[str], before: str) -> str:
+    """The number of the cue that follows these lines: digits alone, after a blank line, or one more than ``before``."""
+    last = lines[-1].strip() if lines else ""
+    if not (last.isdecimal() and len(last) < 10):
+        return ""
+    apart = len(lines) == 1 or not lines[-2].strip()
+    return last if apart or (before != "" and int(last) == int(before) + 1) else ""
 
 
 def _writable(text: str) -> str:
