@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -51,3 +54,93 @@ def momentseek(root: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return run
+
+
+@pytest.fixture
+def make_video() -> Callable[..., Path]:
+    """Writes a real video: ``make_video(path, scenes=[(2.0, (255, 0, 0)), (1.5, picture), (1, draw)], …)``.
+
+    A scene is its seconds and a colour, an RGB array, or a function from seconds into the scene to an array; arrays
+    are repeated or cropped to ``size``. ``times`` gives frame times of one's own (the scenes still say what is shown
+    when), ``vfr`` drops two of five frames, ``start`` shifts all time stamps, ``audio`` adds a tone, ``rotation``
+    turns the stored frames counter-clockwise and writes the display matrix that turns them back.
+    """
+    return _make_video
+
+
+def _make_video(
+    path: Path,
+    scenes: Sequence[tuple[float, Any]] = ((2.0, (200, 30, 30)), (2.0, (30, 30, 200))),
+    *,
+    rate: Fraction | int = 25,
+    size: tuple[int, int] = (160, 120),
+    codec: str = "libx264",
+    pix_fmt: str = "yuv420p",
+    audio: bool | str = False,
+    audio_seconds: float | None = None,
+    rotation: int = 0,
+    aspect: Fraction | None = None,
+    vfr: bool = False,
+    times: Sequence[float] | None = None,
+    start: float = 0.0,
+    options: dict[str, str] | None = None,
+) -> Path:
+    import av
+
+    whole = sum(seconds for seconds, _ in scenes)
+    if times is None:
+        times = [float(i / Fraction(rate)) for i in range(round(whole * rate))]
+        if vfr:
+            times = [t for i, t in enumerate(times) if i % 5 not in (1, 2)]
+    steady = not vfr and start == 0 and np.allclose(np.diff(times) * float(rate), 1) and path.suffix != ".mkv"
+    base = 1 / Fraction(rate) if steady else Fraction(1, 1000)
+    turned = rotation % 180 != 0
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream(codec, rate=rate, options=options or {})
+        stream.width, stream.height = (size[1], size[0]) if turned else size
+        stream.pix_fmt = pix_fmt
+        stream.codec_context.time_base = base
+        if aspect is not None:
+            stream.codec_context.sample_aspect_ratio = aspect
+        if rotation:
+            stream.set_display_rotation(-rotation)
+        tone: Any = None
+        if audio:
+            name = audio if isinstance(audio, str) else ("libopus" if path.suffix == ".webm" else "aac")
+            tone = container.add_stream(name, rate=48000, layout="mono")
+        for time in times:
+            picture = np.rot90(_picture(scenes, time, size), rotation // 90)
+            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), "rgb24")
+            frame.pts, frame.time_base = round((time + start) / base), base
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+        if tone is not None:
+            _write_tone(container, tone, whole if audio_seconds is None else audio_seconds, start)
+    return path
+
+
+def _picture(scenes: Sequence[tuple[float, Any]], time: float, size: tuple[int, int]) -> Any:
+    for seconds, content in scenes:
+        if time < seconds - 1e-9 or content is scenes[-1][1]:
+            break
+        time -= seconds
+    picture = np.asarray(content(max(0.0, time)) if callable(content) else content, np.uint8)
+    width, height = size
+    if picture.ndim == 1:
+        return np.broadcast_to(picture, (height, width, 3))
+    repeats = (-(-height // picture.shape[0]), -(-width // picture.shape[1]), 1)
+    return np.tile(picture, repeats)[:height, :width]
+
+
+def _write_tone(container: Any, stream: Any, seconds: float, start: float) -> None:
+    """A tone of 440 Hz, a sharp click at every whole second."""
+    import av
+
+    t = np.arange(round(seconds * 48000)) / 48000
+    wave = (0.1 * np.sin(2 * np.pi * 440 * t)).astype(np.float32)
+    wave[(t % 1) < 0.002] = 0.9
+    for first in range(0, len(wave), 960):
+        frame = av.AudioFrame.from_ndarray(wave[None, first : first + 960], "flt", "mono")
+        frame.sample_rate, frame.pts, frame.time_base = 48000, first + round(start * 48000), Fraction(1, 48000)
+        container.mux(stream.encode(frame))
+    container.mux(stream.encode(None))

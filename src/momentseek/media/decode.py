@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Spy = Callable[[float, Pixels], None]
 
-SPY_RATE = 12.5
+SPY_RATE = 30.0
 SPY_WIDTH = 64
 _MOMENT = 1e-6  # seconds; rounding of time stamps, not a tolerance anybody can see
 _LONGEST_GAP = 3600.0
@@ -78,7 +78,7 @@ def frames(
     The frame at a tick is the last whose time stamp is not later, whatever the frame rate or its changes. The last,
     shorter clip gives the last frame, so a video of T seconds gives ``ceil(T * rate)`` frames, at least one.
     ``start`` and ``end`` keep only ticks in ``[start, end)``: the same ticks and pixels as in a whole run.
-    ``short_side`` shrinks, and never enlarges. ``spy(time, small)`` sees up to 12.5 frames a second, 64 pixels wide
+    ``short_side`` shrinks, and never enlarges. ``spy(time, small)`` sees up to 30 frames a second, 64 pixels wide
     (as stored: not turned), whether or not a tick falls on them. ``.damage`` says afterwards what was unreadable.
     """
     if not rate > 0 or not 0 <= phase < 1:
@@ -125,7 +125,7 @@ class Frames(Iterator[Frame]):
             shown: Picture | None = None
             pixels: Pixels | None = None
             try:
-                for picture in reader.pictures(self._at(tick)):
+                for picture in reader.pictures(self._at(tick) if self.start > 0 else 0.0):
                     while shown is not None and self._at(tick) + _MOMENT < picture.time and self._at(tick) < self.end:
                         pixels = painter.paint(shown.frame) if pixels is None else pixels
                         yield Frame(self._at(tick), pixels)
@@ -192,6 +192,8 @@ class Reader:
         back = 0.0
         while since > 0 and back < since:
             if not self._seek(since - back):
+                if back == 0:  # this container cannot seek; nothing has been read yet
+                    since = 0.0
                 break
             ordered = self._from_key_frame()
             first = next(ordered, None)

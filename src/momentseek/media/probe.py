@@ -82,7 +82,7 @@ def probe(path: FilePath) -> Probe:
             height=height,
             rotation=clockwise(turn),
             rate=frame_rate(stream),
-            codec=stream.name or stream.codec_context.name,
+            codec=stream.codec.canonical_name,
             audio=bool(container.streams.audio),
             text=_text_tracks(container),
         )
