@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from momentseek.formats import read_corpus, read_run, read_runs, read_truth
     from momentseek.measures import parse, parse_all
     from momentseek.moments import Corpus, Judgements, Moment, Run
+    from momentseek.search import Hit, Library, Query
 
 _HOMES = {
     "MomentseekError": "errors",
@@ -36,14 +37,20 @@ _HOMES = {
     "Judgements": "moments",
     "Moment": "moments",
     "Run": "moments",
+    "Hit": "search",
+    "Library": "search",
+    "Query": "search",
 }
 
 __all__ = [
     "Corpus",
     "Evaluation",
+    "Hit",
     "Judgements",
+    "Library",
     "Moment",
     "MomentseekError",
+    "Query",
     "Run",
     "compare",
     "evaluate",

@@ -1,1 +1,25 @@
-"""Finding moments: query language, two-stage ranking, fusion, confidence and the span localisers."""
+"""Finding moments: the query language, the streams, fusion and confidence; ``localise`` finds spans, ``export`` writes.
+
+Names load on first use: a localiser or a format needs no library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from momentseek.search.hit import Hit
+    from momentseek.search.library import Library
+    from momentseek.search.query import Query
+    from momentseek.search.results import Results
+
+_HOMES = {"Hit": "hit", "Library": "library", "Query": "query", "Results": "results"}
+
+__all__ = ["Hit", "Library", "Query", "Results"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

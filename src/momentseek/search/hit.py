@@ -52,6 +52,8 @@ class Hit:
     streams: Mapping[str, Standing] = field(default_factory=dict)
     curve: tuple[float, ...] = ()
     """The vision stream's score of each clip of the video, where an explanation was asked for."""
+    also: tuple[str, ...] = ()
+    """Names of other files with the same content."""
 
     @property
     def moment(self) -> Moment:

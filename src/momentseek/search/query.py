@@ -144,8 +144,8 @@ class _Reader:
             self.words.append(token.value)
 
     def query(self) -> Query:
-        fields = {name: tuple(values) for name, values in self.lists.items()}
-        return Query(text=" ".join(self.words), **fields, **self.dates)
+        fields: dict[str, Any] = {name: tuple(values) for name, values in self.lists.items()} | self.dates
+        return Query(text=" ".join(self.words), **fields)
 
     def _add(self, field: str, token: Token, value: object) -> None:
         values = self.lists.setdefault(field, [])

@@ -1,0 +1,100 @@
+"""How sure a hit is: strong, fair or weak, judged by how the query scores on the rest of the library.
+
+A cosine means little by itself: 0.25 is high for one encoder and one query, and low for others. What can be said is how
+far a score stands out. Let ``m`` be the median of the query's scores over the library's clips and ``s`` its spread, the
+larger distance from the median to a quartile, divided by 0.6745 (for a normal distribution that is the standard
+deviation; a quarter of the clips may be relevant without changing it). For a score ``x`` with ``z = (x - m) / s``,
+
+    chance(x) = 1 - exp(-n Q(z))        Q(z) = P(normal > z)
+
+is how often the best of ``n`` clips that have nothing to do with the query would score as high: in a large library
+something always looks a little like anything. ``n`` counts scenes rather than clips, since clips of a scene are alike,
+and stops growing at a point, since a real distribution's tail is not normal. docs/searching.md has the rates that this
+gives on planted and on absent moments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from momentseek.search.hit import Level
+
+STRONG, FAIR = 1e-3, 0.1
+"""Chances below which a hit is strong, or fair."""
+TINY = 24
+"""Clips (half a minute) below which a library says nothing about what is usual."""
+PER_SCENE = 4
+"""Clips of one scene, roughly."""
+MOST_SCENES = 2500
+QUARTILE = 0.6744897501960817
+ORDER: tuple[Level, ...] = ("weak", "fair", "strong")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What is usual for a query in a library.
+
+    >>> scale = Scale.of(np.sin(np.arange(4000.0)))
+    >>> [scale.level(x) for x in (1.0, 4.5, 8.0)]
+    ['weak', 'fair', 'strong']
+    """
+
+    centre: float
+    spread: float
+    clips: int
+
+    @classmethod
+    def of(cls, scores: ArrayLike, clips: int | None = None) -> Scale:
+        """From the scores of a sample of the library's ``clips``."""
+        values = np.asarray(scores, dtype=np.float64)
+        low, centre, high = np.quantile(values, (0.25, 0.5, 0.75)) if len(values) else (0.0, 0.0, 0.0)
+        spread = max(centre - low, high - centre) / QUARTILE
+        return cls(float(centre), float(max(spread, 1e-6)), len(values) if clips is None else clips)
+
+    def z(self, score: float) -> float:
+        """How many spreads above the centre."""
+        return (score - self.centre) / self.spread
+
+    def chance(self, score: float) -> float:
+        """How often the best of as many unrelated clips would score as high.
+
+        >>> round(Scale(0.0, 1.0, 400).chance(3.0), 3)
+        0.126
+        """
+        scenes = min(max(1.0, self.clips / PER_SCENE), MOST_SCENES)
+        return -math.expm1(-scenes * 0.5 * math.erfc(self.z(score) / math.sqrt(2)))
+
+    def level(self, score: float) -> Level:
+        """How sure a hit with this score is; a tiny library is never sure, and never sure of the opposite."""
+        if self.clips < TINY:
+            return "fair"
+        chance = self.chance(score)
+        return "strong" if chance < STRONG else "fair" if chance < FAIR else "weak"
+
+
+def together(levels: Iterable[Level]) -> Level:
+    """How sure a hit is that several streams saw: as the surest of them, and two that are fair make it strong.
+
+    >>> together(["weak", "fair"]), together(["fair", "fair"])
+    ('fair', 'strong')
+    """
+    given = list(levels)
+    if given.count("fair") > 1:
+        return "strong"
+    return max(given, key=ORDER.index, default="weak")
+
+
+def evidence(scores: ArrayLike, width: int = 3) -> float:
+    """What a span's level is judged by: the mean of its best ``width`` clips in a row, steadier than its best clip.
+
+    >>> evidence([0, 3, 3, 3, 0]), evidence([2, 4])
+    (3.0, 3.0)
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    width = min(width, len(values))
+    return float(np.convolve(values, np.full(width, 1 / width), "valid").max())

@@ -1,0 +1,105 @@
+"""Library: a collection that can be searched; what ``momentseek.Library`` is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from momentseek.encoders.protocol import TextEncoder
+from momentseek.errors import MediaError, MomentseekError
+from momentseek.library.catalog import Catalog
+from momentseek.library.collection import Collection
+from momentseek.search.engine import STREAMS, Engine, Group, Options, Stream
+from momentseek.search.hit import Hit
+from momentseek.search.localise import DEFAULT
+from momentseek.search.query import Query
+from momentseek.search.results import Results
+
+if TYPE_CHECKING:
+    from momentseek.media.cut import Cut
+
+EMPTY = "the library is empty; add videos with: momentseek add FOLDER"
+
+
+class Library(Collection):
+    """A collection of videos and the searches over it. One per thread; keep it open, the first search loads encoders.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Library.open(folder, create=True) as library:
+    ...     library.search("a dog on the beach").note
+    'the library is empty; add videos with: momentseek add FOLDER'
+    """
+
+    def __init__(self, path: Path, catalog: Catalog) -> None:
+        super().__init__(path, catalog)
+        self._engine: Engine | None = None
+
+    def search(
+        self,
+        query: str | Query,
+        k: int = 20,
+        *,
+        localiser: str = DEFAULT,
+        group: Group = "clip",
+        streams: Sequence[Stream] | None = None,
+        explain: bool = False,
+        all: bool = False,
+    ) -> Results:
+        """The best ``k`` moments for a query (docs/searching.md has the language).
+
+        Weak hits are left out and counted (``.hidden``) unless ``all``. ``group="video"`` gives one moment per video,
+        ``streams`` some of vision, speech and name, ``explain`` the curve of each hit's video.
+        """
+        asked = Query.parse(query) if isinstance(query, str) else query
+        options = Options(k, localiser, group, STREAMS if streams is None else tuple(streams), explain, all)
+        if self._engine is None:
+            self._engine = Engine(self.catalog, self.snapshot, self._encoder_of, self.clip_seconds)
+        found = self._engine.search(asked, options)
+        if not found and not self.catalog.totals()["videos"]:
+            found.note = EMPTY
+        return found
+
+    def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
+        """A WebP picture of a hit's most representative frame; kept in the library's folder."""
+        kept = self.path / "thumbnails" / f"{hit.video_id}-{round(hit.peak * 1000)}-{width}.webp"
+        try:
+            return kept.read_bytes()
+        except OSError:
+            pass
+        from momentseek.media.thumbnails import thumbnail
+
+        data = thumbnail(_present(hit), hit.peak, width)
+        self._keep(kept, data)
+        return data
+
+    def cut(self, hit: Hit, out: str | os.PathLike[str], *, exact: bool = True, pad: float = 0.0) -> Cut:
+        """Write a hit as a clip of its own, ``pad`` seconds longer on each side."""
+        from momentseek.media.cut import cut
+
+        return cut(_present(hit), hit.start, hit.end, out, exact=exact, pad=pad)
+
+    def _encoder_of(self, stream: str) -> TextEncoder:
+        if stream == "vision":
+            return self.vision_encoder
+        encoder = self.speech_encoder
+        if encoder is None:
+            raise MomentseekError("the encoder of what is said is not installed; pip install 'momentseek[offline]'")
+        return encoder
+
+    def _keep(self, path: Path, data: bytes) -> None:
+        """Keep a picture for the next time; a library that cannot be written is still searched."""
+        from contextlib import suppress
+
+        from momentseek.atomic import write_bytes
+
+        with suppress(OSError, MomentseekError):
+            path.parent.mkdir(exist_ok=True)
+            write_bytes(path, data)
+
+
+def _present(hit: Hit) -> Path:
+    if not hit.path.is_file():
+        raise MediaError(f"{hit.path}: is not there; connect the drive it lies on, or add it again where it is now")
+    return hit.path

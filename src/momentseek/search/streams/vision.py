@@ -1,0 +1,208 @@
+"""What is seen: the query's vector against the vectors of all clips, then spans on the curves of the best videos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.errors import MomentseekError
+from momentseek.library.scan import top_videos
+from momentseek.library.segments import Segment
+from momentseek.library.video import Video
+from momentseek.search.confidence import Scale, evidence
+from momentseek.search.localise import Background, Curve, localise
+from momentseek.search.query import Part
+from momentseek.search.streams.found import Found
+
+DEPTH = 100
+"""Videos whose curves are looked at."""
+SAMPLE = 8192
+"""Clips from which it is judged what is usual."""
+SPANS = 5
+"""Spans of one video that enter the ranking."""
+TOLERATED = 1.0
+"""Spreads above the usual from which something to avoid counts."""
+ALIKE = 0.1
+"""Length below which nothing is left of a thing to avoid once what is looked for is taken out of it."""
+
+Encode = Callable[[Sequence[str]], Vectors]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sights:
+    """One stream's segments, in one state of the library."""
+
+    segments: tuple[Segment, ...]
+    gone: Ids
+    clip_seconds: float
+
+    @cached_property
+    def ids(self) -> Ids:
+        """Of the videos in all segments, in their order."""
+        return np.concatenate([np.asarray(s.ids) for s in self.segments] or [np.zeros(0, np.int64)])
+
+    @cached_property
+    def clips(self) -> int:
+        """Of all videos that count."""
+        return int(
+            sum(length[~np.isin(s.ids, self.gone)].sum() for s in self.segments for length in [np.diff(s.offsets)])
+        )
+
+    @cached_property
+    def sample(self) -> Vectors:
+        """Clips taken at even steps from the whole library, always the same ones."""
+        step = max(1, -(-sum(s.rows for s in self.segments) // SAMPLE))
+        parts = []
+        for segment in self.segments:
+            rows = np.arange(step // 2 if segment.rows > step // 2 else 0, segment.rows, step)
+            owner = np.searchsorted(segment.offsets, rows, side="right") - 1
+            parts.append(segment.half[rows[~np.isin(np.asarray(segment.ids)[owner], self.gone)]].astype(np.float32))
+        return np.concatenate(parts)
+
+    def place(self, video: int) -> tuple[int, int] | None:
+        """In which segment and where a video's rows are; the newest, should there be two."""
+        for index, segment in enumerate(self.segments):
+            at = np.flatnonzero(np.asarray(segment.ids) == video)
+            if len(at):
+                return index, int(at[0])
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """What to look for as vectors, and what is usual for it in the library.
+
+    A clip ``v`` scores ``v·q - Σ w s max(0, (v·a - m) / s_a - 1)``: the cosine with what is looked for, less, for
+    each thing to avoid, its weight times the spreads by which the clip shows more of it than usual (one is
+    tolerated), in units of the spread ``s`` of ``v·q``. Of a thing to avoid only what it adds to the query counts:
+    ``dog -puppy`` must not punish dogs.
+    """
+
+    vector: Vectors
+    avoid: tuple[tuple[Vectors, float, Scale], ...]
+    spread: float
+    scale: Scale
+    background: Background
+
+    def scores(self, clips: Vectors) -> NDArray[np.float32]:
+        """Of each clip."""
+        return _scores(clips, self.vector, self.avoid, self.spread)
+
+
+def aim(sights: Sights, seen: Sequence[Part], avoid: Sequence[Part], encode: Encode) -> Aim:
+    """Encode what a query looks for and what it avoids."""
+    rows = encode([part.text for part in (*seen, *avoid)])
+    weights = np.array([part.weight for part in seen], np.float32)
+    vector = _unit(weights @ rows[: len(seen)])
+    if vector is None:
+        raise MomentseekError("the parts of the query cancel each other out; ask for one of them")
+    plain = sights.sample @ vector
+    spread = Scale.of(plain).spread
+    avoided = []
+    for part, row in zip(avoid, rows[len(seen) :], strict=True):
+        rest = row - (row @ vector) * vector
+        direction = _unit(rest) if np.linalg.norm(rest) > ALIKE else None
+        if direction is None:
+            raise MomentseekError(f"the query looks for and avoids the same: {part.text}; take one of them out")
+        avoided.append((direction, part.weight, Scale.of(sights.sample @ direction)))
+    usual = _scores(sights.sample, vector, avoided, spread)
+    return Aim(vector, tuple(avoided), spread, Scale.of(usual, sights.clips), Background.of(usual))
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """The curves of the best videos and the spans on them, best first."""
+
+    moments: list[Found]
+    curves: dict[int, Curve]
+
+
+def look(
+    sights: Sights,
+    target: Aim,
+    videos: Callable[[Sequence[int]], Mapping[int, Video]],
+    allowed: Ids | None,
+    localiser: str,
+    depth: int = DEPTH,
+) -> Looked:
+    """The best videos by their best clip; on each, spans; all spans ranked together."""
+    mask = None if allowed is None else np.isin(sights.ids, allowed)
+    # what must be avoided is known only clip by clip, so more videos are looked at
+    reach = depth * (4 if target.avoid else 1)
+    best = top_videos(sights.segments, target.vector, reach, allowed=mask, gone=sights.gone)
+    known = videos(best.ids[0].tolist())
+    curves: dict[int, Curve] = {}
+    for id, segment, at in zip(best.ids[0].tolist(), best.segment[0].tolist(), best.at[0].tolist(), strict=True):
+        if id in known and id not in curves:
+            made = curve(sights, target, known[id], (segment, at))
+            if made is not None:
+                curves[id] = made
+    if target.avoid:
+        order = sorted(curves, key=lambda id: (-float(curves[id].scores.max()), id))
+        curves = {id: curves[id] for id in order[:depth]}
+    moments = [found for id, made in curves.items() for found in spans(id, made, target, localiser)]
+    moments.sort(key=lambda m: (-m.score, m.video, m.start, m.end))
+    return Looked(moments, curves)
+
+
+def curve(sights: Sights, target: Aim, video: Video, place: tuple[int, int] | None = None) -> Curve | None:
+    """The aim's score on each clip of a video; None if the video has no vectors in this stream."""
+    place = place or sights.place(video.id)
+    if place is None:
+        return None
+    rows = sights.segments[place[0]].vectors(place[1])
+    if not len(rows) or not np.isfinite(rows).all():
+        return None
+    edges = np.arange(len(rows) + 1, dtype=np.float64) * sights.clip_seconds
+    if video.duration > edges[-2]:
+        edges[-1] = video.duration
+    shots = np.asarray(video.shots, np.float64)
+    return Curve(target.scores(rows), edges, rows, shots, target.background)
+
+
+def spans(video: int, on: Curve, target: Aim, localiser: str) -> list[Found]:
+    """The spans of one curve."""
+    got = localise(on, localiser, limit=SPANS)
+    out = []
+    for start, end, score, peak in zip(got.start, got.end, got.score, got.peak, strict=True):
+        level = target.scale.level(evidence(within(on, start, end)))
+        out.append(Found(video, float(start), float(end), float(score), level, float(peak)))
+    return out
+
+
+def within(on: Curve, start: float, end: float) -> NDArray[np.float32]:
+    """Scores of the clips whose middle lies in a span, or of the clip that holds the span's own middle."""
+    inside = (on.middles >= start) & (on.middles < end)
+    if not inside.any():
+        at = int(np.searchsorted(on.edges, (start + end) / 2, side="right")) - 1
+        inside[min(max(at, 0), len(on) - 1)] = True
+    return on.scores[inside]
+
+
+def around(on: Curve, start: float, end: float, context: float) -> Curve:
+    """The part of a curve about a stretch of time."""
+    first = int(np.searchsorted(on.edges, start - context, side="right")) - 1
+    last = int(np.searchsorted(on.edges, end + context, side="left"))
+    first = min(max(first, 0), len(on) - 1)
+    return on.part(first, max(first + 1, min(last, len(on))))
+
+
+def _scores(
+    clips: Vectors, vector: Vectors, avoid: Sequence[tuple[Vectors, float, Scale]], spread: float
+) -> NDArray[np.float32]:
+    out = clips @ vector
+    for direction, weight, usual in avoid:
+        excess = (clips @ direction - usual.centre) / usual.spread - TOLERATED
+        out = out - weight * spread * np.maximum(0, excess)
+    return np.asarray(out, np.float32)
+
+
+def _unit(vector: Vectors) -> Vectors | None:
+    length = float(np.linalg.norm(vector))
+    return (vector / length).astype(np.float32) if length > 1e-6 else None

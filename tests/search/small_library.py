@@ -1,0 +1,92 @@
+"""A library made by hand: vectors of words, so that what a clip shows is said in words and scores are known."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.segments import segment, write
+from momentseek.library.video import Video
+from momentseek.media.cue import Cue
+from momentseek.search.words import content
+
+DIM = 64
+SECONDS = 1.5
+
+
+class WordVectors:
+    """A text's vector is the sum of its words' random directions; the same for texts and for described clips."""
+
+    name, dim, fingerprint, short_side = "words", DIM, "words-1", 8
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.calls += 1
+        return np.stack([self.one(text) for text in texts])
+
+    def encode_images(self, images: Sequence[object]) -> Vectors:
+        raise NotImplementedError
+
+    @staticmethod
+    def one(text: str) -> Vectors:
+        rows = [np.random.default_rng(zlib.crc32(w.encode())).standard_normal(DIM) for w in content(text)]
+        total = np.sum(rows, axis=0)
+        return (total / np.linalg.norm(total)).astype(np.float32)
+
+
+def film(shows: Sequence[tuple[str, int]], noise: float = 0.6, seed: int = 0) -> Vectors:
+    """Clips that show something: ``[("dog beach", 4), ...]`` is four clips of a dog on a beach, and so on."""
+    rng = np.random.default_rng(seed)
+    rows = [WordVectors.one(what) + noise * rng.standard_normal(DIM) / DIM**0.5 for what, n in shows for _ in range(n)]
+    return np.stack([row / np.linalg.norm(row) for row in rows]).astype(np.float32)
+
+
+def nothing(clips: int, seed: int) -> Vectors:
+    """Clips of unnamed things, a new one every few clips."""
+    rng = np.random.default_rng(seed)
+    scenes = np.repeat(rng.standard_normal((-(-clips // 4), DIM)), 4, axis=0)[:clips]
+    rows = scenes + 0.3 * rng.standard_normal((clips, DIM))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def fill(
+    folder: Path,
+    films: Mapping[str, Vectors],
+    cues: Mapping[str, Sequence[Cue]] = {},
+    *,
+    hashes: Mapping[str, str] = {},
+    times: Mapping[str, float] = {},
+    speech: WordVectors | None = None,
+) -> Catalog:
+    """Put films into the library of a folder, in their order."""
+    (folder / "segments").mkdir(parents=True, exist_ok=True)
+    catalog = Catalog(folder, create=True)
+    with catalog.changes():
+        catalog.set("clip_seconds", SECONDS)
+        ids = []
+        for name, rows in films.items():
+            said = list(cues.get(name, ()))
+            video = Video(
+                0, folder / name, name, 1, int(times.get(name, 1e9) * 1e9), hashes.get(name, name), len(rows) * SECONDS,
+                640, 360, Fraction(25), "h264", len(rows), len(said), (), 0.0,
+            )  # fmt: skip
+            ids.append(catalog.insert_video(video, said))
+        _segment(catalog, folder, "vision", ids, list(films.values()))
+        if speech is not None:
+            talkative = [(i, n) for i, n in zip(ids, films, strict=True) if cues.get(n)]
+            vectors = [speech.encode([cue.text for cue in cues[n]]) for _, n in talkative]
+            _segment(catalog, folder, "speech", [i for i, _ in talkative], vectors)
+    return catalog
+
+
+def _segment(catalog: Catalog, folder: Path, stream: str, ids: list[int], vectors: list[Vectors]) -> None:
+    name = write(folder / "segments", segment(stream, ids, vectors))
+    catalog.insert_segment(SegmentRow(name, stream, len(ids), sum(map(len, vectors)), ids[0]))
