@@ -281,6 +281,35 @@ class Catalog:
         """Make a segment count no longer."""
         self._db.execute("DELETE FROM segments WHERE name = ?", (name,))
 
+    # care
+
+    def tidy(self) -> None:
+        """Rewrite the database without holes, and its log."""
+        try:
+            for table in ("cue_words", "name_words"):
+                self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as e:
+            raise _unusable(self.path, e) from None
+
+    def problems(self) -> list[str]:
+        """What the database finds wrong with itself and its word indices."""
+        found = [str(row[0]) for row in self.rows("PRAGMA integrity_check") if row[0] != "ok"]
+        for table in ("cue_words", "name_words"):
+            try:
+                self._db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
+            except sqlite3.Error as e:
+                found.append(f"the index {table} does not agree with its table ({e})")
+        return found
+
+    def rebuild_words(self) -> None:
+        """Make the word indices anew, inside ``changes()``."""
+        self._db.execute("INSERT INTO cue_words (cue_words) VALUES ('rebuild')")
+        self._db.execute("DELETE FROM name_words")
+        for id, name in self._db.execute("SELECT id, name FROM videos").fetchall():
+            self._db.execute("INSERT INTO name_words (rowid, text) VALUES (?, ?)", (id, name_text(name)))
+
 
 def name_text(name: str) -> str:
     """The words of a file name, as the name stream sees them.

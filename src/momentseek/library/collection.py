@@ -11,15 +11,21 @@ from typing import Self
 
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder
 from momentseek.errors import MomentseekError
-from momentseek.library import encoding
+from momentseek.library import encoding, ledger
 from momentseek.library.catalog import FILE, Catalog
-from momentseek.library.files import find
+from momentseek.library.compact import CompactReport, compact
+from momentseek.library.files import Finding, Found, find
 from momentseek.library.ingest.add import add_found
 from momentseek.library.ingest.pool import Pace
 from momentseek.library.ingest.report import AddReport, Progress
 from momentseek.library.lock import writing
 from momentseek.library.place import Place
+from momentseek.library.reencode import reencode
+from momentseek.library.repair import repair as mend
+from momentseek.library.select import select
 from momentseek.library.snapshot import Snapshot, snapshot
+from momentseek.library.status import Status, status
+from momentseek.library.verify import VerifyReport, verify
 from momentseek.library.video import Failure, Video
 
 CLIP_SECONDS = 1.5
@@ -155,6 +161,67 @@ class Collection:
             report = add_found(self, found, subtitles=folder, progress=progress, retry=retry)
         report.elapsed = time.monotonic() - begun
         return report
+
+    def retry(self, *, progress: Progress | None = None, subtitles: str | os.PathLike[str] | None = None) -> AddReport:
+        """Try again the files that failed; those that are no longer there are forgotten."""
+        folder = _folder(subtitles)
+        with self.changing():
+            listed = ledger.failed_names(self.catalog)
+            files = [Found(path, name, _size(path)) for path, name in listed if os.path.lexists(path)]
+            with self.catalog.changes():
+                for path, _ in listed:
+                    if not os.path.lexists(path):
+                        ledger.forget_failure(self.catalog, path)
+            return add_found(self, Finding(files), subtitles=folder, progress=progress, retry=True)
+
+    def matching(self, patterns: Iterable[str | os.PathLike[str]], *, missing: bool = False) -> list[Video]:
+        """Videos by path, by a folder they lie in, or by a glob for their name; with ``missing``, also those whose
+        file is not there. A pattern that means nothing is refused.
+        """
+        return select(self.videos(), [os.fspath(pattern) for pattern in patterns], missing)
+
+    def remove(
+        self, patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (), *, missing: bool = False
+    ) -> list[Video]:
+        """Take videos out of the library; the files stay where they are, and ``compact`` gives back the room."""
+        given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
+        with self.changing():
+            videos = self.matching(given, missing=missing)
+            with self.catalog.changes():
+                for video in videos:
+                    self.catalog.remove_video(video.id)
+        return videos
+
+    def compact(self) -> CompactReport:
+        """Rewrite the library without what was removed."""
+        with self.changing():
+            return compact(self.catalog, self.place)
+
+    def verify(self, *, repair: bool = False) -> VerifyReport:
+        """Check every file and row; with ``repair``, mend what can be mended."""
+        if not repair:
+            return verify(self.catalog, self.place)
+        with self.changing():
+            report = verify(self.catalog, self.place)
+            return mend(self, report)
+
+    def reencode(self, spec: str, *, progress: Progress | None = None) -> AddReport:
+        """Make all vectors anew with another encoder; the old ones serve until all are there."""
+        with self.changing():
+            report = reencode(self, spec, progress)
+        self._vision = self._speech = None
+        return report
+
+    def status(self) -> Status:
+        """What the library holds."""
+        return status(self.catalog, self.place)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _folder(subtitles: str | os.PathLike[str] | None) -> Path | None:

@@ -47,18 +47,25 @@ def speech(catalog: Catalog, library: Path) -> TextEncoder | None:
     from momentseek.encoders import text_encoder
 
     row = catalog.encoder("speech")
-    try:
-        encoder = text_encoder(row.spec if row else SPEECH)
-    except MomentseekError:
-        if row is None:
-            return None
-        raise
-    if row is not None and row.fingerprint != row_of("speech", row.spec, encoder).fingerprint:
+    if row is None:
+        return speech_encoder()
+    encoder = text_encoder(row.spec)
+    if row.fingerprint != row_of("speech", row.spec, encoder).fingerprint:
         raise MomentseekError(
             f"{library}: what is said was encoded by another {row.spec!r} than the one here; "
             f"bring that back, or encode anew: {command(library, vision_spec(catalog))}"
         )
     return encoder
+
+
+def speech_encoder() -> TextEncoder | None:
+    """The encoder of cues, if it is installed."""
+    from momentseek.encoders import text_encoder
+
+    try:
+        return text_encoder(SPEECH)
+    except MomentseekError:
+        return None
 
 
 def load(spec: str) -> ImageTextEncoder:

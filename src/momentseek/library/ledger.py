@@ -51,14 +51,19 @@ def failed_before(catalog: Catalog, path: Path, stamp: Stamp) -> str | None:
     return str(rows[0][0]) if rows and rows[0][1:] == (stamp.size, stamp.mtime_ns) else None
 
 
+def failed_names(catalog: Catalog) -> list[tuple[Path, str]]:
+    """Path and name of every file that failed."""
+    return [(Path(os.fsdecode(path)), name) for path, name in catalog.rows("SELECT path, name FROM failures")]
+
+
 # writing, inside changes()
 
 
-def note_failure(catalog: Catalog, path: Path, reason: str, stamp: Stamp | None) -> None:
+def note_failure(catalog: Catalog, path: Path, name: str, reason: str, stamp: Stamp | None) -> None:
     """Keep why a file could not be added; without a stamp it is tried again by the next ``add``."""
-    values = (os.fsencode(path), reason, time.time(), stamp and stamp.size, stamp and stamp.mtime_ns)
+    values = (os.fsencode(path), reason, time.time(), stamp and stamp.size, stamp and stamp.mtime_ns, name)
     catalog.run(
-        """INSERT INTO failures (path, reason, at, tries, size, mtime_ns) VALUES (?1, ?2, ?3, 1, ?4, ?5)
+        """INSERT INTO failures (path, reason, at, tries, size, mtime_ns, name) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6)
            ON CONFLICT (path) DO UPDATE SET reason = ?2, at = ?3, tries = tries + 1, size = ?4, mtime_ns = ?5""",
         values,
     )

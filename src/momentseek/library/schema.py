@@ -58,6 +58,7 @@ CREATE TABLE segments (
 CREATE TABLE gone (video INTEGER PRIMARY KEY);
 CREATE TABLE failures (
     path BLOB PRIMARY KEY,
+    name TEXT NOT NULL,
     reason TEXT NOT NULL,
     at REAL NOT NULL,
     tries INTEGER NOT NULL,

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from momentseek.library import checkpoint, encoding
 from momentseek.library.files import Finding, Found
 from momentseek.library.ingest.clock import Clock
-from momentseek.library.ingest.pool import Pool, encoded_cues, write_segment
+from momentseek.library.ingest.pool import Pool
 from momentseek.library.ingest.reader import Plan
 from momentseek.library.ingest.report import AddInterrupted, AddReport, Note, Progress
 from momentseek.library.ingest.run import Run
-from momentseek.library.rows import Rows, find, pooled
+from momentseek.library.ingest.speech import fill_speech
+from momentseek.library.rows import Rows, find
 from momentseek.library.stamp import readable
 from momentseek.library.video import Failure, Video
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 BUSY = "adding"
 """The setting that is there while an ``add`` runs, and after it was killed."""
-VIDEOS = 500
-"""Videos whose cues are encoded at a time when speech is filled in."""
 
 
 def add_found(
@@ -78,23 +77,7 @@ def prepare(library: Collection, clock: Clock, report: AddReport) -> None:
         )
     elif catalog.encoder("speech") is None:
         with clock.stage("encode speech"):
-            _fill_speech(library)
-
-
-def _fill_speech(library: Collection) -> None:
-    """Encode what is said in the videos that were added when there was no encoder for it."""
-    catalog, speech = library.catalog, library.speech_encoder
-    assert speech is not None
-    rows = []
-    spoken = [video.id for video in catalog.videos() if video.cues]
-    for at in range(0, len(spoken), VIDEOS):
-        ids = spoken[at : at + VIDEOS]
-        vectors = encoded_cues(speech, [catalog.cues(id) for id in ids])
-        rows.append(write_segment(library.place, pooled("speech", ids, [Rows.of(v) for v in vectors if v is not None])))
-    with catalog.changes():
-        catalog.set_encoder(encoding.row_of("speech", encoding.SPEECH, speech))
-        for row in rows:
-            catalog.insert_segment(row)
+            fill_speech(library)
 
 
 def _copy(library: Collection, id: int) -> tuple[Video, Rows] | None:

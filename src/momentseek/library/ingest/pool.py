@@ -127,7 +127,7 @@ class Pool:
                     self.catalog, update.known.id, update.file.path, name, update.stamp, update.subtitles
                 )
             for file, reason, stamp in self.failures:
-                ledger.note_failure(self.catalog, file.path, reason, stamp)
+                ledger.note_failure(self.catalog, file.path, file.name, reason, stamp)
 
 
 def write_segment(place: Place, content: Segment) -> SegmentRow:

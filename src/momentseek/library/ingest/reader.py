@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from momentseek.encoders.protocol import Pixels
-from momentseek.errors import MediaError
+from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.checkpoint import Checkpoint
 from momentseek.library.files import Found
@@ -73,6 +73,10 @@ def _of_file(file: Found, plan: Plan, catalog: Catalog, clock: Clock) -> Iterato
         yield Failed(file, _reason(e, file), stamp, job)
     except Changed:
         yield Failed(file, MOVED_ON, None, job)
+    except MomentseekError:
+        raise  # not this file's fault
+    except Exception as e:  # hostile files find ways that no decoder's author thought of; the others must not suffer
+        yield Failed(file, shown(f"cannot be read ({type(e).__name__}: {e})"), stamp, job)
 
 
 def _known(file: Found, stamp: Stamp, plan: Plan, catalog: Catalog, clock: Clock) -> Event | None:
@@ -93,6 +97,8 @@ def _job(file: Found, stamp: Stamp, plan: Plan, catalog: Catalog, clock: Clock) 
     with clock.stage("hash"):
         hash = content_hash(file.path)
     known = known_at(catalog, file.path)
+    if plan.again and known is not None and known.hash != hash:
+        raise MediaError("has changed since it was added; add it again first")
     if not plan.again and (twin := _twin(file, stamp, hash, known, plan, catalog, clock)) is not None:
         return twin
     with clock.stage("probe"):

@@ -1,0 +1,59 @@
+"""Giving back the room of what was removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from momentseek.library import checkpoint, segments
+from momentseek.library.catalog import Catalog
+from momentseek.library.merge import merge, rewrite
+from momentseek.library.place import Place
+
+
+@dataclass(frozen=True)
+class CompactReport:
+    """What compaction did; sizes in bytes."""
+
+    videos: int
+    """Removed or replaced videos whose vectors went."""
+    segments: int
+    """Segments that were written anew or joined."""
+    orphans: int
+    before: int
+    after: int
+
+
+def compact(catalog: Catalog, place: Place) -> CompactReport:
+    """Rewrite the segments that hold removed videos, one at a time, then the catalog. For the lock's holder.
+
+    A reader meanwhile sees each segment before or after. Stopped at any instant, what remains is done the next time.
+    """
+    before = folder_size(place.folder)
+    gone = catalog.gone()
+    rewritten = 0
+    for row in catalog.segments():
+        if np.isin(segments.read(place.segments, row.name).ids, gone).any():
+            rewrite(catalog, place, [row], gone)
+            rewritten += 1
+    with catalog.changes():
+        catalog.run("DELETE FROM gone")
+    rewritten += sum(merge(catalog, place, stream) for stream in ("vision", "speech"))
+    orphans = place.drop_orphans(catalog)
+    checkpoint.drop_old(place.folder)
+    catalog.tidy()
+    return CompactReport(len(gone), rewritten, orphans, before, folder_size(place.folder))
+
+
+def folder_size(folder: Path) -> int:
+    """Bytes of all files in a folder."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            if path.is_file():
+                total += path.stat().st_size
+        except OSError:
+            continue
+    return total

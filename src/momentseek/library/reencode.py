@@ -1,0 +1,144 @@
+"""Making all vectors anew with another encoder, while the old ones go on serving."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.errors import MomentseekError
+from momentseek.library import encoding, segments
+from momentseek.library.catalog import EncoderRow
+from momentseek.library.files import Found
+from momentseek.library.ingest.clock import Clock
+from momentseek.library.ingest.pool import Pool
+from momentseek.library.ingest.reader import Plan
+from momentseek.library.ingest.report import AddInterrupted, AddReport, Progress
+from momentseek.library.ingest.run import Run
+from momentseek.library.ingest.speech import speech_rows
+from momentseek.library.merge import joined_row, merge
+from momentseek.library.rows import pooled
+from momentseek.library.stamp import shown
+from momentseek.library.verify import NEW
+from momentseek.tables import count
+
+if TYPE_CHECKING:
+    from momentseek.library.collection import Collection
+
+SETTING = "reencoding"
+
+
+class NewVectors(Pool):
+    """Writes vectors of videos that are there, as a stream of its own that no search reads."""
+
+    def __init__(self, library: Collection, ids: dict[bytes, int], clock: Clock) -> None:
+        super().__init__(library.place, library.catalog, None, clock, library.pace)
+        self.ids = ids
+
+    def _write(self, spoken: Sequence[Vectors | None]) -> None:
+        if not self.ready:
+            return
+        ids = [self.ids[bytes(ready.video.path)] for ready in self.ready]
+        row = joined_row(self.place, "vision" + NEW, [pooled("vision", ids, [ready.vision for ready in self.ready])])
+        with self.catalog.changes():
+            self.catalog.insert_segment(row)
+
+
+def reencode(library: Collection, spec: str, progress: Progress | None = None) -> AddReport:
+    """Make every video's vectors by the encoder ``spec``, then switch to them in one transaction.
+
+    Stopped at any instant, the old vectors are what counts and the next call goes on. Nothing is lost: if a file is
+    not there or cannot be read, the switch is refused. The caller holds the lock.
+    """
+    catalog = library.catalog
+    encoder = encoding.load(spec)
+    row = encoding.row_of("vision", spec, encoder)
+    begun = time.monotonic()
+    library.place.drop_orphans(catalog)
+    report = AddReport(interrupted_before=_continue(library, row))
+    videos = catalog.videos()
+    if missing := [video for video in videos if not video.path.is_file()]:
+        raise MomentseekError(
+            f"{count(len(missing), 'file')} of this library cannot be read ({shown(missing[0].path)}, …); bring them "
+            f"back, or take them out: momentseek remove --missing"
+        )
+    done = _done(library)
+    report.unchanged = sum(video.id in done for video in videos)
+    files = [Found(video.path, video.name, video.size) for video in videos if video.id not in done]
+    clock = Clock()
+    pool = NewVectors(library, {bytes(video.path): video.id for video in videos}, clock)
+    plan = Plan(
+        library.path, row.fingerprint, encoder.dim, encoder.short_side, library.clip_seconds,
+        library.pace.part_clips, again=True,
+    )  # fmt: skip
+    run = Run(files, plan, encoder, pool, lambda _: None, report, progress)
+    report.stages = clock.seconds
+    try:
+        run.go()
+    except KeyboardInterrupt:
+        raise AddInterrupted(report) from None
+    finally:
+        report.elapsed = time.monotonic() - begun
+    if report.failed:
+        raise MomentseekError(
+            f"{count(len(report.failed), 'video')} could not be encoded anew ({shown(report.failed[0].path)}: "
+            f"{report.failed[0].reason}); the old vectors stay in use. Mend or remove them and run this again"
+        )
+    _switch(library, row)
+    return report
+
+
+def _continue(library: Collection, row: EncoderRow) -> bool:
+    """Whether vectors of the same encoder are there from an earlier run; those of another are dropped."""
+    catalog = library.catalog
+    pending = bool(catalog.get(SETTING) == [row.spec, row.fingerprint])
+    with catalog.changes():
+        if not pending:
+            catalog.run("DELETE FROM segments WHERE stream = ?", ("vision" + NEW,))
+        catalog.set(SETTING, [row.spec, row.fingerprint])
+    return pending
+
+
+def _done(library: Collection) -> set[int]:
+    rows = library.catalog.segments("vision" + NEW)
+    return {int(id) for row in rows for id in segments.read(library.place.segments, row.name).ids}
+
+
+def _switch(library: Collection, row: EncoderRow) -> None:
+    """The new vectors count from now on, and the old ones no longer."""
+    catalog, place = library.catalog, library.place
+    old = catalog.segments("vision")
+    speech = encoding.speech_encoder()
+    said = None if speech is None else encoding.row_of("speech", encoding.SPEECH, speech)
+    anew = [] if speech is None or said == catalog.encoder("speech") else speech_rows(library, speech)
+    if anew:
+        old += catalog.segments("speech")
+    clips = _clips(library)
+    with catalog.changes():
+        for segment in old:
+            catalog.remove_segment(segment.name)
+        catalog.run("UPDATE segments SET stream = 'vision' WHERE stream = ?", ("vision" + NEW,))
+        for id, rows in clips:
+            catalog.run("UPDATE videos SET clips = ? WHERE id = ? AND clips != ?", (rows, id, rows))
+        catalog.set_encoder(row)
+        if said is not None:
+            catalog.set_encoder(said)
+        for segment in anew:
+            catalog.insert_segment(segment)
+        catalog.run("DELETE FROM settings WHERE key = ?", (SETTING,))
+    for segment in old:
+        with suppress(OSError):
+            (place.segments / f"{segment.name}{segments.SUFFIX}").unlink()
+    merge(catalog, place, "vision")
+
+
+def _clips(library: Collection) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for row in library.catalog.segments("vision" + NEW):
+        content = segments.read(library.place.segments, row.name)
+        found += zip(content.ids.tolist(), np.diff(content.offsets).tolist(), strict=True)
+    return found

@@ -1,0 +1,49 @@
+"""Mending what ``verify`` found: nothing that is whole is lost, and what is not is made again from the videos."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from momentseek.library import ledger
+from momentseek.library.ingest.speech import fill_speech
+from momentseek.library.verify import VerifyReport, verify
+from momentseek.tables import count
+
+if TYPE_CHECKING:
+    from momentseek.library.collection import Collection
+
+DAMAGED = "its vectors were damaged; momentseek retry makes them again"
+
+
+def repair(library: Collection, report: VerifyReport) -> VerifyReport:
+    """Drop damaged segments, make vectors of cues anew, and let ``retry`` add again the videos that lost theirs.
+
+    Returns a new report, with what was done. The caller holds the lock.
+    """
+    catalog, done = library.catalog, []
+    with catalog.changes():
+        for row in report.damaged:
+            catalog.remove_segment(row.name)
+        if not report.words:
+            catalog.rebuild_words()
+            done.append("the word indices were made anew")
+        for id in report.strangers:
+            catalog.run("INSERT OR IGNORE INTO gone VALUES (?)", (id,))
+        for video in catalog.videos(report.broken):
+            catalog.remove_video(video.id)
+            ledger.note_failure(catalog, video.path, video.name, DAMAGED, None)
+    if report.damaged:
+        done.append(f"{count(len(report.damaged), 'damaged segment')} dropped")
+    if report.broken:
+        done.append(f"{count(len(report.broken), 'video')} taken out, to be made again by: momentseek retry")
+    if report.silent:
+        if library.speech_encoder is None:
+            done.append("vectors of what is said need the text encoder (pip install 'momentseek[offline]')")
+        else:
+            fill_speech(library, [id for id in report.silent if id not in report.broken])
+            done.append(f"what is said in {count(len(report.silent), 'video')} was encoded anew")
+    if orphans := library.place.drop_orphans(catalog):
+        done.append(f"{count(orphans, 'file')} that nothing named deleted")
+    again = verify(catalog, library.place)
+    again.repaired = done
+    return again

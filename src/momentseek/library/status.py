@@ -1,0 +1,55 @@
+"""What a library holds, in a few numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from momentseek.library.catalog import Catalog, EncoderRow
+from momentseek.library.compact import folder_size
+from momentseek.library.place import Place
+
+
+@dataclass(frozen=True)
+class Status:
+    """Counts of a library; ``size`` is in bytes, ``seconds`` of video."""
+
+    path: Path
+    videos: int
+    seconds: float
+    clips: int
+    cues: int
+    failures: int
+    gone: int
+    """Removed videos whose vectors still take room."""
+    segments: int
+    size: int
+    clip_seconds: float
+    encoders: tuple[EncoderRow, ...]
+    unfinished: bool
+    """Whether an ``add`` is running, or was stopped before its end."""
+    reencoding: str | None
+    """The encoder for which vectors are being made anew."""
+
+
+def status(catalog: Catalog, place: Place) -> Status:
+    """Count."""
+    with catalog.view():
+        totals = catalog.totals()
+        encoders = [catalog.encoder(stream) for stream in ("vision", "speech")]
+        pending = catalog.get("reencoding")
+        return Status(
+            path=place.folder,
+            videos=int(totals["videos"]),
+            seconds=totals["seconds"],
+            clips=int(totals["clips"]),
+            cues=int(totals["cues"]),
+            failures=int(totals["failures"]),
+            gone=len(catalog.gone()),
+            segments=len(catalog.segments()),
+            size=folder_size(place.folder),
+            clip_seconds=float(catalog.get("clip_seconds", 0.0)),
+            encoders=tuple(row for row in encoders if row is not None),
+            unfinished=catalog.get("adding") is not None,
+            reencoding=pending[0] if pending else None,
+        )

@@ -1,0 +1,166 @@
+"""Checking every file and row of a library."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from momentseek.encoders.store import unit_rows
+from momentseek.errors import MomentseekError
+from momentseek.library import segments
+from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.place import Place
+from momentseek.library.segments import Segment
+from momentseek.library.stamp import shown
+from momentseek.tables import count
+
+CHUNK = 1 << 15
+"""Rows whose length is checked at a time."""
+NEW = ".new"
+"""Ends the stream of vectors that are being made anew and do not count yet."""
+
+
+@dataclass
+class VerifyReport:
+    """What was checked, and what is wrong (``problems``) or only worth knowing (``notes``)."""
+
+    videos: int = 0
+    segments: int = 0
+    rows: int = 0
+    cues: int = 0
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
+    damaged: list[SegmentRow] = field(default_factory=list)
+    """Segments that cannot be used."""
+    broken: dict[int, str] = field(default_factory=dict)
+    """Videos whose vectors are missing, doubled or miscounted, and what is wrong."""
+    silent: list[int] = field(default_factory=list)
+    """Videos whose cues have no vectors."""
+    strangers: list[int] = field(default_factory=list)
+    """Ids in segments that no table knows."""
+    words: bool = True
+    """Whether the word indices agree with their tables."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+def verify(catalog: Catalog, place: Place) -> VerifyReport:
+    """Check everything: the database and its indices, each segment's hash, header, counts and vectors, and that every
+    video has one row per clip and one per cue.
+    """
+    report = VerifyReport()
+    wrong = catalog.problems()
+    report.words = not any("words" in text for text in wrong)
+    report.problems += [f"{catalog.path}: {text}" for text in wrong]
+    with catalog.view():
+        rows, gone, videos = catalog.segments(), set(catalog.gone().tolist()), catalog.videos()
+        counted = dict(catalog.rows("SELECT video, count(*) FROM cues GROUP BY video"))
+        used = [catalog.encoder(stream) for stream in ("vision", "speech")]
+        dims = {encoder.stream: encoder.dim for encoder in used if encoder is not None}
+    report.videos, report.segments, report.cues = len(videos), len(rows), sum(counted.values())
+    held: dict[str, Counter[int]] = {"vision": Counter(), "speech": Counter()}
+    known = {video.id for video in videos}
+    for row in rows:
+        found = _segment(place, row, dims, report)
+        if found is None:
+            continue
+        report.rows += found.rows
+        if row.stream in held:
+            _count(found, held[row.stream], gone, known, report)
+    for video in videos:
+        clips, said = held["vision"][video.id], counted.get(video.id, 0)
+        if clips != video.clips:
+            report.broken[video.id] = f"has {count(clips, 'row')} of vectors for {count(video.clips, 'clip')}"
+        if said != video.cues:
+            report.broken[video.id] = f"has {count(said, 'cue')}, but should have {video.cues:,}"
+        elif "speech" in dims and held["speech"][video.id] != said:
+            if held["speech"][video.id]:
+                report.broken[video.id] = f"has {held['speech'][video.id]:,} rows for {count(said, 'cue')}"
+            else:
+                report.silent.append(video.id)
+                report.problems.append(f"{shown(video.path)}: what is said has no vectors")
+    names = {video.id: shown(video.path) for video in videos}
+    report.problems += [f"{names[id]}: {text}" for id, text in report.broken.items() if id in names]
+    _notes(catalog, place, report)
+    for video in videos:
+        if not video.path.exists():
+            report.notes.append(f"{shown(video.path)}: the file is not there (momentseek remove --missing)")
+    return report
+
+
+def _segment(place: Place, row: SegmentRow, dims: dict[str, int], report: VerifyReport) -> Segment | None:
+    path = place.segments / f"{row.name}{segments.SUFFIX}"
+    try:
+        found = segments.read(place.segments, row.name)
+        wrong = next(_wrong(found, row, dims), None)
+        if wrong is None and segments.checksum(path) != row.name:
+            wrong = "its bytes are not those that were written"
+    except MomentseekError as e:
+        wrong = str(e).split(": ", 1)[-1].split("; run", 1)[0]
+    except OSError as e:
+        wrong = f"cannot be read ({e.strerror})"
+    if wrong is not None:
+        report.damaged.append(row)
+        report.problems.append(f"{path}: {wrong}")
+        return None
+    return found
+
+
+def _wrong(found: Segment, row: SegmentRow, dims: dict[str, int]) -> Iterator[str]:
+    """What is wrong with a segment."""
+    if found.stream != row.stream.removesuffix(NEW):
+        yield f"holds {found.stream}, not {row.stream}"
+    if (len(found.ids), found.rows) != (row.videos, row.rows):
+        yield f"has {len(found.ids):,} videos and {found.rows:,} rows, but should have {row.videos:,} and {row.rows:,}"
+    offsets = found.offsets
+    if (
+        len(offsets) != len(found.ids) + 1
+        or offsets[0] != 0
+        or offsets[-1] != found.rows
+        or (np.diff(offsets) < 0).any()
+    ):
+        yield "its offsets are not in order"
+    if not len(found.codes) == len(found.half) == found.rows or found.codes.shape != found.half.shape:
+        yield "its arrays differ in length"
+    if not row.stream.endswith(NEW) and found.dim != dims.get(row.stream, found.dim):
+        yield f"has vectors of {found.dim} columns, but its encoder gives {dims[row.stream]}"
+    for at in range(0, found.rows, CHUNK):
+        rows = found.half[at : at + CHUNK].astype(np.float32)
+        rough = found.codes[at : at + CHUNK] * found.scales[at : at + CHUNK, None]
+        if not unit_rows(rows / np.maximum(1e-9, np.linalg.norm(rows, axis=1, keepdims=True))).all():
+            yield "holds vectors that are not finite or of length 0"
+        if (np.abs(np.linalg.norm(rows, axis=1) - 1) > 2e-3).any():
+            yield "holds vectors that are not of length 1"
+        if (np.abs(rough - rows) > found.scales[at : at + CHUNK, None] * 0.51 + 1e-3).any():
+            yield "its two copies of a vector differ"
+
+
+def _count(found: Segment, held: Counter[int], gone: set[int], known: set[int], report: VerifyReport) -> None:
+    for id, rows in zip(found.ids.tolist(), np.diff(found.offsets).tolist(), strict=True):
+        if id in gone:
+            continue
+        if id not in known:
+            report.strangers.append(id)
+            report.problems.append(f"segment {found.name} holds a video {id} that the catalog does not know")
+        elif id in held:
+            report.broken[id] = "has its vectors twice"
+        else:
+            held[id] = rows
+
+
+def _notes(catalog: Catalog, place: Place, report: VerifyReport) -> None:
+    if orphans := len(place.orphans(catalog)):
+        report.notes.append(
+            f"{count(orphans, 'file')} of vectors that nothing names, left by a writer that was stopped"
+        )
+    if gone := len(catalog.gone()):
+        report.notes.append(f"{count(gone, 'removed video')} whose vectors take room (momentseek compact)")
+    if catalog.get("adding") is not None:
+        report.notes.append("the last add did not come to its end; the next one goes on from there")
