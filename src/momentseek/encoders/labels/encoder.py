@@ -124,7 +124,8 @@ def mixture(logits: Vectors, labels: Vectors, top: int = TOP, temperature: float
     """Each image's most probable labels' vectors, weighted by probability, scaled to length 1.
 
     >>> labels = np.array([[1, 0], [0, 1], [-1, 0]], np.float32)
-    >>> mixture(np.array([[8, 8, 0], [9, 0, 0]], np.float32), labels, top=2, temperature=1).round(2).tolist()
+    >>> rows = mixture(np.array([[8, 8, 0], [9, 0, 0]], np.float32), labels, top=2, temperature=1)
+    >>> rows.astype(float).round(2).tolist()
     [[0.71, 0.71], [1.0, 0.0]]
     """
     best = np.argpartition(-logits, top - 1, axis=1)[:, :top]

@@ -1,0 +1,114 @@
+"""CLIP and SigLIP from a folder of ONNX files: ``file:FOLDER``.
+
+The folder is laid out as optimum and transformers.js do: ``vision_model.onnx`` and ``text_model.onnx`` (in ``onnx/``
+or at the top; ``_fp16``, ``_quantized`` and the like also serve), ``config.json``, ``preprocessor_config.json`` and
+``tokenizer.json``. What the graphs take and give is asked of the graphs themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from momentseek.encoders.exported.images import Preprocessing, preprocessing
+from momentseek.encoders.exported.layout import Layout, layout, read_json
+from momentseek.encoders.exported.texts import Tokens, tokens
+from momentseek.encoders.exported.tower import Tower
+from momentseek.encoders.hashes import hashes
+from momentseek.encoders.kept import kept
+from momentseek.encoders.protocol import Pixels, Vectors
+from momentseek.errors import MomentseekError
+
+IMAGES, TEXTS = 8, 32
+"""Encoded at once."""
+RECIPE = "1"
+"""To be changed whenever the same files would give other vectors."""
+
+
+class Exported:
+    """Loads only what is asked of it: texts need no image model, and the other way round."""
+
+    def __init__(self, files: Layout, name: str, *, template: str = "{}", threads: int | None = None) -> None:
+        self.name = name
+        self._files = files
+        self._template = template
+        self._threads = threads
+        found = hashes(files.all())
+        parts = (RECIPE, template, *(f"{path.name} {found[path]}" for path in files.all()))
+        self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    @property
+    def short_side(self) -> int:
+        """Pixels of the shorter side that the model uses."""
+        return self._preprocessing.short_side or 224
+
+    @cached_property
+    def dim(self) -> int:
+        """Columns of the vectors, found by encoding a text once, ever."""
+        told = kept("dimension", self.fingerprint, lambda: str(self._encode(["a"]).shape[1]).encode())
+        return int(told)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row per text; of a text longer than the model can read, the beginning."""
+        size = self._texts.batch or TEXTS
+        return self._rows([self._encode(texts[at : at + size]) for at in range(0, len(texts), size)])
+
+    def encode_images(self, images: Sequence[Pixels]) -> Vectors:
+        """One row per image."""
+        size = self._images.batch or IMAGES
+        return self._rows([self._encode_images(images[at : at + size]) for at in range(0, len(images), size)])
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        shape = self._texts.shape("input_ids")
+        fixed = shape[1] if len(shape) == 2 and isinstance(shape[1], int) else None
+        ids, mask = self._tokens([self._template.format(text) for text in texts], fixed)
+        return self._texts(input_ids=ids, attention_mask=mask)
+
+    def _encode_images(self, images: Sequence[Pixels]) -> Vectors:
+        return self._images(pixel_values=np.stack([self._preprocessing(image) for image in images]))
+
+    def _rows(self, batches: list[Vectors]) -> Vectors:
+        rows = np.concatenate(batches) if batches else np.empty((0, self.dim), np.float32)
+        if rows.shape[1] != self.dim:
+            raise MomentseekError(
+                f"{self._files.folder}: images have {rows.shape[1]} numbers and texts {self.dim}; "
+                "take both halves from one export"
+            )
+        return rows
+
+    @cached_property
+    def _texts(self) -> Tower:
+        return Tower(self._files.text, ("text_embeds", "pooler_output"), self._files.family, self._threads)
+
+    @cached_property
+    def _images(self) -> Tower:
+        return Tower(self._files.vision, ("image_embeds", "pooler_output"), self._files.family, self._threads)
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        settings = read_json(self._files.folder / "tokenizer_config.json", optional=True)
+        return tokens(self._files.folder, read_json(self._files.config), settings, self._files.family)
+
+    @cached_property
+    def _preprocessing(self) -> Preprocessing:
+        settings = read_json(self._files.preprocessor)
+        nested = settings.get("image_processor")
+        return preprocessing(
+            nested if isinstance(nested, Mapping) else settings, self._files.family, str(self._files.preprocessor)
+        )
+
+
+def load(
+    folder: str | os.PathLike[str], *, name: str | None = None, template: str = "{}", threads: int | None = None
+) -> Exported:
+    """The model of a folder; a query is put into ``template`` first, such as ``"a photo of {}"``.
+
+    Called ``name``, or else ``file:`` and the folder, so that its name finds it again.
+    """
+    path = Path(folder).expanduser().absolute()
+    return Exported(layout(path), name or f"file:{path}", template=template, threads=threads)

@@ -1,0 +1,77 @@
+"""Texts as token numbers, by a model's ``tokenizer.json`` and ``tokenizer_config.json``.
+
+CLIP reads up to its end mark, so texts are padded to the longest of a batch. SigLIP was trained on 64 lower-case
+tokens with nothing masked, padding included, and must be given exactly that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.encoders.runtime import optional_module
+from momentseek.errors import MomentseekError
+
+LENGTH = {"clip": 77, "siglip": 64}
+"""Tokens of a family's texts, where the settings do not say."""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A tokenizer with a model's habits."""
+
+    tokenizer: Any
+    pad: int
+    left: bool
+    lower: bool
+    length: int
+    whole: bool
+    """Pad to ``length``, and mask nothing."""
+
+    def __call__(self, texts: Sequence[str], length: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """``(ids, mask)``, padded to the longest text, or to the model's (or the given) length."""
+        found = [e.ids for e in self.tokenizer.encode_batch([t.lower() if self.lower else t for t in texts])]
+        columns = length or (self.length if self.whole else max(map(len, found)))
+        ids = np.full((len(found), columns), self.pad, dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for row, own in enumerate(found):
+            at = slice(columns - len(own), None) if self.left else slice(len(own))
+            ids[row, at], mask[row, at] = own, 1
+        return ids, np.ones_like(mask) if self.whole else mask
+
+
+def tokens(folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any], family: str) -> Tokens:
+    """The tokenizer of a folder; ``config`` is the model's and ``settings`` the tokenizer's own."""
+    path = folder / "tokenizer.json"
+    text = config.get("text_config") or {}
+    try:
+        tokenizer = optional_module("tokenizers", "search").Tokenizer.from_file(str(path))
+    except MomentseekError:
+        raise
+    except Exception as e:  # tokenizers raises Exception itself
+        raise MomentseekError(f"{path}: is no tokenizer ({e}); get the file again") from None
+    length = int(text.get("max_position_embeddings") or LENGTH[family])
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(length)
+    return Tokens(
+        tokenizer,
+        pad=_pad(tokenizer, settings, text),
+        left=settings.get("padding_side") == "left",
+        lower=bool(settings.get("do_lower_case", family == "siglip")),
+        length=length,
+        whole=family == "siglip",
+    )
+
+
+def _pad(tokenizer: Any, settings: Mapping[str, Any], text: Mapping[str, Any]) -> int:
+    token = settings.get("pad_token")
+    content = token.get("content") if isinstance(token, Mapping) else token
+    number = tokenizer.token_to_id(content) if isinstance(content, str) else None
+    if number is None:
+        number = text.get("pad_token_id")
+    return int(number or 0)

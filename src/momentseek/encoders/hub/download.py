@@ -1,0 +1,172 @@
+"""One file over HTTPS, resumed where it stopped, and complete or not there at all.
+
+What has arrived waits in ``FILE.part``, with the server's name for that version (its ETag) in ``FILE.part.etag``;
+the rest is asked for with ``Range`` and ``If-Range``, so that halves of two versions are never put together.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from momentseek.encoders.hashes import sha256
+from momentseek.errors import MomentseekError
+
+TIMEOUT = 30.0
+"""Seconds without a byte after which a connection counts as lost."""
+TRIES = 4
+CHUNK = 1 << 18
+
+
+def download(
+    url: str, target: Path, *, digest: str | None, limit: int, advance: Callable[[int], None] = lambda _: None
+) -> str:
+    """Fetch ``url`` into ``target`` and give its SHA-256, which must be ``digest`` if that is known.
+
+    ``advance`` is told of bytes as they arrive (those of an earlier attempt at once). Interrupted, the part stays.
+    """
+    _check_scheme(url)
+    part = target.with_name(f"{target.name}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(part) as file:
+            _fetch_all(url, file, part, limit, advance)
+            file.flush()
+            os.fsync(file.fileno())
+        found = sha256(part)
+        if digest is not None and found != digest:
+            _forget(part)
+            raise MomentseekError(
+                f"{url}: is not the file that was downloaded first (its SHA-256 differs), so it was thrown away; "
+                "try another source (--from)"
+            )
+        part.replace(target)
+        _etag(part).unlink(missing_ok=True)
+    except OSError as e:
+        raise MomentseekError(f"{target}: cannot be written ({e.strerror or e}); check the folder") from None
+    return found
+
+
+def _fetch_all(url: str, file: IO[bytes], part: Path, limit: int, advance: Callable[[int], None]) -> None:
+    advance(file.seek(0, os.SEEK_END))
+    for attempt in range(TRIES):
+        try:
+            if _fetch(url, file, part, limit, advance):
+                return
+        except urllib.error.HTTPError as e:
+            with e:
+                if e.code < 500 and e.code != 429:
+                    raise MomentseekError(
+                        f"{url}: the server says {e.code} {e.reason}; try another source (--from)"
+                    ) from None
+        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError):
+            pass
+        if attempt < TRIES - 1:
+            time.sleep(0.2 * 4**attempt)
+    raise MomentseekError(
+        f"{url}: the connection is lost or there is none ({file.tell():,} bytes have arrived); "
+        "the same command goes on from there"
+    )
+
+
+def _fetch(url: str, file: IO[bytes], part: Path, limit: int, advance: Callable[[int], None]) -> bool:
+    """One connection; whether the file is complete after it."""
+    have = file.seek(0, os.SEEK_END)
+    request = urllib.request.Request(url, headers={"User-Agent": "momentseek", "Accept-Encoding": "identity"})
+    version = _read_etag(part)
+    if have and version:
+        request.add_header("Range", f"bytes={have}-")
+        request.add_header("If-Range", version)
+    with _open(request) as answer:
+        goes_on = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        if not goes_on:
+            advance(-have)
+            file.seek(0)
+            file.truncate()
+            have = 0
+            _etag(part).write_text(answer.headers.get("ETag") or "", "utf-8")
+        length = answer.headers.get("Content-Length")
+        total = have + int(length) if length and length.isdigit() else None
+        _check_size(url, total or have, limit)
+        while piece := answer.read(CHUNK):
+            _write(file, piece)
+            have += len(piece)
+            _check_size(url, have, limit)
+            advance(len(piece))
+    return total is None or have == total
+
+
+def _write(file: IO[bytes], piece: bytes) -> None:
+    try:
+        file.write(piece)
+        file.flush()
+    except OSError as e:  # not to be taken for a lost connection
+        raise MomentseekError(
+            f"{file.name}: cannot be written ({e.strerror}); make room, and the same command goes on from there"
+        ) from None
+
+
+def _check_size(url: str, size: int, limit: int) -> None:
+    if size > limit:
+        raise MomentseekError(f"{url}: is larger than {limit:,} bytes, so it cannot be the model; try another source")
+
+
+def _check_scheme(url: str) -> None:
+    place = urllib.parse.urlsplit(url)
+    local = place.hostname in ("127.0.0.1", "::1", "localhost")
+    if place.scheme != "https" and not (place.scheme == "http" and local):
+        raise MomentseekError(f"{url}: only https addresses are downloaded from; give another source (--from)")
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        """As usual, but never from https to something less."""
+        _check_scheme(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+@contextmanager
+def _open(request: urllib.request.Request) -> Iterator[Any]:
+    with urllib.request.build_opener(_Redirects).open(request, timeout=TIMEOUT) as answer:
+        yield answer
+
+
+@contextmanager
+def _alone(part: Path) -> Iterator[IO[bytes]]:
+    """The part, opened for adding to it, while no other process does."""
+    with part.open("ab+") as file:
+        try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # Windows: two downloads of one file at once are not noticed
+            pass
+        except BlockingIOError:
+            raise MomentseekError(f"{part}: another process is downloading this; wait for it") from None
+        yield file
+
+
+def _etag(part: Path) -> Path:
+    return part.with_name(f"{part.name}.etag")
+
+
+def _read_etag(part: Path) -> str:
+    """The version that the part is of; weak ones (``W/…``) do not promise the same bytes."""
+    with suppress(OSError, UnicodeDecodeError):
+        version = _etag(part).read_text("utf-8")
+        if version.startswith('"') and version.isprintable():
+            return version
+    return ""
+
+
+def _forget(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _etag(part).unlink(missing_ok=True)
