@@ -60,6 +60,22 @@ invalid = click.option(
 force = click.option("--force", is_flag=True, help="Overwrite files that are there already.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
+library = click.option(
+    "--library",
+    "-l",
+    "library",
+    metavar="NAME|PATH",
+    help="Which library: a name, or a path with a separator. Default: $MOMENTSEEK_LIBRARY, else 'default'.",
+)
+wait = click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="How long to wait while another process changes the library. Default: refuse at once.",
+)
+quiet = click.option("--quiet", "-q", is_flag=True, help="Say only what failed.")
+
 
 def say(text: str) -> None:
     """A note for the person at the terminal: on stderr, so that stdout holds only the result."""

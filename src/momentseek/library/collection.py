@@ -154,7 +154,7 @@ class Collection:
         there.
         """
         given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        folder = _folder(subtitles)
+        folder = subtitles_folder(subtitles)
         begun = time.monotonic()
         found = find(given, recursive=recursive, exclude=exclude, skip=self.path)
         with self.changing():
@@ -164,7 +164,7 @@ class Collection:
 
     def retry(self, *, progress: Progress | None = None, subtitles: str | os.PathLike[str] | None = None) -> AddReport:
         """Try again the files that failed; those that are no longer there are forgotten."""
-        folder = _folder(subtitles)
+        folder = subtitles_folder(subtitles)
         with self.changing():
             listed = ledger.failed_names(self.catalog)
             files = [Found(path, name, _size(path)) for path, name in listed if os.path.lexists(path)]
@@ -224,7 +224,8 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _folder(subtitles: str | os.PathLike[str] | None) -> Path | None:
+def subtitles_folder(subtitles: str | os.PathLike[str] | None) -> Path | None:
+    """A folder that was named for subtitles; refused if it is none."""
     if subtitles is None:
         return None
     folder = Path(os.path.abspath(subtitles))

@@ -58,6 +58,12 @@ def find(
     return search.finding
 
 
+def check(paths: Iterable[str | os.PathLike[str]]) -> None:
+    """Refuse paths and patterns that mean nothing, before any work."""
+    for path in paths:
+        next(_expanded(Path(path)))
+
+
 def _expanded(path: Path) -> Iterator[Path]:
     if os.path.lexists(path):
         yield path

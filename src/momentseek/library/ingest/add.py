@@ -37,6 +37,8 @@ def add_found(
     catalog = library.catalog
     report = AddReport(interrupted_before=catalog.get(BUSY) is not None)
     begun = time.monotonic()
+    if report.interrupted_before and progress is not None:
+        progress(Note("resumed", None, "the last add was stopped before its end; going on from there"))
     library.place.drop_orphans(catalog)
     checkpoint.drop_old(library.path)
     encoder = library.vision_encoder

@@ -1,0 +1,120 @@
+"""``momentseek add``: put videos into the library."""
+
+from __future__ import annotations
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.ingesting import Display, conclude, ingest
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@options.library
+@click.option("--recursive/--no-recursive", default=True, help="Look into folders in folders. Default: yes.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Files or folders to pass over; repeatable.")
+@click.option(
+    "--subtitles", type=click.Path(), metavar="DIR", help="Look for subtitles here too; remembered for these videos."
+)
+@click.option("--encoder", metavar="SPEC", help="For a new library: labels (default), file:FOLDER or hub:NAME.")
+@click.option(
+    "--clip-seconds", type=click.FloatRange(0.1, 600), default=1.5, show_default=True, help="For a new library."
+)
+@click.option("--watch", "watching", is_flag=True, help="Stay, and add what appears or changes, until Ctrl-C.")
+@options.wait
+@options.quiet
+@options.as_json
+def command(
+    paths: tuple[str, ...],
+    library: str | None,
+    recursive: bool,
+    exclude: tuple[str, ...],
+    subtitles: str | None,
+    encoder: str | None,
+    clip_seconds: float,
+    watching: bool,
+    wait: float,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Add videos: files, folders and patterns.
+
+    Files that are in the library and have not changed are not read again; a file that was moved
+    keeps its vectors. A file that cannot be added is reported, and listed by `momentseek status
+    --failed`; the others are added all the same. Stop it at any time, by Ctrl-C or worse: the
+    next `add` goes on from there.
+
+    \b
+    Everything in a folder, with subtitles that lie elsewhere:
+      momentseek add ~/Videos --subtitles ~/Subtitles
+    Not the drafts, and keep watching:
+      momentseek add ~/Videos --exclude 'draft*' --watch
+
+    Exit code: 0 if any file is in the library now, 2 if none is, 130 after Ctrl-C.
+    """
+    from momentseek.errors import MomentseekError
+    from momentseek.library import Collection, library_folder
+    from momentseek.library.files import check
+
+    check(paths)
+    display = Display(quiet=quiet)
+    folder = library_folder(library)
+    with Collection.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
+        if watching:
+            _watch(opened, paths, recursive, exclude, subtitles, display, as_json)
+            return
+        report = ingest(
+            lambda tell: opened.add(paths, recursive=recursive, exclude=exclude, subtitles=subtitles, progress=tell),
+            display,
+            as_json=as_json,
+            again="momentseek add " + " ".join(map(_quoted, paths)),
+        )
+    if not (report.worked or report.failed or report.failed_before):
+        raise MomentseekError("no videos there; name a file to add it whatever it is called")
+    conclude(report, as_json=as_json, quiet=quiet)
+    if not report.worked:
+        raise MomentseekError("no file could be added; see: momentseek status --failed")
+
+
+def _quoted(path: str) -> str:
+    import shlex
+
+    from momentseek.library.stamp import shown
+
+    return shlex.quote(shown(path))
+
+
+def _watch(
+    opened: object,
+    paths: tuple[str, ...],
+    recursive: bool,
+    exclude: tuple[str, ...],
+    subtitles: str | None,
+    display: Display,
+    as_json: bool,
+) -> None:
+    """Add what appears, until Ctrl-C, which is how this ends well."""
+    from momentseek.cli.ingesting import stoppable
+    from momentseek.library import AddInterrupted, Collection
+    from momentseek.library.collection import subtitles_folder
+    from momentseek.library.watch import watch
+
+    assert isinstance(opened, Collection)
+    reports = watch(
+        opened, paths, recursive=recursive, exclude=exclude, subtitles=subtitles_folder(subtitles), progress=display
+    )
+    if not display.quiet:
+        options.say("watching; Ctrl-C ends it")
+    try:
+        with stoppable():
+            for report in reports:
+                display.clear()
+                if report.worked > report.unchanged or report.failed:
+                    conclude(report, as_json=as_json, quiet=display.quiet)
+    except AddInterrupted as e:
+        display.clear()
+        conclude(e.report, as_json=as_json, quiet=display.quiet)
+    except KeyboardInterrupt:
+        pass
+    if not display.quiet:
+        options.say("stopped watching; what is done is kept")

@@ -1,0 +1,36 @@
+"""``momentseek compact``: give back the room of what was removed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.ingesting import echo_json, size_text
+from momentseek.tables import count
+
+
+@click.command()
+@options.library
+@options.wait
+@options.as_json
+def command(library: str | None, wait: float, as_json: bool) -> None:
+    """Rewrite the library without what was removed or replaced.
+
+    Searches go on meanwhile. Stop it at any time; nothing is lost.
+
+    \b
+    After `momentseek remove`:
+      momentseek compact
+    """
+    from momentseek.library import Collection, library_folder
+
+    with Collection.open(library_folder(library), wait=wait) as opened:
+        done = opened.compact()
+    if as_json:
+        echo_json(asdict(done))
+    options.say(
+        f"{count(done.videos, 'removed video')} dropped, {count(done.segments, 'segment')} rewritten; "
+        f"{size_text(done.before)} before, {size_text(done.after)} now"
+    )

@@ -1,0 +1,70 @@
+"""``momentseek list``: the library's videos."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.ingesting import echo_json
+from momentseek.tables import text_table
+
+if TYPE_CHECKING:
+    from momentseek.library import Video
+
+
+@click.command()
+@click.argument("pattern", metavar="[GLOB]", required=False)
+@options.library
+@click.option("--long", "-L", "long", is_flag=True, help="Also show paths, and what was odd about a file.")
+@options.as_json
+def command(pattern: str | None, library: str | None, long: bool, as_json: bool) -> None:
+    """List the library's videos, or those whose name matches GLOB (without regard to case).
+
+    \b
+    Holiday films:
+      momentseek list '*holiday*'
+    """
+    from momentseek.library import Collection, library_folder
+
+    with Collection.open(library_folder(library)) as opened:
+        videos = opened.catalog.videos(opened.catalog.ids(names=[pattern]) if pattern else None)
+    if as_json:
+        echo_json([_values(video) for video in videos])
+    elif videos:
+        click.echo(_table(videos, long))
+    else:
+        options.say("no video" + (f" matches {pattern!r}" if pattern else "; add some: momentseek add FOLDER"))
+
+
+def _values(video: Video) -> dict[str, Any]:
+    from momentseek.library.stamp import readable
+
+    values = asdict(video)
+    return {k: readable(v) if k == "path" else str(v) if isinstance(v, Fraction) else v for k, v in values.items()}
+
+
+def _table(videos: list[Video], long: bool) -> str:
+    from momentseek.library.place import clock_text
+    from momentseek.library.stamp import shown
+
+    header = ["name", "length", "size", "clips", "cues", "shots"]
+    rows = [
+        [
+            shown(video.name),
+            clock_text(video.duration),
+            f"{video.width}x{video.height}",
+            f"{video.clips:,}",
+            f"{video.cues:,}",
+            f"{len(video.shots) + 1:,}",
+        ]
+        for video in videos
+    ]
+    if not long:
+        return text_table(header, rows)
+    extra = [[shown(video.path), shown("; ".join(video.notes))] for video in videos]
+    whole = [row + more for row, more in zip(rows, extra, strict=True)]
+    return text_table([*header, "path", "notes"], whole, align="lrrrrrl")

@@ -1,0 +1,39 @@
+"""``momentseek reencode``: make the library's vectors anew."""
+
+from __future__ import annotations
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.ingesting import Display, conclude, ingest
+
+
+@click.command()
+@options.library
+@click.option("--encoder", required=True, metavar="SPEC", help="labels, file:FOLDER or hub:NAME.")
+@options.wait
+@options.quiet
+@options.as_json
+def command(library: str | None, encoder: str, wait: float, quiet: bool, as_json: bool) -> None:
+    """Make all vectors anew with another encoder.
+
+    The library is searched by its old vectors until all new ones are there, and then by the new
+    ones at once. Stop it at any time; the same command goes on. If a video's file is missing or
+    cannot be read, nothing is switched and nothing lost.
+
+    \b
+    From the offline encoder to a downloaded one:
+      momentseek models get siglip2-base
+      momentseek reencode --encoder hub:siglip2-base
+    """
+    from momentseek.library import Collection, library_folder
+
+    display = Display(quiet=quiet, what="encoding anew")
+    with Collection.open(library_folder(library), wait=wait) as opened:
+        report = ingest(
+            lambda tell: opened.reencode(encoder, progress=tell),
+            display,
+            as_json=as_json,
+            again=f"momentseek reencode --encoder {encoder}",
+        )
+    conclude(report, as_json=as_json, quiet=quiet)

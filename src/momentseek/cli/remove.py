@@ -1,0 +1,54 @@
+"""``momentseek remove``: take videos out of the library."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.ingesting import echo_json
+from momentseek.errors import MomentseekError
+from momentseek.tables import count
+
+
+@click.command()
+@click.argument("patterns", metavar="[PATH|GLOB]...", nargs=-1)
+@options.library
+@click.option("--missing", is_flag=True, help="Those whose file is no longer there.")
+@click.option("--dry-run", is_flag=True, help="Only say which.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@options.wait
+@options.as_json
+def command(
+    patterns: tuple[str, ...], library: str | None, missing: bool, dry_run: bool, yes: bool, wait: float, as_json: bool
+) -> None:
+    """Take videos out of the library; the files stay where they are.
+
+    A video is named by its path, by a folder it lies in, or by its name, which may be a pattern.
+
+    \b
+    All drafts, after a look at which they are:
+      momentseek remove 'draft*' --dry-run
+      momentseek remove 'draft*' --yes
+    """
+    from momentseek.library import Collection, library_folder
+    from momentseek.library.stamp import readable, shown
+
+    if not patterns and not missing:
+        raise MomentseekError("say which videos: a path, a folder, a pattern for names, or --missing")
+    with Collection.open(library_folder(library), wait=wait) as opened:
+        videos = opened.matching(patterns, missing=missing)
+        if not as_json:
+            for video in videos:
+                click.echo(f"{shown(video.name)}  {shown(video.path)}")
+        if videos and not dry_run:
+            if not yes:
+                if not sys.stdin.isatty():
+                    raise MomentseekError("nobody is there to ask; say --yes to remove these videos, or --dry-run")
+                click.confirm(f"take {count(len(videos), 'video')} out of the library?", abort=True, err=True)
+            videos = opened.remove([video.path for video in videos])
+    if as_json:
+        echo_json({"removed": [] if dry_run else [readable(v.path) for v in videos], "matched": len(videos)})
+    done = "would be removed" if dry_run else "removed; `momentseek compact` gives back their room"
+    options.say(f"{count(len(videos), 'video')} {done}" if videos else "no video to remove")

@@ -1,0 +1,37 @@
+"""``momentseek retry``: try again the files that failed."""
+
+from __future__ import annotations
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.ingesting import Display, conclude, ingest
+
+
+@click.command()
+@options.library
+@click.option("--subtitles", type=click.Path(), metavar="DIR", help="Look for subtitles here too.")
+@options.wait
+@options.quiet
+@options.as_json
+def command(library: str | None, subtitles: str | None, wait: float, quiet: bool, as_json: bool) -> None:
+    """Try again the files that `momentseek status --failed` lists.
+
+    `add` leaves a file that failed alone until it changes; this does not. Files that are no
+    longer there are forgotten.
+
+    \b
+    After installing what was missing, or mending a disk:
+      momentseek retry
+    """
+    from momentseek.library import Collection, library_folder
+
+    display = Display(quiet=quiet, what="retrying")
+    with Collection.open(library_folder(library), wait=wait) as opened:
+        report = ingest(
+            lambda tell: opened.retry(progress=tell, subtitles=subtitles),
+            display,
+            as_json=as_json,
+            again="momentseek retry",
+        )
+    conclude(report, as_json=as_json, quiet=quiet)

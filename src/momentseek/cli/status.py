@@ -1,0 +1,77 @@
+"""``momentseek status``: what the library holds, and what failed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.ingesting import echo_json, size_text
+from momentseek.tables import count
+
+if TYPE_CHECKING:
+    from momentseek.library import Failure, Status
+
+
+@click.command()
+@options.library
+@click.option("--failed", is_flag=True, help="List the files that could not be added, and why.")
+@options.as_json
+def command(library: str | None, failed: bool, as_json: bool) -> None:
+    """Say what the library holds, and what failed.
+
+    \b
+    Which files could not be added, and why:
+      momentseek status --failed
+    """
+    from momentseek.library import Collection, library_folder
+
+    with Collection.open(library_folder(library)) as opened:
+        if failed:
+            _failures(opened.failures(), as_json)
+            return
+        found = opened.status()
+    if as_json:
+        echo_json(asdict(found))
+    else:
+        click.echo(text(found))
+
+
+def text(found: Status) -> str:
+    """The status for people."""
+    from momentseek.library.place import clock_text
+    from momentseek.library.stamp import shown
+
+    lines = [
+        f"library   {shown(found.path)}",
+        f"videos    {found.videos:,} ({clock_text(found.seconds)})",
+        f"clips     {found.clips:,} of {found.clip_seconds:g} s",
+        f"cues      {found.cues:,}",
+        *(f"{encoder.stream:<9} {encoder.name} ({encoder.dim} columns)" for encoder in found.encoders),
+        f"size      {size_text(found.size)}, {count(found.segments, 'segment')}",
+    ]
+    if found.failures:
+        lines.append(f"failed    {count(found.failures, 'file')} (momentseek status --failed)")
+    if found.gone:
+        lines.append(f"removed   {count(found.gone, 'video')} whose vectors take room (momentseek compact)")
+    if found.unfinished:
+        lines.append("adding    now, or stopped before its end: momentseek add goes on from there")
+    if found.reencoding:
+        lines.append(f"encoding  anew by {found.reencoding}, or stopped before its end (momentseek reencode goes on)")
+    return "\n".join(lines)
+
+
+def _failures(failures: list[Failure], as_json: bool) -> None:
+    from momentseek.library.stamp import shown
+
+    if as_json:
+        echo_json([asdict(failure) for failure in failures])
+        return
+    for failure in failures:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(failure.at))
+        tries = f", {failure.tries} times" if failure.tries > 1 else ""
+        click.echo(f"{shown(failure.path)}: {failure.reason} ({when}{tries})")
+    options.say(f"{count(len(failures), 'file')} failed" + ("; try again: momentseek retry" if failures else ""))

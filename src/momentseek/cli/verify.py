@@ -1,0 +1,77 @@
+"""``momentseek verify``: check every file and row of the library."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.ingesting import echo_json
+from momentseek.tables import count
+
+if TYPE_CHECKING:
+    from momentseek.library import Collection, VerifyReport
+
+
+@click.command()
+@options.library
+@click.option("--repair", is_flag=True, help="Mend what can be; videos whose vectors are lost go to `retry`.")
+@click.option("--recall", is_flag=True, help="Also measure how much of the exact search the quick one finds.")
+@options.wait
+@options.as_json
+def command(library: str | None, repair: bool, recall: bool, wait: float, as_json: bool) -> None:
+    """Check every file and row of the library.
+
+    The database and its indices, the hash, header, counts and vectors of every segment, and that
+    each video has one row per clip and one per cue. Exit code 1 if anything is wrong.
+
+    \b
+    Mend a library after a disk fault:
+      momentseek verify --repair && momentseek retry
+    """
+    from momentseek.library import Collection, library_folder
+
+    with Collection.open(library_folder(library), wait=wait) as opened:
+        report = opened.verify(repair=repair)
+        measured = _recall(opened) if recall and report.clean else None
+    if as_json:
+        echo_json({**_values(report), "clean": report.clean, "recall": measured})
+    else:
+        _print(report, measured)
+    if not report.clean:
+        sys.exit(1)
+
+
+def _values(report: VerifyReport) -> dict[str, Any]:
+    kept = ("videos", "segments", "rows", "cues", "problems", "notes", "repaired")
+    return {key: value for key, value in asdict(report).items() if key in kept}
+
+
+def _recall(opened: Collection) -> Any:
+    from momentseek.library.scan import recall_report
+
+    return recall_report(opened.snapshot())
+
+
+def _print(report: VerifyReport, measured: Any) -> None:
+    for text in report.problems:
+        click.echo(f"problem: {text}")
+    for text in report.notes:
+        click.echo(f"note: {text}")
+    for text in report.repaired:
+        click.echo(f"repaired: {text}")
+    if measured is not None:
+        click.echo(str(measured))
+    checked = ", ".join(
+        [
+            count(report.videos, "video"),
+            count(report.segments, "segment"),
+            count(report.rows, "row"),
+            count(report.cues, "cue"),
+        ]
+    )
+    verdict = "nothing wrong" if report.clean else f"{count(len(report.problems), 'problem')}; see --repair"
+    options.say(f"checked {checked}: {verdict}")
