@@ -1,0 +1,184 @@
+"""Edit lists read back give the same frames, by our own parsers and by OpenTimelineIO's."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from momentseek.errors import MomentseekError
+from momentseek.media.edit_lists import Excerpt, read_edl, read_fcpxml, write_edl, write_fcpxml
+from momentseek.media.edit_lists.edl import _reels
+from momentseek.media.edit_lists.rates import EDITABLE, editable
+from momentseek.media.edit_lists.timecode import can_drop
+
+NTSC = Fraction(30000, 1001)
+ODD = Path("/films/a b\n🎬 100%&<x>.mp4")
+
+
+def excerpt(start: float, end: float, rate: Fraction = Fraction(25), path: Path = Path("/films/a.mp4")) -> Excerpt:
+    return Excerpt(path, path.name, start, end, rate, "a dog", 600.0, 1920, 1080)
+
+
+spans = st.tuples(st.floats(0, 590), st.floats(0.001, 60)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+source_rates = st.sampled_from([*EDITABLE, Fraction(12), Fraction(15), Fraction(10), Fraction(48), Fraction(5)])
+
+
+@given(st.lists(spans, min_size=1, max_size=6), source_rates, st.booleans())
+def test_an_edl_gives_the_same_frames(times: list[tuple[float, float]], rate: Fraction, drop: bool) -> None:
+    excerpts = [excerpt(start, end, rate) for start, end in times]
+    drop = drop and can_drop(editable(rate))
+    written = write_edl(excerpts, "q", drop=drop)
+    found = read_edl(written.text)
+    assert written.notes == ()
+    assert found.rate == editable(rate)
+    assert [(edit.start, edit.end) for edit in found.edits] == [e.frames(found.rate) for e in excerpts]
+    records = [edit.record for edit in found.edits]
+    lengths = [edit.end - edit.start for edit in found.edits]
+    assert [b - a for a, b in pairwise(records)] == lengths[:-1]
+
+
+@given(st.lists(spans, min_size=1, max_size=6), source_rates)
+def test_an_fcpxml_gives_the_same_frames(times: list[tuple[float, float]], rate: Fraction) -> None:
+    excerpts = [excerpt(start, end, rate) for start, end in times]
+    written = write_fcpxml(excerpts, "q")
+    found = read_fcpxml(written.text)
+    assert found.rate == editable(rate)
+    fits = (found.rate / rate).denominator == 1
+    for edit, wanted in zip(found.edits, excerpts, strict=True):
+        assert edit.rate == rate
+        first, last = wanted.frames()
+        assert edit.start == first
+        assert edit.end == last if fits else last <= edit.end <= last + 1
+    assert bool(written.notes) <= (not fits)
+
+
+@given(st.lists(st.tuples(spans, source_rates), min_size=1, max_size=6))
+def test_sources_of_several_rates_are_off_by_less_than_a_frame_of_the_timeline(
+    rows: list[tuple[tuple[float, float], Fraction]],
+) -> None:
+    excerpts = [excerpt(start, end, rate, Path(f"/films/{rate.numerator}.mp4")) for (start, end), rate in rows]
+    by_edl = read_edl(write_edl(excerpts, "q").text)
+    by_xml = read_fcpxml(write_fcpxml(excerpts, "q").text)
+    assert by_edl.rate == by_xml.rate
+    for cut, clip, wanted in zip(by_edl.edits, by_xml.edits, excerpts, strict=True):
+        first, last = wanted.frames()
+        assert clip.start == first
+        assert 0 <= (clip.end - last) / wanted.rate < 1 / by_xml.rate + 1 / (2 * wanted.rate)
+        assert abs(cut.start / cut.rate - Fraction(min(wanted.start, 600))) <= 1 / cut.rate
+
+
+@given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))
+def test_any_name_and_query_survive_or_become_blanks(title: str, name: str, file: str) -> None:
+    path = Path("/films") / (file.replace("\0", "").replace("/", "").strip(".") or "x")
+    try:
+        path.name.encode()
+    except UnicodeEncodeError:
+        return
+    one = Excerpt(path, name, 1.0, 2.0, Fraction(25), title, 10.0)
+    cut, clip = read_edl(write_edl([one], title).text).edits[0], read_fcpxml(write_fcpxml([one], title).text).edits[0]
+    assert (cut.path, cut.start, cut.end) == (path, 25, 50)
+    assert (clip.path, clip.start, clip.end) == (path, 25, 50)
+
+
+def test_an_edl_as_people_see_it() -> None:
+    written = write_edl([excerpt(1.0, 2.0), excerpt(3.0, 3.5, path=ODD)], 'a "dog"')
+    assert written.text.splitlines() == [
+        'TITLE: a "dog"',
+        "FCM: NON-DROP FRAME",
+        "",
+        "001  A        V     C        00:00:01:00 00:00:02:00 01:00:00:00 01:00:01:00",
+        "* FROM CLIP NAME: a.mp4",
+        "* SOURCE FILE: /films/a.mp4",
+        "* FRAME RATE: 25 (25)",
+        "* COMMENT: a dog",
+        "",
+        "002  AB100X   V     C        00:00:03:00 00:00:03:13 01:00:01:00 01:00:01:13",
+        "* FROM CLIP NAME: a b 🎬 100%&<x>.mp4",
+        "* SOURCE FILE: file:///films/a%20b%0A%F0%9F%8E%AC%20100%25%26%3Cx%3E.mp4",
+        "* COMMENT: a dog",
+    ]
+
+
+def test_a_given_rate_and_what_it_costs() -> None:
+    written = write_edl([excerpt(1.0, 2.0), excerpt(1.0, 2.0, Fraction(24))], "q", rate=Fraction(24))
+    assert "1 of 2 excerpts" in written.notes[0]
+    assert "* SOURCE FRAME RATE: 25 (25)" in written.text
+    with pytest.raises(MomentseekError, match="drop-frame"):
+        write_edl([excerpt(1.0, 2.0)], "q", drop=True)
+
+
+def test_reels_are_short_and_differ() -> None:
+    paths = [Path(f"/{i}/holiday in spain.mp4") for i in range(120)] + [Path("/🎬.mp4")]
+    reels = _reels([excerpt(0, 1, path=path) for path in paths])
+    assert len(set(reels.values())) == 121
+    assert all(1 <= len(reel) <= 8 and reel.isalnum() for reel in reels.values())
+
+
+def test_empty_lists_are_valid() -> None:
+    assert read_edl(write_edl([], "q").text).edits == ()
+    assert read_fcpxml(write_fcpxml([], "q").text).edits == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<a/>",
+        "<fcpxml/>",
+        "<fcpxml",
+        '<!DOCTYPE fcpxml [<!ENTITY a "b">]><fcpxml>&a;</fcpxml>',
+        '<!DOCTYPE fcpxml SYSTEM "http://example.org/a.dtd"><fcpxml/>',
+        "<a>" * 101,
+        '<fcpxml><resources><format id="f" frameDuration="1/0s"/></resources></fcpxml>',
+        '<fcpxml><resources><format id="f" frameDuration="1/25s"/></resources><library><event><project>'
+        '<sequence format="f"><spine><asset-clip ref="a1"/></spine></sequence></project></event></library></fcpxml>',
+    ],
+)
+def test_broken_fcpxml_is_refused_in_one_sentence(text: str) -> None:
+    with pytest.raises(MomentseekError):
+        read_fcpxml(text)
+
+
+def test_an_edl_of_unknown_rate_needs_one() -> None:
+    text = "001  AX V C 00:00:01:00 00:00:02:00 01:00:00:00 01:00:01:00"
+    with pytest.raises(MomentseekError, match="frame rate"):
+        read_edl(text)
+    assert read_edl(text, Fraction(24)).edits[0].start == 24
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("rate", "drop"), [(rate, drop) for rate in EDITABLE for drop in (False, True) if can_drop(rate) or not drop]
+)
+def test_opentimelineio_reads_the_same_frames_from_an_edl(rate: Fraction, drop: bool) -> None:
+    otio = pytest.importorskip("opentimelineio")
+    pytest.importorskip("otio_cmx3600_adapter")
+    excerpts = [excerpt(0.0, 1.0, rate), excerpt(59.5, 75.25, rate), excerpt(599.0, 600.0, rate, Path("/films/b.mp4"))]
+    text = write_edl(excerpts, "q", drop=drop).text
+    timeline = otio.adapters.read_from_string(text, "cmx_3600", rate=float(rate))
+    clips = list(timeline.tracks[0].find_clips())
+    assert [(round(c.source_range.start_time.value), round(c.source_range.duration.value)) for c in clips] == [
+        (first, last - first) for first, last in (e.frames(rate) for e in excerpts)
+    ]
+    assert [clip.name for clip in clips] == ["a.mp4", "a.mp4", "b.mp4"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rate", [rate for rate in EDITABLE if rate.denominator == 1])
+def test_opentimelineio_reads_the_same_frames_from_an_fcpxml(rate: Fraction) -> None:
+    """Whole rates only: its adapter takes 29.97 frames per second for 29."""
+    otio = pytest.importorskip("opentimelineio")
+    pytest.importorskip("otio_fcpx_xml_adapter")
+    excerpts = [excerpt(0.0, 1.0, rate), excerpt(59.5, 75.25, rate), excerpt(599.0, 600.0, rate, Path("/films/b.mp4"))]
+    found = otio.adapters.read_from_string(write_fcpxml(excerpts, "q").text, "fcpx_xml")
+    clips = list(found.find_clips())
+    frames = [
+        (round(c.source_range.start_time.to_seconds() * rate), round(c.source_range.duration.to_seconds() * rate))
+        for c in clips
+    ]
+    assert frames == [(first, last - first) for first, last in (e.frames(rate) for e in excerpts)]
