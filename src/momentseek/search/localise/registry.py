@@ -31,10 +31,10 @@ def register(name: str) -> Callable[[Localiser], Localiser]:
 def localiser(name: str = DEFAULT) -> Localiser:
     """The localiser called ``name``.
 
-    >>> localiser("scene")
+    >>> localiser("watersheds")
     Traceback (most recent call last):
         ...
-    momentseek.errors.MomentseekError: there is no localiser 'scene'; did you mean 'scenes'?
+    momentseek.errors.MomentseekError: there is no localiser 'watersheds'; did you mean 'watershed'?
     """
     if name not in LOCALISERS:
         near = difflib.get_close_matches(name, LOCALISERS, n=1)
