@@ -22,17 +22,18 @@ def cache_folder() -> Path:
 
 
 def models_folder() -> Path:
-    """Where downloaded models are: ``$MOMENTSEEK_MODELS``, or ``$XDG_DATA_HOME/momentseek/models``.
+    """Where downloaded models are: ``$MOMENTSEEK_MODELS``, or ``$XDG_DATA_HOME/momentseek-models``.
 
-    Not the cache: what took a download of a gigabyte should not go when caches are emptied.
+    Not the cache: what took a download of a gigabyte should not go when caches are emptied. Nor among the libraries,
+    one of which might be called "models".
     """
     own = os.environ.get("MOMENTSEEK_MODELS", "")
     if own:
         return Path(own).expanduser().absolute()
     root = os.environ.get("XDG_DATA_HOME", "")
     if os.path.isabs(root):
-        return Path(root) / "momentseek" / "models"
+        return Path(root) / "momentseek-models"
     try:
-        return Path.home() / ".local" / "share" / "momentseek" / "models"
+        return Path.home() / ".local" / "share" / "momentseek-models"
     except RuntimeError:
-        return Path(os.devnull) / "momentseek" / "models"
+        return Path(os.devnull) / "momentseek-models"

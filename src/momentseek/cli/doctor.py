@@ -1,0 +1,45 @@
+"""``momentseek doctor``: is everything here that searching needs, and if not, what to do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+
+import click
+
+from momentseek.cli import options
+
+MARKS = {"ok": "ok", "note": "note", "failed": "FAILED"}
+
+
+@click.command()
+@options.as_json
+@click.option("--full", is_flag=True, help="Hash every weight file anew, even those that have not changed.")
+def command(as_json: bool, full: bool) -> None:
+    """Check what is installed and say what to do about what is not.
+
+    \b
+      momentseek doctor
+      momentseek doctor --json
+
+    Downloads nothing, changes nothing. The exit code is 0 if videos can be added and searched, else 1.
+    """
+    from momentseek.cli.checkup import checkup
+    from momentseek.tables import text_table
+
+    items = checkup(full=full)
+    failed = sum(item.state == "failed" for item in items)
+    if as_json:
+        click.echo(json.dumps({"usable": not failed, "items": [asdict(item) for item in items]}, indent=2))
+    else:
+        rows = [[item.name, MARKS[item.state], item.found] for item in items]
+        click.echo(text_table(["what", "state", "found"], rows, align="lll"))
+        todo = [item for item in items if item.advice]
+        if todo:
+            click.echo("\nWhat to do:")
+            for item in sorted(todo, key=lambda item: item.state != "failed"):
+                click.echo(f"  {item.name}: {item.advice}")
+        click.echo(f"\n{failed} of these must be mended first." if failed else "\nVideos can be added and searched.")
+    if failed:
+        sys.exit(1)

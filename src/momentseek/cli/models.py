@@ -1,0 +1,141 @@
+"""``momentseek models``: which encoders there are; getting one; making sure that they are what they were."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from momentseek.cli import options
+from momentseek.errors import MomentseekError
+
+if TYPE_CHECKING:
+    from momentseek.encoders.inventory import Entry
+
+
+@click.group()
+def command() -> None:
+    """List, fetch and verify encoders: what turns images and texts into vectors.
+
+    \b
+    See what is there, and what could be:
+      momentseek models list
+    Download the recommended one (about 1 GB; asks first), then use it:
+      momentseek models get siglip2-base
+      momentseek add ~/Videos --encoder hub:siglip2-base
+
+    Nothing is ever downloaded but by `models get`.
+    """
+
+
+@command.command("list")
+@options.as_json
+def list_models(as_json: bool) -> None:
+    """List every encoder: what it is good for, where it comes from, whether it is here.
+
+    \b
+      momentseek models list
+      momentseek models list --json
+    """
+    from momentseek.encoders.inventory import inventory
+    from momentseek.tables import text_table
+
+    entries = inventory()
+    if as_json:
+        click.echo(json.dumps({"encoders": [asdict(entry) for entry in entries]}, indent=2))
+        return
+    rows = [
+        [
+            entry.name,
+            entry.kind,
+            str(entry.dim or ""),
+            entry.state,
+            f"{entry.megabytes:,.0f} MB" if entry.megabytes else "",
+            entry.licence,
+            entry.good_for,
+            entry.source,
+        ]
+        for entry in entries
+    ]
+    click.echo(
+        text_table(["name", "kind", "dim", "state", "size", "licence", "good for", "from"], rows, align="llrlrlll")
+    )
+    if any(entry.name.startswith("hub:") and entry.state == "absent" for entry in entries):
+        click.echo("\nGet one that is absent: momentseek models get NAME (without hub:); its size is as published.")
+    for entry in entries:
+        if entry.state == "damaged":
+            options.say(f"{entry.name}: {entry.problem}")
+
+
+@command.command("get")
+@click.argument("name")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--from", "source", metavar="URL|FOLDER", help="Take the files from a mirror or a folder instead.")
+def get_model(name: str, yes: bool, source: str | None) -> None:
+    """Download a model and write down the hashes of its files.
+
+    \b
+      momentseek models get siglip2-base
+    On a machine without network, from a folder with the same files:
+      momentseek models get siglip2-base --from /media/stick/siglip2-base
+
+    An interrupted download goes on where it stopped.
+    """
+    from momentseek.encoders.hub import lock
+    from momentseek.encoders.hub.catalogue import model_called
+    from momentseek.encoders.hub.get import get, wanted
+
+    model = model_called(name.removeprefix("hub:"))
+    missing = wanted(model)
+    if not missing:
+        click.echo(f"{model.name} is here already: {lock.folder_of(model.name)}")
+        return
+    size = sum(model.files[file] for file in missing)
+    options.say(f"{model.name}: {model.good_for}; licence {model.licence}")
+    options.say(f"from {source or model.address}")
+    options.say(f"into {lock.folder_of(model.name)}, about {size:,.0f} MB in {len(missing)} files")
+    if not yes and not click.confirm("Get it?", err=True):
+        raise click.Abort
+    try:
+        folder = get(model, source)
+    except KeyboardInterrupt:
+        options.say(f"what has arrived is kept; go on with: momentseek models get {model.name}")
+        raise
+    click.echo(f"{model.name} is in {folder}; use it as: --encoder hub:{model.name}")
+
+
+@command.command("verify")
+@click.argument("name", required=False)
+@options.as_json
+def verify_models(name: str | None, as_json: bool) -> None:
+    """Hash every file of every encoder that is here (or of one) anew, and compare.
+
+    \b
+      momentseek models verify
+      momentseek models verify hub:siglip2-base
+    """
+    from momentseek.encoders.inventory import inventory
+
+    found = inventory(fresh=True)
+    entries = [_chosen(found, name)] if name else [entry for entry in found if entry.state != "absent"]
+    if as_json:
+        click.echo(json.dumps({"encoders": [asdict(entry) for entry in entries]}, indent=2))
+    else:
+        for entry in entries:
+            click.echo(f"{entry.name}: {'as it should be' if entry.state == 'ready' else entry.problem}")
+    if any(entry.state != "ready" for entry in entries):
+        sys.exit(1)
+
+
+def _chosen(entries: list[Entry], name: str) -> Entry:
+    for entry in entries:
+        if entry.name in (name, f"hub:{name}"):
+            return entry
+    names = [entry.name for entry in entries]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    raise MomentseekError(f"there is no encoder {name!r}; {hint}")
