@@ -11,9 +11,12 @@ import numpy as np
 
 from momentseek.moments.arrays import FloatArray
 
+MOST = 500.0
+"""Sets whose weights sum to more than about this would overflow; the caller keeps below it."""
+
 
 def interval_posterior(weights: FloatArray) -> FloatArray:
-    r"""Log probability that [i, j) is one of the intervals.
+    r"""Probability that [i, j) is one of the intervals.
 
     ``weights`` (T + 1, T + 1) holds the log likelihood ratio (with prior) of [i, j) against background in the upper
     triangle, −∞ where there is no such interval. A set of intervals, at least one clip apart, has the sum of its
@@ -23,31 +26,25 @@ def interval_posterior(weights: FloatArray) -> FloatArray:
 
     >>> w = np.full((3, 3), -np.inf)
     >>> w[0, 1] = w[1, 2] = 0.0  # sets: none, first, second (both would touch)
-    >>> np.exp(interval_posterior(w))[0, 1].round(4)
+    >>> interval_posterior(w)[0, 1].round(4)
     np.float64(0.3333)
     """
-    forward = _sums(np.ascontiguousarray(weights.T))
-    backward = _sums(np.ascontiguousarray(weights[::-1, ::-1]))[::-1]
-    ends = forward[:-1] + weights[:-1, -1]
-    total = np.logaddexp(forward[-1], _logsum(ends))
-    result: FloatArray = forward[:, None] + weights + backward[None, :] - total
+    odds = np.exp(weights)
+    forward, last = _sums(np.ascontiguousarray(odds.T))
+    backward, _ = _sums(np.ascontiguousarray(odds[::-1, ::-1]))
+    total = forward[-1] + last
+    result: FloatArray = odds * (forward / total)[:, None]
+    result *= backward[::-1]
     return result
 
 
-def _sums(rows: FloatArray) -> FloatArray:
-    """F(0 … T), given for each end j the weights of its intervals by start."""
+def _sums(rows: FloatArray) -> tuple[FloatArray, float]:
+    """F(0 … T) and the sets that end with the last clip, given for each end j the odds of its intervals by start."""
     count = len(rows) - 1
-    sums = np.full(count + 1, -np.inf)
-    sums[0] = 0.0
-    ended = -np.inf
+    sums = np.zeros(count + 1)
+    sums[0] = 1.0
+    ended = 0.0
     for j in range(1, count + 1):
-        sums[j] = np.logaddexp(sums[j - 1], ended)
-        ended = _logsum(sums[:j] + rows[j, :j])
-    return sums
-
-
-def _logsum(values: FloatArray) -> float:
-    top = values.max()
-    if top == -np.inf:
-        return -np.inf
-    return float(top + np.log(np.exp(values - top).sum()))
+        sums[j] = sums[j - 1] + ended
+        ended = float(rows[j, :j] @ sums[:j])
+    return sums, ended

@@ -74,16 +74,16 @@ def clearness(values: FloatArray) -> FloatArray:
     return result
 
 
-def snapped(curve: Curve, edges: Index) -> FloatArray:
-    """Times of boundaries of clips: that of the cut where one falls there, else the boundary's own.
+def edge_times(curve: Curve) -> FloatArray:
+    """(T + 1,) times of the clips' boundaries: that of the (nearest) cut where one falls there, else their own.
 
-    >>> snapped(Curve.regular([0.1] * 6, seconds=2, shots=[4.2]), np.array([0, 2, 3])).tolist()
-    [0.0, 4.2, 6.0]
+    >>> edge_times(Curve.regular([0.1] * 4, seconds=2, shots=[4.2, 4.5])).tolist()
+    [0.0, 2.0, 4.2, 6.0, 8.0]
     """
     times = curve.edges.copy()
-    cuts = np.searchsorted(curve.middles, curve.shots)
-    for edge in np.unique(cut_edges(curve)):
-        near = curve.shots[cuts == edge]
-        times[edge] = near[np.argmin(np.abs(near - curve.edges[edge]))]
-    result: FloatArray = times[edges]
-    return result
+    edge = np.searchsorted(curve.middles, curve.shots)
+    inner = (edge > 0) & (edge < len(curve))
+    edge, cut = edge[inner], curve.shots[inner]
+    order = np.argsort(-np.abs(cut - curve.edges[edge]), kind="stable")  # the nearest is written last
+    times[edge[order]] = cut[order]
+    return times

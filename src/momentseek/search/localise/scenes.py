@@ -17,10 +17,10 @@ import numpy as np
 from momentseek.moments.arrays import FloatArray
 from momentseek.search.localise.boxcox import straightened
 from momentseek.search.localise.curve import Curve
-from momentseek.search.localise.posterior import interval_posterior
+from momentseek.search.localise.posterior import MOST, interval_posterior
 from momentseek.search.localise.registry import register
 from momentseek.search.localise.runs import Index
-from momentseek.search.localise.scene_edges import edge_prior, snapped
+from momentseek.search.localise.scene_edges import edge_prior, edge_times
 from momentseek.search.localise.spans import Spans
 from momentseek.search.localise.standing import SHY, standing
 from momentseek.search.localise.swell import background
@@ -33,7 +33,7 @@ FLOOR = 0.001
 """Variance added, on the straightened scale: even a clean curve is not that sure."""
 RARITY = 1.5
 """Log odds against a moment at any given place, beyond log T."""
-LIKELY = 150
+LIKELY = 120
 """Candidates that are compared with each other."""
 AGREE = 0.3
 """Overlap from which on two candidates count as the same moment."""
@@ -61,7 +61,8 @@ def scenes(curve: Curve) -> Spans:
     kept, belief = chosen(agreement(first, last), chance, np.maximum(height[top], 0.0) * size / (size + SHY))
     first, last = first[kept], last[kept]
     score = standing(scores, first, last, belief, curve.level)
-    return Spans.of_clips(curve, first, last, score, snapped(curve, first), snapped(curve, last))
+    times = edge_times(curve)
+    return Spans.of_clips(curve, first, last, score, times[first], times[last])
 
 
 def weighed(curve: Curve, rest: FloatArray, spread: float) -> tuple[Index, Index, FloatArray, FloatArray]:
@@ -70,7 +71,7 @@ def weighed(curve: Curve, rest: FloatArray, spread: float) -> tuple[Index, Index
     .. math:: w_{ij} = c \, \frac{n \bar r |\bar r|}{2 \sigma^2} + b_i + b_j - \ln T - \rho
 
     with :math:`\bar r` the mean of the n clips above the background, b the prior of the edges and c what one of a
-    series of dependent clips counts.
+    series of dependent clips counts; c is lowered on curves so clean that the sums would overflow.
     """
     count = len(curve)
     clip = (curve.duration - float(curve.edges[0])) / count
@@ -81,7 +82,9 @@ def weighed(curve: Curve, rest: FloatArray, spread: float) -> tuple[Index, Index
     sums = np.concatenate(([0.0], np.cumsum(rest)))
     height = (sums[last] - sums[first]) / size
     prior = edge_prior(curve)
-    gain = INDEPENDENT * size * height * np.abs(height) / (2 * (spread**2 + FLOOR))
+    sure = INDEPENDENT / (2 * (spread**2 + FLOOR))
+    sure *= min(1.0, MOST / max(sure * float((rest**2).sum()), 1e-9))
+    gain = sure * size * height * np.abs(height)
     return first, last, gain + prior[first] + prior[last] - np.log(count) - RARITY, height
 
 
@@ -92,15 +95,15 @@ def likeliest(first: Index, last: Index, weight: FloatArray, count: int) -> tupl
     chance = interval_posterior(table)[first, last]
     top = np.arange(len(chance)) if len(chance) <= LIKELY else np.argpartition(-chance, LIKELY)[:LIKELY]
     top = top[np.lexsort((top, -chance[top]))]
-    return top, np.exp(chance[top])
+    return top, chance[top]
 
 
 def agreement(first: Index, last: Index) -> FloatArray:
     """0 … 1: how far each window says the same as each: (IoU − t)₊ / (1 − t) with t = :data:`AGREE`."""
-    inter = np.maximum(0, np.minimum(last[:, None], last) - np.maximum(first[:, None], first))
-    size = last - first
-    iou = inter / (size[:, None] + size - inter)
-    result: FloatArray = np.maximum((iou - AGREE) / (1 - AGREE), 0.0)
+    a, b = first.astype(np.float64), last.astype(np.float64)
+    inter = np.minimum(b[:, None], b) - np.maximum(a[:, None], a)
+    union = np.maximum(b[:, None], b) - np.minimum(a[:, None], a)  # the hull; right wherever they overlap
+    result: FloatArray = np.maximum((inter / union - AGREE) / (1 - AGREE), 0.0)
     return result
 
 

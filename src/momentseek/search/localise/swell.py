@@ -24,13 +24,16 @@ def background(values: FloatArray) -> tuple[FloatArray, float]:
     (True, 0.07)
     """
     t = np.linspace(-1, 1, len(values))
-    basis = np.stack((np.ones_like(t), t, t * t), axis=1)
+    basis = np.stack((np.ones_like(t), t, t * t))
     ridge = np.diag([1e-9, 1.0, 1.0]) * STIFF * len(values)
     level: FloatArray = np.full(len(values), np.median(values))
+    outstanding = np.zeros(len(values), dtype=bool)
     for _ in range(ROUNDS):
-        weight = np.where(values - level > spread_below(values - level), ABOVE, 1.0)
-        weighted = basis * weight[:, None]
-        level = basis @ np.linalg.solve(weighted.T @ basis + ridge, weighted.T @ values)
+        before, outstanding = outstanding, values - level > spread_below(values - level)
+        if (outstanding == before).all():
+            break
+        weighted = basis * np.where(outstanding, ABOVE, 1.0)
+        level = np.linalg.solve(weighted @ basis.T + ridge, weighted @ values) @ basis
     return level, spread_below(values - level)
 
 
