@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from momentseek.search.hit import Level
 
-STRONG, FAIR = 1e-3, 0.1
+STRONG, FAIR = 1e-3, 0.15
 """Chances below which a hit is strong, or fair."""
 TINY = 24
 """Clips (half a minute) below which a library says nothing about what is usual."""

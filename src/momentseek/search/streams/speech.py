@@ -11,7 +11,7 @@ import json
 import math
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,14 +211,13 @@ def _by_meaning(catalog: Catalog, text: str, allowed: Ids | None, sights: Sights
 
 
 def _fused(by_word: list[Utterance], by_meaning: list[Utterance]) -> list[Utterance]:
-    """One list of two, by reciprocal ranks; an utterance found by its words keeps its bounds."""
-    scores = {u: 1 / (K + rank) for rank, u in enumerate(by_word, 1)}
-    fair = set()
+    """One list of two, by reciprocal ranks; an utterance found by its words keeps its bounds and score."""
+    shares = {u: 1 / (K + rank) for rank, u in enumerate(by_word, 1)}
+    meant = set()
     for rank, other in enumerate(by_meaning, 1):
         same = [u for u in by_word if u.video == other.video and u.start < other.end and other.start < u.end]
         for u in same or [other]:
-            scores[u] = scores.get(u, 0.0) + 1 / (K + rank)
-            fair.add(u)
-    levels: dict[Utterance, Level] = {u: "fair" if u.level == "weak" and u in fair else u.level for u in scores}
-    out = [Utterance(u.video, u.start, u.end, score, levels[u]) for u, score in scores.items()]
-    return sorted(out, key=lambda u: (-u.score, u.video, u.start, u.end))
+            shares[u] = shares.get(u, 0.0) + 1 / (K + rank)
+            meant.add(u)
+    order = sorted(shares, key=lambda u: (-shares[u], u.video, u.start, u.end))
+    return [replace(u, level="fair") if u.level == "weak" and u in meant else u for u in order]

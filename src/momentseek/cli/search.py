@@ -1,0 +1,252 @@
+"""``momentseek search``: ranked moments in the terminal, or written, cut and opened."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from momentseek.cli import options
+from momentseek.errors import MomentseekError
+
+if TYPE_CHECKING:
+    from momentseek.search import Hit, Library, Results
+
+F = TypeVar("F", bound=Callable[..., Any])
+PADDED = ("edl", "fcpxml")
+"""Files for an editor, who wants the handles in them."""
+COLUMNS = 120
+"""Where there is no terminal to fit into."""
+
+
+def _file(kind: str, what: str) -> Callable[[F], F]:
+    return click.option(f"--{kind}", kind, type=click.Path(), metavar="FILE", help=what)
+
+
+@click.command()
+@click.argument("query", nargs=-1, metavar="QUERY...")
+@click.option("-k", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many moments.")
+@options.library
+@click.option("--group", type=click.Choice(["clip", "video"]), default="clip", show_default=True, help="One per …")
+@click.option("--localiser", metavar="NAME", help="What finds start and end (docs/localising.md). Default: scenes.")
+@click.option("--streams", metavar="NAMES", help="Some of vision,speech,name. Default: all.")
+@click.option("--all", "show_all", is_flag=True, help="Weak results too.")
+@click.option("--explain", is_flag=True, help="Each stream's rank and score, and the curve with the span marked.")
+@options.as_json
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
+@_file("html", "Write a page that shows the results, all in one file.")
+@_file("edl", "Write an edit decision list (CMX 3600).")
+@_file("fcpxml", "Write a Final Cut Pro timeline.")
+@_file("srt", "Write subtitles that mark the moments.")
+@_file("run", "Write a run for `momentseek evaluate`.")
+@click.option("--cut", type=click.Path(), metavar="DIR", help="Cut each moment into a file of its own.")
+@click.option(
+    "--exact/--fast", default=True, help="Cut to the frame (encodes anew), or at key frames.  [default: exact]"
+)
+@click.option(
+    "--pad", type=click.FloatRange(0, 600), default=0.0, metavar="SECONDS", help="More on each side of a cut."
+)
+@click.option("--images/--no-images", default=None, help="Pictures, if the terminal shows them.  [default: if it does]")
+@click.option("--open", "open_first", is_flag=True, help="Open the best moment in a player.")
+@options.force
+def command(
+    query: tuple[str, ...],
+    k: int,
+    library: str | None,
+    group: str,
+    localiser: str | None,
+    streams: str | None,
+    show_all: bool,
+    explain: bool,
+    as_json: bool,
+    as_csv: bool,
+    cut: str | None,
+    exact: bool,
+    pad: float,
+    images: bool | None,
+    open_first: bool,
+    force: bool,
+    **files: str | None,
+) -> None:
+    """Find moments in the library.
+
+    QUERY is plain text, with '"exact words said"', said:WORD, name:WORD, in:GLOB, before:DATE, after:DATE, -avoid and
+    2:weight where you like (docs/searching.md). Quote it, so that the shell leaves it alone.
+
+    \b
+      momentseek search 'a dog runs on the beach'
+      momentseek search 'kitchen "where is the salt" in:holiday* after:2023'
+      momentseek search -k 5 'a red car -night' --cut clips --pad 1
+      momentseek search 'goal' --edl goals.edl --html goals.html
+    """
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude each other.")
+    options.check_targets([], files.values(), force)
+    folder = _cut_folder(cut)
+    from momentseek.library.place import library_folder
+    from momentseek.search import Library
+    from momentseek.search.localise import DEFAULT
+
+    with Library.open(library_folder(library)) as opened:
+        chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
+        found = opened.search(
+            " ".join(query),
+            k,
+            localiser=localiser or DEFAULT,
+            group=cast("Any", group),
+            streams=chosen,
+            explain=explain,
+            all=show_all,
+        )
+        if as_json or as_csv:
+            click.echo(_text(found, "json" if as_json else "csv"), nl=False)
+        else:
+            _show(opened, found, explain, images)
+        _write(opened, found, files, pad)
+        if folder is not None:
+            _cut(opened, found, folder, exact, pad, force)
+        if open_first:
+            _open(found)
+
+
+def _show(library: Library, found: Results, explain: bool, images: bool | None) -> None:
+    import shutil
+
+    from momentseek.search.show import card, remarks, table
+    from momentseek.search.terminal_images import images_of
+
+    terminal = sys.stdout.isatty()
+    columns = shutil.get_terminal_size((COLUMNS, 24)).columns if terminal else COLUMNS
+    kind = images_of() if terminal and images is not False else None
+    if images and kind is None:
+        options.say("no pictures: this terminal does not say that it shows any (kitty, Ghostty, iTerm2, WezTerm do)")
+    if found and kind is not None:
+        from momentseek.search.terminal_images import drawn
+
+        for hit in found:
+            try:
+                click.echo(drawn(library.thumbnail(hit), kind))
+            except MomentseekError as e:  # a drive that is not connected is no reason to show nothing
+                options.say(str(e))
+            click.echo(card(hit, found.query, columns=columns, bold=True, explain=explain))
+    elif found:
+        click.echo(table(found, found.query, columns=columns, bold=terminal, explain=explain))
+    remark = remarks(found.hidden, found.note or ("" if found or found.hidden else "nothing found"))
+    if remark:
+        options.say(remark)
+
+
+def _text(found: Results, kind: str) -> str:
+    from momentseek.search.export import render
+
+    return render(found, str(found.query), kind).text
+
+
+def _write(library: Library, found: Results, files: dict[str, str | None], pad: float) -> None:
+    """All the files that were asked for, or none."""
+    wanted = {kind: path for kind, path in files.items() if path}
+    if not wanted:
+        return
+    if not found:
+        options.say("no moments, so no file was written")
+        return
+    from momentseek.atomic import write_all
+    from momentseek.search.export import render
+
+    content: dict[Any, bytes] = {}
+    notes: list[str] = []
+    for kind, path in wanted.items():
+        if kind == "run":
+            content[path] = _run(found)
+            continue
+        hits = [_padded(hit, pad) for hit in found] if kind in PADDED else found
+        written = render(hits, str(found.query), kind, _picture(library) if kind == "html" else None)
+        content[path] = written.text.encode("utf-8", errors="replace")
+        notes += [f"{path}: {note}" for note in written.notes]
+    write_all(content)
+    for line in (*notes, *(f"wrote {path}" for path in content)):
+        options.say(line)
+
+
+def _run(found: Results) -> bytes:
+    """The hits as a run of one query, whose id is its text."""
+    from momentseek.formats.native import write_runs
+    from momentseek.formats.registry import Writing
+    from momentseek.search.export import hits_to_run
+
+    return write_runs((hits_to_run(str(found.query), str(found.query), found),), Writing(None))
+
+
+def _picture(library: Library) -> Any:
+    """Pictures for the page; one that cannot be had is left out."""
+
+    def picture(hit: Hit) -> bytes | None:
+        try:
+            return library.thumbnail(hit)
+        except MomentseekError as e:
+            options.say(str(e))
+            return None
+
+    return picture
+
+
+def _padded(hit: Hit, pad: float) -> Hit:
+    return replace(hit, start=max(0.0, hit.start - pad), end=min(hit.duration, hit.end + pad))
+
+
+def _cut_folder(cut: str | None) -> Path | None:
+    if cut is None:
+        return None
+    folder = Path(cut)
+    if folder.exists() and not folder.is_dir():
+        raise MomentseekError(f"{folder}: is a file; give a folder for the clips")
+    if not folder.absolute().parent.is_dir():
+        raise MomentseekError(f"{folder}: there is no folder {folder.parent}; make it first")
+    return folder
+
+
+def _cut(library: Library, found: Results, folder: Path, exact: bool, pad: float, force: bool) -> None:
+    from momentseek.search.clip_names import clip_name
+
+    targets = [folder / clip_name(hit, exact=exact) for hit in found]
+    there = [path for path in targets if path.exists()]
+    if there and not force:
+        raise MomentseekError(f"{there[0]}: is there already; choose another folder, or overwrite it (--force)")
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as e:
+        raise MomentseekError(f"{folder}: cannot be made ({e.strerror}); choose another folder") from None
+    failed = 0
+    for at, (hit, path) in enumerate(zip(found, targets, strict=True), 1):
+        try:
+            clip = library.cut(hit, path, exact=exact, pad=pad)
+            options.say(f"cut {at}/{len(found)}: {path} ({clip.duration:.1f} s)")
+        except MomentseekError as e:
+            failed += 1
+            options.say(f"cut {at}/{len(found)}: {e}")
+    if failed:
+        from momentseek.tables import count
+
+        raise MomentseekError(f"{count(failed, 'clip')} of {len(found)} could not be cut; the reasons are above")
+
+
+def _open(found: Sequence[Hit]) -> None:
+    if not found:
+        options.say("no moment to open")
+        return
+    from momentseek.search import player
+
+    hit = found[0]
+    if not hit.path.is_file():
+        raise MomentseekError(f"{hit.path}: is not there; connect the drive it lies on")
+    arguments, there = player.command(hit.path, hit.start)
+    try:
+        player.launch(arguments)
+    except OSError:
+        raise MomentseekError("no player was found; install mpv or VLC") from None
+    if not there:
+        options.say(f"opened from the beginning; the moment is at {hit.start:.1f} s (mpv or VLC would start there)")

@@ -1,0 +1,43 @@
+"""Opening a video at a moment, with a player that can start there, or with what the system opens videos with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+Find = Callable[[str], str | None]
+PLAYERS = {
+    "mpv": "--start={start:.3f}",
+    "vlc": "--start-time={start:.3f}",
+    "iina": "--mpv-start={start:.3f}",
+    "celluloid": "--mpv-start={start:.3f}",
+}
+"""Players and the option with which they start at a time."""
+OPENERS = {"darwin": "open", "win32": "explorer"}
+
+
+def command(
+    path: Path, start: float, find: Find = shutil.which, platform: str = sys.platform
+) -> tuple[list[str], bool]:
+    """The command that opens a video, and whether it starts at the moment.
+
+    >>> command(Path("/films/a.mp4"), 12.5, find=lambda name: name if name == "mpv" else None)
+    (['mpv', '--start=12.500', '/films/a.mp4'], True)
+    >>> command(Path("/films/a.mp4"), 12.5, find=lambda name: None, platform="linux")
+    (['xdg-open', '/films/a.mp4'], False)
+    """
+    for name, option in PLAYERS.items():
+        if found := find(name):
+            return [found, option.format(start=start), str(path)], True
+    return [OPENERS.get(platform, "xdg-open"), str(path)], False
+
+
+def launch(arguments: list[str]) -> None:
+    """Start a player and leave it running; ``OSError`` if there is none."""
+    quiet = subprocess.DEVNULL
+    new: dict[str, bool] = {"start_new_session": True} if os.name == "posix" else {}
+    subprocess.Popen(arguments, stdin=quiet, stdout=quiet, stderr=quiet, **new)  # type: ignore[call-overload]

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from momentseek.cli import cli
+from momentseek.encoders import registry
+from momentseek.media.cue import Cue
+from momentseek.media.probe import probe
+from momentseek.search import player, terminal_images
+
+
+def _helper():
+    if "small_library" not in sys.modules:
+        spec = importlib.util.spec_from_file_location(
+            "small_library", Path(__file__).parent.parent / "search" / "small_library.py"
+        )
+        sys.modules["small_library"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules["small_library"])
+    return sys.modules["small_library"]
+
+
+small = _helper()
+CUES = {"shore.mp4": [Cue(16.0, 18.0, "What a good dog!")]}
+
+
+@pytest.fixture(autouse=True)
+def words(monkeypatch):
+    monkeypatch.setitem(registry.IMAGE_TEXT_ENCODERS, "words", small.WordVectors)
+
+
+@pytest.fixture
+def library(tmp_path):
+    """Twelve films of nothing, and one of a dog on a beach from 15 to 24 s."""
+    folder = tmp_path / "library"
+    dog = small.film([("dog beach", 6)], seed=5)
+    shore = np.concatenate([small.nothing(10, 100), dog, small.nothing(14, 101)])
+    films = {f"other{i}.mp4": small.nothing(24, i) for i in range(12)} | {"shore.mp4": shore}
+    catalog = small.fill(folder, films, CUES)
+    with catalog.changes():
+        catalog.set("encoder", "words")
+    catalog.close()
+    return folder
+
+
+@pytest.fixture
+def film(library, make_video):
+    return make_video(
+        library / "shore.mp4", [(15.0, (9, 9, 9)), (9.0, (250, 0, 0)), (21.0, (9, 9, 9))], rate=5, size=(64, 48)
+    )
+
+
+def search(library, *arguments):
+    result = CliRunner().invoke(cli, ["search", "--library", str(library), *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_the_table_is_plain_where_there_is_no_terminal(library, film):
+    result = search(library, "dog", "on", "the", "beach")
+    header, first = result.stdout.splitlines()[:2]
+    assert header.split() == ["#", "level", "when", "video", "said", "why"]
+    assert first.split("  ")[0].strip() == "1"
+    assert "strong" in first
+    assert "shore.mp4" in first
+    assert "What a good dog!" in first
+    assert "seen #1, said #1" in first
+    assert "\x1b" not in result.stdout
+    assert "hidden; show them: --all" in result.stderr
+
+
+def test_a_file_that_is_not_there_is_said_to_be_away(library):
+    assert "shore.mp4 (not there now)" in search(library, "dog beach").stdout
+
+
+def test_all_shows_what_was_hidden(library):
+    hidden = search(library, "-k", 8, "dog beach")
+    everything = search(library, "-k", 8, "dog beach", "--all")
+    assert len(everything.stdout.splitlines()) == 9
+    assert len(hidden.stdout.splitlines()) < 9
+    assert "hidden" not in everything.stderr
+
+
+def test_nothing_sure_is_said_in_one_line(library):
+    result = search(library, "giraffe", "-k", 5)
+    assert result.stdout == ""
+    assert result.stderr == "nothing matches well; 5 weaker results hidden; show them: --all\n"
+
+
+def test_explanations_have_ranks_scores_and_the_curve(library):
+    lines = search(library, "dog beach", "--explain", "-k", 1).stdout.splitlines()
+    assert lines[2].startswith("   speech rank 1, score ")
+    assert "; vision rank 1, score " in lines[2]
+    assert len(lines[3].strip()) == 30
+    assert set(lines[3].strip()) <= set("▁▂▃▄▅▆▇█")
+    assert set(lines[4].strip()) == {"━"}
+    assert 9 <= len(lines[4]) - 3 - lines[4].count("━") <= 11
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ([""], "the query is empty"),
+        ([], "the query is empty"),
+        (["--", "-dog"], "only says what to avoid"),
+        (['dog "x'], "without its partner at character 5"),
+        (["dog", "--streams", "vision,smell"], "no stream 'smell'"),
+        (["dog", "--localiser", "nope"], "no localiser 'nope'"),
+    ],
+)
+def test_bad_questions_are_answered_in_one_sentence(library, arguments, why):
+    with pytest.raises(Exception, match=why) as caught:
+        search(library, *arguments)
+    assert type(caught.value).__module__.startswith("momentseek")
+
+
+def test_no_library_and_an_empty_one(tmp_path):
+    with pytest.raises(Exception, match="has no library; make one with: momentseek add"):
+        search(tmp_path / "nowhere", "dog")
+    from momentseek.search import Library
+
+    Library.open(tmp_path / "empty", create=True).close()
+    result = search(tmp_path / "empty", "dog")
+    assert result.stderr == "the library is empty; add videos with: momentseek add FOLDER\n"
+
+
+def test_clips_are_cut_named_and_never_overwritten(library, film, tmp_path):
+    folder = tmp_path / "clips"
+    result = search(library, "dog beach", "-k", 1, "--cut", folder, "--pad", 1)
+    (clip,) = folder.iterdir()
+    assert clip.name.startswith("01-shore-00m1")
+    assert str(clip) in result.stderr
+    assert probe(clip).duration > 8
+    with pytest.raises(Exception, match="is there already"):
+        search(library, "dog beach", "-k", 1, "--cut", folder)
+    search(library, "dog beach", "-k", 1, "--cut", folder, "--force")
+
+
+def test_a_clip_that_cannot_be_cut_is_reported(library, tmp_path):
+    with pytest.raises(Exception, match="1 clip of 1 could not be cut"):
+        search(library, "dog beach", "-k", 1, "--cut", tmp_path / "clips")
+
+
+def test_the_best_moment_is_opened_where_it_begins(library, film, monkeypatch):
+    started = []
+    monkeypatch.setattr(player, "launch", started.append)
+    monkeypatch.setattr(player.shutil, "which", lambda name: f"/bin/{name}" if name == "vlc" else None)
+    monkeypatch.setattr(player.command, "__defaults__", (player.shutil.which, "linux"))
+    search(library, "dog beach", "--open")
+    ((program, option, path),) = started
+    assert (program, path) == ("/bin/vlc", str(film))
+    assert 12 < float(option.removeprefix("--start-time=")) < 18
+
+
+def test_opening_what_is_not_there(library):
+    with pytest.raises(Exception, match="connect the drive"):
+        search(library, "dog beach", "--open")
+
+
+def test_json_and_csv_hold_the_hits(library):
+    found = json.loads(search(library, "dog beach", "--json").stdout)
+    assert found["hits"][0]["level"] == "strong"
+    rows = list(csv.DictReader(io.StringIO(search(library, "dog beach", "--csv").stdout)))
+    assert len(rows) == len(found["hits"])
+    with pytest.raises(SystemExit):
+        raise search(library, "dog", "--json", "--csv").exception
+
+
+def test_files_are_written_and_not_overwritten(library, film, tmp_path):
+    names = {kind: tmp_path / f"out.{kind}" for kind in ("html", "edl", "fcpxml", "srt")} | {
+        "run": tmp_path / "run.jsonl"
+    }
+    arguments = [part for kind, path in names.items() for part in (f"--{kind}", path)]
+    result = search(library, "dog beach", "-k", 2, *arguments)
+    assert all(path.stat().st_size for path in names.values())
+    assert f"wrote {names['edl']}" in result.stderr
+    with pytest.raises(Exception, match="is there already"):
+        search(library, "dog beach", "--edl", names["edl"])
+    nothing = search(library, "giraffe", "--srt", tmp_path / "none.srt")
+    assert "no file was written" in nothing.stderr
+    assert not (tmp_path / "none.srt").exists()
+
+
+def test_images_are_drawn_where_the_terminal_shows_them(library, film):
+    from momentseek.search import Library
+
+    with Library.open(library) as opened:
+        (hit,) = opened.search("dog beach", k=1)
+        picture = opened.thumbnail(hit)
+        assert opened.thumbnail(hit) == picture
+        film.unlink()
+        assert opened.thumbnail(hit) == picture  # kept, so an unplugged drive still shows
+    kitty, iterm = (terminal_images.drawn(picture, kind) for kind in ("kitty", "iterm"))
+    assert kitty.startswith("\x1b_Ga=T,f=100,r=6,m=")
+    assert kitty.endswith("\x1b\\")
+    assert iterm.startswith("\x1b]1337;File=inline=1;")
+
+
+def test_names_and_words_cannot_command_the_terminal(tmp_path):
+    evil = "\x1b[2Jshore\u202e.mp4"
+    cues = {evil: [Cue(0.0, 3.0, "a dog\x1b]0;title\x07 here")]}
+    films = {f"o{i}.mp4": small.nothing(24, i) for i in range(6)} | {evil: small.nothing(10, 3)}
+    catalog = small.fill(tmp_path, films, cues)
+    with catalog.changes():
+        catalog.set("encoder", "words")
+    catalog.close()
+    result = search(tmp_path, "said:dog")
+    assert "dog" in result.stdout
+    assert not set(result.stdout) & {"\x1b", "\x07", "\u202e"}
