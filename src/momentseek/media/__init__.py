@@ -2,7 +2,26 @@
 
 from momentseek.media.ahead import ahead
 from momentseek.media.cue import Cue
+from momentseek.media.cut import Cut, cut
 from momentseek.media.decode import Damage, Frame, Frames, frames
 from momentseek.media.probe import Probe, Track, probe
+from momentseek.media.shots import ShotDetector, shots
+from momentseek.media.thumbnails import thumbnail, webp
 
-__all__ = ["Cue", "Damage", "Frame", "Frames", "Probe", "Track", "ahead", "frames", "probe"]
+__all__ = [
+    "Cue",
+    "Cut",
+    "Damage",
+    "Frame",
+    "Frames",
+    "Probe",
+    "ShotDetector",
+    "Track",
+    "ahead",
+    "cut",
+    "frames",
+    "probe",
+    "shots",
+    "thumbnail",
+    "webp",
+]
