@@ -8,8 +8,9 @@ order of the videos' ids.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
 from momentseek.library.scan.asked import Asked, asked
-from momentseek.library.scan.kernels import Kernel, NumpyKernel, Scores, dots
+from momentseek.library.scan.kernels import Kernel, NumpyKernel, Piece, Places, Scores, dots, videos_of
 from momentseek.library.segments import Segment
 
 CELLS = 1 << 24
@@ -86,7 +87,7 @@ def find(segments: Sequence[Segment], video: int) -> tuple[int, int]:
     raise MomentseekError(f"video {video} has no vectors here; run: momentseek verify")
 
 
-Open = list["NDArray[np.int64] | None"]
+Open = list["Places | None"]
 """For each segment, the videos that may be found; None stands for all of them."""
 
 
@@ -109,48 +110,69 @@ def open_places(segments: Sequence[Segment], allowed: NDArray[np.bool_] | None, 
 
 def best_among(segments: Sequence[Segment], queries: Asked, k: int, places: Open, kernel: Kernel) -> Best:
     """The k best of some videos of each segment, exactly."""
-    counts = [len(s.ids) if p is None else len(p) for s, p in zip(segments, places, strict=True)]
-    total = sum(counts)
-    if k <= 0 or total == 0 or len(queries) == 0:
+    chosen = Chosen(segments, places)
+    if k <= 0 or chosen.total == 0 or len(queries) == 0:
         return Best.empty(len(queries))
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    batch = max(1, CELLS // total)
+    batch = max(1, CELLS // chosen.total)
     found: list[tuple[NDArray[np.int64], Scores]] = []
-
-    def located(flat: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        owner = np.searchsorted(starts, flat, side="right") - 1
-        at = flat - starts[owner]
-        for index in np.unique(owner):
-            chosen = places[index]
-            if chosen is not None:
-                at[owner == index] = chosen[at[owner == index]]
-        return owner, at
-
-    def exact(flat: NDArray[np.int64], query: NDArray[np.float32]) -> Scores:
-        owner, at = located(flat)
-        out = np.empty(len(flat), np.float32)
-        for index in np.unique(owner):
-            mine = owner == index
-            out[mine] = kernel.scores(segments[index], at[mine], query)
-        return out
-
-    ids = np.concatenate(
-        [np.asarray(s.ids) if p is None else np.asarray(s.ids)[p] for s, p in zip(segments, places, strict=True)]
-    )
     for start in range(0, len(queries), batch):
         part = queries.part(start, start + batch)
-        bounds = np.concatenate(
-            [kernel.bounds(s, p, part) for s, p in zip(segments, places, strict=True) if p is None or len(p)], axis=1
-        )
+        bounds = kernel.bounds(chosen.pieces, part)
         for row, query, floor in zip(bounds, part.vectors, part.floors, strict=True):
-            flat, scores = settle(row + floor, k, lambda flat, query=query: exact(flat, query))  # type: ignore[misc]
-            order = np.lexsort((ids[flat], -scores))[:k]
+            flat, scores = settle(row + floor, k, partial(chosen.scores, kernel, query))
+            order = np.lexsort((chosen.ids(flat), -scores))[:k]
             found.append((flat[order], scores[order]))
     depth = min(len(flat) for flat, _ in found)
     flat = np.array([flat[:depth] for flat, _ in found], np.int64).reshape(len(found), depth)
-    owner, at = located(flat.reshape(-1))
     scores = np.array([s[:depth] for _, s in found], np.float32).reshape(flat.shape)
-    return Best(ids[flat], scores, owner.reshape(flat.shape), at.reshape(flat.shape))
+    owner, at = chosen.located(flat.reshape(-1))
+    ids = chosen.ids(flat.reshape(-1))
+    return Best(ids.reshape(flat.shape), scores, owner.reshape(flat.shape), at.reshape(flat.shape))
+
+
+class Chosen:
+    """Some videos of some segments, numbered one after another: their flat places."""
+
+    def __init__(self, segments: Sequence[Segment], places: Open) -> None:
+        counts = [videos_of(s, p) for s, p in zip(segments, places, strict=True)]
+        self._kept = [i for i, count in enumerate(counts) if count]
+        self.pieces: list[Piece] = [(segments[i], places[i]) for i in self._kept]
+        self._starts = np.concatenate([[0], np.cumsum([counts[i] for i in self._kept])]).astype(np.int64)
+        self.total = int(self._starts[-1])
+
+    def located(self, flat: Places) -> tuple[Places, Places]:
+        """The segment of each video and its place there."""
+        owner = np.zeros(len(flat), np.int64)
+        at = np.zeros(len(flat), np.int64)
+        for index, mine, there in self._split(flat):
+            owner[mine], at[mine] = self._kept[index], there
+        return owner, at
+
+    def ids(self, flat: Places) -> NDArray[np.int64]:
+        """The videos' ids."""
+        out = np.zeros(len(flat), np.int64)
+        for index, mine, there in self._split(flat):
+            out[mine] = self.pieces[index][0].ids[there]
+        return out
+
+    def scores(self, kernel: Kernel, query: NDArray[np.float32], flat: Places) -> Scores:
+        """The videos' exact scores."""
+        out = np.zeros(len(flat), np.float32)
+        parts = list(self._split(flat))
+        if parts:
+            scores = kernel.scores([(self.pieces[index][0], there) for index, _, there in parts], query)
+            out[np.concatenate([mine for _, mine, _ in parts])] = scores
+        return out
+
+    def _split(self, flat: Places) -> Iterator[tuple[int, Places, Places]]:
+        """The pieces that occur, where in ``flat`` they do, and the places in the piece's segment."""
+        order = np.argsort(flat, kind="stable")
+        cuts = np.searchsorted(flat[order], self._starts)
+        for index, (_, places) in enumerate(self.pieces):
+            if cuts[index] < cuts[index + 1]:
+                mine = order[cuts[index] : cuts[index + 1]]
+                there = flat[mine] - self._starts[index]
+                yield index, mine, there if places is None else places[there]
 
 
 def settle(bounds: Scores, k: int, exact: Callable[[NDArray[np.int64]], Scores]) -> tuple[NDArray[np.int64], Scores]:

@@ -7,7 +7,7 @@ bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -16,24 +16,30 @@ from numpy.typing import NDArray
 from momentseek.library.scan.asked import Asked
 from momentseek.library.segments import Segment
 
-BLOCK = 8192
-"""Rows converted to float32 at a time: 8 MB at 256 columns, about what a cache holds."""
+BLOCK = 65_536
+"""Rows reduced to videos at a time."""
+TILE = 1 << 17
+"""Numbers converted to float32 at a time: half a megabyte, which stays in a processor's second cache."""
 EXACT_COLUMNS = 1024
 
 Places = NDArray[np.int64]
 Scores = NDArray[np.float32]
 
 
+Piece = tuple[Segment, "Places | None"]
+"""Some videos of a segment; None stands for all of them."""
+
+
 class Kernel(Protocol):
-    """Bounds from int8 codes, and scores from float16 rows, of some videos of a segment (all if ``places`` is None)."""
+    """Bounds from int8 codes, and scores from float16 rows, of the videos of some pieces, one piece after another."""
 
     name: str
 
-    def bounds(self, segment: Segment, places: Places | None, queries: Asked) -> Scores:
+    def bounds(self, pieces: Sequence[Piece], queries: Asked) -> Scores:
         """``(queries, videos)``: each video's score or a little more (see :mod:`asked`), -inf without a finite row."""
         ...
 
-    def scores(self, segment: Segment, places: Places, query: NDArray[np.float32]) -> Scores:
+    def scores(self, pieces: Sequence[Piece], query: NDArray[np.float32]) -> Scores:
         """``(videos,)``: the largest dot product of a float16 row with the query, in float32."""
         ...
 
@@ -43,28 +49,38 @@ class NumpyKernel:
 
     name = "numpy"
 
-    def bounds(self, segment: Segment, places: Places | None, queries: Asked) -> Scores:
+    def bounds(self, pieces: Sequence[Piece], queries: Asked) -> Scores:
         """See :class:`Kernel`."""
+        return np.concatenate([self._bounds(*piece, queries) for piece in pieces], axis=1)
+
+    def scores(self, pieces: Sequence[Piece], query: NDArray[np.float32]) -> Scores:
+        """See :class:`Kernel`."""
+        return np.concatenate([self._scores(*piece, query) for piece in pieces])
+
+    def _bounds(self, segment: Segment, places: Places | None, queries: Asked) -> Scores:
         high, low = halves(queries.codes)
         weights = np.ascontiguousarray(np.concatenate([high, low]).T.astype(np.float32))
         codes, scales = np.asarray(segment.codes), np.asarray(segment.scales)
-        count = len(segment.ids) if places is None else len(places)
-        out = np.full((len(queries), count), -np.inf, np.float32)
-        for first, last, rows, starts, filled in blocks(segment, places):
+        out = np.full((len(queries), videos_of(segment, places)), -np.inf, np.float32)
+        for first, _, rows, starts, filled in blocks(segment, places, max(1, BLOCK // (1 + len(queries) // 4))):
             sums = integer_product(codes[rows], weights)
             with np.errstate(invalid="ignore", over="ignore"):
                 bound = scales[rows][:, None] * (sums.astype(np.float32) * queries.steps + queries.slacks)
             bound[np.isnan(bound)] = -np.inf
-            out[:, first:last][:, filled] = np.maximum.reduceat(bound, starts, axis=0).T
+            out[:, first + filled] = np.maximum.reduceat(bound, starts, axis=0).T
         return out
 
-    def scores(self, segment: Segment, places: Places, query: NDArray[np.float32]) -> Scores:
-        """See :class:`Kernel`."""
+    def _scores(self, segment: Segment, places: Places | None, query: NDArray[np.float32]) -> Scores:
         half = np.asarray(segment.half)
-        out = np.full(len(places), -np.inf, np.float32)
-        for first, last, rows, starts, filled in blocks(segment, places):
-            out[first:last][filled] = np.maximum.reduceat(dots(half[rows], query), starts)
+        out = np.full(videos_of(segment, places), -np.inf, np.float32)
+        for first, _, rows, starts, filled in blocks(segment, places, BLOCK):
+            out[first + filled] = np.maximum.reduceat(dots(half[rows], query), starts)
         return out
+
+
+def videos_of(segment: Segment, places: Places | None) -> int:
+    """How many videos a piece has."""
+    return len(segment.ids) if places is None else len(places)
 
 
 def halves(codes: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
@@ -79,12 +95,17 @@ def halves(codes: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.int1
 
 def integer_product(codes: NDArray[np.int8], weights: NDArray[np.float32]) -> NDArray[np.int32]:
     """``codes @ (256 * high + low)`` for ``weights`` of the columns high, then the columns low; exact."""
+    rows, dim = codes.shape
     queries = weights.shape[1] // 2
-    total = np.zeros((len(codes), queries), np.int32)
-    for start in range(0, codes.shape[1], EXACT_COLUMNS):
-        part = slice(start, start + EXACT_COLUMNS)
-        sums = (codes[:, part].astype(np.float32) @ weights[part]).astype(np.int32)
-        total += 256 * sums[:, :queries] + sums[:, queries:]
+    total = np.empty((rows, queries), np.int32)
+    tile = max(64, TILE // max(dim, 1))
+    for top in range(0, rows, tile):
+        wide = codes[top : top + tile].astype(np.float32)
+        sums = np.zeros((len(wide), 2 * queries), np.int32)
+        for start in range(0, dim, EXACT_COLUMNS):
+            part = slice(start, start + EXACT_COLUMNS)
+            sums += (wide[:, part] @ weights[part]).astype(np.int32)
+        total[top : top + tile] = 256 * sums[:, :queries] + sums[:, queries:]
     return total
 
 
@@ -102,8 +123,8 @@ def dots(half: NDArray[np.float16], query: NDArray[np.float32]) -> Scores:
 Block = tuple[int, int, "slice | NDArray[np.int64]", NDArray[np.int64], NDArray[np.int64]]
 
 
-def blocks(segment: Segment, places: Places | None) -> Iterator[Block]:
-    """Cut videos into blocks of about ``BLOCK`` rows.
+def blocks(segment: Segment, places: Places | None, size: int) -> Iterator[Block]:
+    """Cut videos into blocks of about ``size`` rows.
 
     Yields the first and last video, their rows, the place in the block where each video's rows start, and which of the
     block's videos these are: videos with no rows have no start.
@@ -114,7 +135,7 @@ def blocks(segment: Segment, places: Places | None) -> Iterator[Block]:
     total = np.concatenate([[0], np.cumsum(lengths)])
     first = 0
     while first < len(lengths):
-        last = max(first + 1, int(np.searchsorted(total, total[first] + BLOCK, side="right")) - 1)
+        last = max(first + 1, int(np.searchsorted(total, total[first] + size, side="right")) - 1)
         filled = np.flatnonzero(lengths[first:last])
         if len(filled):
             starts = (total[first:last] - total[first])[filled]

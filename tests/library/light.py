@@ -1,0 +1,96 @@
+"""Encoders that cost nothing, and the command line with them, as a process of its own.
+
+python light.py ARGUMENT...      run momentseek once
+python light.py --serve          run it in a forked process for each line of arguments (JSON) on stdin
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+SLOW = float(os.environ.get("LIGHT_SLOW", "0"))
+"""Seconds that an image takes."""
+
+
+class Colours:
+    """An image is its mean colour; a text that names a colour lies near it."""
+
+    name, dim, short_side = "colours", 4, 32
+
+    def __init__(self, version: str = "1") -> None:
+        self.fingerprint = f"colours-{version}"
+        self.last = 1.0 if version == "1" else 0.5
+
+    def encode_images(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        time.sleep(SLOW * len(images))
+        return self._unit([image.reshape(-1, 3).mean(axis=0) / 255 for image in images])
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._unit([[float(word in text) for word in ("red", "green", "blue")] for text in texts])
+
+    def _unit(self, rows: Sequence[object]) -> NDArray[np.float32]:
+        wide = np.array([[*row, self.last] for row in rows], np.float32).reshape(-1, 4)  # type: ignore[misc]
+        return np.asarray(wide / np.linalg.norm(wide, axis=1, keepdims=True))
+
+
+class Letters:
+    """A text is how often it uses each letter."""
+
+    name, dim, fingerprint = "minilm", 27, "letters-1"
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.array([[t.lower().count(chr(97 + i)) for i in range(26)] + [1] for t in texts], np.float32)
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def install() -> None:
+    """Register them under their names; speech is encoded by ``Letters``."""
+    from momentseek.encoders import registry
+
+    registry.IMAGE_TEXT_ENCODERS["colours"] = Colours
+    registry.IMAGE_TEXT_ENCODERS["colours-2"] = lambda: Colours("2")
+    registry.TEXT_ENCODERS["minilm"] = Letters
+    registry._loaded_text.cache_clear()
+    registry._loaded_image_text.cache_clear()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """The command line, writing after every video and keeping long ones in parts of eight clips."""
+    from momentseek.cli import main
+    from momentseek.library import collection
+    from momentseek.library.ingest.pool import Pace
+
+    install()
+    collection.Pace = lambda: Pace(rows=40, seconds=0.05, part_clips=8)  # type: ignore[assignment,misc]
+    sys.argv = ["momentseek", *arguments]
+    main()
+
+
+def serve() -> None:
+    """Fork a process for each line, say its id, and when it has ended."""
+    import av  # noqa: F401
+
+    import momentseek.cli.add
+    import momentseek.library.ingest.run
+    import momentseek.media  # noqa: F401
+
+    for line in sys.stdin:
+        if child := os.fork():
+            print(child, flush=True)
+            _, status = os.waitpid(child, 0)
+            print(os.waitstatus_to_exitcode(status), flush=True)
+        else:
+            os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+            os.dup2(2, 1)
+            main(json.loads(line))
+
+
+if __name__ == "__main__":
+    serve() if sys.argv[1:] == ["--serve"] else main(sys.argv[1:])

@@ -1,0 +1,256 @@
+"""Adding videos: what is read, what is not, and what comes of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from momentseek.errors import MomentseekError
+from momentseek.library import Collection, Note, Step
+from momentseek.library.ingest import reader
+from momentseek.library.ingest.pool import Pace
+from momentseek.library.rows import find
+from momentseek.media import frames
+
+RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
+Film = Callable[..., Path]
+
+
+def test_each_clip_has_the_vector_of_its_middle_frame(library: Collection, films: Path, light: ModuleType) -> None:
+    report = library.add(films)
+    assert (report.added, report.failed, report.unchanged) == (3, [], 0)
+    assert [video.name for video in library.videos()] == ["a.mp4", "b.mp4", "deep/c.mkv"]
+    state = library.snapshot()
+    for video in library.videos():
+        rows = find(state.vision, video.id)
+        assert rows is not None
+        pictures = [frame.pixels for frame in frames(video.path, 1 / 1.5, short_side=32)]
+        want = light.Colours().encode_images(pictures)
+        np.testing.assert_array_equal(rows.half, want.astype(np.float16))
+        assert len(rows) == video.clips == round(video.duration / 1.5)
+
+
+def test_what_is_said_is_kept_with_one_row_per_cue(library: Collection, films: Path, light: ModuleType) -> None:
+    library.add(films)
+    b = library.videos()[1]
+    (cue,) = library.catalog.cues(b.id)
+    assert (cue.start, cue.end, cue.text) == (1.0, 2.0, "It is blue.")
+    rows = find(library.snapshot().speech, b.id)
+    assert rows is not None
+    np.testing.assert_array_equal(rows.half, light.Letters().encode(["It is blue."]).astype(np.float16))
+    assert library.catalog.cue_matches("blue", 5)[0][0] == b.id
+
+
+def test_small_videos_share_a_segment(library: Collection, films: Path) -> None:
+    library.add(films)
+    assert [row.videos for row in library.catalog.segments("vision")] == [3]
+    assert len(list(library.place.segments.iterdir())) == 2  # and one for speech
+
+
+def test_unchanged_files_are_not_read(library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library.add(films)
+    before = library.snapshot()
+    monkeypatch.setattr(reader, "content_hash", lambda path: pytest.fail("read"))
+    report = library.add(films)
+    assert (report.unchanged, report.worked, report.seconds) == (3, 3, 0)
+    assert [s.name for s in library.snapshot().vision] == [s.name for s in before.vision]
+
+
+def test_a_touched_file_is_hashed_but_not_encoded(
+    library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.add(films)
+    os.utime(films / "a.mp4", (1, 1))
+    monkeypatch.setattr(reader, "_decoded", lambda *_: pytest.fail("decoded"))
+    assert library.add(films).unchanged == 3
+    video = library.catalog.at_path(films / "a.mp4")
+    assert video is not None and video.mtime_ns == 1_000_000_000
+
+
+def test_a_changed_file_replaces_the_old_one_under_a_new_id(library: Collection, films: Path, film: Film) -> None:
+    library.add(films)
+    old = library.catalog.at_path(films / "a.mp4")
+    film(films / "a.mp4", BLUE, BLUE, RED)
+    report = library.add(films)
+    new = library.catalog.at_path(films / "a.mp4")
+    assert old is not None and new is not None
+    assert (report.changed, report.added, report.unchanged) == (1, 0, 2)
+    assert new.id > old.id and new.clips == 6
+    assert library.snapshot().gone.tolist() == [old.id]
+    assert library.verify().clean
+
+
+def test_a_moved_file_keeps_its_vectors(library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library.add(films)
+    (films / "new").mkdir()
+    shutil.move(films / "a.mp4", films / "new" / "holiday.mp4")
+    monkeypatch.setattr(reader, "_decoded", lambda *_: pytest.fail("decoded"))
+    report = library.add(films)
+    assert (report.moved, report.unchanged) == (1, 2)
+    video = library.catalog.at_path(films / "new" / "holiday.mp4")
+    assert video is not None and (video.id, video.name) == (1, "new/holiday.mp4")
+    assert library.catalog.name_matches("holiday", 5)[0][0] == 1
+    assert library.catalog.name_matches("a", 5) == []
+    assert library.verify().clean
+
+
+def test_a_moved_file_with_other_subtitles_gets_them(library: Collection, films: Path) -> None:
+    library.add(films)
+    shutil.move(films / "b.mp4", films / "z.mp4")
+    report = library.add(films)
+    video = library.catalog.at_path(films / "z.mp4")
+    assert report.moved == 1
+    assert video is not None and video.cues == 0
+    assert library.catalog.at_path(films / "b.mp4") is None
+    assert library.verify().clean
+
+
+def test_a_copy_takes_the_vectors_that_are_there(
+    library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.add(films)
+    shutil.copy(films / "a.mp4", films / "copy.mp4")
+    monkeypatch.setattr(reader, "_decoded", lambda *_: pytest.fail("decoded"))
+    assert library.add(films).copied == 1
+    state = library.snapshot()
+    first, second = find(state.vision, 1), find(state.vision, 4)
+    assert first is not None and second is not None
+    np.testing.assert_array_equal(first.codes, second.codes)
+    assert library.verify().clean
+
+
+def test_new_subtitles_are_read_without_decoding(
+    library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.add(films)
+    monkeypatch.setattr(reader, "_decoded", lambda *_: pytest.fail("decoded"))
+    (films / "b.srt").write_text(
+        "1\n00:00:00,500 --> 00:00:01,000\nNo, green!\n\n2\n00:00:02,000 --> 00:00:02,500\nOr?\n"
+    )
+    assert library.add(films).refreshed == 1
+    video = library.catalog.at_path(films / "b.mp4")
+    assert video is not None and video.name == "b.mp4"
+    assert [cue.text for cue in library.catalog.cues(video.id)] == ["No, green!", "Or?"]
+    assert library.catalog.cue_matches("blue", 5) == []
+    assert library.verify().clean
+
+
+def test_the_folder_of_subtitles_is_remembered(library: Collection, films: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "subtitles"
+    folder.mkdir()
+    (folder / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nElsewhere.\n")
+    library.add(films, subtitles=folder)
+    assert library.videos()[0].cues == 1
+    assert library.add(films).unchanged == 3
+
+
+def test_a_long_video_in_parts_equals_one_in_one_go(
+    library: Collection, light: ModuleType, tmp_path: Path, film: Film, content: Callable[[Collection], Any]
+) -> None:
+    folder = tmp_path / "long"
+    folder.mkdir()
+    film(folder / "long.mp4", *[RED, GREEN, BLUE] * 8, seconds=5)
+    library.add(folder)
+    library.pace = Pace(part_clips=7)
+    with Collection.open(tmp_path / "other", create=True, encoder="colours") as other:
+        other.pace = Pace(part_clips=7)
+        other.add(folder)
+        whole, parts = content(library)["long.mp4"], content(other)["long.mp4"]
+    assert library.videos()[0].clips == 80
+    assert parts[0] == whole[0]
+    assert parts[2] == pytest.approx(whole[2], abs=0.21)  # cuts: found by the same detector with less to look back at
+    assert not list((tmp_path / "other" / "work").iterdir())
+
+
+def test_progress_tells_files_and_failures(library: Collection, films: Path) -> None:
+    (films / "bad.mp4").write_bytes(b"no video" * 100)
+    told: list[Step | Note] = []
+    library.add(films, progress=told.append)
+    notes = [event for event in told if isinstance(event, Note)]
+    steps = [event for event in told if isinstance(event, Step)]
+    assert [note.kind for note in notes] == ["failed"]
+    assert notes[0].text.startswith("bad.mp4: ")
+    assert (steps[-1].files, steps[-1].of_files, steps[-1].bytes) == (4, 4, steps[-1].of_bytes)
+    assert steps[-1].seconds == pytest.approx(18.0)
+
+
+def test_a_failed_file_waits_for_retry_or_change(library: Collection, films: Path, film: Film) -> None:
+    good = (films / "a.mp4").read_bytes()
+    (films / "a.mp4").write_bytes(b"")
+    assert [f.reason for f in library.add(films).failed] == ["is empty; get another copy"]
+    report = library.add(films)
+    assert (report.failed_before, report.failed) == (1, [])
+    assert library.retry().failed[0].path == films / "a.mp4"
+    assert library.failures()[0].tries == 2
+    (films / "a.mp4").write_bytes(good)
+    assert library.retry().added == 1
+    assert library.failures() == []
+    assert library.catalog.at_path(films / "a.mp4").name == "a.mp4"  # type: ignore[union-attr]
+
+
+def test_retry_forgets_files_that_are_gone(library: Collection, films: Path) -> None:
+    (films / "bad.mp4").write_bytes(b"x")
+    library.add(films)
+    (films / "bad.mp4").unlink()
+    assert library.retry().failed == []
+    assert library.failures() == []
+
+
+def test_encoders_are_not_mixed(library: Collection, films: Path) -> None:
+    library.add(films)
+    with pytest.raises(MomentseekError, match=r"momentseek reencode --library .* --encoder colours-2"):
+        Collection.open(library.path, encoder="colours-2")
+    with Collection.open(library.path, encoder="colours") as same:
+        assert len(same.videos()) == 3
+
+
+def test_an_encoder_that_changed_under_its_name_is_refused(
+    library: Collection, films: Path, light: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from momentseek.encoders import registry
+
+    library.add(films)
+    registry.IMAGE_TEXT_ENCODERS["colours"] = lambda: light.Colours("3")
+    registry._loaded_image_text.cache_clear()
+    with Collection.open(library.path) as again, pytest.raises(MomentseekError, match="another 'colours'"):
+        again.add(films)
+
+
+def test_speech_is_filled_in_when_its_encoder_arrives(
+    library: Collection, films: Path, light: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from momentseek.encoders import registry
+
+    kept = registry.TEXT_ENCODERS.pop("minilm")
+    report = library.add(films)
+    assert "minilm is not installed" in report.notes[0]
+    assert library.snapshot().speech == ()
+    assert library.verify().clean
+    registry.TEXT_ENCODERS["minilm"] = kept
+    with Collection.open(library.path) as again:
+        again.add(films)
+        assert [s.ids.tolist() for s in again.snapshot().speech] == [[2]]
+        assert again.verify().clean
+
+
+def test_an_encoder_that_gives_nonsense_stops_the_run(
+    library: Collection, films: Path, light: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(light.Colours, "encode_images", lambda self, images: np.ones((len(images), 4), np.float32))
+    with pytest.raises(MomentseekError, match="not of length 1"):
+        library.add(films)
+    assert library.videos() == []
+
+
+def test_an_empty_library_can_be_asked(library: Collection) -> None:
+    assert library.snapshot().vision == ()
+    assert library.verify().clean
+    assert library.status().videos == 0
+    library.compact()

@@ -1,0 +1,444 @@
+"""What must not happen: a library that is half of something, whatever is killed, full, replaced or broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from momentseek.errors import MomentseekError
+from momentseek.library import AddInterrupted, Collection
+from momentseek.library.ingest import assembly, reader
+from momentseek.library.ingest.pool import Pace
+from momentseek.library.lock import writing
+
+LIGHT = Path(__file__).with_name("light.py")
+RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
+KILLS = 50
+Film = Callable[..., Path]
+Content = Callable[[Collection], dict[str, Any]]
+
+
+class Forks:
+    """Runs the command in processes forked from one that has everything imported."""
+
+    def __init__(self, slow: float) -> None:
+        self.server = subprocess.Popen(
+            [sys.executable, str(LIGHT), "--serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "LIGHT_SLOW": str(slow)},
+        )
+
+    def run(self, *arguments: object, kill_after: float | None = None) -> int:
+        """The exit code; minus 9 if it was still running when its time was over."""
+        assert self.server.stdin is not None and self.server.stdout is not None
+        self.server.stdin.write(json.dumps([str(a) for a in arguments]) + "\n")
+        self.server.stdin.flush()
+        process = int(self.server.stdout.readline())
+        timer = threading.Timer(kill_after or 0, os.kill, (process, signal.SIGKILL))
+        if kill_after is not None:
+            timer.start()
+        try:
+            return int(self.server.stdout.readline())
+        finally:
+            timer.cancel()
+
+    def close(self) -> None:
+        assert self.server.stdin is not None
+        self.server.stdin.close()
+        self.server.wait()
+        assert self.server.stdout is not None
+        self.server.stdout.close()
+
+
+@pytest.fixture
+def forks() -> Iterator[Forks]:
+    server = Forks(slow=0.001)
+    yield server
+    server.close()
+
+
+@pytest.mark.slow
+def test_killed_at_fifty_instants_it_ends_as_if_nothing_had_been(
+    tmp_path: Path, film: Film, light: ModuleType, forks: Forks, content: Content
+) -> None:
+    films = tmp_path / "films"
+    films.mkdir()
+    for i in range(10):
+        film(films / f"{i}.mp4", RED, (20 * i, 200, 0), seconds=1 + i % 3)
+    film(films / "4-long.mp4", *[RED, GREEN, BLUE] * 10, seconds=2)
+    (films / "4-long.srt").write_text(
+        "".join(f"{i}\n00:00:{i:02d},000 --> 00:00:{i:02d},900\nLine {i}.\n\n" for i in range(1, 50))
+    )
+    (films / "bad.mp4").write_bytes(b"none")
+    grid = ("--encoder", "colours", "--clip-seconds", "0.25")
+    whole = tmp_path / "whole"
+    begun = time.monotonic()
+    assert forks.run("add", films, "--library", whole, *grid) == 0
+    length = time.monotonic() - begun
+    with Collection.open(whole) as library:
+        want = content(library)
+        assert len(want) == 11 and library.verify().clean
+
+    chance = random.Random(4)
+    kills = resumed = 0
+    print("length", length)
+    while kills < KILLS:
+        folder = tmp_path / f"killed-{kills}"
+        while (code := forks.run("add", films, "--library", folder, *grid, kill_after=chance.uniform(0, length))) != 0:
+            assert code == -signal.SIGKILL
+            kills += 1
+            if not (folder / "catalog.sqlite").exists():
+                continue
+            try:
+                library = Collection.open(folder)
+            except MomentseekError:
+                continue  # killed before the catalog's first transaction
+            with library:
+                resumed += any((folder / "work").glob("*/*.part"))
+                assert library.verify().problems == []
+                seen = content(library)
+                assert seen == {name: want[name] for name in seen}
+        with Collection.open(folder) as library:
+            report = library.verify()
+            assert report.clean and not any("stopped" in note for note in report.notes)
+            assert content(library) == want
+            assert [failure.path.name for failure in library.failures()] == ["bad.mp4"]
+        shutil.rmtree(folder)
+    assert resumed > 0
+
+
+def test_a_killed_long_video_goes_on_and_says_so(
+    tmp_path: Path, library: Collection, film: Film, content: Content, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = film(tmp_path / "long.mp4", *[RED, GREEN, BLUE] * 7, seconds=3)
+    with Collection.open(tmp_path / "whole", create=True, encoder="colours") as whole:
+        whole.pace = Pace(part_clips=8)
+        whole.add(path)
+        want = content(whole)
+    library.pace = Pace(part_clips=8)
+    real = assembly.Checkpoint.save
+
+    def save(self: Any, part: int, *rest: Any) -> None:
+        real(self, part, *rest)
+        if part == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(AddInterrupted) as stopped:
+        patch.setattr(assembly.Checkpoint, "save", save)
+        library.add(path)
+    assert stopped.value.report.worked == 0
+    assert library.videos() == []
+    told: list[Any] = []
+    report = library.add(path, progress=told.append)
+    assert report.interrupted_before
+    assert [(r.at, r.duration) for r in report.resumed] == [(36.0, 63.0)]
+    texts = [event.text for event in told if hasattr(event, "text")]
+    assert texts == [
+        "the last add was stopped before its end; going on from there",
+        "long.mp4: resumed at 00:00:36 of 00:01:03",
+    ]
+    assert report.seconds == pytest.approx(27.0)
+    assert content(library) == want
+
+
+def test_a_damaged_part_is_made_again(
+    tmp_path: Path, library: Collection, film: Film, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = film(tmp_path / "long.mp4", *[RED, GREEN, BLUE] * 7, seconds=3)
+    library.pace = Pace(part_clips=8)
+    with monkeypatch.context() as patch:
+        patch.setattr(reader, "_decoded", _interrupted_after(3))
+        with pytest.raises(AddInterrupted):
+            library.add(path)
+    parts = sorted((library.path / "work").glob("*/*.part"))
+    assert len(parts) == 3
+    whole = parts[1].read_bytes()
+    parts[1].write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert library.add(path).resumed[0].at == 12.0
+    assert library.verify().clean
+
+
+def _interrupted_after(parts: int) -> Callable[..., Iterator[Any]]:
+    real = reader._decoded
+
+    def decoded(*arguments: Any) -> Iterator[Any]:
+        for event in real(*arguments):
+            if isinstance(event, reader.PartEnded) and event.part == parts:
+                raise KeyboardInterrupt
+            yield event
+
+    return decoded
+
+
+def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, film: Film) -> None:
+    films = tmp_path / "films"
+    films.mkdir()
+    for i in range(30):
+        film(films / f"{i:02d}.mp4", RED, (8 * i, 0, 0), seconds=2)
+    process = subprocess.Popen(
+        [sys.executable, str(LIGHT), "add", str(films), "--library", str(tmp_path / "l"), "--encoder", "colours"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "LIGHT_SLOW": "0.02"},
+    )
+    while not _videos(tmp_path / "l"):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130, said
+    assert "what is done is kept. To go on, run again: momentseek add" in said
+    assert "Traceback" not in said
+    kept = _videos(tmp_path / "l")
+    assert 0 < kept < 30
+    with Collection.open(tmp_path / "l") as library:
+        assert library.verify().clean
+
+
+def _videos(folder: Path) -> int:
+    try:
+        with Collection.open(folder) as library:
+            return len(library.videos())
+    except MomentseekError:
+        return 0
+
+
+ODD = ("cut", "zero", "tiny", "sound", "pipe", "nowhere", "line\nbreak 🎬", "socket")
+
+
+def test_odd_files_are_reported_and_none_is_fatal_or_lost(
+    tmp_path: Path, library: Collection, film: Film, make_video: Film
+) -> None:
+    import av
+    import numpy as np
+
+    films = tmp_path / "films"
+    films.mkdir()
+    film(films / "good.mp4", RED)
+    whole = film(tmp_path / "whole.mp4", RED, BLUE).read_bytes()
+    (films / "cut.mp4").write_bytes(whole[: len(whole) // 2])
+    (films / "zero.mp4").touch()
+    make_video(films / "tiny.mkv", [(2.0, RED)], rate=5, size=(1, 1), codec="ffv1", pix_fmt="bgr0")
+    with av.open(str(films / "sound.mp4"), "w") as container:
+        stream = container.add_stream("aac", rate=48000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), "fltp", "mono")
+        frame.sample_rate = 48000
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    os.mkfifo(films / "pipe.mp4")
+    with socket.socket(socket.AF_UNIX) as server:
+        here = os.getcwd()
+        os.chdir(films)
+        server.bind("socket.mp4")
+        os.chdir(here)
+    (films / "nowhere.mp4").symlink_to(films / "nowhere.mp4")
+    (films / "loop").symlink_to(films)
+    film(films / "line\nbreak 🎬.mp4", GREEN)
+    raw = Path(os.fsdecode(os.fsencode(films) + b"/caf\xe9.mp4"))
+    shutil.copy(film(tmp_path / "x.mp4", BLUE), raw)
+    film(films / "garbage.mp4", BLUE, GREEN)
+    with (films / "garbage.srt").open("wb") as file:
+        chance = random.Random(1)
+        for _ in range(50):
+            file.write(chance.randbytes(1_000_000))
+    report = library.add(films)
+    failed = {failure.path.name: failure.reason for failure in report.failed}
+    assert set(failed) == {"cut.mp4", "zero.mp4", "sound.mp4", "pipe.mp4", "socket.mp4", "nowhere.mp4"}
+    assert failed["pipe.mp4"] == "is a pipe, not a file"
+    assert failed["nowhere.mp4"] == "is a link that leads nowhere"
+    assert "video" in failed["sound.mp4"]
+    names = {video.name: video for video in library.videos()}
+    assert set(names) == {"good.mp4", "tiny.mkv", "line\nbreak 🎬.mp4", "caf\ufffd.mp4", "garbage.mp4"}
+    assert names["tiny.mkv"].clips == 2
+    assert names["caf\ufffd.mp4"].path == raw
+    assert "garbage.srt" in names["garbage.mp4"].notes[0]
+    assert {failure.path.name for failure in library.failures()} == set(failed)
+    assert library.verify().clean
+    again = library.add(films)
+    assert (again.unchanged, again.added) == (5, 0)
+
+
+def test_a_file_replaced_while_it_is_read_is_not_mixed(
+    tmp_path: Path, library: Collection, films: Path, film: Film, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = film(tmp_path / "other.mp4", BLUE, BLUE, BLUE)
+    real = reader._Part.frames
+
+    def frames(self: Any, clock: Any) -> Iterator[Any]:
+        for at, pixels in enumerate(real(self, clock)):
+            yield pixels
+            if at == 1 and self.job.file.name == "a.mp4":
+                os.replace(other, films / "a.mp4")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reader._Part, "frames", frames)
+        report = library.add(films)
+    assert [(f.path.name, f.reason) for f in report.failed] == [("a.mp4", reader.MOVED_ON)]
+    assert [video.name for video in library.videos()] == ["b.mp4", "deep/c.mkv"]
+    report = library.add(films)
+    assert (report.added, report.failed) == (1, [])
+    video = library.catalog.at_path(films / "a.mp4")
+    assert video is not None and video.clips == 6
+    assert library.failures() == [] and library.verify().clean
+
+
+def test_a_file_that_grows_while_it_is_hashed_is_left_for_later(
+    library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = reader.content_hash
+
+    def hash_and_grow(path: Path) -> str:
+        found = real(path)
+        if path.name == "b.mp4":
+            with path.open("ab") as file:
+                file.write(b"\0" * 10)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reader, "content_hash", hash_and_grow)
+        report = library.add(films)
+    assert [f.path.name for f in report.failed] == ["b.mp4"]
+    assert library.add(films).added == 1
+
+
+def test_a_crash_in_one_file_spares_the_others(
+    library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import momentseek.media
+
+    real = momentseek.media.probe
+
+    def probe(path: Path) -> Any:
+        if path.name == "a.mp4":
+            raise ZeroDivisionError("in a decoder")
+        return real(path)
+
+    monkeypatch.setattr(momentseek.media, "probe", probe)
+    report = library.add(films)
+    assert report.added == 2
+    assert report.failed[0].reason == "cannot be read (ZeroDivisionError: in a decoder)"
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[None]:
+    folder.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True)
+    if made.returncode:
+        pytest.skip("cannot mount a small disk here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.skipif(shutil.which("mount") is None, reason="no mount")
+def test_a_full_disk_is_said_and_the_library_stays_whole(
+    tmp_path: Path, light: ModuleType, films: Path, film: Film, content: Content
+) -> None:
+    with small_disk(tmp_path / "disk", "1m"):
+        with Collection.open(tmp_path / "disk" / "library", create=True, encoder="colours") as library:
+            library.add(films / "a.mp4")
+            before = content(library)
+            filler = tmp_path / "disk" / "filler"
+            with pytest.raises(OSError, match="space"), filler.open("wb", buffering=0) as file:
+                while True:
+                    file.write(b"x" * 4096)
+            with pytest.raises(MomentseekError, match="full|make room"):
+                library.add(films)
+            assert content(library) == before
+            assert library.verify().clean
+            filler.unlink()
+            report = library.add(films)
+            assert (report.added, report.unchanged) == (2, 1)
+            assert library.verify().clean
+
+
+def test_a_quota_is_said_and_the_library_stays_whole(
+    tmp_path: Path, films: Path, command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """No file may grow beyond 100 kB: the catalog's log hits that first."""
+    folder = tmp_path / "library"
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # noqa: E731
+    assert command("add", films / "b.mp4", "--library", folder, "--encoder", "colours").returncode == 0
+    cues = "".join(f"{i}\n00:00:01,{i:03d} --> 00:00:02,{i:03d}\nLine {i} of many words.\n\n" for i in range(900))
+    (films / "a.srt").write_text(cues)
+    done = command("add", films, "--library", folder, preexec_fn=limit)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    with Collection.open(folder) as library:
+        assert [video.name for video in library.videos()] == ["b.mp4"]
+        assert library.verify().clean
+    assert command("add", films, "--library", folder).returncode == 0
+    with Collection.open(folder) as library:
+        assert len(library.videos()) == 3
+
+
+def test_a_second_adder_is_refused_by_name_or_waits(library: Collection, films: Path) -> None:
+    with writing(library.path), Collection.open(library.path) as other:
+        with pytest.raises(MomentseekError, match=rf"process {os.getpid()} .*--wait"):
+            other.add(films)
+        release = threading.Event()
+    with Collection.open(library.path, wait=20) as other:
+        with writing(library.path):
+            done = threading.Thread(target=lambda: (other.add(films), release.set()))
+            done.start()
+            assert not release.wait(0.3)
+        done.join()
+    assert len(library.videos()) == 3
+
+
+def test_readers_see_only_whole_videos_while_another_process_adds(
+    tmp_path: Path, film: Film, light: ModuleType, forks: Forks
+) -> None:
+    films = tmp_path / "films"
+    films.mkdir()
+    for i in range(24):
+        film(films / f"{i:02d}.mp4", RED, (9 * i, 0, 0), seconds=2)
+    folder = tmp_path / "library"
+    Collection.open(folder, create=True, encoder="colours").close()
+    codes: list[int] = []
+    adding = threading.Thread(target=lambda: codes.append(forks.run("add", films, "--library", folder)))
+    seen: list[set[int]] = [set(), set()]
+    problems: list[str] = []
+
+    def read(at: int) -> None:
+        with Collection.open(folder) as library:
+            while adding.is_alive():
+                state = library.snapshot()
+                ids = {int(id) for segment in state.vision for id in segment.ids}
+                rows = sum(segment.rows for segment in state.vision)
+                if rows != 3 * len(ids):
+                    problems.append(f"{rows} rows of {len(ids)} videos")
+                seen[at].add(len(ids))
+
+    adding.start()
+    readers = [threading.Thread(target=read, args=(at,)) for at in (0, 1)]
+    for reader_ in readers:
+        reader_.start()
+    for thread in (*readers, adding):
+        thread.join()
+    assert codes == [0]
+    assert problems == []
+    assert max(map(len, seen)) > 1
+    with Collection.open(folder) as library:
+        assert len(library.videos()) == 24
+        assert len(library.catalog.segments("vision")) < 8
