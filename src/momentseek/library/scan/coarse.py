@@ -1,0 +1,75 @@
+"""The coarse list: scene means in 4 bits per two columns, scanned by FAISS from a table in registers (PQ FastScan).
+
+Product quantisation (Jégou et al. 2011) with 16 centres per pair of columns takes 64 bytes for 256 columns, a quarter
+of int8, and is read about as fast as memory delivers it (André et al. 2017). FAISS gives one query to one thread, so
+the vectors are kept in shards, which threads take in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.encoders.runtime import optional_module
+
+SAMPLE = 65_536
+"""Vectors the centres are learnt from."""
+
+
+def faiss() -> Any:
+    """The module, from the extra for large libraries."""
+    return optional_module("faiss", "large")
+
+
+def trained(sample: NDArray[np.float32]) -> Any:
+    """An empty index with centres learnt from a sample."""
+    dim = sample.shape[1]
+    index = faiss().IndexPQFastScan(dim, max(1, dim // 2) if dim % 2 == 0 else dim, 4, faiss().METRIC_INNER_PRODUCT)
+    index.pq.cp.seed = 1
+    index.pq.cp.min_points_per_centroid = 1
+    index.train(np.ascontiguousarray(sample))
+    return index
+
+
+def copy_of(index: Any) -> Any:
+    """Another index with the same centres and vectors."""
+    return faiss().clone_index(index)
+
+
+def packed(index: Any) -> bytes:
+    """The index as bytes."""
+    return bytes(faiss().serialize_index(index).tobytes())
+
+
+def unpacked(data: NDArray[np.uint8]) -> Any:
+    """The index from bytes."""
+    return faiss().deserialize_index(np.ascontiguousarray(data))
+
+
+def nearest(
+    shards: Sequence[Any], queries: NDArray[np.float32], count: int, pool: ThreadPoolExecutor
+) -> NDArray[np.int64]:
+    """For each query the numbers of about ``count`` vectors with the largest estimated scores, best first."""
+    sizes = [int(shard.ntotal) for shard in shards]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    total = int(starts[-1])
+    count = min(count, total)
+
+    def one(i: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        # A shard's share of the best is about its share of the vectors; six standard deviations more miss nothing.
+        expected = count * sizes[i] / total
+        share = min(sizes[i], int(expected + 6 * expected**0.5) + 16, count)
+        scores, places = shards[i].search(queries, share)
+        return scores, np.where(places < 0, -1, places + starts[i])
+
+    if len(shards) == 1:
+        return one(0)[1]
+    parts = list(pool.map(one, range(len(shards))))
+    scores = np.concatenate([part[0] for part in parts], axis=1)
+    places = np.concatenate([part[1] for part in parts], axis=1)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    return np.take_along_axis(places, order, axis=1)

@@ -1,0 +1,219 @@
+"""A plan for a large library: scene means of every video in two sizes, as files beside the segments.
+
+The folder holds ``plan.json``, which names the segments covered, the depths to search to, and immutable files named by
+the hash of their bytes: the means in int8 (``.codes``) with their scales and owners (``.npz``), and the shards of the
+coarse list (``.pq``). ``plan.json`` is replaced last, in one step, so a reader sees the old plan or the new one. All of
+it can be built anew from the segments; nothing is lost if it is deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.atomic import write_bytes
+from momentseek.errors import MomentseekError
+from momentseek.library.scan import coarse
+from momentseek.library.segments import Segment, checksum, quantised
+
+VERSION = 1
+CHUNK = 1 << 18
+"""Clips pooled at a time."""
+SHARD = 1 << 18
+"""Scene means in a shard of the coarse list."""
+HEADER = "plan.json"
+
+
+@dataclass(frozen=True)
+class Depths:
+    """How far to look: scene means kept by the coarse list, and videos kept by their int8 means."""
+
+    coarse: int = 10_000
+    fine: int = 3_000
+    recall: float | None = None
+    """Recall measured with these depths on the library itself; None if they are the defaults."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """An opened plan; the videos of the covered segments are numbered in the order of ``covers``."""
+
+    folder: Path
+    covers: tuple[str, ...]
+    means: Segment
+    shards: tuple[Any, ...]
+    owner: NDArray[np.int32]
+    """The video of each scene mean."""
+    clips: float
+    """Clips of a video on average."""
+    depths: Depths
+
+
+def build_plan(segments: Sequence[Segment], folder: Path, progress: Callable[[int], object] | None = None) -> Plan:
+    """Pool all videos of the segments and write the plan, in memory that does not grow with the library.
+
+    ``progress`` is called with the number of videos done since the last call.
+    """
+    coarse.faiss()
+    covers = [s for s in segments if len(s.ids)]
+    if not covers or not any(s.rows for s in covers):
+        raise MomentseekError("there are no vectors to plan for; add videos first")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as work:
+            means = _pool_all(covers, Path(work), progress)
+            shards = [_write(folder, coarse.packed(shard), ".pq") for shard in _shards(means)]
+            rest = io.BytesIO()
+            np.savez(rest, ids=means.ids, offsets=means.offsets, scales=means.scales, dim=means.dim)
+            names = {"means": _move(Path(work) / "codes", folder), "rest": _write(folder, rest.getvalue(), ".npz")}
+    except OSError as e:
+        raise MomentseekError(
+            f"{folder}: the plan cannot be written ({e.strerror}); make room or check the rights"
+        ) from e
+    _save(folder, {"version": VERSION, "covers": [s.name for s in covers], **names, "shards": shards}, Depths())
+    _sweep(folder, {HEADER, *names.values(), *shards})
+    plan = open_plan(folder, segments)
+    assert plan is not None
+    return plan
+
+
+def open_plan(folder: Path, segments: Sequence[Segment]) -> Plan | None:
+    """The plan in a folder, or None if there is none that speaks of these segments (then build it anew).
+
+    Segments it does not cover are no obstacle; a covered segment that is no longer there is.
+    """
+    header = _header(folder)
+    if header is None or not set(header["covers"]) <= {s.name for s in segments}:
+        return None
+    try:
+        means = _means(folder, header)
+        shards = [np.fromfile(folder / name, np.uint8) for name in header["shards"]]
+        indexes = tuple(coarse.unpacked(data) for data in shards)
+    except (OSError, ValueError, KeyError, RuntimeError):  # FAISS raises RuntimeError for bytes that are not an index
+        return None
+    owner = np.repeat(np.arange(len(means.ids), dtype=np.int32), np.diff(means.offsets))
+    rows = sum(s.rows for s in segments if s.name in set(header["covers"]))
+    clips = rows / max(1, len(means.ids))
+    return Plan(folder, tuple(header["covers"]), means, indexes, owner, clips, Depths(**header["depths"]))
+
+
+def set_depths(plan: Plan, depths: Depths) -> Plan:
+    """Write other depths into the plan's header; the plan with them."""
+    header = _header(plan.folder)
+    if header is not None and header["means"] == plan.means.name:
+        _save(plan.folder, header, depths)
+    return replace(plan, depths=depths)
+
+
+def _header(folder: Path) -> dict[str, Any] | None:
+    try:
+        header = json.loads((folder / HEADER).read_bytes())
+        if header["version"] != VERSION:
+            return None
+        Depths(**header["depths"])
+        return {**header, "covers": list(header["covers"]), "shards": list(header["shards"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _save(folder: Path, header: dict[str, Any], depths: Depths) -> None:
+    write_bytes(folder / HEADER, json.dumps({**header, "depths": asdict(depths)}, indent=1).encode())
+
+
+def _pool_all(segments: Sequence[Segment], work: Path, progress: Callable[[int], object] | None) -> Segment:
+    """Scene means of all videos as a segment whose large array is a file in ``work``."""
+    from momentseek.library.scan.scenes import pooled  # numba, which only planning needs
+
+    dim = segments[0].dim
+    scales: list[NDArray[np.float32]] = []
+    counts: list[NDArray[np.int64]] = []
+    with (work / "codes").open("wb") as file:
+        for segment in segments:
+            offsets = np.asarray(segment.offsets)
+            first = 0
+            while first < len(segment.ids):
+                last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + CHUNK, side="right")) - 1)
+                begin, end = offsets[first], offsets[last]
+                means, starts = pooled(
+                    segment.codes[begin:end], segment.scales[begin:end], offsets[first : last + 1] - begin
+                )
+                codes, scale = quantised(means)
+                codes.tofile(file)
+                scales.append(scale)
+                counts.append(np.diff(starts))
+                if progress is not None:
+                    progress(last - first)
+                first = last
+    scale = np.concatenate(scales)
+    return Segment(
+        "(means)",
+        f"{segments[0].stream}/scenes",
+        np.concatenate([np.asarray(s.ids) for s in segments]),
+        np.concatenate([[0], np.cumsum(np.concatenate(counts))]),
+        np.memmap(work / "codes", np.int8, mode="r", shape=(len(scale), dim)),
+        scale,
+        np.zeros((0, dim), np.float16),
+    )
+
+
+def _shards(means: Segment) -> list[Any]:
+    rng = np.random.default_rng(0)
+    rows = means.rows
+    chosen = np.sort(rng.choice(rows, min(rows, coarse.SAMPLE), replace=False))
+    empty = coarse.trained(_floats(means, chosen))
+    shards = []
+    count = max(1, round(rows / SHARD)) if rows > SHARD else 1 + (rows > SHARD // 4)
+    edges = np.linspace(0, rows, count + 1).astype(np.int64)
+    for low, high in pairwise(edges.tolist()):
+        shard = coarse.copy_of(empty)
+        for start in range(low, high, 65_536):
+            shard.add(_floats(means, slice(start, min(start + 65_536, high))))
+        shards.append(shard)
+    return shards
+
+
+def _floats(means: Segment, rows: slice | NDArray[np.int64]) -> NDArray[np.float32]:
+    wide = means.codes[rows].astype(np.float32) * means.scales[rows][:, None]
+    return np.ascontiguousarray(np.nan_to_num(wide))
+
+
+def _means(folder: Path, header: dict[str, Any]) -> Segment:
+    with np.load(folder / header["rest"]) as rest:
+        ids, offsets, scales, dim = (rest[key] for key in ("ids", "offsets", "scales", "dim"))
+    codes = np.memmap(folder / header["means"], np.int8, mode="r", shape=(len(scales), int(dim)))
+    return Segment(header["means"], "scenes", ids, offsets, codes, scales, np.zeros((0, int(dim)), np.float16))
+
+
+def _write(folder: Path, data: bytes, suffix: str) -> str:
+    name = hashlib.blake2b(data, digest_size=16).hexdigest() + suffix
+    write_bytes(folder / name, data)
+    return name
+
+
+def _move(path: Path, folder: Path) -> str:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    name = f"{checksum(path)}.codes"
+    path.replace(folder / name)
+    return name
+
+
+def _sweep(folder: Path, keep: set[str]) -> None:
+    """Delete the files of earlier plans; a process that has them open goes on with them."""
+    for path in folder.iterdir():
+        if path.suffix in {".codes", ".npz", ".pq"} and path.name not in keep:
+            try:
+                path.unlink()
+            except OSError:  # in use, on a system that minds; the next build tries again
+                continue

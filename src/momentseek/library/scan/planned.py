@@ -1,0 +1,101 @@
+"""Search by a plan: a coarse list of scene means, then finer means, then exact scores of the videos left.
+
+Only the choice of candidates is approximate. The videos that pass are scored exactly, together with all videos of
+segments the plan does not know, so what was added a moment ago is found as surely as in an exact search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.library.scan import coarse
+from momentseek.library.scan.asked import Asked
+from momentseek.library.scan.exact import Best, Open, best_among, highest
+from momentseek.library.scan.kernels import Kernel
+from momentseek.library.scan.plan import Depths, Plan
+from momentseek.library.segments import Segment
+
+
+def planned(
+    segments: Sequence[Segment],
+    queries: Asked,
+    k: int,
+    places: Open,
+    plan: Plan,
+    kernel: Kernel,
+    depths: Depths | None = None,
+) -> Best:
+    """The k best videos for each query, of those the plan lets through."""
+    depths = depths or plan.depths
+    layout = Layout(segments, places, plan)
+    widen = 1 / max(layout.share, 1e-3)  # what is filtered away later must not use up the depth
+    lists = near(plan, queries.vectors, int(max(depths.coarse, 2 * k) * widen))
+    answers = []
+    for i in range(len(queries)):
+        query = queries.part(i, i + 1)
+        videos = layout.open_only(owners(plan, lists[i]))
+        if len(videos) > max(depths.fine, k):
+            videos = videos[highest(kernel.bounds([(plan.means, videos)], query)[0], max(depths.fine, k))]
+        answers.append(best_among(segments, query, k, layout.places_of(videos), kernel))
+    depth = min((a.ids.shape[1] for a in answers), default=0)
+    return Best(
+        *(np.concatenate([getattr(a, name)[:, :depth] for a in answers]) for name in ("ids", "scores", "segment", "at"))
+    )
+
+
+def near(plan: Plan, queries: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """Numbers of scene means in the order of the coarse list; -1 where there are no more."""
+    from momentseek.library.scan.compiled import pool
+
+    return coarse.nearest(plan.shards, queries, count, pool())
+
+
+def owners(plan: Plan, means: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The videos of some scene means, each once, in order of their numbers."""
+    seen = np.zeros(len(plan.means.ids), bool)
+    seen[plan.owner[means[means >= 0]]] = True
+    return np.flatnonzero(seen)
+
+
+class Layout:
+    """Where the plan's videos are in the segments of a search, and which of them may be found."""
+
+    def __init__(self, segments: Sequence[Segment], places: Open, plan: Plan) -> None:
+        index = {segment.name: i for i, segment in enumerate(segments)}
+        self._covered = [index[name] for name in plan.covers]
+        self._starts = np.concatenate([[0], np.cumsum([len(segments[i].ids) for i in self._covered])])
+        self._places = places
+        self._open: NDArray[np.bool_] | None = None
+        if any(places[i] is not None for i in self._covered):
+            self._open = np.zeros(int(self._starts[-1]), bool)
+            for start, end, i in zip(self._starts[:-1], self._starts[1:], self._covered, strict=True):
+                chosen = places[i]
+                self._open[slice(start, end) if chosen is None else start + chosen] = True
+
+    def numbers(self, best: Best) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Of the best of one query: which are the plan's, and their numbers in it."""
+        start = np.full(1 + max([*self._covered, *best.segment[0].tolist()]), -1)
+        start[self._covered] = self._starts[:-1]
+        first = start[best.segment[0]]
+        return first >= 0, first + best.at[0]
+
+    @property
+    def share(self) -> float:
+        """The share of the plan's videos that may be found."""
+        return 1.0 if self._open is None else float(self._open.mean())
+
+    def open_only(self, videos: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the plan's videos that may be found."""
+        return videos if self._open is None else videos[self._open[videos]]
+
+    def places_of(self, videos: NDArray[np.int64]) -> Open:
+        """Some of the plan's videos by segment, and all that may be found of the segments it does not cover."""
+        videos = np.sort(videos)
+        cuts = np.searchsorted(videos, self._starts)
+        out = list(self._places)
+        for n, i in enumerate(self._covered):
+            out[i] = videos[cuts[n] : cuts[n + 1]] - self._starts[n]
+        return out

@@ -1,0 +1,194 @@
+"""How much of the exact answer the plan gives on one's own library, and how far it must look to give enough.
+
+Queries are made from the library: a clip's vector with noise, so that its cosine to the clip lies between 0.45 and 0.9,
+as those of descriptions and of similar pictures do. For each, the k best videos of the exact search are the truth, and
+recall is the share of them the plan finds.
+
+For tuning, one deep pass gives each true video its rank in the coarse list and its score by the finer means; whether it
+would be found at smaller depths follows from these by counting, so the whole grid of depths costs one pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.library.scan.asked import asked
+from momentseek.library.scan.choice import compiled
+from momentseek.library.scan.exact import Best, open_places
+from momentseek.library.scan.plan import Depths, Plan, set_depths
+from momentseek.library.scan.scan import Scan
+
+QUERIES = 64
+TARGET = 0.99
+COARSE = (1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 20_000, 30_000, 50_000, 75_000, 100_000)
+FINE = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 20_000, 40_000)
+
+
+@dataclass(frozen=True)
+class RecallReport:
+    """What planned search finds of the exact answer, and what it costs."""
+
+    videos: int
+    clips: int
+    queries: int
+    k: int
+    planned: bool
+    """Whether a plan is used at all; if not, searches are exact and recall is 1."""
+    recall: float
+    worst: float
+    """Recall of the worst query."""
+    coarse: int
+    fine: int
+    milliseconds: float
+    """Median of one planned query."""
+    exact_milliseconds: float
+
+    def __str__(self) -> str:
+        size = f"{self.videos:,} videos, {self.clips:,} clips"
+        if not self.planned:
+            return f"recall 1 by definition: searches are exact here ({size}, {self.milliseconds:.1f} ms each)"
+        return (
+            f"recall@{self.k} {self.recall:.4f} (worst query {self.worst:.2f}) of {self.queries} queries over {size}: "
+            f"{self.milliseconds:.1f} ms each, exact {self.exact_milliseconds:.1f} ms; depths {self.coarse:,} / {self.fine:,}"
+        )
+
+
+def sample_queries(scan: Scan, count: int = QUERIES, seed: int = 0) -> NDArray[np.float32]:
+    """Unit vectors near clips of the library, drawn evenly over its clips."""
+    rng = np.random.default_rng(seed)
+    sizes = np.array([segment.rows for segment in scan.segments])
+    if sizes.sum() == 0:
+        return np.zeros((0, scan.segments[0].dim if scan.segments else 1), np.float32)
+    ends = np.cumsum(sizes)
+    rows = np.sort(rng.integers(0, ends[-1], count))
+    owner = np.searchsorted(ends, rows, side="right")
+    clips = np.stack(
+        [scan.segments[i].half[r - (ends[i] - sizes[i])].astype(np.float32) for i, r in zip(owner, rows, strict=True)]
+    )
+    clips = unit(np.nan_to_num(clips))
+    cosine = rng.uniform(0.45, 0.9, (count, 1))
+    noise = unit(rng.normal(size=clips.shape))
+    return unit(cosine * clips + np.sqrt(1 - cosine**2) * noise).astype(np.float32)
+
+
+def measure_recall(
+    scan: Scan,
+    queries: NDArray[np.float32] | None = None,
+    *,
+    sample: int = QUERIES,
+    k: int = 100,
+    gone: Sequence[int] = (),
+) -> RecallReport:
+    """Compare planned with exact search on some queries, by default sampled from the library itself."""
+    asked_for = sample_queries(scan, sample) if queries is None else queries
+    away = np.asarray(gone, np.int64)
+    plan = scan.plan
+    shares, quick, slow = [], [], []
+    for query in asked_for:
+        begun = time.perf_counter()
+        found = scan.search(query, k, gone=away)
+        middle = time.perf_counter()
+        truth = scan.search(query, k, gone=away, exact=True) if plan is not None else found
+        quick.append(middle - begun)
+        slow.append(time.perf_counter() - middle if plan is not None else quick[-1])
+        shares.append(share_found(found, truth))
+    return RecallReport(
+        videos=scan.videos,
+        clips=scan.rows,
+        queries=len(asked_for),
+        k=k,
+        planned=plan is not None,
+        recall=float(np.mean(shares)) if shares else 1.0,
+        worst=float(np.min(shares)) if shares else 1.0,
+        coarse=plan.depths.coarse if plan is not None else 0,
+        fine=plan.depths.fine if plan is not None else 0,
+        milliseconds=1000 * float(np.median(quick)) if quick else 0.0,
+        exact_milliseconds=1000 * float(np.median(slow)) if slow else 0.0,
+    )
+
+
+def share_found(found: Best, truth: Best) -> float:
+    """The share of the true videos that were found; 1 if there are none."""
+    if truth.ids.size == 0:
+        return 1.0
+    return float(np.mean([np.isin(t, f).mean() for t, f in zip(truth.ids, found.ids, strict=True)]))
+
+
+def tune(
+    scan: Scan, target: float = TARGET, *, sample: int = QUERIES, k: int = 100, gone: Sequence[int] = ()
+) -> Depths:
+    """Set the plan's depths to the cheapest that reach the target on sampled queries, and store them with the plan.
+
+    It aims a third of the way from the target to 1, since other queries will do a little worse than the sample. If no
+    depth suffices, the deepest is taken; the recall stored with the depths says what it gives.
+    """
+    plan = scan.plan
+    if plan is None:
+        raise ValueError("there is no plan to tune")
+    queries = sample_queries(scan, sample, seed=1)
+    grid = survival(scan, plan, queries, k, np.asarray(gone, np.int64))
+    aim = target + (1 - target) / 3
+    enough = [d for d in grid if d.recall is not None and d.recall >= aim]
+    best = min(enough, key=lambda d: cost(plan, d)) if enough else max(grid, key=lambda d: d.recall or 0)
+    scan.plan = set_depths(plan, best)
+    return best
+
+
+def survival(scan: Scan, plan: Plan, queries: NDArray[np.float32], k: int, gone: NDArray[np.int64]) -> list[Depths]:
+    """Recall for every pair of depths of the grid, from one deep pass."""
+    from momentseek.library.scan.planned import Layout, near, owners
+
+    segments = scan.segments
+    layout = Layout(segments, open_places(segments, None, gone), plan)
+    deepest = [c for c in COARSE if c < plan.means.rows] + [plan.means.rows]
+    deepest = deepest[: len(COARSE)]
+    kept = np.zeros((len(deepest), len(FINE)))
+    total = 0
+    for query in queries:
+        ready = asked(query, plan.means.dim)
+        truth = scan.search(query, k, gone=gone, exact=True)
+        mine, numbers = layout.numbers(truth)
+        total += len(mine)
+        kept += np.count_nonzero(~mine)  # found anyway: their segments are scanned whole
+        true = numbers[mine]
+        ranked = near(plan, ready.vectors, deepest[-1])[0]
+        for row, depth in enumerate(deepest):
+            videos = layout.open_only(owners(plan, ranked[:depth]))
+            bounds = compiled().bounds([(plan.means, videos)], ready)[0]
+            place = np.searchsorted(videos, true)
+            inside = place < len(videos)
+            inside[inside] = videos[place[inside]] == true[inside]
+            ahead = len(bounds) - np.searchsorted(np.sort(bounds), bounds[place[inside]], side="right")
+            kept[row] += [np.count_nonzero(ahead < max(fine, k)) for fine in FINE]
+    recall = kept / max(total, 1)
+    return [
+        Depths(coarse, fine, float(recall[i, j]))
+        for i, coarse in enumerate(deepest)
+        for j, fine in enumerate(FINE)
+        if fine <= coarse
+    ] or [replace(plan.depths, recall=float(recall[-1, -1]))]
+
+
+def cost(plan: Plan, depths: Depths) -> float:
+    """Bytes read at these depths: int8 means of the coarse list's videos, and int8 clips of the videos left."""
+    means = plan.means.rows / max(1, len(plan.means.ids))
+    return depths.coarse * means + depths.fine * plan.clips
+
+
+def recall_report(scan: Scan, target: float = TARGET, *, k: int = 100, gone: Sequence[int] = ()) -> RecallReport:
+    """Tune the plan to a target, if there is a plan, and measure it on other queries than it was tuned on."""
+    if scan.plan is not None:
+        tune(scan, target, k=k, gone=gone)
+    return measure_recall(scan, k=k, gone=gone)
+
+
+def unit(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Rows of length 1; zero stays zero."""
+    lengths: NDArray[Any] = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12))

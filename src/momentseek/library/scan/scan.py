@@ -1,0 +1,82 @@
+"""One door to the scan: a library's segments, the kernel that pays, and the plan when there is one and it helps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.library.scan.asked import asked
+from momentseek.library.scan.choice import Choice, available, compiled
+from momentseek.library.scan.exact import NONE_GONE, Best, best_among, curve, open_places
+from momentseek.library.scan.kernels import Scores, videos_of
+from momentseek.library.scan.plan import Plan, open_plan
+from momentseek.library.segments import Segment
+
+PLAN_FROM = 250_000
+"""Rows from which a plan is quicker than the exact scan by enough to matter (a few milliseconds)."""
+FEW = 0.05
+"""When a filter leaves less than this share of the videos, those few are scanned exactly."""
+
+
+class Scan:
+    """The segments of one stream, opened for searching; safe to use from several threads.
+
+    >>> from momentseek.library.segments import segment
+    >>> scan = Scan([segment("vision", [3, 5], [np.eye(2, dtype=np.float32)[:1], np.eye(2, dtype=np.float32)])])
+    >>> scan.search(np.array([0, 1], np.float32), 1).ids.tolist(), scan.curve(5, np.array([0, 1], np.float32)).tolist()
+    ([[5]], [0.0, 1.0])
+    """
+
+    def __init__(self, segments: Sequence[Segment], plan: Plan | None = None) -> None:
+        self.segments = tuple(segments)
+        self.plan = plan
+        self._choice = Choice()
+
+    @classmethod
+    def open(cls, segments: Sequence[Segment], folder: Path) -> Scan:
+        """With the plan in a folder, if there is a usable one, the library is large enough and the extra is there."""
+        rows = sum(segment.rows for segment in segments)
+        useful = rows >= PLAN_FROM and available("numba") and available("faiss")
+        return cls(segments, open_plan(folder, segments) if useful else None)
+
+    @property
+    def rows(self) -> int:
+        """Clips of all segments."""
+        return sum(segment.rows for segment in self.segments)
+
+    @property
+    def videos(self) -> int:
+        """Videos of all segments, those marked as removed included."""
+        return sum(len(segment.ids) for segment in self.segments)
+
+    def search(
+        self,
+        queries: NDArray[Any],
+        k: int,
+        *,
+        allowed: NDArray[np.bool_] | None = None,
+        gone: NDArray[np.int64] = NONE_GONE,
+        exact: bool = False,
+    ) -> Best:
+        """The k best videos for each query, by the plan if there is one, or exactly if asked.
+
+        ``allowed`` has one entry per video of all segments in their order; ``gone`` are ids that no longer count.
+        """
+        ready = asked(queries, self.segments[0].dim if self.segments else np.shape(queries)[-1])
+        places = open_places(self.segments, allowed, gone)
+        left = sum(videos_of(s, p) for s, p in zip(self.segments, places, strict=True))
+        if self.plan is not None and not exact and left > FEW * self.videos:
+            from momentseek.library.scan.planned import planned
+
+            return planned(self.segments, ready, k, places, self.plan, compiled())
+        rows = int(self.rows * left / max(1, self.videos))
+        kernel = self._choice.kernel(rows, len(ready), ready.vectors.shape[1])
+        return best_among(self.segments, ready, k, places, kernel)
+
+    def curve(self, video: int | tuple[int, int], query: NDArray[Any]) -> Scores:
+        """The score of each clip of a video, given by its id or by its segment and place there."""
+        return curve(self.segments, video, query)
