@@ -1,0 +1,45 @@
+"""Hits as a table for spreadsheets: one row each, RFC 4180, UTF-8.
+
+Spreadsheets run a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, and file names, captions and queries
+come from anywhere. Such a text gets an apostrophe in front, which spreadsheets take as "this is text". JSON carries the
+same texts unchanged.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from momentseek.media.edit_lists import Written
+from momentseek.search.export.kind import Kind, Thumbnail
+from momentseek.search.hit import Hit
+
+COLUMNS = ("rank", "level", "video", "start", "end", "score", "peak", "duration", "rate", "said", "path", "query")
+
+
+def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> Written:
+    """The table; times in seconds, ``rate`` as a fraction of frames per second."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for hit in hits:
+        said = " ".join(cue.text for cue in hit.said)
+        times = [f"{time:.3f}" for time in (hit.start, hit.end)]
+        row = [hit.rank, hit.level, cell(hit.name), *times, f"{hit.score:.6g}", f"{hit.peak:.3f}"]
+        writer.writerow([*row, f"{hit.duration:.3f}", hit.rate, cell(said), cell(str(hit.path)), cell(query)])
+    return Written(out.getvalue())
+
+
+def cell(text: str) -> str:
+    """Text that no spreadsheet runs.
+
+    >>> cell("=HYPERLINK(1)"), cell("- Who is there?"), cell("kitchen.mp4")
+    ("'=HYPERLINK(1)", "'- Who is there?", 'kitchen.mp4')
+    """
+    return "'" + text if text.lstrip(" \0")[:1] in FORMULAS else text
+
+
+FORMULAS = frozenset("=+-@\t\r\n|%＝＋－＠")
+"""First characters that make a formula, in some spreadsheet; the last ones are their full-width forms."""
+KIND = Kind("csv", (".csv",), "a table for spreadsheets", render)

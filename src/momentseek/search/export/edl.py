@@ -1,0 +1,18 @@
+"""Hits as a CMX 3600 edit decision list: the moments one after another, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from momentseek.media.edit_lists import Written, write_edl
+from momentseek.search.export.excerpts import excerpts
+from momentseek.search.export.kind import Kind, Thumbnail
+from momentseek.search.hit import Hit
+
+
+def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> Written:
+    """The list, at the frame rate most of the videos have."""
+    return write_edl(excerpts(hits, query), query or "Moments")
+
+
+KIND = Kind("edl", (".edl",), "a timeline for any editing program (CMX 3600)", render)

@@ -1,0 +1,113 @@
+"""Hits as one self-contained HTML page: pictures inside, no script, no request to anywhere, light and dark.
+
+Each picture links to the video at the moment (a media fragment, ``#t=3,9``), which browsers that play the file obey.
+Every text is escaped, and the page forbids itself to load or run anything, whatever a file name may say.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+
+from momentseek.errors import MomentseekError
+from momentseek.media.edit_lists import Written
+from momentseek.media.edit_lists.locations import url_of
+from momentseek.search.explain import reason
+from momentseek.search.export.kind import Kind, Thumbnail
+from momentseek.search.hit import Hit
+from momentseek.search.show import clock, when
+from momentseek.search.snippets import tidy
+from momentseek.tables import count
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{title} – Momentseek</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header>
+<h1 dir="auto">{title}</h1>
+<p>{summary}</p>
+</header>
+<main>
+{hits}
+</main>
+</body>
+</html>
+"""
+_HIT = """<li value="{rank}" class="{level}">
+<a class="picture" href="{url}" tabindex="-1" aria-hidden="true">{picture}</a>
+<div class="facts">
+<p class="line"><span class="rank">{rank}</span> <span class="level">{level}</span> <span class="why">{why}</span></p>
+<h2><a href="{url}"><bdi>{name}</bdi> <span class="when">{when}</span></a></h2>
+<div class="bar" aria-hidden="true"><i style="margin-left:{left:.2f}%;width:{width:.2f}%"></i></div>
+<p class="length">{length} of {whole}</p>
+{said}</div>
+</li>"""
+
+
+def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> Written:
+    """The page; a hit whose picture cannot be had gets an empty frame."""
+    title = escape(tidy(query) or "Moments")
+    videos = len({hit.path for hit in hits})
+    summary = f"{count(len(hits), 'moment')} in {count(videos, 'video')}, best first" if hits else "No moments found."
+    rows = "\n".join(_hit(hit, _picture(hit, thumbnail)) for hit in hits)
+    style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
+    body = f"<ol>\n{rows}\n</ol>" if hits else ""
+    return Written(_PAGE.format(title=title, style=style, summary=summary, hits=body))
+
+
+def _hit(hit: Hit, picture: str) -> str:
+    whole = max(hit.duration, hit.end, 1e-9)
+    return _HIT.format(
+        rank=hit.rank,
+        level=hit.level,
+        url=escape(f"{url_of(hit.path)}#t={hit.start:.3f},{hit.end:.3f}"),
+        picture=picture,
+        why=escape(reason(hit)),
+        name=escape(tidy(hit.name)),
+        when=when(hit),
+        left=100 * hit.start / whole,
+        width=100 * (hit.end - hit.start) / whole,
+        length=f"{hit.end - hit.start:.1f} s",
+        whole=clock(hit.duration),
+        said="".join(_said(text, language) for text, language in _spoken(hit)),
+    )
+
+
+def _spoken(hit: Hit) -> list[tuple[str, str | None]]:
+    """What is said, cues of one language put together."""
+    found: list[tuple[str, str | None]] = []
+    for cue in hit.said:
+        if found and found[-1][1] == cue.language:
+            found[-1] = (f"{found[-1][0]} {tidy(cue.text)}", cue.language)
+        else:
+            found.append((tidy(cue.text), cue.language))
+    return found
+
+
+def _said(text: str, language: str | None) -> str:
+    tongue = f' lang="{escape(language)}"' if language else ""
+    return f'<blockquote dir="auto"{tongue}>{escape(text)}</blockquote>\n'
+
+
+def _picture(hit: Hit, thumbnail: Thumbnail | None) -> str:
+    try:
+        data = thumbnail(hit) if thumbnail is not None else None
+    except MomentseekError:
+        data = None
+    if not data:
+        return '<span class="none">no picture</span>'
+    return f'<img src="data:image/webp;base64,{b64encode(data).decode()}" alt="">'
+
+
+KIND = Kind("html", (".html", ".htm"), "a page with pictures, to look at and pass on", render)

@@ -1,0 +1,54 @@
+"""Hits as JSON: everything a hit knows, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from momentseek.media.edit_lists import Written
+from momentseek.media.edit_lists.locations import url_of
+from momentseek.search.export.kind import Kind, Thumbnail
+from momentseek.search.hit import Hit
+
+
+def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> Written:
+    """One object: the query and its hits, best first; times in seconds."""
+    document = {"query": _text(query), "hits": [record(hit) for hit in hits]}
+    return Written(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+
+
+def record(hit: Hit) -> dict[str, Any]:
+    """One hit. ``url`` holds the path's exact bytes, also where its name is not valid Unicode and ``path`` cannot."""
+    found: dict[str, Any] = {
+        "rank": hit.rank,
+        "video": _text(hit.name),
+        "start": hit.start,
+        "end": hit.end,
+        "score": hit.score,
+        "level": hit.level,
+        "peak": hit.peak,
+        "duration": hit.duration,
+        "rate": str(hit.rate),
+        "path": _text(str(hit.path)),
+        "url": url_of(hit.path),
+        "said": [_said(cue.start, cue.end, cue.text, cue.language) for cue in hit.said],
+        "streams": {name: {"rank": one.rank, "score": one.score} for name, one in hit.streams.items()},
+    }
+    if hit.also:
+        found["also"] = [_text(name) for name in hit.also]
+    if hit.curve:
+        found["curve"] = list(map(float, hit.curve))
+    return found
+
+
+def _said(start: float, end: float, text: str, language: str | None) -> dict[str, Any]:
+    return {"start": start, "end": end, "text": _text(text)} | ({"language": language} if language else {})
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", errors="replace").decode()
+
+
+KIND = Kind("json", (".json",), "everything about each moment, for programs", render)

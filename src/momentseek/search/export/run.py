@@ -1,0 +1,28 @@
+"""Hits as a Run, so that a search can be evaluated like any other system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from momentseek.moments import Run
+from momentseek.search.hit import Hit
+
+
+def hits_to_run(query_id: str, query: str, hits: Sequence[Hit]) -> Run:
+    """A Run of one query, in the order of the hits.
+
+    >>> from pathlib import Path
+    >>> hit = Hit(1, 7, Path("/films/kitchen.mp4"), "kitchen.mp4", 3.0, 9.0, 0.03, "strong", 4.5, 60.0)
+    >>> hits_to_run("q1", "a cat", [hit]).moments("q1")
+    [Moment(video='kitchen.mp4', start=3.0, end=9.0)]
+    """
+    return Run.from_groups(
+        [query_id],
+        [len(hits)],
+        [hit.name for hit in hits],
+        [hit.start for hit in hits],
+        [hit.end for hit in hits],
+        [hit.score for hit in hits],
+        queries=[query],
+        source="search",
+    )
