@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from momentseek.errors import MediaError, MomentseekError
@@ -83,7 +83,8 @@ def test_csv_cells_are_never_formulas() -> None:
     assert (rows[0]["start"], rows[0]["end"], rows[0]["rate"]) == ("3.000", "9.000", "30000/1001")
 
 
-@given(st.text(max_size=20), st.text(max_size=20), st.text(max_size=20))
+@example(name="a\r0", said="\r\n", query="0\r0")
+@given(name=st.text(max_size=20), said=st.text(max_size=20), query=st.text(max_size=20))
 def test_csv_keeps_rows_apart_and_harmless(name: str, said: str, query: str) -> None:
     one = replace(hit(1), name=name, said=(Cue(0, 1, said),))
     header, *rows = csv.reader(io.StringIO(render([one, one], query, "csv").text, newline=""))

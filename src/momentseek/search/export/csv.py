@@ -21,7 +21,7 @@ COLUMNS = ("rank", "level", "video", "start", "end", "score", "peak", "duration"
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> Written:
     """The table; times in seconds, ``rate`` as a fraction of frames per second."""
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out, lineterminator="\r\n")  # with "\n" alone a carriage return in a name is not quoted
     writer.writerow(COLUMNS)
     for hit in hits:
         said = " ".join(cue.text for cue in hit.said)
