@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from momentseek.encoders.labels.encoder import ASSET as CLASSIFIER
 from momentseek.encoders.minilm import ASSET
-from momentseek.encoders.wheel import locate
+from momentseek.encoders.wheel import Asset, locate
 from momentseek.errors import MomentseekError
 
 
@@ -30,12 +31,14 @@ class Words:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def _installed() -> bool:
+def _installed(*assets: Asset) -> bool:
     try:
-        locate(ASSET)
+        for asset in assets:
+            locate(asset)
     except MomentseekError:
         return False
     return all(importlib.util.find_spec(name) for name in ("onnxruntime", "tokenizers"))
 
 
-needs_minilm = pytest.mark.skipif(not _installed(), reason="the offline extra is not installed")
+needs_minilm = pytest.mark.skipif(not _installed(ASSET), reason="the offline extra is not installed")
+needs_labels = pytest.mark.skipif(not _installed(ASSET, CLASSIFIER), reason="the offline extra is not installed")

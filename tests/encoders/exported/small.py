@@ -15,7 +15,8 @@ def clip_tokenizer():
     marks = ["<|startoftext|>", "<|endoftext|>"]
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     found.train_from_iterator(
-        CORPUS, trainers.BpeTrainer(vocab_size=300, special_tokens=marks, initial_alphabet=alphabet, show_progress=False)
+        CORPUS,
+        trainers.BpeTrainer(vocab_size=300, special_tokens=marks, initial_alphabet=alphabet, show_progress=False),
     )
     found.post_processor = processors.TemplateProcessing(
         single="<|startoftext|> $A <|endoftext|>", special_tokens=[(mark, at) for at, mark in enumerate(marks)]

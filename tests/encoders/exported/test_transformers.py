@@ -16,7 +16,12 @@ with warnings.catch_warnings():
     transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
 
-TEXTS = ["A man opens the door.", "two dogs", "", "the the the the the the the the the the the the the the the the the the"]
+TEXTS = [
+    "A man opens the door.",
+    "two dogs",
+    "",
+    "the the the the the the the the the the the the the the the the the the",
+]
 LAYERS = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
 
 
@@ -71,11 +76,11 @@ def clip(tmp_path_factory):
     (folder / "tokenizer_config.json").write_text(json.dumps({"pad_token": "<|endoftext|>"}))
     ids = torch.tensor([[0, 5, 6, 1], [0, 7, 1, 1]])
     tokens = ["input_ids", "attention_mask"]
-    export(Call(model, "get_text_features"), (ids, (ids >= 0).long()), folder / "text_model.onnx", tokens, "text_embeds")
-    pixels = (torch.zeros(2, 3, 32, 32),)
     export(
-        Call(model, "get_image_features"), pixels, folder / "vision_model.onnx", ["pixel_values"], "image_embeds"
+        Call(model, "get_text_features"), (ids, (ids >= 0).long()), folder / "text_model.onnx", tokens, "text_embeds"
     )
+    pixels = (torch.zeros(2, 3, 32, 32),)
+    export(Call(model, "get_image_features"), pixels, folder / "vision_model.onnx", ["pixel_values"], "image_embeds")
     return folder, model, processor
 
 

@@ -14,8 +14,9 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from momentseek.encoders.hashes import sha256
 from momentseek.errors import MomentseekError
@@ -39,7 +40,6 @@ def download(
         target.parent.mkdir(parents=True, exist_ok=True)
         with _alone(part) as file:
             _fetch_all(url, file, part, limit, advance)
-            file.flush()
             os.fsync(file.fileno())
         found = sha256(part)
         if digest is not None and found != digest:
@@ -55,7 +55,7 @@ def download(
     return found
 
 
-def _fetch_all(url: str, file: IO[bytes], part: Path, limit: int, advance: Callable[[int], None]) -> None:
+def _fetch_all(url: str, file: FileIO, part: Path, limit: int, advance: Callable[[int], None]) -> None:
     advance(file.seek(0, os.SEEK_END))
     for attempt in range(TRIES):
         try:
@@ -63,7 +63,11 @@ def _fetch_all(url: str, file: IO[bytes], part: Path, limit: int, advance: Calla
                 return
         except urllib.error.HTTPError as e:
             with e:
-                if e.code < 500 and e.code != 429:
+                if e.code == 416:  # there is nothing beyond what we have, or that is too much
+                    if e.headers.get("Content-Range") == f"bytes */{file.tell()}":
+                        return
+                    _begin_again(file, part, advance)
+                elif e.code < 500 and e.code != 429:
                     raise MomentseekError(
                         f"{url}: the server says {e.code} {e.reason}; try another source (--from)"
                     ) from None
@@ -77,7 +81,7 @@ def _fetch_all(url: str, file: IO[bytes], part: Path, limit: int, advance: Calla
     )
 
 
-def _fetch(url: str, file: IO[bytes], part: Path, limit: int, advance: Callable[[int], None]) -> bool:
+def _fetch(url: str, file: FileIO, part: Path, limit: int, advance: Callable[[int], None]) -> bool:
     """One connection; whether the file is complete after it."""
     have = file.seek(0, os.SEEK_END)
     request = urllib.request.Request(url, headers={"User-Agent": "momentseek", "Accept-Encoding": "identity"})
@@ -88,9 +92,7 @@ def _fetch(url: str, file: IO[bytes], part: Path, limit: int, advance: Callable[
     with _open(request) as answer:
         goes_on = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
         if not goes_on:
-            advance(-have)
-            file.seek(0)
-            file.truncate()
+            _begin_again(file, part, advance)
             have = 0
             _etag(part).write_text(answer.headers.get("ETag") or "", "utf-8")
         length = answer.headers.get("Content-Length")
@@ -104,13 +106,22 @@ def _fetch(url: str, file: IO[bytes], part: Path, limit: int, advance: Callable[
     return total is None or have == total
 
 
-def _write(file: IO[bytes], piece: bytes) -> None:
+def _begin_again(file: FileIO, part: Path, advance: Callable[[int], None]) -> None:
+    if have := file.tell():
+        advance(-have)
+        file.truncate(0)
+        file.seek(0)
+    _etag(part).unlink(missing_ok=True)
+
+
+def _write(file: FileIO, piece: bytes) -> None:
+    rest = memoryview(piece)
     try:
-        file.write(piece)
-        file.flush()
+        while rest:
+            rest = rest[file.write(rest) :]
     except OSError as e:  # not to be taken for a lost connection
         raise MomentseekError(
-            f"{file.name}: cannot be written ({e.strerror}); make room, and the same command goes on from there"
+            f"{file.name!s}: cannot be written ({e.strerror}); make room, and the same command goes on from there"
         ) from None
 
 
@@ -140,9 +151,9 @@ def _open(request: urllib.request.Request) -> Iterator[Any]:
 
 
 @contextmanager
-def _alone(part: Path) -> Iterator[IO[bytes]]:
+def _alone(part: Path) -> Iterator[FileIO]:
     """The part, opened for adding to it, while no other process does."""
-    with part.open("ab+") as file:
+    with part.open("ab+", buffering=0) as file:
         try:
             import fcntl
 
