@@ -5,8 +5,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 .PHONY: demo test lint bench clean
 
-demo: .venv/installed
-	@sh examples/demo.sh $(BIN)/momentseek
+demo: .venv/installed-demo
+	@sh examples/demo.sh $(BIN)/momentseek .venv/demo
 
 test: .venv/installed-dev lint
 	$(BIN)/python -m pytest --cov --cov-report=term
@@ -16,8 +16,11 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/installed
+bench: .venv/installed-dev
 	$(BIN)/python bench/evaluation.py
+	$(BIN)/python bench/localise.py
+	$(BIN)/python bench/scan.py --quick
+	$(BIN)/python bench/ingest.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
@@ -28,6 +31,10 @@ clean:
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
 	$(PIP) -e .
+	@touch $@
+
+.venv/installed-demo: .venv/installed
+	$(PIP) -e '.[demo]'
 	@touch $@
 
 .venv/installed-dev: .venv/installed

@@ -1,25 +1,25 @@
 #!/bin/sh
-# What `make demo` shows: the first argument is the momentseek command.
+# What `make demo` shows: the first argument is the momentseek command, the second a folder for the sample library.
 set -eu
 cd "$(dirname "$0")/.."
 momentseek=$1
+folder=$2
 
 show() {
     printf '\n$ momentseek'
     for word in "$@"; do
-        case $word in *[][{}\>]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+        case $word in *[][{}\>\ ]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
     done
     printf '\n\n'
     "$momentseek" "$@"
 }
 
-echo "1. The worked example of the TVR-Ranking paper (figure 2): gains 2, 4, 2 against an ideal of 4, 2, 2."
+echo "1. How good is a search? The worked example of the TVR-Ranking paper (figure 2): gains 2, 4, 2 of an ideal 4, 2, 2."
 show evaluate examples/figure-2/predictions.json --truth examples/figure-2/truth.json -m 'NDCG@3[IoU>=0.3]'
-printf '\n2. A graded benchmark of 27 queries over kitchen videos, with intervals.\n'
-show evaluate examples/kitchen/careful.jsonl --truth examples/kitchen/truth.jsonl -m 'NDCG@{5,10}[IoU>={0.5,0.7}]' --ci
-printf '\n3. Two systems compared: is one really better?\n'
+printf '\n2. Two systems compared on a graded benchmark: is one really better?\n'
 show compare examples/kitchen/careful.jsonl examples/kitchen/hasty.jsonl --truth examples/kitchen/truth.jsonl \
     -m 'NDCG@10[IoU>={0.5,0.7}]' -m AxIoU@5
-printf '\n4. What the measures themselves can and cannot see.\n'
-show diagnose examples/kitchen/careful.jsonl examples/kitchen/hasty.jsonl --truth examples/kitchen/truth.jsonl \
-    --only ties -m 'R@1[IoU>={0.5,0.7}]' -m AxIoU@1
+printf '\n3. A search: four short films, made here from photographs, added to a library and asked about.\n'
+show demo --into "$folder"
+printf '\n4. Why a moment was found: its rank in each stream, and the curve over the film with the span marked.\n'
+show search --library "$folder/library" 'a rocket "lift-off"' --explain

@@ -1,5 +1,6 @@
 """What README and docs say must be true: commands run, outputs match, links lead somewhere."""
 
+import os
 import re
 import subprocess
 import sys
@@ -16,8 +17,11 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def shell(command: str) -> str:
-    result = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+def shell(command: str, **variables: object) -> str:
+    result = subprocess.run(
+        command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False,
+        env=os.environ | {name: str(value) for name, value in variables.items()},
+    )  # fmt: skip
     assert result.returncode == 0, f"{command}\n{result.stderr}"
     return result.stdout
 
@@ -25,10 +29,16 @@ def shell(command: str) -> str:
 README = [line for block in blocks(PAGES[0], "sh") for line in block.splitlines()]
 
 
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory):
+    """Where libraries go, so that the demo's is not left in the home of whoever runs the tests."""
+    return tmp_path_factory.mktemp("libraries")
+
+
 @pytest.mark.parametrize("command", [c for c in README if not c.startswith("make")])
-def test_readme_commands(command):
+def test_readme_commands(command, libraries):
     assert command.startswith(".venv/bin/momentseek ")
-    assert shell(command.replace(".venv/bin/momentseek", COMMAND, 1))
+    assert shell(command.replace(".venv/bin/momentseek", COMMAND, 1), XDG_DATA_HOME=libraries)
 
 
 def test_readme_output_is_what_the_command_prints():
@@ -38,13 +48,13 @@ def test_readme_output_is_what_the_command_prints():
 
 def test_make_demo_shows_the_worked_example(tmp_path):
     assert "make demo" in README
-    if (ROOT / ".venv/installed").exists():
+    if (ROOT / ".venv/installed-demo").exists():
         output = shell("make demo")
     else:
         wrapper = tmp_path / "momentseek"
         wrapper.write_text(f'#!/bin/sh\nexec {COMMAND} "$@"\n')
         wrapper.chmod(0o755)
-        output = shell(f"sh examples/demo.sh {wrapper}")
+        output = shell(f"sh examples/demo.sh {wrapper} {tmp_path}")
     assert "NDCG@3[IoU>=0.3]  0.8821" in output
     assert "significantly better" in output
 
