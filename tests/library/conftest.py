@@ -21,7 +21,8 @@ RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 
 def _load() -> ModuleType:
     spec = importlib.util.spec_from_file_location("light_encoders", LIGHT)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

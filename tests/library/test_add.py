@@ -71,7 +71,8 @@ def test_a_touched_file_is_hashed_but_not_encoded(
     monkeypatch.setattr(reader, "_decoded", lambda *_: pytest.fail("decoded"))
     assert library.add(films).unchanged == 3
     video = library.catalog.at_path(films / "a.mp4")
-    assert video is not None and video.mtime_ns == 1_000_000_000
+    assert video is not None
+    assert video.mtime_ns == 1_000_000_000
 
 
 def test_a_changed_file_replaces_the_old_one_under_a_new_id(library: Collection, films: Path, film: Film) -> None:
@@ -80,9 +81,11 @@ def test_a_changed_file_replaces_the_old_one_under_a_new_id(library: Collection,
     film(films / "a.mp4", BLUE, BLUE, RED)
     report = library.add(films)
     new = library.catalog.at_path(films / "a.mp4")
-    assert old is not None and new is not None
+    assert old is not None
+    assert new is not None
     assert (report.changed, report.added, report.unchanged) == (1, 0, 2)
-    assert new.id > old.id and new.clips == 6
+    assert new.id > old.id
+    assert new.clips == 6
     assert library.snapshot().gone.tolist() == [old.id]
     assert library.verify().clean
 
@@ -95,7 +98,8 @@ def test_a_moved_file_keeps_its_vectors(library: Collection, films: Path, monkey
     report = library.add(films)
     assert (report.moved, report.unchanged) == (1, 2)
     video = library.catalog.at_path(films / "new" / "holiday.mp4")
-    assert video is not None and (video.id, video.name) == (1, "new/holiday.mp4")
+    assert video is not None
+    assert (video.id, video.name) == (1, "new/holiday.mp4")
     assert library.catalog.name_matches("holiday", 5)[0][0] == 1
     assert library.catalog.name_matches("a", 5) == []
     assert library.verify().clean
@@ -107,7 +111,8 @@ def test_a_moved_file_with_other_subtitles_gets_them(library: Collection, films:
     report = library.add(films)
     video = library.catalog.at_path(films / "z.mp4")
     assert report.moved == 1
-    assert video is not None and video.cues == 0
+    assert video is not None
+    assert video.cues == 0
     assert library.catalog.at_path(films / "b.mp4") is None
     assert library.verify().clean
 
@@ -121,7 +126,8 @@ def test_a_copy_takes_the_vectors_that_are_there(
     assert library.add(films).copied == 1
     state = library.snapshot()
     first, second = find(state.vision, 1), find(state.vision, 4)
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     np.testing.assert_array_equal(first.codes, second.codes)
     assert library.verify().clean
 
@@ -136,7 +142,8 @@ def test_new_subtitles_are_read_without_decoding(
     )
     assert library.add(films).refreshed == 1
     video = library.catalog.at_path(films / "b.mp4")
-    assert video is not None and video.name == "b.mp4"
+    assert video is not None
+    assert video.name == "b.mp4"
     assert [cue.text for cue in library.catalog.cues(video.id)] == ["No, green!", "Or?"]
     assert library.catalog.cue_matches("blue", 5) == []
     assert library.verify().clean

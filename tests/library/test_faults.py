@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -49,7 +49,8 @@ class Forks:
 
     def run(self, *arguments: object, kill_after: float | None = None) -> int:
         """The exit code; minus 9 if it was still running when its time was over."""
-        assert self.server.stdin is not None and self.server.stdout is not None
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
         self.server.stdin.write(json.dumps([str(a) for a in arguments]) + "\n")
         self.server.stdin.flush()
         process = int(self.server.stdout.readline())
@@ -82,25 +83,25 @@ def test_killed_at_fifty_instants_it_ends_as_if_nothing_had_been(
 ) -> None:
     films = tmp_path / "films"
     films.mkdir()
-    for i in range(10):
+    for i in range(6):
         film(films / f"{i}.mp4", RED, (20 * i, 200, 0), seconds=1 + i % 3)
-    film(films / "4-long.mp4", *[RED, GREEN, BLUE] * 10, seconds=2)
+    film(films / "4-long.mp4", *[RED, GREEN, BLUE] * 4, seconds=2)
     (films / "4-long.srt").write_text(
-        "".join(f"{i}\n00:00:{i:02d},000 --> 00:00:{i:02d},900\nLine {i}.\n\n" for i in range(1, 50))
+        "".join(f"{i}\n00:00:{i:02d},000 --> 00:00:{i:02d},900\nLine {i}.\n\n" for i in range(1, 20))
     )
     (films / "bad.mp4").write_bytes(b"none")
-    grid = ("--encoder", "colours", "--clip-seconds", "0.25")
+    grid = ("--encoder", "colours", "--clip-seconds", "0.5")
     whole = tmp_path / "whole"
     begun = time.monotonic()
     assert forks.run("add", films, "--library", whole, *grid) == 0
     length = time.monotonic() - begun
     with Collection.open(whole) as library:
         want = content(library)
-        assert len(want) == 11 and library.verify().clean
+        assert len(want) == 7
+        assert library.verify().clean
 
     chance = random.Random(4)
     kills = resumed = 0
-    print("length", length)
     while kills < KILLS:
         folder = tmp_path / f"killed-{kills}"
         while (code := forks.run("add", films, "--library", folder, *grid, kill_after=chance.uniform(0, length))) != 0:
@@ -119,7 +120,8 @@ def test_killed_at_fifty_instants_it_ends_as_if_nothing_had_been(
                 assert seen == {name: want[name] for name in seen}
         with Collection.open(folder) as library:
             report = library.verify()
-            assert report.clean and not any("stopped" in note for note in report.notes)
+            assert report.clean
+            assert not any("stopped" in note for note in report.notes)
             assert content(library) == want
             assert [failure.path.name for failure in library.failures()] == ["bad.mp4"]
         shutil.rmtree(folder)
@@ -142,9 +144,10 @@ def test_a_killed_long_video_goes_on_and_says_so(
         if part == 2:
             raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(AddInterrupted) as stopped:
+    with monkeypatch.context() as patch:
         patch.setattr(assembly.Checkpoint, "save", save)
-        library.add(path)
+        with pytest.raises(AddInterrupted) as stopped:
+            library.add(path)
     assert stopped.value.report.worked == 0
     assert library.videos() == []
     told: list[Any] = []
@@ -297,8 +300,10 @@ def test_a_file_replaced_while_it_is_read_is_not_mixed(
     report = library.add(films)
     assert (report.added, report.failed) == (1, [])
     video = library.catalog.at_path(films / "a.mp4")
-    assert video is not None and video.clips == 6
-    assert library.failures() == [] and library.verify().clean
+    assert video is not None
+    assert video.clips == 6
+    assert library.failures() == []
+    assert library.verify().clean
 
 
 def test_a_file_that_grows_while_it_is_hashed_is_left_for_later(
@@ -350,26 +355,30 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+def _fill(path: Path) -> None:
+    with suppress(OSError), path.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+
+
 @pytest.mark.skipif(shutil.which("mount") is None, reason="no mount")
 def test_a_full_disk_is_said_and_the_library_stays_whole(
     tmp_path: Path, light: ModuleType, films: Path, film: Film, content: Content
 ) -> None:
-    with small_disk(tmp_path / "disk", "1m"):
-        with Collection.open(tmp_path / "disk" / "library", create=True, encoder="colours") as library:
-            library.add(films / "a.mp4")
-            before = content(library)
-            filler = tmp_path / "disk" / "filler"
-            with pytest.raises(OSError, match="space"), filler.open("wb", buffering=0) as file:
-                while True:
-                    file.write(b"x" * 4096)
-            with pytest.raises(MomentseekError, match="full|make room"):
-                library.add(films)
-            assert content(library) == before
-            assert library.verify().clean
-            filler.unlink()
-            report = library.add(films)
-            assert (report.added, report.unchanged) == (2, 1)
-            assert library.verify().clean
+    folder = tmp_path / "disk" / "library"
+    with small_disk(tmp_path / "disk", "1m"), Collection.open(folder, create=True, encoder="colours") as library:
+        library.add(films / "a.mp4")
+        before = content(library)
+        filler = tmp_path / "disk" / "filler"
+        _fill(filler)
+        with pytest.raises(MomentseekError, match=r"full|make room"):
+            library.add(films)
+        assert content(library) == before
+        assert library.verify().clean
+        filler.unlink()
+        report = library.add(films)
+        assert (report.added, report.unchanged) == (2, 1)
+        assert library.verify().clean
 
 
 def test_a_quota_is_said_and_the_library_stays_whole(
