@@ -50,6 +50,9 @@ def cli() -> None:
     """Natural-language search for moments in videos, and the measures to judge it.
 
     \b
+    Search your own videos:
+      momentseek add ~/Videos
+      momentseek search 'a woman enters the room and sits on the sofa'
     Score a run (the file formats are recognised):
       momentseek evaluate predictions.json --truth test.json --protocol tvr-ranking
     Compare two systems, with significance:
