@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
 from momentseek.cli import options
-from momentseek.errors import MomentseekError
-
-if TYPE_CHECKING:
-    from momentseek.encoders.inventory import Entry
 
 
 @click.group()
@@ -120,8 +114,7 @@ def verify_models(name: str | None, as_json: bool) -> None:
     """
     from momentseek.encoders.inventory import inventory
 
-    found = inventory(fresh=True)
-    entries = [_chosen(found, name)] if name else [entry for entry in found if entry.state != "absent"]
+    entries = [entry for entry in inventory(fresh=True, only=name) if name or entry.state != "absent"]
     if as_json:
         click.echo(json.dumps({"encoders": [asdict(entry) for entry in entries]}, indent=2))
     else:
@@ -129,13 +122,3 @@ def verify_models(name: str | None, as_json: bool) -> None:
             click.echo(f"{entry.name}: {'as it should be' if entry.state == 'ready' else entry.problem}")
     if any(entry.state != "ready" for entry in entries):
         sys.exit(1)
-
-
-def _chosen(entries: list[Entry], name: str) -> Entry:
-    for entry in entries:
-        if entry.name in (name, f"hub:{name}"):
-            return entry
-    names = [entry.name for entry in entries]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-    raise MomentseekError(f"there is no encoder {name!r}; {hint}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import difflib
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -33,19 +35,41 @@ class Entry:
     good_for: str
 
 
-def inventory(*, fresh: bool = False) -> list[Entry]:
-    """All of them; ``fresh`` computes every hash anew instead of trusting unchanged files."""
-    return [*_shipped(fresh), *(_downloadable(model, fresh) for model in MODELS.values()), *_own()]
+def inventory(*, fresh: bool = False, only: str | None = None) -> list[Entry]:
+    """All of them, or the one called ``only``; ``fresh`` computes every hash anew.
+
+    >>> inventory(only="lables")
+    Traceback (most recent call last):
+        ...
+    momentseek.errors.MomentseekError: there is no encoder 'lables'; did you mean 'labels'?
+    """
+    entries = _entries(fresh)
+    if only is None:
+        return [make() for make in entries.values()]
+    for name in (only, f"{HUB}{only}"):
+        if name in entries:
+            return [entries[name]()]
+    near = difflib.get_close_matches(only, entries, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(entries)}"
+    raise MomentseekError(f"there is no encoder {only!r}; {hint}")
 
 
-def _shipped(fresh: bool) -> Iterator[Entry]:
+def _entries(fresh: bool) -> dict[str, Callable[[], Entry]]:
     from momentseek.encoders import minilm
     from momentseek.encoders.labels import encoder as labels
 
-    sentences, images = minilm.ASSET, labels.ASSET
-    yield _from_packages("minilm", "text", (sentences,), "comparing sentences, subtitles; English", fresh)
-    good_for = "offline default: 1,000 kinds of things, no actions"
-    yield _from_packages("labels", "image-text", (images, sentences), good_for, fresh)
+    texts, images = minilm.ASSET, labels.ASSET
+    about_texts = "comparing sentences, subtitles; English"
+    about_images = "offline default: 1,000 kinds of things, no actions"
+    found: dict[str, Callable[[], Entry]] = {
+        "minilm": lambda: _from_packages("minilm", "text", (texts,), about_texts, fresh),
+        "labels": lambda: _from_packages("labels", "image-text", (images, texts), about_images, fresh),
+    }
+    found |= {f"{HUB}{name}": partial(_downloadable, model, fresh) for name, model in MODELS.items()}
+    for name in (*TEXT_ENCODERS, *IMAGE_TEXT_ENCODERS):
+        kind: Kind = "text" if name in TEXT_ENCODERS else "image-text"
+        found.setdefault(name, partial(Entry, name, kind, None, "registered", "ready", "", None, "", ""))
+    return found
 
 
 def _from_packages(name: str, kind: Kind, assets: tuple[Asset, ...], good_for: str, fresh: bool) -> Entry:
@@ -72,13 +96,6 @@ def _downloadable(model: Model, fresh: bool) -> Entry:
         model.licence,
         model.good_for,
     )
-
-
-def _own() -> Iterator[Entry]:
-    for name in TEXT_ENCODERS.keys() - {"minilm"}:
-        yield Entry(name, "text", None, "registered", "ready", "", None, "", "")
-    for name in IMAGE_TEXT_ENCODERS.keys() - {"labels"}:
-        yield Entry(name, "image-text", None, "registered", "ready", "", None, "", "")
 
 
 def _state(check: Callable[[], object], absent: bool) -> tuple[State, str]:

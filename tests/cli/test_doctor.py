@@ -1,0 +1,98 @@
+import json
+import sqlite3
+
+import pytest
+from click.testing import CliRunner
+from tests.encoders.fakes import needs_labels
+
+from momentseek.cli import checkup as checks
+from momentseek.cli.doctor import command
+from momentseek.encoders import runtime
+
+
+def doctor(*args):
+    result = CliRunner().invoke(command, args)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def items(*args):
+    return {item["name"]: item for item in json.loads(doctor("--json", *args).stdout)["items"]}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("MOMENTSEEK_LIBRARY", raising=False)
+    return tmp_path
+
+
+@needs_labels
+def test_a_good_machine_is_usable_and_nothing_is_made(home):
+    pytest.importorskip("av")
+    result = doctor()
+    assert result.exit_code == 0
+    assert result.stdout.endswith("Videos can be added and searched.\n")
+    assert "momentseek models get siglip2-base" in result.stdout
+    assert list(home.iterdir()) == []
+    found = items()
+    assert "h264" in found["ffmpeg decoders"]["found"]
+    assert found["sqlite"]["found"].startswith(sqlite3.sqlite_version)
+    assert found["library"]["found"] == f"{home / 'data/momentseek/default'} (to be made)"
+
+
+@needs_labels
+def test_full_hashes_anew():
+    assert items("--full")["labels"]["found"] == "ready, image-text, hashes checked anew"
+
+
+def test_a_missing_package_fails_with_what_to_install(monkeypatch):
+    real = runtime.import_module
+
+    def absent(name):
+        if name == "tokenizers":
+            raise ImportError(name)
+        return real(name)
+
+    monkeypatch.setattr(runtime, "import_module", absent)
+    result = doctor()
+    assert result.exit_code == 1
+    assert "tokenizers: install it with: pip install 'momentseek[search]'" in result.stdout
+    assert result.stdout.splitlines()[-1].endswith("must be mended first.")
+
+
+def test_no_encoder_at_all_fails(monkeypatch):
+    def nothing(asset):
+        raise checks.MomentseekError("this needs the package x; install it with: pip install x")
+
+    monkeypatch.setattr("momentseek.encoders.inventory.locate", nothing)
+    monkeypatch.setattr("momentseek.encoders.wheel.locate", nothing)
+    found = items()
+    assert found["an image encoder"]["state"] == "failed"
+    assert "momentseek[offline]" in found["an image encoder"]["advice"]
+    assert found["labels"] == {
+        "name": "labels",
+        "state": "note",
+        "found": "absent",
+        "advice": "install it with: pip install x",
+    }
+
+
+def test_a_library_that_cannot_be_written_fails(home, monkeypatch):
+    (home / "file").write_bytes(b"")
+    monkeypatch.setenv("MOMENTSEEK_LIBRARY", str(home / "file/library"))
+    assert items()["library"]["state"] == "failed"
+
+
+def test_little_room_and_memory_are_notes(monkeypatch):
+    monkeypatch.setattr(checks.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 5e8}))
+    monkeypatch.setattr(checks, "free_memory", lambda: int(2e8))
+    found = items()
+    assert (found["disk"]["state"], found["disk"]["found"]) == ("note", "0.5 GB free for the library")
+    assert (found["memory"]["state"], found["memory"]["found"]) == ("note", "0.2 GB free")
+
+
+def test_a_wrong_number_of_threads_is_said(monkeypatch):
+    monkeypatch.setenv("MOMENTSEEK_THREADS", "many")
+    assert items()["cores"]["state"] == "failed"

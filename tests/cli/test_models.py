@@ -1,0 +1,88 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+from tests.encoders.exported.graphs import write_model
+from tests.encoders.hub.server import served
+
+from momentseek.cli.models import command
+from momentseek.encoders import image_text_encoder
+from momentseek.encoders.hub import catalogue
+from momentseek.encoders.hub.catalogue import Model
+from momentseek.errors import MomentseekError
+
+pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture
+def files(tmp_path):
+    folder = write_model(tmp_path / "source")
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch, files):
+    monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    model = Model("tiny", "somebody/tiny", "abc", dict.fromkeys(files, 0.2), 6, "MIT", "tests")
+    monkeypatch.setitem(catalogue.MODELS, "tiny", model)
+    return tmp_path / "models"
+
+
+def run(*args, code=0, **options):
+    result = CliRunner().invoke(command, args, **options)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def state(name):
+    found = json.loads(run("list", "--json").stdout)["encoders"]
+    return next(entry for entry in found if entry["name"] == name)["state"]
+
+
+def test_getting_a_model_asks_first_and_then_it_can_be_used(home, files):
+    with served(files) as server:
+        refused = run("get", "tiny", "--from", server.url, code=1, input="n\n")
+        assert "about 1 MB in 6 files" in refused.stderr
+        assert server.asked == []
+        done = run("get", "tiny", "--from", server.url, input="y\n")
+        assert done.stdout == f"tiny is in {home / 'tiny'}; use it as: --encoder hub:tiny\n"
+    assert "is here already" in run("get", "hub:tiny").stdout
+    encoder = image_text_encoder("hub:tiny")
+    assert (encoder.name, encoder.encode(["a man"]).shape) == ("hub:tiny", (1, 6))
+
+
+def test_a_model_from_a_folder_without_asking(home, tmp_path):
+    assert state("hub:tiny") == "absent"
+    run("get", "tiny", "--yes", "--from", str(tmp_path / "source"))
+    assert state("hub:tiny") == "ready"
+
+
+def test_unknown_models_are_suggested():
+    result = CliRunner().invoke(command, ["get", "tinny"])
+    assert isinstance(result.exception, MomentseekError)
+    assert "did you mean 'tiny'?" in str(result.exception)
+    result = CliRunner().invoke(command, ["verify", "lables"])
+    assert "did you mean 'labels'?" in str(result.exception)
+
+
+def test_verifying_finds_a_changed_file(home, tmp_path):
+    run("get", "tiny", "--yes", "--from", str(tmp_path / "source"))
+    assert "hub:tiny: as it should be" in run("verify", "tiny").stdout
+    (home / "tiny/config.json").write_bytes(b"{}")
+    damaged = run("verify", "hub:tiny", code=1)
+    assert "config.json: has changed since it was downloaded" in damaged.stdout
+    assert json.loads(run("verify", "tiny", "--json", code=1).stdout)["encoders"][0]["state"] == "damaged"
+    listed = run("list")
+    assert "damaged" in listed.stdout
+    assert "has changed" in listed.stderr
+    assert run("verify", "siglip2-base", code=1).stdout.startswith("hub:siglip2-base: the model siglip2-base is not")
+
+
+def test_the_list_says_what_each_is_good_for():
+    listed = run("list").stdout
+    assert [line.split()[0] for line in listed.splitlines()[1:7]] == [
+        *("minilm", "labels", "hub:siglip2-base", "hub:siglip2-base-small", "hub:clip-b32", "hub:tiny")
+    ]
+    assert "recommended: free descriptions, many languages" in listed
+    assert "Get one that is absent: momentseek models get NAME" in listed
