@@ -1,0 +1,151 @@
+"""The catalog."""
+
+from __future__ import annotations
+
+import sqlite3
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from momentseek.errors import MomentseekError
+from momentseek.library.catalog import Catalog, EncoderRow, SegmentRow
+from momentseek.library.video import Video
+from momentseek.media.cue import Cue
+
+
+def video(name: str = "a.mp4", *, mtime: float = 100.0, path: Path | None = None) -> Video:
+    place = path or Path("/films") / name
+    return Video(
+        0, place, name, 10, int(mtime * 1e9), "h", 6.0, 64, 48, Fraction(30000, 1001), "h264", 4, 0, (1.5, 3.25), 9.0,
+        ("odd",),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return Catalog(tmp_path, create=True)
+
+
+def put(catalog: Catalog, *videos: Video, cues: tuple[Cue, ...] = ()) -> list[int]:
+    with catalog.changes():
+        return [catalog.insert_video(v, cues) for v in videos]
+
+
+def test_a_video_comes_back_as_it_was(catalog: Catalog) -> None:
+    cues = (Cue(0.0, 1.0, "Hello", "en"), Cue(1.0, 2.0, "there"))
+    (id,) = put(catalog, video(), cues=cues)
+    (back,) = catalog.videos()
+    assert back.id == id
+    assert (back.rate, back.shots, back.notes, back.cues) == (Fraction(30000, 1001), (1.5, 3.25), ("odd",), 2)
+    assert catalog.cues(id) == list(cues)
+    assert catalog.at_path(back.path) == back
+    assert catalog.videos([id, 99]) == [back]
+
+
+def test_an_id_is_never_used_again(catalog: Catalog) -> None:
+    (first,) = put(catalog, video())
+    assert catalog.next_id() == first + 1
+    with catalog.changes():
+        catalog.remove_video(first)
+    assert put(catalog, video()) == [first + 1]
+    assert catalog.gone().tolist() == [first]
+
+
+def test_the_same_path_replaces(catalog: Catalog) -> None:
+    put(catalog, video(), cues=(Cue(0, 1, "old words"),))
+    put(catalog, video(), cues=(Cue(0, 1, "new words"),))
+    assert [v.id for v in catalog.videos()] == [2]
+    assert [(v, cue.text) for v, cue, _ in catalog.cue_matches("words", 9)] == [(2, "new words")]
+
+
+def test_ids_by_glob_and_time(catalog: Catalog) -> None:
+    put(catalog, video("Holiday/Beach.mp4", mtime=10), video("work/beach.mkv", mtime=20), video("cat.mp4", mtime=30))
+    assert catalog.ids(names=["beach"]).tolist() == [1, 2]
+    assert catalog.ids(names=["*.mkv", "cat*"]).tolist() == [2, 3]
+    assert catalog.ids(after=20.0).tolist() == [2, 3]
+    assert catalog.ids(after=10.0, before=20.0).tolist() == [1]
+
+
+def test_names_are_searched_by_their_words(catalog: Catalog) -> None:
+    put(catalog, video("Trip2019/BeachWalk_part2.mp4"), video("b.mp4"))
+    assert [id for id, _ in catalog.name_matches("beach walking", 5)] == [1]
+
+
+def test_paths_are_bytes(catalog: Catalog) -> None:
+    path = Path("/films") / "caf\udce9\n🎬.mp4"
+    put(catalog, video(path=path))
+    assert catalog.videos()[0].path == path
+
+
+def test_a_failed_transaction_changes_nothing(catalog: Catalog) -> None:
+    with pytest.raises(ZeroDivisionError), catalog.changes():  # noqa: PT012
+        catalog.insert_video(video(), ())
+        raise ZeroDivisionError
+    assert catalog.videos() == []
+    assert catalog.totals()["videos"] == 0
+
+
+def test_others_commits_change_the_state_and_views_stay(catalog: Catalog, tmp_path: Path) -> None:
+    other = Catalog(tmp_path)
+    before = catalog.state()
+    assert catalog.state() == before
+    with catalog.view():
+        assert catalog.videos() == []
+        put(other, video())
+        assert catalog.videos() == []
+    assert len(catalog.videos()) == 1
+    assert catalog.state() != before
+    mine = catalog.state()
+    put(catalog, video("b.mp4"))
+    assert catalog.state() != mine
+    other.close()
+
+
+def test_segments_and_encoders(catalog: Catalog) -> None:
+    row = EncoderRow("vision", "labels", "labels", "abc", 4)
+    with catalog.changes():
+        catalog.set_encoder(row)
+        catalog.insert_segment(SegmentRow("y", "vision", 1, 4, 7))
+        catalog.insert_segment(SegmentRow("x", "vision", 2, 8, 3))
+        catalog.insert_segment(SegmentRow("z", "speech", 2, 8, 3))
+    assert [s.name for s in catalog.segments("vision")] == ["x", "y"]
+    assert len(catalog.segments()) == 3
+    assert catalog.encoder("vision") == row
+    assert catalog.encoder("speech") is None
+
+
+def test_integrity_is_checked_and_words_rebuilt(catalog: Catalog) -> None:
+    (id,) = put(catalog, video(), cues=(Cue(0, 1, "Hello"),))
+    assert catalog.problems() == []
+    with catalog.changes() as db:
+        db.execute("INSERT INTO cue_words (cue_words, rowid, text) VALUES ('delete', 1, 'Hello')")
+    assert any("cue_words" in text for text in catalog.problems())
+    with catalog.changes():
+        catalog.rebuild_words()
+    assert catalog.problems() == []
+    assert catalog.cue_matches("hello", 5)[0][0] == id
+
+
+def test_what_is_no_library_is_said(tmp_path: Path) -> None:
+    with pytest.raises(MomentseekError, match="momentseek add"):
+        Catalog(tmp_path)
+    (tmp_path / "catalog.sqlite").write_bytes(b"not a database" * 100)
+    with pytest.raises(MomentseekError, match="damaged"):
+        Catalog(tmp_path)
+
+
+def test_another_format_is_refused(catalog: Catalog, tmp_path: Path) -> None:
+    with catalog.changes():
+        catalog.set("version", 99)
+    with pytest.raises(MomentseekError, match="another release"):
+        Catalog(tmp_path)
+
+
+def test_reading_errors_are_ours(catalog: Catalog) -> None:
+    with pytest.raises(MomentseekError, match="cannot be used"):
+        catalog.cue_matches('"unbalanced', 5)
+    assert isinstance(catalog.gone(), np.ndarray)
+    with pytest.raises(sqlite3.Error):
+        catalog.run("nonsense")
