@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
@@ -88,11 +89,13 @@ class Engine:
         snapshot: Callable[[], Snapshot],
         encoder: Callable[[str], TextEncoder],
         clip_seconds: float,
+        plan: Path | None = None,
     ) -> None:
         self._catalog = catalog
         self._take = snapshot
         self._encoder = encoder
         self._clip_seconds = clip_seconds
+        self._plan = plan
         self._kept: _State | None = None
         self._vectors: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
 
@@ -137,7 +140,7 @@ class Engine:
         if self._kept is None or self._kept.snapshot is not snapshot:
             self._kept = _State(
                 snapshot,
-                Sights(snapshot.vision, snapshot.gone, self._clip_seconds),
+                Sights(snapshot.vision, snapshot.gone, self._clip_seconds, self._plan),
                 Sights(snapshot.speech, snapshot.gone, self._clip_seconds),
             )
         return self._kept
@@ -174,7 +177,8 @@ class _Search:
             self.allowed = np.unique(np.array([u.video for u in utterances], np.int64))
         if "vision" in streams and query.seen and self.state.vision.clips:
             self.aim = aim(self.state.vision, query.seen, query.avoid, self.engine.encode("vision"))
-            self.looked = look(self.state.vision, self.aim, self.videos, self.allowed, self.options.localiser)
+            page = 2 * self.options.k
+            self.looked = look(self.state.vision, self.aim, self.videos, self.allowed, self.options.localiser, page)
         if "speech" in streams and not query.phrases and query.spoken and not (query.names and not query.said):
             utterances = self._listen()
         found = self._merged(utterances)

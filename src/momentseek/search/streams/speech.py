@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.scan import top_videos
 from momentseek.media.cue import Cue
 from momentseek.search.confidence import TINY, Scale
 from momentseek.search.fusion import K
@@ -116,10 +115,10 @@ def _level(share: float, found: int, asked: bool) -> Level:
 
 
 def _rarity(catalog: Catalog, terms: Sequence[str]) -> NDArray[np.float64]:
+    """BM25's weight of each word; one that is never said counts as if it were said once."""
     total = catalog.rows("SELECT count(*) FROM cues")[0][0]
-    counts = [
-        catalog.rows("SELECT count(*) FROM cue_words WHERE cue_words MATCH ?", (any_of([t]),))[0][0] for t in terms
-    ]
+    sql = "SELECT count(*) FROM cue_words WHERE cue_words MATCH ?"
+    counts = [max(1, catalog.rows(sql, (any_of([term]),))[0][0]) for term in terms]
     return np.array([math.log1p((total - n + 0.5) / (n + 0.5)) for n in counts]) + 1e-9
 
 
@@ -197,7 +196,7 @@ def _by_meaning(catalog: Catalog, text: str, allowed: Ids | None, sights: Sights
     vector = encode([text])[0]
     scale = Scale.of(sights.sample @ vector, sights.clips)
     mask = None if allowed is None else np.isin(sights.ids, allowed)
-    best = top_videos(sights.segments, vector, LIMIT // 4, allowed=mask, gone=sights.gone)
+    best = sights.scan.search(vector, LIMIT // 4, allowed=mask, gone=sights.gone)
     out = []
     for id, segment, at in zip(best.ids[0].tolist(), best.segment[0].tolist(), best.at[0].tolist(), strict=True):
         scores = sights.segments[segment].vectors(at) @ vector

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
-from momentseek.library.scan import top_videos
+from momentseek.library.scan import Scan
 from momentseek.library.segments import Segment
 from momentseek.library.video import Video
 from momentseek.search.confidence import Scale, evidence
@@ -21,6 +22,8 @@ from momentseek.search.streams.found import Found
 
 DEPTH = 100
 """Videos whose curves are looked at."""
+FEWEST = 8
+"""Videos on which spans are sought in any case."""
 SAMPLE = 8192
 """Clips from which it is judged what is usual."""
 SPANS = 5
@@ -41,6 +44,13 @@ class Sights:
     segments: tuple[Segment, ...]
     gone: Ids
     clip_seconds: float
+    plan: Path | None = None
+    """The folder of the plan by which a large library is scanned, if it has one."""
+
+    @cached_property
+    def scan(self) -> Scan:
+        """The search for the best videos."""
+        return Scan(self.segments) if self.plan is None else Scan.open(self.segments, self.plan)
 
     @cached_property
     def ids(self) -> Ids:
@@ -129,13 +139,18 @@ def look(
     videos: Callable[[Sequence[int]], Mapping[int, Video]],
     allowed: Ids | None,
     localiser: str,
+    page: int = 20,
     depth: int = DEPTH,
 ) -> Looked:
-    """The best videos by their best clip; on each, spans; all spans ranked together."""
+    """The best videos by their best clip; on each, spans; all spans ranked together.
+
+    Spans are sought on every video with a clip that stands out, ``depth`` at most; on others, while there are fewer
+    than ``page`` spans.
+    """
     mask = None if allowed is None else np.isin(sights.ids, allowed)
     # what must be avoided is known only clip by clip, so more videos are looked at
     reach = depth * (4 if target.avoid else 1)
-    best = top_videos(sights.segments, target.vector, reach, allowed=mask, gone=sights.gone)
+    best = sights.scan.search(target.vector, reach, allowed=mask, gone=sights.gone)
     known = videos(best.ids[0].tolist())
     curves: dict[int, Curve] = {}
     for id, segment, at in zip(best.ids[0].tolist(), best.segment[0].tolist(), best.at[0].tolist(), strict=True):
@@ -143,10 +158,13 @@ def look(
             made = curve(sights, target, known[id], (segment, at))
             if made is not None:
                 curves[id] = made
-    if target.avoid:
-        order = sorted(curves, key=lambda id: (-float(curves[id].scores.max()), id))
-        curves = {id: curves[id] for id in order[:depth]}
-    moments = [found for id, made in curves.items() for found in spans(id, made, target, localiser)]
+    order = sorted(curves, key=lambda id: (-float(curves[id].scores.max()), id))[:depth]
+    moments: list[Found] = []
+    for count, id in enumerate(order):
+        # from here on all is weak: what fills a page is enough
+        if count >= FEWEST and len(moments) >= page and target.scale.level(float(curves[id].scores.max())) == "weak":
+            break
+        moments += spans(id, curves[id], target, localiser)
     moments.sort(key=lambda m: (-m.score, m.video, m.start, m.end))
     return Looked(moments, curves)
 

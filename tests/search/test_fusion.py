@@ -1,0 +1,54 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from momentseek.search.fusion import Candidate, distinct, ranked, same
+
+SPANS = st.lists(st.tuples(st.integers(1, 2), st.integers(0, 20), st.integers(1, 9)), max_size=12)
+
+
+def candidate(video=1, start=0.0, end=5.0, **streams):
+    one = Candidate(video, start, end, start)
+    for name, (rank, level) in streams.items():
+        one.stand(name, rank, 0.0, level)
+    return one
+
+
+def test_two_streams_beat_one_and_sureness_counts():
+    both = candidate(vision=(2, "strong"), speech=(2, "strong"))
+    seen = candidate(vision=(1, "strong"))
+    chatter = candidate(speech=(1, "weak"))
+    assert ranked([chatter, seen, both]) == [both, seen, chatter]
+    assert seen.score == 1 / 61
+    assert both.score == 2 / 62
+
+
+def test_the_better_of_two_standings_counts():
+    one = candidate(speech=(3, "weak"))
+    one.stand("speech", 5, 9.0, "strong")
+    assert one.standings["speech"].rank == 3
+    one.stand("speech", 1, 7.0, "strong")
+    assert (one.standings["speech"].score, one.levels["speech"]) == (7.0, "strong")
+
+
+def test_ties_go_by_video_and_time():
+    late, early, other = candidate(1, 9, 10), candidate(1, 3, 4), candidate(0, 50, 51)
+    assert ranked([late, early, other]) == [other, early, late]
+
+
+@given(SPANS)
+def test_what_is_kept_is_apart_and_what_is_dropped_repeats_something_better(spans):
+    given_ = [Candidate(v, s, s + n, s) for v, s, n in spans]
+    kept = distinct(given_)
+    for at, one in enumerate(kept):
+        for other in kept[:at]:
+            if one.video == other.video:
+                shared = min(one.end, other.end) - max(one.start, other.start)
+                assert shared <= 0.5 * min(one.end - one.start, other.end - other.start)
+    for one in given_:
+        assert one in kept or any(k.video == one.video and k.start < one.end and one.start < k.end for k in kept)
+    assert [c for c in given_ if c in kept] == kept
+
+
+def test_a_cue_at_the_edge_of_a_span_is_another_moment():
+    assert same(9.0, 11.0, 10.0, 20.0)
+    assert not same(9.0, 11.0, 10.5, 20.0)
