@@ -17,6 +17,7 @@ from momentseek.errors import MomentseekError
 VERBS = {
     "add": "Add videos to the library.",
     "search": "Find moments in the library.",
+    "serve": "Serve the library: a web page and an HTTP API.",
     "status": "Say what the library holds, and what failed.",
     "list": "List the library's videos.",
     "remove": "Take videos out of the library.",

@@ -1,0 +1,61 @@
+"""``momentseek serve``: the web page and the HTTP API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from momentseek.cli import options
+from momentseek.encoders.runtime import optional_module
+
+
+@click.command()
+@options.library
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Where to listen; any but this machine needs a token."
+)
+@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free one.")
+@click.option("--token", envvar="MOMENTSEEK_TOKEN", help="What clients must show. Made and printed if one is needed.")
+@click.option(
+    "--folder",
+    "folders",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder from which the page may add videos; may be repeated. Default: those of the library's videos.",
+)
+@click.option("--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="Another name clients may use.")
+@click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
+def command(
+    library: str | None,
+    host: str,
+    port: int,
+    token: str | None,
+    folders: tuple[Path, ...],
+    allowed_hosts: tuple[str, ...],
+    open_page: bool,
+) -> None:
+    """Serve the library: a web page to search, watch and judge, and an HTTP API.
+
+    Only this machine can reach it, unless --host says otherwise; then a token is needed. Stop it with Ctrl-C: what is
+    being added is finished or kept for the next time.
+
+    \b
+    Search in a browser, and add videos from a folder there:
+      momentseek serve --folder ~/Videos --open
+    Serve the home network:
+      momentseek serve --host 0.0.0.0 --allowed-host films.local
+    """
+    optional_module("fastapi", "serve")
+    optional_module("uvicorn", "serve")
+    from momentseek.library import library_folder
+    from momentseek.server.run import run
+    from momentseek.server.settings import Settings, is_loopback
+
+    generated = token is None and not is_loopback(host)
+    if generated:
+        import secrets
+
+        token = secrets.token_urlsafe(32)
+    settings = Settings(host, port, token, allowed_hosts, tuple(folder.resolve() for folder in folders))
+    run(library_folder(library), settings, open_page=open_page, show_token=generated)

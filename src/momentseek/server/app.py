@@ -1,0 +1,79 @@
+"""The application: routes, errors and protection around one library."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import anyio.to_thread
+from fastapi import FastAPI
+
+from momentseek import __version__
+from momentseek.errors import MomentseekError
+from momentseek.search import Library
+from momentseek.server import errors, page, reference
+from momentseek.server.answers import API
+from momentseek.server.routes import curve, export, folders, jobs, login, media, search, status, thumbnails, videos
+from momentseek.server.security import protect
+from momentseek.server.service import Service
+from momentseek.server.settings import Settings
+
+ROUTERS = (
+    status.router,
+    search.router,
+    curve.router,
+    videos.router,
+    media.router,
+    thumbnails.router,
+    export.router,
+    folders.router,
+    jobs.router,
+)
+"""Everything below ``/api/v1``; a new subject is one line here."""
+
+
+def create_app(library: Path, settings: Settings | None = None) -> FastAPI:
+    """The application for the library in a folder, which must be there."""
+    settings = settings or Settings()
+    Library.open(library).close()
+    app = FastAPI(
+        title="Momentseek",
+        version=__version__,
+        summary="Search for moments in videos, and take them away.",
+        lifespan=_lifespan,
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        separate_input_output_schemas=False,
+    )
+    app.state.service = Service.of(library, settings)
+    errors.install(app)
+    for router in ROUTERS:
+        app.include_router(router, prefix=API, responses=errors.EVERYWHERE)
+    app.include_router(login.router, responses=errors.documented(400, 403, 422))
+    app.include_router(reference.router, prefix=API)
+    app.include_router(page.router())
+    protect(app, settings)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Load the encoders in the background, so that the first search need not wait; at the end finish writes."""
+    service: Service = app.state.service
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_warm, service)
+        yield
+        tasks.cancel_scope.cancel()
+    await anyio.to_thread.run_sync(service.close)
+
+
+async def _warm(service: Service) -> None:
+    def load(library: Library) -> None:
+        with suppress(MomentseekError):  # whoever searches is told
+            if library.catalog.totals()["videos"]:
+                library.search("a warm welcome", 1)
+
+    with suppress(errors.ApiError):
+        await service.searchers.run(load)

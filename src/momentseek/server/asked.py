@@ -1,0 +1,100 @@
+"""What a client asks when it searches, and the search itself: shared by the routes that search."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, field_validator
+
+from momentseek.search import Library, Results
+from momentseek.search.engine import Options, Stream
+from momentseek.search.localise import DEFAULT
+from momentseek.search.query import LONGEST, Query
+from momentseek.server.answers import Strict
+
+MOST = 500
+"""Moments of one page, and before it."""
+STREAMS: tuple[Stream, ...] = get_args(Stream)
+Text = Annotated[str, Field(max_length=LONGEST, description="The query (docs/searching.md).", examples=["a dog runs"])]
+LocaliserName = Annotated[str, Field(max_length=40, description="What finds the bounds; GET /status lists them.")]
+
+
+class Asked(Strict):
+    """A query and how to answer it."""
+
+    q: Text
+    k: Annotated[int, Field(ge=1, le=MOST, description="Moments on this page.")] = 20
+    offset: Annotated[int, Field(ge=0, le=MOST, description="Moments before this page.")] = 0
+    group: Annotated[Literal["clip", "video"], Field(description="`video` gives one moment per video.")] = "clip"
+    localiser: LocaliserName = DEFAULT
+    all: Annotated[bool, Field(description="Also weak hits.")] = False
+    explain: Annotated[bool, Field(description="With the curve of each hit's video.")] = False
+
+    def chosen(self) -> tuple[Stream, ...]:
+        """The streams to search; all, unless a subclass says."""
+        return STREAMS
+
+
+class AskedInAddress(Asked):
+    """As the parameters of GET."""
+
+    streams: Annotated[str, Field(max_length=60, description="Some of vision, speech and name, with commas.")] = (
+        ",".join(STREAMS)
+    )
+
+    @field_validator("streams")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        names = [name.strip() for name in value.split(",")]
+        if not set(names) <= set(STREAMS):
+            raise ValueError(f"some of {', '.join(STREAMS)}, with commas between")
+        return value
+
+    def chosen(self) -> tuple[Stream, ...]:
+        """Each once, in our order."""
+        names = {name.strip() for name in self.streams.split(",")}
+        return tuple(stream for stream in STREAMS if stream in names)
+
+
+class AskedInBody(Asked):
+    """As the body of POST."""
+
+    streams: Annotated[
+        list[Stream], Field(min_length=1, max_length=len(STREAMS), default_factory=lambda: list(STREAMS))
+    ]
+
+    def chosen(self) -> tuple[Stream, ...]:
+        """Each once, in our order."""
+        return tuple(stream for stream in STREAMS if stream in self.streams)
+
+
+class Page:
+    """The moments of one page, and what lies beyond it."""
+
+    def __init__(self, results: Results, asked: Asked) -> None:
+        until = asked.offset + asked.k
+        self.results = results
+        self.hits = results[asked.offset : until]
+        self.total = len(results)
+        self.more = len(results) > until
+        # one more than asked was searched, to know whether there is more; it must not count among the hidden
+        shown = min(len(results), until)
+        self.hidden = max(0, min(until, len(results) + results.hidden) - shown)
+
+
+def search(library: Library, asked: Asked) -> Page:
+    """One page of moments."""
+    query = Query.parse(asked.q)
+    options = Options(
+        asked.offset + asked.k + 1, asked.localiser, asked.group, asked.chosen(), asked.explain, asked.all
+    )
+    results = library.search(
+        query,
+        options.k,
+        localiser=options.localiser,
+        group=options.group,
+        streams=options.streams,
+        explain=options.explain,
+        all=options.all,
+    )
+    return Page(results, asked)

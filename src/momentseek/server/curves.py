@@ -1,0 +1,110 @@
+"""How a query scores along one video, stream by stream: what the page draws under the player."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.library.video import Video
+from momentseek.media.cue import Cue
+from momentseek.search import Hit, Library
+from momentseek.search.localise import DEFAULT
+from momentseek.search.query import Query
+from momentseek.search.snippets import sought
+from momentseek.search.streams.vision import Sights, aim, curve
+from momentseek.search.words import Matcher
+
+SPANS = 50
+"""Moments of one video that are told."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """``edges`` are the bounds of the clips in seconds, one more than each stream has values."""
+
+    edges: NDArray[np.float64]
+    streams: dict[str, NDArray[np.float64]]
+    hits: list[Hit]
+
+
+def curves(library: Library, video: Video, query: Query, localiser: str = DEFAULT) -> Curves:
+    """The curves of a video for a query, and the query's moments in it.
+
+    Vision is the score of each clip's picture. Speech is, for each clip, how much of the query is said during it: the
+    share of its words, or where that is less the likeness of meaning; from 0 to 1.
+    """
+    edges = clip_edges(video, library.clip_seconds)
+    streams: dict[str, NDArray[np.float64]] = {}
+    seen = _seen(library, video, query)
+    if seen is not None:
+        edges, streams["vision"] = seen
+    cues = library.catalog.cues(video.id)
+    if cues and (query.spoken or query.phrases):
+        streams["speech"] = spread(cues, _said(library, video, query, cues), edges)
+    here = replace(query, within=(_exactly(video.name),), outside=(), after=None, before=None)
+    hits = [hit for hit in library.search(here, SPANS, localiser=localiser, all=True) if hit.video_id == video.id]
+    return Curves(edges, streams, hits)
+
+
+def clip_edges(video: Video, seconds: float) -> NDArray[np.float64]:
+    """Bounds of a video's clips; the last is its end."""
+    edges = np.arange(max(1, video.clips) + 1, dtype=np.float64) * seconds
+    if video.duration > edges[-2]:
+        edges[-1] = video.duration
+    return edges
+
+
+def spread(cues: Sequence[Cue], values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each clip's highest value among the cues that overlap it; 0 where nothing is said.
+
+    >>> spread([Cue(1.0, 2.0, "a")], np.array([0.5]), np.array([0.0, 1.5, 3.0, 4.5])).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    out = np.zeros(len(edges) - 1)
+    for cue, value in zip(cues, values.tolist(), strict=True):
+        first = int(np.searchsorted(edges, cue.start, side="right")) - 1
+        last = int(np.searchsorted(edges, cue.end, side="left"))
+        first = min(max(first, 0), len(out) - 1)
+        part = slice(first, max(first + 1, last))
+        out[part] = np.maximum(out[part], value)
+    return out
+
+
+def _seen(library: Library, video: Video, query: Query) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    snapshot = library.snapshot()
+    sights = Sights(snapshot.vision, snapshot.gone, library.clip_seconds)
+    if not query.seen or not sights.clips:
+        return None
+    target = aim(sights, query.seen, query.avoid, library.vision_encoder.encode)
+    made = curve(sights, target, video)
+    return None if made is None else (made.edges, made.scores.astype(np.float64))
+
+
+def _said(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> NDArray[np.float64]:
+    terms = sought(query)
+    found = Matcher([cue.text for cue in cues]).found(terms) if terms and cues else np.zeros((len(cues), 1), bool)
+    share: NDArray[np.float64] = found.mean(axis=1)
+    snapshot = library.snapshot()
+    sights = Sights(snapshot.speech, snapshot.gone, library.clip_seconds)
+    place = sights.place(video.id)
+    encoder = library.speech_encoder if place is not None and query.spoken else None
+    if place is None or encoder is None:
+        return share
+    rows = sights.segments[place[0]].vectors(place[1])
+    if len(rows) != len(cues):
+        return share
+    alike = np.nan_to_num(np.clip(rows @ encoder.encode([query.spoken])[0], 0.0, 1.0).astype(np.float64))
+    return np.asarray(np.maximum(share, alike))
+
+
+def _exactly(name: str) -> str:
+    """A glob that only this name matches.
+
+    >>> _exactly("a[1].mp4")
+    'a[[]1].mp4*'
+    """
+    escaped = "".join(f"[{c}]" if c in "*?[" else c for c in name)
+    return escaped + "*"  # a star makes it a glob; whatever else it lets in is left out by id

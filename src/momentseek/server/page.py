@@ -1,0 +1,59 @@
+"""The web page's files: those that ship in ``static/``, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from momentseek.server.ranges import matches
+
+FOLDER = Path(__file__).parent / "static"
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+    ".webp": "image/webp",
+    ".woff2": "font/woff2",
+    ".webmanifest": "application/manifest+json",
+    ".txt": "text/plain; charset=utf-8",
+}
+
+
+def shipped(folder: Path = FOLDER) -> dict[str, Path]:
+    """Address → file. The addresses are made from the files, so no address leads anywhere else."""
+    files = {
+        path.relative_to(folder).as_posix(): path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in KINDS and path.is_file() and not path.is_symlink()
+    }
+    if "index.html" in files:
+        files[""] = files["index.html"]
+    return files
+
+
+def router(folder: Path = FOLDER) -> APIRouter:
+    """Routes for the page: ``/`` and, for each file, ``/NAME`` and ``/static/NAME``."""
+    routes = APIRouter(include_in_schema=False)
+    for name, path in shipped(folder).items():
+        for address in {f"/{name}", f"/static/{name}"}:
+            routes.add_api_route(address, _sender(path), methods=["GET", "HEAD"])
+    return routes
+
+
+def _sender(path: Path) -> Callable[[Request], Response]:
+    def send(request: Request) -> Response:
+        data = path.read_bytes()
+        headers = {"ETag": f'"{hashlib.blake2b(data, digest_size=12).hexdigest()}"', "Cache-Control": "no-cache"}
+        if matches(request.headers.get("if-none-match"), headers["ETag"]):
+            return Response(status_code=304, headers=headers)
+        return Response(data, media_type=KINDS[path.suffix], headers=headers)
+
+    return send

@@ -1,0 +1,1 @@
+"""The API's routes, one file per subject; each has a ``router``."""

@@ -1,0 +1,133 @@
+"""Taking moments away: tables, subtitles and timelines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from fastapi import Query as InQuery
+from pydantic import Field, model_validator
+from starlette.responses import Response
+
+from momentseek.errors import MomentseekError
+from momentseek.media.edit_lists import Excerpt, Written, write_edl, write_fcpxml
+from momentseek.search import Hit, Library
+from momentseek.search.export import render
+from momentseek.server.answers import Seconds, Strict, text
+from momentseek.server.asked import MOST, AskedInAddress, search
+from momentseek.server.errors import CHANGING, ApiError, documented
+from momentseek.server.files import disposition
+from momentseek.server.service import Serving
+
+router = APIRouter(tags=["export"])
+Kind = Literal["csv", "json", "srt", "edl", "fcpxml", "html"]
+TYPES: dict[str, str] = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "srt": "application/x-subrip",
+    "edl": "text/plain; charset=utf-8",
+    "fcpxml": "application/xml",
+    "html": "text/html; charset=utf-8",
+}
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The file.",
+        "content": {kind.partition(";")[0]: {"schema": {"type": "string"}} for kind in TYPES.values()},
+    },
+    **documented(404, 409),
+}
+
+
+class ExportIn(AskedInAddress):
+    """A search and the kind of file for it."""
+
+    kind: Kind
+
+
+class ChosenIn(Strict):
+    """A moment that somebody chose, with bounds of their own."""
+
+    video_id: Annotated[int, Field(ge=1, le=2**53)]
+    start: Seconds
+    end: Seconds
+    title: Annotated[str, Field(max_length=500)] = ""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> ChosenIn:
+        if not self.start < self.end:
+            raise ValueError("the start must lie before the end")
+        return self
+
+
+class SelectionIn(Strict):
+    """Moments that somebody chose."""
+
+    kind: Kind
+    title: Annotated[str, Field(max_length=500)] = "Moments"
+    hits: Annotated[list[ChosenIn], Field(min_length=1, max_length=MOST)]
+
+
+@router.get("/export", summary="Export a search", responses=_FILE, response_class=Response)
+async def export_get(service: Serving, asked: Annotated[ExportIn, InQuery()]) -> Response:
+    """The moments of a search as a file."""
+
+    def work(library: Library) -> tuple[Written, str]:
+        page = search(library, asked)
+        query = str(page.results.query)
+        return render(page.hits, query, asked.kind, _pictures(library, asked.kind)), query
+
+    written, query = await service.searchers.run(work)
+    return _attachment(written, asked.kind, query)
+
+
+@router.post("/export", summary="Export a selection", responses={**_FILE, **CHANGING}, response_class=Response)
+async def export_post(service: Serving, given: SelectionIn) -> Response:
+    """Moments of one's own choice as a file."""
+
+    def work(library: Library) -> Written:
+        hits = _hits(library, given.hits)
+        titles = [text(one.title) or text(given.title) for one in given.hits]
+        if given.kind in ("edl", "fcpxml"):  # these carry a title for each
+            excerpts = [
+                Excerpt(h.path, h.name, h.start, h.end, h.rate, title, h.duration)
+                for h, title in zip(hits, titles, strict=True)
+            ]
+            return (write_edl if given.kind == "edl" else write_fcpxml)(excerpts, text(given.title) or "Moments")
+        return render(hits, text(given.title), given.kind, _pictures(library, given.kind))
+
+    return _attachment(await service.searchers.run(work), given.kind, given.title)
+
+
+def _hits(library: Library, chosen: Sequence[ChosenIn]) -> list[Hit]:
+    """As a search would have found them; 404 if a video is not there, 422 if a moment begins after its end."""
+    videos = {video.id: video for video in library.catalog.videos({one.video_id for one in chosen})}
+    hits = []
+    for rank, one in enumerate(chosen, 1):
+        video = videos.get(one.video_id)
+        if video is None:
+            raise ApiError(404, f"there is no video {one.video_id}; it may have been removed or changed since")
+        if one.start >= video.duration:
+            raise ApiError(422, f"moment {rank} begins after the end of video {video.id} ({video.duration:g} s)")
+        end = min(one.end, video.duration)
+        said = tuple(cue for cue in library.catalog.cues(video.id) if cue.start < end and one.start < cue.end)
+        where = (video.id, video.path, video.name, one.start, end)
+        hits.append(Hit(rank, *where, 0.0, "fair", (one.start + end) / 2, video.duration, video.rate, said))
+    return hits
+
+
+def _pictures(library: Library, kind: str) -> Any:
+    def picture(hit: Hit) -> bytes | None:
+        try:
+            return library.thumbnail(hit)
+        except MomentseekError:
+            return None
+
+    return picture if kind == "html" else None
+
+
+def _attachment(written: Written, kind: str, title: str) -> Response:
+    stem = re.sub(r"[^\w -]+", "", text(title)).strip()[:60] or "moments"
+    headers = {"Content-Disposition": disposition(f"{stem}.{kind}")}
+    return Response(written.text.encode("utf-8", "replace"), media_type=TYPES[kind], headers=headers)

@@ -1,0 +1,107 @@
+"""What is served, and how."""
+
+from __future__ import annotations
+
+import zlib
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from momentseek import __version__
+from momentseek.library import encoding
+from momentseek.search import Library
+from momentseek.search.engine import STREAMS
+from momentseek.search.localise import DEFAULT, LOCALISERS
+from momentseek.server.answers import text
+from momentseek.server.service import Serving
+
+router = APIRouter(tags=["library"])
+LABELS_NOTE = (
+    "knows a thousand labels of things, not actions; `momentseek models list` shows encoders that understand sentences"
+)
+
+
+class EncoderOut(BaseModel):
+    """The encoder of the library's frames."""
+
+    spec: str
+    name: str
+    note: str = Field(description="What to expect of it; often nothing.")
+
+
+class LibraryOut(BaseModel):
+    """What the library holds."""
+
+    name: str
+    videos: int
+    seconds: float
+    clips: int
+    cues: int
+    failures: int
+    encoder: EncoderOut
+    generation: int = Field(description="Another number whenever the library's content has changed.")
+
+
+class StatusOut(BaseModel):
+    """The state of the server."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "library": {
+                    "name": "default", "videos": 4, "seconds": 240.0, "clips": 160, "cues": 31, "failures": 0,
+                    "encoder": {"spec": "labels", "name": "labels", "note": LABELS_NOTE}, "generation": 2719834,
+                },
+                "version": "0.1.0", "localisers": ["scenes", "watershed"], "localiser": "scenes",
+                "streams": ["vision", "speech", "name"], "busy": False,
+            }
+        }
+    )  # fmt: skip
+    library: LibraryOut
+    version: str
+    localisers: list[str]
+    localiser: str = Field(description="The one that is used if none is named.")
+    streams: list[str]
+    busy: bool = Field(description="Whether videos are being added.")
+
+
+@router.get("/status", summary="What is served")
+async def status(service: Serving) -> StatusOut:
+    """The library in a few numbers, and what can be chosen when searching."""
+    return StatusOut(
+        library=await service.readers.run(_library),
+        version=__version__,
+        localisers=sorted(LOCALISERS),
+        localiser=DEFAULT,
+        streams=list(STREAMS),
+        busy=service.jobs.busy,
+    )
+
+
+def _library(library: Library) -> LibraryOut:
+    catalog = library.catalog
+    with catalog.view():
+        totals = catalog.totals()
+        spec = encoding.vision_spec(catalog)
+        row = catalog.encoder("vision")
+        generation = generation_of(library)
+    return LibraryOut(
+        name=text(library.path.name),
+        videos=int(totals["videos"]),
+        seconds=totals["seconds"],
+        clips=int(totals["clips"]),
+        cues=int(totals["cues"]),
+        failures=int(totals["failures"]),
+        encoder=EncoderOut(spec=spec, name=row.name if row else spec, note=LABELS_NOTE if spec == "labels" else ""),
+        generation=generation,
+    )
+
+
+def generation_of(library: Library) -> int:
+    """A number of the library's content, the same for every connection."""
+    state = library.catalog.rows(
+        """SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'videos'), (SELECT count(*) FROM videos),
+                  (SELECT total(mtime_ns) FROM videos), (SELECT count(*) FROM cues), (SELECT count(*) FROM gone),
+                  (SELECT total(tries) FROM failures), (SELECT fingerprint FROM encoders WHERE stream = 'vision')"""
+    )[0]
+    return zlib.crc32(repr(tuple(state)).encode())

@@ -1,0 +1,95 @@
+"""The library's videos and what is said in them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict
+
+from momentseek.search import Library
+from momentseek.server.answers import Strict, VideoId, VideoOut, text, video_out
+from momentseek.server.errors import documented
+from momentseek.server.service import Serving, video_of
+
+router = APIRouter(tags=["videos"])
+
+
+class ListIn(Strict):
+    """Which of the videos."""
+
+    offset: Annotated[int, Query(ge=0, le=2**53)] = 0
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100
+    name: Annotated[str, Query(max_length=200, description="Only those whose name has this in it.")] = ""
+
+
+class VideosOut(BaseModel):
+    """One page of the videos."""
+
+    total: int
+    videos: list[VideoOut]
+
+
+class VideoDetails(VideoOut):
+    """A video, with its cuts."""
+
+    shots: list[float]
+
+
+class CueOut(BaseModel):
+    """Words and when they are said."""
+
+    start: float
+    end: float
+    text: str
+    language: str | None
+
+
+class CuesOut(BaseModel):
+    """All that is said in a video, in order."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"cues": [{"start": 1.0, "end": 2.5, "text": "Anybody home?", "language": "en"}]}}
+    )
+    cues: list[CueOut]
+
+
+@router.get("/videos", summary="List videos")
+async def videos(service: Serving, given: Annotated[ListIn, Query()]) -> VideosOut:
+    """The videos by name, a page at a time."""
+
+    def read(library: Library) -> VideosOut:
+        where = "WHERE ?1 = '' OR instr(lower(name), lower(?1))"
+        with library.catalog.view():
+            total = library.catalog.rows(f"SELECT count(*) FROM videos {where}", (text(given.name),))[0][0]
+            page = library.catalog.rows(
+                f"SELECT id FROM videos {where} ORDER BY name, id LIMIT ?2 OFFSET ?3",
+                (text(given.name), given.limit, given.offset),
+            )
+            found = {video.id: video for video in library.catalog.videos([row[0] for row in page])}
+        return VideosOut(total=total, videos=[video_out(found[row[0]]) for row in page])
+
+    return await service.readers.run(read)
+
+
+@router.get("/videos/{id}", summary="One video", responses=documented(404))
+async def video(service: Serving, id: VideoId) -> VideoDetails:
+    """What is known of a video."""
+
+    def read(library: Library) -> VideoDetails:
+        found = video_of(library, id)
+        return VideoDetails(**video_out(found).model_dump(), shots=list(found.shots))
+
+    return await service.readers.run(read)
+
+
+@router.get("/videos/{id}/cues", summary="What is said", responses=documented(404))
+async def cues(service: Serving, id: VideoId) -> CuesOut:
+    """The transcript of a video: its subtitles, in order."""
+
+    def read(library: Library) -> CuesOut:
+        video_of(library, id)
+        found = library.catalog.cues(id)
+        return CuesOut(cues=[CueOut(start=c.start, end=c.end, text=text(c.text), language=c.language) for c in found])
+
+    return await service.readers.run(read)

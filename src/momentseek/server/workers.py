@@ -1,0 +1,81 @@
+"""Threads that work on a library while the event loop goes on serving.
+
+SQLite connections and engines belong to one thread, so each thread opens the library once and keeps it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from momentseek.search import Library
+from momentseek.server.errors import ApiError
+
+T = TypeVar("T")
+
+
+class Workers:
+    """So many threads, so many that may wait for them, and so long that anybody waits."""
+
+    def __init__(self, library: Path, name: str, threads: int, waiting: int, seconds: float) -> None:
+        self._path = library
+        self._most = threads + waiting
+        self._seconds = seconds
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._own = threading.local()
+        self._opened: list[Library] = []
+        self._taken = 0
+        self._lock = threading.Lock()
+
+    async def run(self, work: Callable[[Library], T]) -> T:
+        """What ``work`` returns for this thread's library; 503 if too many wait, or it takes too long.
+
+        Work that has begun cannot be stopped: it keeps its place until it ends, whoever still waits for it.
+        """
+        with self._lock:
+            if self._taken >= self._most:
+                raise ApiError(503, "too many requests at once; try again in a moment", headers={"Retry-After": "2"})
+            self._taken += 1
+        try:
+            future = self._executor.submit(self._run, work)
+        except RuntimeError:
+            self._leave()
+            raise ApiError(
+                503, "the server is stopping; try again when it is back", headers={"Retry-After": "5"}
+            ) from None
+        future.add_done_callback(self._leave)
+        waiter = asyncio.wrap_future(future)
+        done, _ = await asyncio.wait({waiter}, timeout=self._seconds)
+        if not done:
+            future.cancel()
+            waiter.cancel()
+            raise ApiError(
+                503, f"it took longer than {self._seconds:g} s; ask for less, or later", code="too_long",
+                headers={"Retry-After": "5"},
+            )  # fmt: skip
+        return waiter.result()
+
+    def close(self) -> None:
+        """Wait for what runs, drop what waits, and let go of the files."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            for library in self._opened:
+                library.close()
+            self._opened.clear()
+
+    def _run(self, work: Callable[[Library], T]) -> T:
+        library: Library | None = getattr(self._own, "library", None)
+        if library is None:
+            library = Library.open(self._path)
+            self._own.library = library
+            with self._lock:
+                self._opened.append(library)
+        return work(library)
+
+    def _leave(self, _: Future[T] | None = None) -> None:
+        with self._lock:
+            self._taken -= 1

@@ -1,0 +1,118 @@
+"""A small library that is made once, and servers for it inside this process."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from momentseek.search import Library
+from momentseek.server.app import create_app
+from momentseek.server.settings import Limits, Settings
+
+RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
+LIGHT = Path(__file__).parent.parent / "library" / "light.py"
+
+
+def _light() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("light_encoders", LIGHT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _installed() -> Iterator[None]:
+    """Encoders that cost nothing: images are colours, texts are letters."""
+    from momentseek.encoders import registry
+
+    before = dict(registry.IMAGE_TEXT_ENCODERS), dict(registry.TEXT_ENCODERS)
+    _light().install()
+    try:
+        yield
+    finally:
+        for table, old in zip((registry.IMAGE_TEXT_ENCODERS, registry.TEXT_ENCODERS), before, strict=True):
+            table.clear()
+            table.update(old)
+        registry._loaded_text.cache_clear()
+        registry._loaded_image_text.cache_clear()
+
+
+@pytest.fixture
+def light() -> Iterator[None]:
+    with _installed():
+        yield
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``films/`` with two videos and a broken one, ``more/`` with one to add, and ``library/`` with the films."""
+    make: Any = pytest.importorskip("av") and _video_maker()
+    folder = tmp_path_factory.mktemp("server")
+    films, more = folder / "films", folder / "more"
+    (films / "inner").mkdir(parents=True)
+    more.mkdir()
+    make(films / "one.mp4", [(6.0, RED), (6.0, GREEN)], rate=10, size=(64, 48))
+    make(films / "inner" / "two <b>&\"'.webm", [(4.5, BLUE), (4.5, RED)], rate=10, size=(64, 48), codec="libvpx")
+    make(more / "three.mp4", [(3.0, GREEN)], rate=10, size=(64, 48))
+    (films / "one.srt").write_text(
+        "1\n00:00:01,000 --> 00:00:03,000\nThe dogs were running.\n\n2\n00:00:07,000 --> 00:00:09,000\nIt is green.\n"
+    )
+    (films / "broken.mp4").write_bytes(b"not a video at all")
+    with _installed(), Library.open(folder / "library", create=True, encoder="colours") as library:
+        library.add(films)
+    return folder
+
+
+def _video_maker() -> Callable[..., Path]:
+    place = Path(__file__).parent.parent / "conftest.py"
+    spec = importlib.util.spec_from_file_location("top_conftest", place)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made: Callable[..., Path] = module._make_video
+    return made
+
+
+@pytest.fixture
+def place(shared: Path, tmp_path: Path) -> Path:
+    """A copy of the library that a test may change; the films are the shared ones."""
+    shutil.copytree(shared / "library", tmp_path / "library")
+    return tmp_path / "library"
+
+
+@pytest.fixture
+def serve(shared: Path, light: None) -> Iterator[Callable[..., TestClient]]:
+    """``serve(library=…, token=…, limits=Limits(…))``: a client of a new server."""
+    opened: list[TestClient] = []
+
+    def make(library: Path | None = None, *, limits: Limits | None = None, **settings: Any) -> TestClient:
+        made = Settings(limits=limits or Limits(), **settings)
+        client = TestClient(create_app(library or shared / "library", made), base_url="http://localhost")
+        client.__enter__()
+        opened.append(client)
+        return client
+
+    yield make
+    for client in opened:
+        client.__exit__(None, None, None)
+
+
+@pytest.fixture
+def client(serve: Callable[..., TestClient]) -> TestClient:
+    """Of a server on this machine, without a token."""
+    return serve()
+
+
+@pytest.fixture
+def ids(client: TestClient) -> dict[str, int]:
+    """Name → id."""
+    return {video["name"]: video["id"] for video in client.get("/api/v1/videos").json()["videos"]}
