@@ -51,7 +51,7 @@ class Display:
     def clear(self) -> None:
         """Take the lines away."""
         if self.lines:
-            click.echo(f"\x1b[{self.lines}A\x1b[J", err=True, nl=False)
+            click.echo(f"\x1b[{self.lines}A\x1b[J", err=True, nl=False, color=True)
             self.lines = 0
 
 

@@ -1,0 +1,201 @@
+"""The library's commands, as a person uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from momentseek.cli import cli
+from momentseek.cli.ingesting import Display, lines
+from momentseek.errors import MomentseekError
+from momentseek.library import Collection, Note, Step
+
+LIGHT = Path(__file__).parent.parent / "library" / "light.py"
+RED, BLUE = (220, 20, 20), (20, 20, 220)
+Run = Callable[..., "Done"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """``momentseek`` with encoders that cost nothing, on a library of the test's own."""
+    from momentseek.encoders import registry
+
+    monkeypatch.setenv("MOMENTSEEK_LIBRARY", str(tmp_path / "library"))
+    monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", dict(registry.IMAGE_TEXT_ENCODERS))
+    monkeypatch.setattr(registry, "TEXT_ENCODERS", dict(registry.TEXT_ENCODERS))
+    runpy.run_path(str(LIGHT))["install"]()
+
+    def command(*arguments: object) -> Done:
+        result = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
+        if isinstance(result.exception, MomentseekError):
+            return Done(result.exception.exit_code, result.stdout, f"{result.stderr}momentseek: {result.exception}\n")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Done(result.exit_code, result.stdout, result.stderr)
+
+    yield command
+    registry._loaded_text.cache_clear()
+    registry._loaded_image_text.cache_clear()
+
+
+@pytest.fixture
+def films(tmp_path: Path, make_video: Callable[..., Path]) -> Path:
+    folder = tmp_path / "films"
+    folder.mkdir()
+    for name, colour in (("red.mp4", RED), ("blue\n🎬.mp4", BLUE)):
+        make_video(folder / name, [(3.0, colour)], rate=5, size=(64, 48))
+    (folder / "red.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nLook, red!\n")
+    return folder
+
+
+def test_a_life_of_a_library(run: Run, films: Path) -> None:
+    (films / "zero.mp4").touch()
+    added = run("add", films, "--encoder", "colours")
+    assert added.returncode == 0
+    assert added.stdout == ""
+    assert "failed: zero.mp4: is empty; get another copy" in added.stderr
+    assert "2 videos added, 1 failed; 00:00:06 of video" in added.stderr
+
+    status = run("status").stdout
+    assert "videos    2 (00:00:06)" in status
+    assert "failed    1 file (momentseek status --failed)" in status
+    assert f"{films}/zero.mp4: is empty; get another copy" in run("status", "--failed").stdout
+    assert json.loads(run("status", "--json").stdout)["clips"] == 4
+    assert json.loads(run("status", "--failed", "--json").stdout)[0]["tries"] == 1
+
+    table = run("list").stdout.splitlines()
+    assert table[0].split() == ["name", "length", "size", "clips", "cues", "shots"]
+    assert table[1].startswith("blue\\n🎬.mp4")
+    listed = json.loads(run("list", "RED*", "--json").stdout)
+    assert [(video["name"], video["cues"], video["rate"]) for video in listed] == [("red.mp4", 1, "5")]
+
+    again = run("add", films, "--json")
+    assert json.loads(again.stdout)["unchanged"] == 2
+    assert "2 videos unchanged, 1 failed before" in again.stderr
+
+    (films / "zero.mp4").unlink()
+    assert "0 videos added" in run("retry").stderr
+
+    assert run("remove", "red*").returncode == 2  # nobody to ask
+    assert "would be removed" in run("remove", "red*", "--dry-run").stderr
+    assert json.loads(run("remove", "red*", "--yes", "--json").stdout)["removed"] == [str(films / "red.mp4")]
+    compacted = run("compact", "--json")
+    assert json.loads(compacted.stdout)["videos"] == 1
+    verified = run("verify")
+    assert verified.returncode == 0
+    assert "checked 1 video, 1 segment, 2 rows, 0 cues: nothing wrong" in verified.stderr
+
+    assert "the same" not in run("reencode", "--encoder", "colours-2").stderr
+    assert "colours" in run("status").stdout
+    refused = run("add", films, "--encoder", "colours")
+    assert refused.returncode == 2
+    assert "momentseek reencode --library" in refused.stderr
+
+
+def test_verify_fails_and_repairs(run: Run, films: Path, tmp_path: Path) -> None:
+    run("add", films, "--encoder", "colours")
+    for path in (tmp_path / "library" / "segments").iterdir():
+        path.write_bytes(path.read_bytes()[:-10])
+    bad = run("verify")
+    assert bad.returncode == 1
+    assert bad.stdout.startswith("problem: ")
+    assert not json.loads(run("verify", "--json").stdout)["clean"]
+    assert run("verify", "--repair").returncode == 0
+    assert "2 videos added" in run("retry").stderr
+    assert run("verify").returncode == 0
+
+
+def test_nothing_to_add_is_an_error(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    nothing = run("add", tmp_path / "empty", "--encoder", "colours")
+    assert nothing.returncode == 2
+    assert "no videos there" in nothing.stderr
+    (tmp_path / "empty" / "bad.mp4").write_bytes(b"bad")
+    bad = run("add", tmp_path / "empty")
+    assert bad.returncode == 2
+    assert "no file could be added" in bad.stderr
+
+
+def test_a_path_that_is_not_there_makes_no_library(run: Run, tmp_path: Path) -> None:
+    done = run("add", tmp_path / "none")
+    assert done.returncode == 2
+    assert done.stderr == f"momentseek: {tmp_path / 'none'}: is not there; check the path\n"
+    assert not (tmp_path / "library").exists()
+
+
+@pytest.mark.parametrize("verb", ["status", "list", "retry", "verify", "compact"])
+def test_no_library_is_said(run: Run, verb: str) -> None:
+    done = run(verb)
+    assert done.returncode == 2
+    assert "has no library; make one with: momentseek add FOLDER" in done.stderr
+
+
+def test_watching_adds_what_appears(films: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "MOMENTSEEK_LIBRARY": str(tmp_path / "library")}
+    process = subprocess.Popen(
+        [sys.executable, str(LIGHT), "add", str(films), "--encoder", "colours", "--watch"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+    )
+    while not (tmp_path / "library" / "segments").is_dir() or not list(
+        (tmp_path / "library" / "segments").glob("*.vec")
+    ):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.terminate()
+    _, said = process.communicate()
+    assert process.returncode == 0
+    assert "2 videos added" in said
+    assert said.endswith("stopped watching; what is done is kept\n")
+    with Collection.open(tmp_path / "library") as library:
+        assert library.verify().clean
+
+
+def test_progress_on_a_terminal_rewrites_two_lines(capsys: Any) -> None:
+    display = Display()
+    display.terminal = True
+    step = Step(1, 4, 250, 1000, "a\nb.mp4", 1.5, 3.0, 1.5, 1.0, 1.0, 250)
+    display(step)
+    display(Note("failed", None, "bad.mp4: is empty"))
+    display(step)
+    said = capsys.readouterr().err
+    assert said.count("\x1b[2A\x1b[J") == 1
+    assert "failed: bad.mp4: is empty\n" in said
+    assert lines(step)[0] == "adding  1 of 4 files  25 %  1.5 x real time  about 00:00:03 left"
+    assert said.endswith("  a\\nb.mp4  [############            ] 00:00:02 of 00:00:03\n")
+
+
+def test_progress_elsewhere_is_a_line_now_and_then(capsys: Any) -> None:
+    display = Display()
+    step = Step(1, 4, 250, 1000, "a.mp4", 0.0, 0.0, 1.5, 1.0, 1.0, 250)
+    display(step)
+    assert capsys.readouterr().err == ""
+    display.last -= 60
+    display(step)
+    assert capsys.readouterr().err.startswith("adding  1 of 4 files  25 %")
+    quiet = Display(quiet=True)
+    quiet.last -= 60
+    quiet(step)
+    quiet(Note("resumed", None, "a.mp4: resumed"))
+    assert capsys.readouterr().err == ""
