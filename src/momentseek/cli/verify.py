@@ -14,6 +14,7 @@ from momentseek.tables import count
 
 if TYPE_CHECKING:
     from momentseek.library import Collection, VerifyReport
+    from momentseek.library.scan import RecallReport
 
 
 @click.command()
@@ -38,7 +39,7 @@ def command(library: str | None, repair: bool, recall: bool, wait: float, as_jso
         report = opened.verify(repair=repair)
         measured = _recall(opened) if recall and report.clean else None
     if as_json:
-        echo_json({**_values(report), "clean": report.clean, "recall": measured})
+        echo_json({**_values(report), "clean": report.clean, "recall": None if measured is None else asdict(measured)})
     else:
         _print(report, measured)
     if not report.clean:
@@ -50,13 +51,14 @@ def _values(report: VerifyReport) -> dict[str, Any]:
     return {key: value for key, value in asdict(report).items() if key in kept}
 
 
-def _recall(opened: Collection) -> Any:
-    from momentseek.library.scan import recall_report
+def _recall(opened: Collection) -> RecallReport:
+    from momentseek.library.scan import Scan, recall_report
 
-    return recall_report(opened.snapshot())
+    state = opened.snapshot()
+    return recall_report(Scan.open(state.vision, opened.place.plan), gone=state.gone.tolist())
 
 
-def _print(report: VerifyReport, measured: Any) -> None:
+def _print(report: VerifyReport, measured: RecallReport | None) -> None:
     for text in report.problems:
         click.echo(f"problem: {text}")
     for text in report.notes:

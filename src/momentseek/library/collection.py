@@ -20,6 +20,7 @@ from momentseek.library.ingest.pool import Pace
 from momentseek.library.ingest.report import AddReport, Progress
 from momentseek.library.lock import writing
 from momentseek.library.place import Place
+from momentseek.library.planning import refresh_plan
 from momentseek.library.reencode import reencode
 from momentseek.library.repair import repair as mend
 from momentseek.library.select import select
@@ -195,7 +196,9 @@ class Collection:
     def compact(self) -> CompactReport:
         """Rewrite the library without what was removed."""
         with self.changing():
-            return compact(self.catalog, self.place)
+            report = compact(self.catalog, self.place)
+            refresh_plan(self.snapshot(), self.place)
+        return report
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
         """Check every file and row; with ``repair``, mend what can be mended."""
@@ -209,6 +212,7 @@ class Collection:
         """Make all vectors anew with another encoder; the old ones serve until all are there."""
         with self.changing():
             report = reencode(self, spec, progress)
+            refresh_plan(self.snapshot(), self.place)
         self._vision = self._speech = None
         return report
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,8 +44,16 @@ def compact(catalog: Catalog, place: Place) -> CompactReport:
     rewritten += sum(merge(catalog, place, stream) for stream in ("vision", "speech"))
     orphans = place.drop_orphans(catalog)
     checkpoint.drop_old(place.folder)
+    _drop_thumbnails(place, set(gone.tolist()))
     catalog.tidy()
     return CompactReport(len(gone), rewritten, orphans, before, folder_size(place.folder))
+
+
+def _drop_thumbnails(place: Place, gone: set[int]) -> None:
+    for path in place.thumbnails.glob("*-*"):
+        with suppress(ValueError, OSError):
+            if int(path.name.split("-", 1)[0]) in gone:
+                path.unlink()
 
 
 def folder_size(folder: Path) -> int:

@@ -26,6 +26,16 @@ class Place:
         """The folder of vectors."""
         return self.folder / "segments"
 
+    @property
+    def plan(self) -> Path:
+        """The folder of the scan's plan, which a large library has."""
+        return self.folder / "plan"
+
+    @property
+    def thumbnails(self) -> Path:
+        """Pictures that searches keep, named by video."""
+        return self.folder / "thumbnails"
+
     def make(self) -> None:
         """Make the folders."""
         try:

@@ -14,6 +14,7 @@ from momentseek.library.ingest.reader import Plan
 from momentseek.library.ingest.report import AddInterrupted, AddReport, Note, Progress
 from momentseek.library.ingest.run import Run
 from momentseek.library.ingest.speech import fill_speech
+from momentseek.library.planning import refresh_plan
 from momentseek.library.rows import Rows, find
 from momentseek.library.stamp import readable
 from momentseek.library.video import Failure, Video
@@ -56,6 +57,8 @@ def add_found(
         run.go()
         pool.flush()
         pool.join()
+        with clock.stage("plan"):
+            refresh_plan(library.snapshot(), library.place)
         with catalog.changes():
             catalog.run("DELETE FROM settings WHERE key = ?", (BUSY,))
     except KeyboardInterrupt:

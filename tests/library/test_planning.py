@@ -1,0 +1,55 @@
+"""When a plan is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from momentseek.library import Collection
+from momentseek.library.place import Place
+from momentseek.library.planning import refresh_plan, worth_planning
+from momentseek.library.scan import open_plan
+from momentseek.library.segments import Segment, segment
+from momentseek.library.snapshot import Snapshot
+
+
+def made(first: int, videos: int, rows: int, name: str) -> Segment:
+    rng = np.random.default_rng(first)
+    vectors = rng.normal(size=(videos, rows, 16)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
+    return segment("vision", range(first, first + videos), list(vectors), name)
+
+
+def state(*segments: Segment) -> Snapshot:
+    return Snapshot(segments, (), np.empty(0, np.int64), (0, 0))
+
+
+def test_only_segments_that_will_stay_are_planned_for() -> None:
+    large, small = made(1, 100, 10, "large"), made(101, 2, 10, "small")
+    assert [s.name for s in worth_planning([large, small])] == ["large"]
+
+
+def test_a_large_library_gets_a_plan_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("faiss")
+    pytest.importorskip("numba")
+    place = Place(tmp_path)
+    first = made(1, 400, 10, "a" * 32)
+    assert not refresh_plan(state(first), place)
+    monkeypatch.setattr("momentseek.library.scan.scan.PLAN_FROM", 1000)
+    assert refresh_plan(state(first), place)
+    assert not refresh_plan(state(first, made(401, 20, 10, "b" * 32)), place)
+    assert open_plan(place.plan, [first]) is not None
+    more = made(401, 300, 10, "c" * 32)
+    assert refresh_plan(state(first, more), place)
+
+
+def test_adding_builds_the_plan(library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(
+        "momentseek.library.ingest.add.refresh_plan",
+        lambda state, place: asked.append(sum(s.rows for s in state.vision)),
+    )
+    library.add(films)
+    assert asked == [12]
