@@ -7,7 +7,8 @@ from small_library import SECONDS, WordVectors, fill, film, nothing
 from momentseek.errors import MomentseekError
 from momentseek.library.snapshot import snapshot
 from momentseek.media.cue import Cue
-from momentseek.search.engine import Engine, Options
+from momentseek.search.engine import Engine
+from momentseek.search.options import Options
 from momentseek.search.query import Query
 
 BACKGROUND = {f"other{i}.mp4": nothing(24, seed=i) for i in range(12)}
@@ -277,3 +278,17 @@ def test_removed_videos_are_not_found(tmp_path):
     hits = ask(on, "dog beach", all=True, k=100)
     assert hits
     assert "shore.mp4" not in {h.name for h in hits}
+
+
+def test_words_in_a_video_beyond_the_best_get_the_bounds_that_its_picture_gives(tmp_path):
+    films = {f"dog{i}.mp4": film([("dog", 1)], noise=0.3, seed=i) for i in range(105)}
+    films |= {f"long{i}.mp4": nothing(200, 50 + i) for i in range(4)}
+    films["shore.mp4"] = np.concatenate([nothing(10, 1), film([("dog beach", 6)], noise=0.5), nothing(14, 2)])
+    cues = {"shore.mp4": [Cue(17.0, 18.0, "the lighthouse"), Cue(40.0, 41.0, "lighthouse")]}
+    hits = [h for h in ask(engine(tmp_path, films, cues), "dog said:lighthouse", k=200) if "speech" in h.streams]
+    assert {("vision" in hit.streams) for hit in hits} == {False}
+    spans = sorted((hit.start, hit.end) for hit in hits)
+    assert spans[0][0] <= 17.0
+    assert spans[0][1] >= 18.0
+    assert spans[0][1] - spans[0][0] > 3
+    assert spans[1] == (40.0, 41.0)

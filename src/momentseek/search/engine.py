@@ -1,17 +1,11 @@
-"""Engine: one query over one state of a library, from vectors and words to ranked moments.
-
-The streams run on their own; their findings that lie on the same stretch of a video become one candidate, whose bounds
-are those the picture gives. Then ranks are fused, repetitions dropped, and levels decide what is shown.
-"""
+"""Engine: answers queries over a library, and keeps what it needs for them warm."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, get_args
 
 import numpy as np
 
@@ -19,65 +13,15 @@ from momentseek.encoders.protocol import TextEncoder, Vectors
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.snapshot import Snapshot
-from momentseek.library.video import Video
-from momentseek.search.confidence import evidence, together
 from momentseek.search.dates import period
-from momentseek.search.fusion import Candidate, distinct, ranked, same
-from momentseek.search.hit import Hit, Level
-from momentseek.search.localise import DEFAULT, Curve, localise, localiser
+from momentseek.search.gather import Search, State
+from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.results import Results
-from momentseek.search.streams.name import named
-from momentseek.search.streams.speech import Utterance, heard, listen
-from momentseek.search.streams.vision import Aim, Encode, Ids, Looked, Sights, aim, around, curve, look, within
-from momentseek.search.words import phrase
+from momentseek.search.streams.vision import Encode, Ids, Sights
 
-Group = Literal["clip", "video"]
-Stream = Literal["vision", "speech", "name"]
-STREAMS: tuple[Stream, ...] = get_args(Stream)
-CONTEXT = 6.0
-"""Seconds before and after what is said in which the picture may set the bounds."""
-UTTERANCES = 100
-"""Of what is said, so many enter the ranking."""
-SHORTEST = 0.5
-"""Seconds of a moment, if the video is that long."""
-SMALL = 200
-"""Clips (five minutes) below which the nearest hits are shown even if none is sure."""
-NEAREST = 3
 REMEMBERED = 512
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to search."""
-
-    k: int = 20
-    localiser: str = DEFAULT
-    group: Group = "clip"
-    streams: tuple[Stream, ...] = STREAMS
-    explain: bool = False
-    all: bool = False
-
-    def __post_init__(self) -> None:
-        if self.k < 1:
-            raise MomentseekError(f"k is {self.k}; ask for at least 1 result")
-        if self.group not in get_args(Group):
-            raise MomentseekError(f"there is no grouping {self.group!r}; there are clip and video")
-        unknown = [name for name in self.streams if name not in STREAMS]
-        if unknown or not self.streams:
-            what = f"there is no stream {unknown[0]!r}" if unknown else "no stream is chosen"
-            raise MomentseekError(f"{what}; there are {', '.join(STREAMS)}")
-        localiser(self.localiser)
-
-
-@dataclass(eq=False)
-class _State:
-    """What is kept while the library stays as it is."""
-
-    snapshot: Snapshot
-    vision: Sights
-    speech: Sights
-    videos: dict[int, Video] = field(default_factory=dict)
+"""Vectors of texts."""
 
 
 class Engine:
@@ -96,7 +40,7 @@ class Engine:
         self._encoder = encoder
         self._clip_seconds = clip_seconds
         self._plan = plan
-        self._kept: _State | None = None
+        self._kept: State | None = None
         self._vectors: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
 
     def search(self, query: Query, options: Options) -> Results:
@@ -108,7 +52,7 @@ class Engine:
         allowed = self._allowed(query)
         if allowed is not None and not len(allowed):
             return Results([], query, 0, time.perf_counter() - began, "no video passes the filters of the query")
-        search = _Search(self, state, query, options, allowed)
+        search = Search(self._catalog, self.encode, state, query, options, allowed)
         candidates = search.candidates()
         hits, hidden, note = search.shown(candidates)
         return Results(hits, query, hidden, time.perf_counter() - began, note)
@@ -130,15 +74,10 @@ class Engine:
 
         return vectors
 
-    @property
-    def catalog(self) -> Catalog:
-        """What the library knows of its videos."""
-        return self._catalog
-
-    def _state(self) -> _State:
+    def _state(self) -> State:
         snapshot = self._take()
         if self._kept is None or self._kept.snapshot is not snapshot:
-            self._kept = _State(
+            self._kept = State(
                 snapshot,
                 Sights(snapshot.vision, snapshot.gone, self._clip_seconds, self._plan),
                 Sights(snapshot.speech, snapshot.gone, self._clip_seconds),
@@ -157,206 +96,6 @@ class Engine:
             allowed = self._catalog.ids() if allowed is None else allowed
             allowed = allowed[~np.isin(allowed, self._catalog.ids(names=query.outside))]
         return allowed
-
-
-class _Search:
-    """One search while it runs."""
-
-    def __init__(self, engine: Engine, state: _State, query: Query, options: Options, allowed: Ids | None) -> None:
-        self.engine, self.state, self.query, self.options, self.allowed = engine, state, query, options, allowed
-        self.catalog = engine.catalog
-        self.aim: Aim | None = None
-        self.looked = Looked([], {})
-
-    def candidates(self) -> list[Candidate]:
-        """All that the streams found, ranked, without repetitions."""
-        query, streams = self.query, self.options.streams
-        utterances: list[Utterance] = []
-        if query.phrases:  # word for word is a condition, whichever streams are asked
-            utterances = heard(self.catalog, query.phrases, self.allowed)
-            self.allowed = np.unique(np.array([u.video for u in utterances], np.int64))
-        if "vision" in streams and query.seen and self.state.vision.clips:
-            self.aim = aim(self.state.vision, query.seen, query.avoid, self.engine.encode("vision"))
-            page = 2 * self.options.k
-            self.looked = look(self.state.vision, self.aim, self.videos, self.allowed, self.options.localiser, page)
-        if "speech" in streams and not query.phrases and query.spoken and not (query.names and not query.said):
-            utterances = self._listen()
-        found = self._merged(utterances)
-        if query.phrases:
-            found = [c for c in found if "speech" in c.standings]
-        if "name" in streams and query.called and not query.phrases:
-            self._lift(found)
-        return distinct(ranked(self._allowed_to_say(found)))
-
-    def shown(self, candidates: list[Candidate]) -> tuple[list[Hit], int, str]:
-        """The hits to show, how many weak ones are not, and what to say about it."""
-        chosen = list(self._grouped(candidates))
-        levels = {id(c): together(c.levels.values()) for c in chosen}
-        sure = [c for c in chosen if levels[id(c)] != "weak"]
-        k, note = self.options.k, ""
-        if self.options.all:
-            show = chosen[:k]
-        elif sure:
-            show = sure[:k]
-        else:
-            show = chosen[: min(k, NEAREST)] if self.state.vision.clips < SMALL else []
-            if chosen:
-                note = "nothing matches well; these are the nearest" if show else "nothing matches well"
-        hits = [self._hit(rank, c, levels[id(c)]) for rank, c in enumerate(show, 1)]
-        return hits, max(0, min(k, len(chosen)) - len(show)), note
-
-    def videos(self, ids: Sequence[int]) -> dict[int, Video]:
-        """What is known of some videos; those that were just removed are missing."""
-        known = self.state.videos
-        new = [i for i in ids if i not in known]
-        if new:
-            known.update((video.id, video) for video in self.catalog.videos(new))
-        return {i: known[i] for i in ids if i in known}
-
-    def _listen(self) -> list[Utterance]:
-        speech = self.state.speech if self.state.speech.clips else None
-        encode = self.engine.encode("speech") if speech else None
-        asked = bool(self.query.said)
-        return listen(self.catalog, self.query.spoken, self.allowed, asked=asked, sights=speech, encode=encode)
-
-    def _merged(self, utterances: Sequence[Utterance]) -> list[Candidate]:
-        """What is seen and what is said; what lies on the same stretch is one candidate, with the picture's bounds."""
-        out: list[Candidate] = []
-        of_video: dict[int, list[Candidate]] = {}
-        for rank, m in enumerate(self.looked.moments, 1):
-            one = Candidate(m.video, m.start, m.end, m.peak)
-            one.stand("vision", rank, m.score, m.level)
-            of_video.setdefault(m.video, []).append(one)
-            out.append(one)
-        known = self.videos([u.video for u in utterances])
-        for rank, u in enumerate(utterances[:UTTERANCES], 1):
-            if u.video not in known:
-                continue
-            others = of_video.setdefault(u.video, [])
-            found = next((c for c in others if same(u.start, u.end, c.start, c.end)), None)
-            if found is None:
-                found = self._about(u, known[u.video])
-                others.append(found)
-                out.append(found)
-            found.stand("speech", rank, u.score, u.level)
-        return out
-
-    def _about(self, said: Utterance, video: Video) -> Candidate:
-        """The moment in which something is said: as the picture bounds it near the words, or just the words' time."""
-        start, end = _inside(said.start, said.end, video.duration)
-        on = self.curve(video)
-        if self.aim is None or on is None:
-            return Candidate(video.id, start, end, (start + end) / 2)
-        near = around(on, start, end, CONTEXT)
-        spans = localise(near, self.options.localiser)
-        for s, e, peak in zip(spans.start.tolist(), spans.end.tolist(), spans.peak.tolist(), strict=True):
-            covers = min(e, end) - max(s, start) >= (end - start) / 2
-            if covers and self.aim.scale.z(evidence(within(on, s, e))) > 1:
-                return Candidate(video.id, s, e, peak)
-        return Candidate(video.id, start, end, (start + end) / 2)
-
-    def curve(self, video: Video) -> Curve | None:
-        """The vision stream's curve of any video."""
-        if self.aim is None:
-            return None
-        if video.id not in self.looked.curves:
-            made = curve(self.state.vision, self.aim, video)
-            if made is None:
-                return None
-            self.looked.curves[video.id] = made
-        return self.looked.curves[video.id]
-
-    def _lift(self, found: list[Candidate]) -> None:
-        """Let names count for the best moment of their video."""
-        names = named(self.catalog, self.query.called, self.allowed)
-        known = self.videos([n.video for n in names])
-        best = {c.video: c for c in reversed(ranked(found))}
-        for rank, n in enumerate(names, 1):
-            if n.video not in known:
-                continue
-            one = best.get(n.video)
-            if one is None:
-                one = self._best_of(known[n.video])
-                found.append(one)
-            one.stand("name", rank, n.score, n.level)
-
-    def _best_of(self, video: Video) -> Candidate:
-        """The best span of a video that was not among the best, or all of it where nothing is looked for."""
-        on = self.curve(video)
-        if on is None:
-            return Candidate(video.id, 0.0, video.duration, video.duration / 2)
-        spans = localise(on, self.options.localiser, limit=1)
-        return Candidate(video.id, float(spans.start[0]), float(spans.end[0]), float(spans.peak[0]))
-
-    def _allowed_to_say(self, found: list[Candidate]) -> list[Candidate]:
-        """Without the moments in which something is said that must not be."""
-        for text in self.query.unsaid:
-            said = self.catalog.rows(
-                """SELECT cues.video, cues.start, cues.end FROM cue_words JOIN cues ON cues.id = cue_words.rowid
-                   WHERE cue_words MATCH ?""",
-                (phrase(text),),
-            )
-            places: dict[int, list[tuple[float, float]]] = {}
-            for video, start, end in said:
-                places.setdefault(video, []).append((start, end))
-            found = [c for c in found if not any(s < c.end and c.start < e for s, e in places.get(c.video, ()))]
-        return found
-
-    def _grouped(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-        """One of several files with the same content; and, if so asked, one moment per video."""
-        known = self.videos([c.video for c in candidates])
-        chosen: dict[str, int] = {}
-        seen: set[int] = set()
-        for c in candidates:
-            if c.video not in known or known[c.video].duration <= 0:
-                continue
-            content = known[c.video].hash
-            if content and chosen.setdefault(content, c.video) != c.video:
-                continue
-            if self.options.group == "video" and c.video in seen:
-                continue
-            seen.add(c.video)
-            yield c
-
-    def _hit(self, rank: int, c: Candidate, level: Level) -> Hit:
-        video = self.state.videos[c.video]
-        start, end = _inside(c.start, c.end, video.duration)
-        on = self.curve(video) if self.options.explain else None
-        others = ()
-        if video.hash:
-            same_content = "SELECT name FROM videos WHERE hash = ? AND id != ? ORDER BY id"
-            others = tuple(row[0] for row in self.catalog.rows(same_content, (video.hash, video.id)))
-        return Hit(
-            rank,
-            video.id,
-            video.path,
-            video.name,
-            start,
-            end,
-            c.score,
-            level,
-            min(max(c.peak, start), end),
-            video.duration,
-            video.rate,
-            tuple(cue for cue in self.catalog.cues(video.id) if cue.start < end and start < cue.end),
-            dict(c.standings),
-            () if on is None else tuple(on.scores.tolist()),
-            others,
-        )
-
-
-def _inside(start: float, end: float, duration: float) -> tuple[float, float]:
-    """A span inside its video and not too short to be looked at.
-
-    >>> _inside(9.9, 12.0, 10.0), _inside(3.0, 3.0, 10.0)
-    ((9.5, 10.0), (2.75, 3.25))
-    """
-    start, end = max(0.0, min(start, duration)), max(0.0, min(end, duration))
-    lacking = min(SHORTEST, duration) - (end - start)
-    if lacking > 0:
-        start = min(max(0.0, start - lacking / 2), duration - min(SHORTEST, duration))
-        end = start + min(SHORTEST, duration)
-    return start, end
 
 
 def _nothing_asked(query: Query) -> str:

@@ -11,9 +11,10 @@ from momentseek.encoders.protocol import TextEncoder
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.collection import Collection
-from momentseek.search.engine import STREAMS, Engine, Group, Options, Stream
+from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
 from momentseek.search.localise import DEFAULT
+from momentseek.search.options import STREAMS, Group, Options, Stream
 from momentseek.search.query import Query
 from momentseek.search.results import Results
 

@@ -197,24 +197,32 @@ def _by_meaning(catalog: Catalog, text: str, allowed: Ids | None, sights: Sights
     scale = Scale.of(sights.sample @ vector, sights.clips)
     mask = None if allowed is None else np.isin(sights.ids, allowed)
     best = sights.scan.search(vector, LIMIT // 4, allowed=mask, gone=sights.gone)
-    out = []
+    scored = []
     for id, segment, at in zip(best.ids[0].tolist(), best.segment[0].tolist(), best.at[0].tolist(), strict=True):
         scores = sights.segments[segment].vectors(at) @ vector
-        cues = catalog.cues(id)
-        if len(cues) != len(scores):
-            continue
-        for row in np.flatnonzero(np.isfinite(scores)).tolist():
-            if scale.level(float(scores[row])) != "weak":
-                out.append(Utterance(id, cues[row].start, cues[row].end, float(scores[row]), "fair"))
-    return sorted(out, key=lambda u: (-u.score, u.video, u.start, u.end))[:LIMIT]
+        if scale.level(float(scores.max())) == "weak":
+            break  # and so are all further videos
+        scored += [(float(score), id, row) for row, score in enumerate(scores.tolist())]
+    out = []
+    cues: dict[int, list[Cue]] = {}
+    for score, id, row in sorted(scored, key=lambda s: (-s[0], s[1], s[2]))[:LIMIT]:
+        if scale.level(score) == "weak":
+            break
+        spoken = cues.get(id) or cues.setdefault(id, catalog.cues(id))
+        if row < len(spoken):
+            out.append(Utterance(id, spoken[row].start, spoken[row].end, score, "fair"))
+    return out
 
 
 def _fused(by_word: list[Utterance], by_meaning: list[Utterance]) -> list[Utterance]:
     """One list of two, by reciprocal ranks; an utterance found by its words keeps its bounds and score."""
     shares = {u: 1 / (K + rank) for rank, u in enumerate(by_word, 1)}
+    of_video: dict[int, list[Utterance]] = {}
+    for u in by_word:
+        of_video.setdefault(u.video, []).append(u)
     meant = set()
     for rank, other in enumerate(by_meaning, 1):
-        same = [u for u in by_word if u.video == other.video and u.start < other.end and other.start < u.end]
+        same = [u for u in of_video.get(other.video, ()) if u.start < other.end and other.start < u.end]
         for u in same or [other]:
             shares[u] = shares.get(u, 0.0) + 1 / (K + rank)
             meant.add(u)

@@ -1,0 +1,270 @@
+"""One search: what the streams find, gathered into moments, ranked, and chosen for showing.
+
+The streams run on their own; their findings that lie on the same stretch of a video become one candidate, whose bounds
+are those the picture gives. Then ranks are fused, repetitions dropped, and levels decide what is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from momentseek.library.catalog import Catalog
+from momentseek.library.snapshot import Snapshot
+from momentseek.library.video import Video
+from momentseek.search.confidence import evidence, together
+from momentseek.search.fusion import Candidate, distinct, ranked, same
+from momentseek.search.hit import Hit, Level
+from momentseek.search.localise import Curve, localise
+from momentseek.search.options import Options
+from momentseek.search.query import Query
+from momentseek.search.streams.name import named
+from momentseek.search.streams.speech import Utterance, heard, listen
+from momentseek.search.streams.vision import Aim, Encode, Ids, Looked, Sights, aim, around, curve, look, within
+from momentseek.search.words import phrase
+
+CONTEXT = 6.0
+"""Seconds before and after what is said in which the picture may set the bounds."""
+UTTERANCES = 100
+"""Of what is said, so many enter the ranking."""
+SHORTEST = 0.5
+"""Seconds of a moment, if the video is that long."""
+SMALL = 200
+"""Clips (five minutes) below which the nearest hits are shown even if none is sure."""
+NEAREST = 3
+
+
+@dataclass(eq=False)
+class State:
+    """What is kept while the library stays as it is."""
+
+    snapshot: Snapshot
+    vision: Sights
+    speech: Sights
+    videos: dict[int, Video] = field(default_factory=dict)
+
+
+class Search:
+    """One search while it runs."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        encode: Callable[[str], Encode],
+        state: State,
+        query: Query,
+        options: Options,
+        allowed: Ids | None,
+    ) -> None:
+        self.catalog, self.encode, self.state = catalog, encode, state
+        self.query, self.options, self.allowed = query, options, allowed
+        self.aim: Aim | None = None
+        self.looked = Looked([], {})
+
+    def candidates(self) -> list[Candidate]:
+        """All that the streams found, ranked, without repetitions."""
+        query, streams = self.query, self.options.streams
+        utterances: list[Utterance] = []
+        if query.phrases:  # word for word is a condition, whichever streams are asked
+            utterances = heard(self.catalog, query.phrases, self.allowed)
+            self.allowed = np.unique(np.array([u.video for u in utterances], np.int64))
+        if "vision" in streams and query.seen and self.state.vision.clips:
+            self.aim = aim(self.state.vision, query.seen, query.avoid, self.encode("vision"))
+            page = 2 * self.options.k
+            self.looked = look(self.state.vision, self.aim, self.videos, self.allowed, self.options.localiser, page)
+        if "speech" in streams and not query.phrases and query.spoken and not (query.names and not query.said):
+            utterances = self._listen()
+        found = self._merged(utterances)
+        if query.phrases:
+            found = [c for c in found if "speech" in c.standings]
+        if "name" in streams and query.called and not query.phrases:
+            self._lift(found)
+        return distinct(ranked(self._allowed_to_say(found)))
+
+    def shown(self, candidates: list[Candidate]) -> tuple[list[Hit], int, str]:
+        """The hits to show, how many weak ones are not, and what to say about it."""
+        chosen = list(self._grouped(candidates))
+        levels = {id(c): together(c.levels.values()) for c in chosen}
+        sure = [c for c in chosen if levels[id(c)] != "weak"]
+        k, note = self.options.k, ""
+        if self.options.all:
+            show = chosen[:k]
+        elif sure:
+            show = sure[:k]
+        else:
+            show = chosen[: min(k, NEAREST)] if self.state.vision.clips < SMALL else []
+            if chosen:
+                note = "nothing matches well; these are the nearest" if show else "nothing matches well"
+        shown = zip(self._bounded(show), (levels[id(c)] for c in show), strict=True)
+        hits = [self._hit(rank, c, level) for rank, (c, level) in enumerate(shown, 1)]
+        return hits, max(0, min(k, len(chosen)) - len(show)), note
+
+    def videos(self, ids: Sequence[int]) -> dict[int, Video]:
+        """What is known of some videos; those that were just removed are missing."""
+        known = self.state.videos
+        new = [i for i in ids if i not in known]
+        if new:
+            known.update((video.id, video) for video in self.catalog.videos(new))
+        return {i: known[i] for i in ids if i in known}
+
+    def _listen(self) -> list[Utterance]:
+        speech = self.state.speech if self.state.speech.clips else None
+        encode = self.encode("speech") if speech else None
+        asked = bool(self.query.said)
+        return listen(self.catalog, self.query.spoken, self.allowed, asked=asked, sights=speech, encode=encode)
+
+    def _merged(self, utterances: Sequence[Utterance]) -> list[Candidate]:
+        """What is seen and what is said; what lies on the same stretch is one candidate, with the picture's bounds."""
+        out: list[Candidate] = []
+        of_video: dict[int, list[Candidate]] = {}
+        for rank, m in enumerate(self.looked.moments, 1):
+            one = Candidate(m.video, m.start, m.end, m.peak)
+            one.stand("vision", rank, m.score, m.level)
+            of_video.setdefault(m.video, []).append(one)
+            out.append(one)
+        known = self.videos([u.video for u in utterances])
+        for rank, u in enumerate(utterances[:UTTERANCES], 1):
+            if u.video not in known:
+                continue
+            others = of_video.setdefault(u.video, [])
+            found = next((c for c in others if same(u.start, u.end, c.start, c.end)), None)
+            if found is None:
+                start, end = _inside(u.start, u.end, known[u.video].duration)
+                found = Candidate(u.video, start, end, (start + end) / 2)
+                others.append(found)
+                out.append(found)
+            found.stand("speech", rank, u.score, u.level)
+        return out
+
+    def _bounded(self, chosen: list[Candidate]) -> list[Candidate]:
+        """Moments that are only said, as the picture bounds them near the words, if it shows anything there.
+
+        Done last, and only for what is shown. A moment that would then say again what another says, or hold words that
+        must not be said, keeps the time of its words.
+        """
+        out: list[Candidate] = []
+        for at, c in enumerate(chosen):
+            wider = self._pictured(c) if "vision" not in c.standings and "speech" in c.standings else None
+            others = [o for o in (*out, *chosen[at + 1 :]) if o.video == c.video]
+            fits = wider is not None and len(distinct([*others, wider])) > len(others) and self._allowed_to_say([wider])
+            out.append(wider if wider is not None and fits else c)
+        return out
+
+    def _pictured(self, said: Candidate) -> Candidate | None:
+        on = self.curve(self.state.videos[said.video])
+        if self.aim is None or on is None:
+            return None
+        near = around(on, said.start, said.end, CONTEXT)
+        if self.aim.scale.z(float(near.scores.max())) <= 1:
+            return None
+        spans = localise(near, self.options.localiser)
+        for start, end, peak in zip(spans.start.tolist(), spans.end.tolist(), spans.peak.tolist(), strict=True):
+            covers = min(end, said.end) - max(start, said.start) >= (said.end - said.start) / 2
+            if covers and self.aim.scale.z(evidence(within(on, start, end))) > 1:
+                return replace(said, start=start, end=end, peak=peak)
+        return None
+
+    def curve(self, video: Video) -> Curve | None:
+        """The vision stream's curve of any video."""
+        if self.aim is None:
+            return None
+        if video.id not in self.looked.curves:
+            made = curve(self.state.vision, self.aim, video)
+            if made is None:
+                return None
+            self.looked.curves[video.id] = made
+        return self.looked.curves[video.id]
+
+    def _lift(self, found: list[Candidate]) -> None:
+        """Let names count for the best moment of their video."""
+        names = named(self.catalog, self.query.called, self.allowed)
+        known = self.videos([n.video for n in names])
+        best = {c.video: c for c in reversed(ranked(found))}
+        for rank, n in enumerate(names, 1):
+            if n.video not in known:
+                continue
+            one = best.get(n.video)
+            if one is None:
+                one = self._best_of(known[n.video])
+                found.append(one)
+            one.stand("name", rank, n.score, n.level)
+
+    def _best_of(self, video: Video) -> Candidate:
+        """The best span of a video that was not among the best, or all of it where nothing is looked for."""
+        on = self.curve(video)
+        if on is None:
+            return Candidate(video.id, 0.0, video.duration, video.duration / 2)
+        spans = localise(on, self.options.localiser, limit=1)
+        return Candidate(video.id, float(spans.start[0]), float(spans.end[0]), float(spans.peak[0]))
+
+    def _allowed_to_say(self, found: list[Candidate]) -> list[Candidate]:
+        """Without the moments in which something is said that must not be."""
+        for text in self.query.unsaid:
+            said = self.catalog.rows(
+                """SELECT cues.video, cues.start, cues.end FROM cue_words JOIN cues ON cues.id = cue_words.rowid
+                   WHERE cue_words MATCH ?""",
+                (phrase(text),),
+            )
+            places: dict[int, list[tuple[float, float]]] = {}
+            for video, start, end in said:
+                places.setdefault(video, []).append((start, end))
+            found = [c for c in found if not any(s < c.end and c.start < e for s, e in places.get(c.video, ()))]
+        return found
+
+    def _grouped(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+        """One of several files with the same content; and, if so asked, one moment per video."""
+        known = self.videos([c.video for c in candidates])
+        chosen: dict[str, int] = {}
+        seen: set[int] = set()
+        for c in candidates:
+            if c.video not in known or known[c.video].duration <= 0:
+                continue
+            content = known[c.video].hash
+            if content and chosen.setdefault(content, c.video) != c.video:
+                continue
+            if self.options.group == "video" and c.video in seen:
+                continue
+            seen.add(c.video)
+            yield c
+
+    def _hit(self, rank: int, c: Candidate, level: Level) -> Hit:
+        video = self.state.videos[c.video]
+        start, end = _inside(c.start, c.end, video.duration)
+        on = self.curve(video) if self.options.explain else None
+        others = ()
+        if video.hash:
+            same_content = "SELECT name FROM videos WHERE hash = ? AND id != ? ORDER BY id"
+            others = tuple(row[0] for row in self.catalog.rows(same_content, (video.hash, video.id)))
+        return Hit(
+            rank,
+            video.id,
+            video.path,
+            video.name,
+            start,
+            end,
+            c.score,
+            level,
+            min(max(c.peak, start), end),
+            video.duration,
+            video.rate,
+            tuple(cue for cue in self.catalog.cues(video.id) if cue.start < end and start < cue.end),
+            dict(c.standings),
+            () if on is None else tuple(on.scores.tolist()),
+            others,
+        )
+
+
+def _inside(start: float, end: float, duration: float) -> tuple[float, float]:
+    """A span inside its video and not too short to be looked at.
+
+    >>> _inside(9.9, 12.0, 10.0), _inside(3.0, 3.0, 10.0)
+    ((9.5, 10.0), (2.75, 3.25))
+    """
+    start, end = max(0.0, min(start, duration)), max(0.0, min(end, duration))
+    lacking = min(SHORTEST, duration) - (end - start)
+    if lacking > 0:
+        start = min(max(0.0, start - lacking / 2), duration - min(SHORTEST, duration))
+        end = start + min(SHORTEST, duration)
+    return start, end
