@@ -2,7 +2,7 @@
 
 Such a file is a row of pickles (magic number, version, machine, the object, the keys of its storages) followed by
 each storage: its length as a 64-bit integer and its raw numbers. A pickle may name any function of any module and
-have it called; this reader knows five harmless names and refuses all others.
+have it called; this reader knows four harmless names and refuses all others.
 """
 
 from __future__ import annotations
