@@ -23,7 +23,8 @@ LIGHT = Path(__file__).parent.parent / "library" / "light.py"
 
 def _light() -> ModuleType:
     spec = importlib.util.spec_from_file_location("light_encoders", LIGHT)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -75,7 +76,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _video_maker() -> Callable[..., Path]:
     place = Path(__file__).parent.parent / "conftest.py"
     spec = importlib.util.spec_from_file_location("top_conftest", place)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     made: Callable[..., Path] = module._make_video

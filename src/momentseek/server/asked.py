@@ -7,8 +7,8 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, field_validator
 
 from momentseek.search import Library, Results
-from momentseek.search.engine import Options, Stream
 from momentseek.search.localise import DEFAULT
+from momentseek.search.options import Options, Stream
 from momentseek.search.query import LONGEST, Query
 from momentseek.server.answers import Strict
 

@@ -34,7 +34,10 @@ TYPES: dict[str, str] = {
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The file.",
-        "content": {kind.partition(";")[0]: {"schema": {"type": "string"}} for kind in TYPES.values()},
+        "content": {
+            kind.partition(";")[0]: {"schema": {"type": "object" if name == "json" else "string"}}
+            for name, kind in TYPES.items()
+        },
     },
     **documented(404, 409),
 }

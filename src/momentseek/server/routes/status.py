@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from momentseek import __version__
 from momentseek.library import encoding
 from momentseek.search import Library
-from momentseek.search.engine import STREAMS
 from momentseek.search.localise import DEFAULT, LOCALISERS
+from momentseek.search.options import STREAMS
 from momentseek.server.answers import text
 from momentseek.server.service import Serving
 
