@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from momentseek.search import Library
+
+
+def test_hits_are_those_of_the_library(client: TestClient, shared: Path) -> None:
+    with Library.open(shared / "library") as library:
+        found = library.search("green", 20)
+    answer = client.get("/api/v1/search", params={"q": "green"}).json()
+    assert [(h["video_id"], h["start"], h["end"], h["level"]) for h in answer["hits"]] == [
+        (h.video_id, h.start, h.end, h.level) for h in found
+    ]
+    assert answer["hidden"] == found.hidden
+    assert answer["total"] == len(found)
+    assert answer["query"] == "green"
+    first = answer["hits"][0]
+    assert client.get(first["thumbnail"]).status_code == client.get(first["media"]).status_code == 200
+
+
+def test_get_and_post_answer_alike(client: TestClient) -> None:
+    asked = {"q": "dogs running", "k": 3, "offset": 1, "group": "clip", "localiser": "watershed", "all": True}
+    got = client.get("/api/v1/search", params={**asked, "streams": "speech,vision"}).json()
+    posted = client.post("/api/v1/search", json={**asked, "streams": ["vision", "speech"]}).json()
+    assert got.pop("took") > 0
+    assert posted.pop("took") > 0
+    assert got == posted
+
+
+def test_pages_make_up_the_whole(client: TestClient) -> None:
+    def page(**more: int) -> dict[str, list[dict[str, object]]]:
+        answer: dict[str, list[dict[str, object]]] = client.get(
+            "/api/v1/search", params={"q": "red", "all": True, **more}
+        ).json()
+        return answer
+
+    whole = page()
+    assert len(whole["hits"]) > 3
+    assert not whole["more"]
+    parts = [page(k=2, offset=at) for at in range(0, len(whole["hits"]) + 2, 2)]
+    assert [hit for part in parts for hit in part["hits"]] == whole["hits"]
+    assert parts[0]["more"]
+    assert not parts[-1]["more"]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 20])
+def test_hidden_counts_what_all_would_add(client: TestClient, k: int) -> None:
+    params = {"q": "running dog", "k": k}
+    some = client.get("/api/v1/search", params=params).json()
+    every = client.get("/api/v1/search", params={**params, "all": True}).json()
+    assert len(some["hits"]) + some["hidden"] == len(every["hits"])
+
+
+def test_words_that_are_said_are_marked(client: TestClient) -> None:
+    hit = client.get("/api/v1/search", params={"q": "running dog"}).json()["hits"][0]
+    [said] = hit["said"]
+    assert [said["text"][a:b] for a, b in said["marks"]] == ["dogs", "running"]
+
+
+def test_streams_and_groups_are_chosen(client: TestClient) -> None:
+    heard = client.get("/api/v1/search", params={"q": "running dog", "streams": "speech"}).json()["hits"]
+    assert {name for hit in heard for name in hit["streams"]} == {"speech"}
+    each = client.get("/api/v1/search", params={"q": "red", "group": "video", "all": True}).json()["hits"]
+    assert len({hit["video_id"] for hit in each}) == len(each)
+
+
+def test_explanations_are_given_when_asked(client: TestClient) -> None:
+    hit = client.get("/api/v1/search", params={"q": "green", "explain": True}).json()["hits"][0]
+    assert len(hit["curve"]) == 8
+
+
+@pytest.mark.parametrize(("params", "status"), [
+    ({"q": ""}, 400), ({"q": "-dog"}, 400), ({"q": 'a "'}, 400), ({"q": "x", "localiser": "nope"}, 400), ({}, 422),
+    ({"q": "x" * 2001}, 422), ({"q": "x", "k": 0}, 422), ({"q": "x", "k": 501}, 422), ({"q": "x", "offset": -1}, 422),
+    ({"q": "x", "streams": "vision,smell"}, 422), ({"q": "x", "streams": ""}, 422), ({"q": "x", "group": "a"}, 422),
+    ({"q": "x", "locliser": "merge"}, 422),
+])  # fmt: skip
+def test_what_makes_no_sense_is_refused_with_a_sentence(
+    client: TestClient, params: dict[str, object], status: int
+) -> None:
+    answer = client.get("/api/v1/search", params=params)  # type: ignore[arg-type]
+    assert answer.status_code == status
+    assert answer.json()["error"]["message"]
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_an_empty_library_says_so(serve: Callable[..., TestClient], tmp_path: Path) -> None:
+    Library.open(tmp_path / "new", create=True, encoder="colours").close()
+    answer = serve(tmp_path / "new").get("/api/v1/search", params={"q": "dog"}).json()
+    assert answer["hits"] == []
+    assert "empty" in answer["note"]
+
+
+def test_a_curve_has_a_value_for_every_clip(client: TestClient) -> None:
+    answer = client.get("/api/v1/videos/1/curve", params={"q": "green"}).json()
+    assert answer["edges"][0] == 0.0
+    assert answer["edges"][-1] == 12.0
+    seen, heard = answer["streams"]["vision"], answer["streams"]["speech"]
+    assert len(seen) == len(heard) == len(answer["edges"]) - 1 == 8
+    assert min(seen[4:]) > max(seen[:4])
+    assert heard[4] == 1.0
+    best = answer["spans"][0]
+    assert 6.0 <= best["start"] < best["end"] <= 12.0
+    assert [span["rank"] for span in answer["spans"]] == list(range(1, len(answer["spans"]) + 1))
+
+
+def test_the_curve_of_a_video_with_an_odd_name(client: TestClient, ids: dict[str, int]) -> None:
+    [two] = [id for name, id in ids.items() if name.startswith("inner")]
+    answer = client.get(f"/api/v1/videos/{two}/curve", params={"q": "blue"}).json()
+    assert answer["spans"]
+    assert answer["spans"][0]["start"] == 0.0
+    assert "speech" not in answer["streams"]
