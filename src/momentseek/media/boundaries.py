@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Times = NDArray[np.float64]
 
-CUT, STANDS_OUT = 0.2, 1.8
+CUT, STANDS_OUT = 0.17, 1.8
 BLEND, UNLIKE = 0.68, 0.06
-DIP, SOME_CONTRAST, FLAT = 0.15, 0.04, 0.02
+DIP, SOME_CONTRAST, FLAT, NOTHING = 0.15, 0.04, 0.02, 0.006
 FLASH = 0.24  # seconds
 HALF_WINDOWS = (0.25, 0.4, 0.6, 0.9)  # seconds
 FADE = 1.2  # seconds
@@ -101,9 +101,9 @@ def dissolves(stretch: Stretch) -> list[Boundary]:
         quality[inside] = np.minimum(quality[inside], np.where(alike > 0.6, np.inf, score + 0.3 * alike))
     found = []
     for first, last in _runs(quality < BLEND):
-        best = first + int(np.argmin(quality[first:last]))
-        time = float(stretch.times[places[best]])
-        found.append(Boundary(time, "dissolve", float(max(0.05, 1 - quality[best]))))
+        weights = BLEND - quality[first:last]
+        time = float(np.average(stretch.times[places[first:last]], weights=weights))
+        found.append(Boundary(time, "dissolve", float(weights.max())))
     return found
 
 
@@ -121,6 +121,11 @@ def _blend(flat: Floats, steps: Floats, middle: NDArray[np.intp], k: int) -> Flo
             worst[(along < 0.15) | (along > 0.85)] = np.inf
     before = _norm(a - flat[np.maximum(middle - 2 * k, 0)]) / length
     behind = _norm(b - flat[np.minimum(middle + 2 * k, len(flat) - 1)]) / length
+    early, late = middle < 2 * k, middle + 2 * k >= len(flat)  # nothing to compare with there: as on the other side
+    before, behind = (
+        np.where(early, np.maximum(before, behind), before),
+        np.where(late, np.maximum(before, behind), behind),
+    )
     greatest = np.lib.stride_tricks.sliding_window_view(steps, 2 * k).max(1)[middle - k]
     score = worst + 0.4 * (before + behind)
     score[(greatest > 0.5 * length) | (length < UNLIKE * np.sqrt(flat.shape[1]))] = np.inf
@@ -163,7 +168,7 @@ def correlation(a: Floats, b: Floats) -> Floats:
     x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
     one, other = np.sqrt(np.square(x).mean(1)), np.sqrt(np.square(y).mean(1))
     both = (x * y).mean(1) / np.maximum(one * other, 1e-9)
-    flat_one, flat_other = one < FLAT, other < FLAT
+    flat_one, flat_other = one < NOTHING, other < NOTHING
     return np.asarray(np.where(flat_one & flat_other, 1, np.where(flat_one | flat_other, 0, both)), np.float32)
 
 

@@ -100,11 +100,11 @@ def video_stream(container: InputContainer, path: FilePath) -> VideoStream:
         raise MediaError(f"{path}: has no video stream{what}; give a video")
     best = container.streams.best("video")
     stream = next((s for s in streams if best is not None and s.index == best.index), streams[0])
+    if getattr(stream, "codec_context", None) is None:  # PyAV's types do not know of it: no decoder
+        name = getattr(stream, "name", None) or "in an unknown way"
+        raise MediaError(f"{path}: its pictures are coded {name} or protected and cannot be decoded; convert it")
     if stream.codec_tag in ("encv", "drmi"):
         raise MediaError(f"{path}: is encrypted (copy protection); give an unprotected copy")
-    if getattr(stream, "codec_context", None) is None:  # PyAV's types do not know of it: no decoder
-        name = stream.name or "an unknown format"
-        raise MediaError(f"{path}: its pictures are coded as {name}, which cannot be decoded here; convert the video")
     check_size(stream.codec_context.width, stream.codec_context.height, path)
     return stream
 

@@ -82,7 +82,7 @@ def probe(path: FilePath) -> Probe:
             height=height,
             rotation=clockwise(turn),
             rate=frame_rate(stream),
-            codec=stream.codec.canonical_name,
+            codec=_codec_name(stream) or "",
             audio=bool(container.streams.audio),
             text=_text_tracks(container),
         )
@@ -215,15 +215,19 @@ def _scanned_duration(path: FilePath, start: float, rate: Fraction) -> float:
 
 
 def _text_tracks(container: InputContainer) -> tuple[Track, ...]:
+    named = [(s, _codec_name(s)) for s in container.streams.subtitles]
     return tuple(
-        Track(s.index, s.name, s.language, s.metadata.get("title"))
-        for s in container.streams.subtitles
-        if _is_text(s) and s.name is not None
+        Track(s.index, name, s.language, s.metadata.get("title"))
+        for s, name in named
+        if name is not None and name not in _BITMAPS
     )
 
 
-def _is_text(stream: Stream) -> bool:
-    return stream.name is not None and stream.name not in _BITMAPS
+def _codec_name(stream: Stream) -> str | None:
+    """The name of a coding, not of the one decoder for it; None if there is no decoder."""
+    if getattr(stream, "codec_context", None) is None:
+        return None
+    return stream.codec_context.codec.canonical_name
 
 
 def _seconds(clock: str) -> float | None:

@@ -33,7 +33,8 @@ class Codecs:
     options: dict[str, str]
 
 
-_H264 = Codecs("libx264", "aac", {"crf": "20", "preset": "veryfast"})
+# No B-frames: MP4 keeps durations in decoding order, so with them a clip of a variable rate would not end when asked.
+_H264 = Codecs("libx264", "aac", {"crf": "20", "preset": "veryfast", "bf": "0"})
 CODECS = {
     ".mp4": _H264,
     ".mov": _H264,

@@ -12,6 +12,7 @@ from momentseek.media.picture import Pixels
 
 _COLUMNS, _ROWS = 16, 12
 _LEVELS = 16
+_LEVEL = (np.sqrt(np.arange(256) / 256) * _LEVELS).astype(np.uint8)
 _STRETCH = 12.0  # seconds looked at together
 _MOST_FRAMES = 2000
 
@@ -82,7 +83,7 @@ def cells(small: Pixels) -> NDArray[np.float32]:
 
 
 def shares(small: Pixels) -> NDArray[np.float32]:
-    """Shares of the pixels in 16 levels of each colour; they sum to 1."""
-    levels = (small >> 4) + (np.arange(3, dtype=np.uint8) * _LEVELS)
+    """Shares of the pixels in 16 levels of each colour, finer where it is dark; they sum to 1."""
+    levels = _LEVEL[small] + (np.arange(3, dtype=np.uint8) * _LEVELS)
     counts = np.bincount(levels.ravel(), minlength=3 * _LEVELS)
     return (counts / levels.size).astype(np.float32)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from momentseek.media.picture import clockwise, shrunk, upright
+
+TURNS = {0: (1, 0, 0, 1), 90: (0, 1, -1, 0), 180: (-1, 0, 0, -1), 270: (0, -1, 1, 0)}
+
+
+def test_turning_is_clockwise() -> None:
+    pixels = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+    for degrees, turn in TURNS.items():
+        assert clockwise(turn) == degrees
+        np.testing.assert_array_equal(upright(pixels, turn), np.rot90(pixels, -degrees // 90))
+
+
+def test_mirroring() -> None:
+    pixels = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+    np.testing.assert_array_equal(upright(pixels, (-1, 0, 0, 1)), pixels[:, ::-1])
+    np.testing.assert_array_equal(upright(pixels, (1, 0, 0, -1)), pixels[::-1])
+    np.testing.assert_array_equal(upright(pixels, (0, 1, 1, 0)), pixels.transpose(1, 0, 2))
+
+
+@given(st.integers(1, 10_000), st.integers(1, 10_000), st.integers(1, 1000))
+def test_shrinking_never_enlarges(width: int, height: int, short: int) -> None:
+    w, h = shrunk(width, height, short)
+    assert 1 <= w <= width
+    assert 1 <= h <= height
+    assert min(w, h) == min(short, width, height)
