@@ -21,8 +21,6 @@ from momentseek.search.results import Results
 if TYPE_CHECKING:
     from momentseek.media.cut import Cut
 
-PLAN = "plan"
-"""The folder of the plan by which a large library is scanned, inside the library's."""
 EMPTY = "the library is empty; add videos with: momentseek add FOLDER"
 
 
@@ -58,7 +56,7 @@ class Library(Collection):
         asked = Query.parse(query) if isinstance(query, str) else query
         options = Options(k, localiser, group, STREAMS if streams is None else tuple(streams), explain, all)
         if self._engine is None:
-            self._engine = Engine(self.catalog, self.snapshot, self._encoder_of, self.clip_seconds, self.path / PLAN)
+            self._engine = Engine(self.catalog, self.snapshot, self._encoder_of, self.clip_seconds, self.place.plan)
         found = self._engine.search(asked, options)
         if not found and not self.catalog.totals()["videos"]:
             found.note = EMPTY
