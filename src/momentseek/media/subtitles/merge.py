@@ -35,7 +35,8 @@ def tidy(cues: Iterable[Cue]) -> list[Cue]:
     written = sorted((cue for cue in cues if cue.end > 0 or cue.start >= 0), key=lambda cue: (cue.start, cue.end))
     shown = [(max(cue.start, 0.0), cue.end, markup.lines(cue.text[:LONGEST_TEXT])) for cue in written]
     ended = _ended([(start, end, lines) for start, end, lines in shown if lines])
-    return [replace(cue, language=language) for cue in unrolled(_once(ended)) if cue.end > cue.start]
+    found = [replace(cue, language=language) for cue in unrolled(_once(ended)) if cue.end > cue.start]
+    return sorted(found, key=lambda cue: (cue.start, cue.end))
 
 
 def joined(cues: Sequence[Cue]) -> list[Cue]:
