@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from momentseek.demo import FILMS, QUERIES, Film, Scene, make
-from momentseek.demo.make import RATE
+from momentseek.demo.filming import RATE
 
 av = pytest.importorskip("av")
 SHORT = (
