@@ -55,7 +55,8 @@ class RecallReport:
             return f"recall 1 by definition: searches are exact here ({size}, {self.milliseconds:.1f} ms each)"
         return (
             f"recall@{self.k} {self.recall:.4f} (worst query {self.worst:.2f}) of {self.queries} queries over {size}: "
-            f"{self.milliseconds:.1f} ms each, exact {self.exact_milliseconds:.1f} ms; depths {self.coarse:,} / {self.fine:,}"
+            f"{self.milliseconds:.1f} ms each, exact {self.exact_milliseconds:.1f} ms; "
+            f"depths {self.coarse:,} / {self.fine:,}"
         )
 
 

@@ -2,10 +2,11 @@
 
 A video's clips are alike inside a scene and unlike across a cut, so a mean per scene says nearly as much about the best
 clip as the clips do, at a tenth of the size. Neighbouring scenes are merged in order of Ward's cost,
-``n₁ n₂ / (n₁ + n₂) |μ₁ - μ₂|²``, the growth of the squared distances to the means (Ward 1963), as long as the merged
-scene stays tight: the mean squared distance of its clips to their mean, ``1 - |μ|²`` for unit vectors, may not exceed
-``SPREAD``. A smooth video ends as one scene, a video of five unlike shots as five. Long videos are cut into stretches
-first, so that the work grows with their length only. Scenes that are still too many for their stretch are merged on.
+``n₁ n₂ / (n₁ + n₂) |μ₁ - μ₂|²``, the growth of the squared distances to the means (Ward 1963), while two things hold:
+the merged scene stays tight (its clips' mean squared distance to their mean is at most ``SPREAD``), and its halves are
+alike (``|μ₁ - μ₂|² <= APART``), without which one odd clip would vanish in a long scene. A smooth video ends as one
+scene, a video of five unlike shots as five. Long videos are cut into stretches first, so that the work grows with their
+length only; scenes that are too many for their stretch are merged on, cheapest first.
 
 The mean is stored unnormalised: a loose scene then has a short vector and promises less.
 """
@@ -22,12 +23,14 @@ from numpy.typing import NDArray
 
 from momentseek.library.scan.compiled import pool
 
-STRETCH = 64
+STRETCH = 32
 """Clips considered together."""
-MOST = 6
+MOST = 8
 """Scenes of a stretch at most."""
 SPREAD = 0.25
 """Mean squared distance of clips to their scene's mean at most."""
+APART = 0.6
+"""Squared distance of the means of two scenes that are merged, at most."""
 LOOSE = 1e30
 
 
@@ -134,6 +137,6 @@ def _cost(rows: Any, sizes: Any, squares: Any, one: int, two: int) -> Any:  # pr
         mean = (sizes[one] * rows[one, j] + sizes[two] * rows[two, j]) / total
         length += mean * mean
     cost = sizes[one] * sizes[two] / total * distance
-    if (squares[one] + squares[two]) / total - length > SPREAD:
+    if distance > APART or (squares[one] + squares[two]) / total - length > SPREAD:
         cost = (cost + np.float32(1)) * np.float32(LOOSE)
     return cost

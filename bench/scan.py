@@ -1,0 +1,285 @@
+"""How fast and how completely the best videos are found, beside FAISS and numpy, in one run.
+
+    python bench/scan.py [--videos 10k,100k,1M] [--corpus smooth,scenes] [--quick]
+                         [--peers flat,ivf,hnsw,numpy] [--folder DIR]
+
+Generated corpora (scan_corpus.py): videos of 20 clips × 256 columns. Queries are noisy copies of clips (cosine .8;
+"hard" .55). Recall is the share of the 100 best videos of an exact float32 search that is found, and the share of the
+100 best moments (windows of 2 to 16 clips by mean inside minus mean outside) that the found videos give. Latencies are
+medians over single queries, taken in turns with the peers'; 100 queries are one call. Files stay in the page cache.
+A library of 1M videos takes 17 GB in --folder (default: the system's temporary folder) and is deleted at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.library.scan import Scan, build_plan, top_videos, tune
+from momentseek.library.scan.choice import compiled
+from momentseek.library.segments import Segment, quantised, read, write
+from scan_corpus import CLIPS, DIM, KINDS, Floats, chunks, queries
+
+K = 100
+LIMITS = {"flat": 100_000, "numpy": 100_000, "ivf": 100_000, "hnsw": 10_000}
+"""Videos up to which a peer is run unless --peers names it: memory (flat, numpy) or building time (ivf, hnsw)."""
+Found = NDArray[np.int64]
+
+
+def generate(kind: str, videos: int, folder: Path, asked: Floats, keep: bool) -> tuple[list[str], Found, Floats, float]:
+    """Write the segments; their names, the exact float32 answer, all clips if they are kept, and the writing time."""
+    names, found, scores, writing = [], [], [], 0.0
+    kept = np.empty((videos * CLIPS if keep else 0, DIM), np.float32)
+    for first, clips in chunks(kind, videos):
+        rows = clips.reshape(-1, DIM)
+        best = np.concatenate(
+            [
+                (rows[i : i + 40_000] @ asked.T).reshape(-1, CLIPS, len(asked)).max(axis=1)
+                for i in range(0, len(rows), 40_000)
+            ]
+        ).T
+        top = np.argpartition(-best, min(K, best.shape[1] - 1), axis=1)[:, :K]
+        found.append(top + first)
+        scores.append(np.take_along_axis(best, top, axis=1))
+        if keep:
+            kept[first * CLIPS : first * CLIPS + len(rows)] = rows
+        begun = time.perf_counter()
+        offsets = np.arange(0, len(rows) + 1, CLIPS)
+        ids = np.arange(first, first + len(clips))
+        names.append(write(folder, Segment("", "vision", ids, offsets, *quantised(rows), rows.astype(np.float16))))
+        writing += time.perf_counter() - begun
+    order = np.argsort(-np.concatenate(scores, axis=1), axis=1)[:, :K]
+    return names, np.take_along_axis(np.concatenate(found, axis=1), order, axis=1), kept, writing
+
+
+def moments(curves: Floats, videos: Found) -> set[tuple[int, int, int]]:
+    """The best windows of some videos as (video, first clip, clips)."""
+    sums = np.concatenate([np.zeros((len(curves), 1)), np.cumsum(curves, axis=1)], axis=1)
+    total = sums[:, -1:]
+    rows = []
+    for length in range(2, 17):
+        inside = sums[:, length:] - sums[:, :-length]
+        score = inside / length - (total - inside) / (CLIPS - length)
+        video, start = np.indices(score.shape)
+        rows.append(np.stack([score.ravel(), videos[video.ravel()], start.ravel(), np.full(score.size, length)]))
+    best = np.concatenate(rows, axis=1)
+    order = np.argsort(-best[0], kind="stable")[:K]
+    return {(int(v), int(s), int(n)) for v, s, n in best[1:, order].T}
+
+
+def curves_of(segments: list[Segment], videos: Found, query: Floats) -> Floats:
+    size = len(segments[0].ids)
+    rows = np.stack([segments[v // size].half[v % size * CLIPS : (v % size + 1) * CLIPS] for v in videos])
+    return rows.astype(np.float32) @ query
+
+
+def recalls(segments: list[Segment], asked: Floats, truth: Found, found: list[Found]) -> tuple[float, float]:
+    """Recall of videos and of moments."""
+    videos = [np.isin(t, f).mean() for t, f in zip(truth, found, strict=True)]
+    spans = []
+    for query, t, f in zip(asked, truth, found, strict=True):
+        true = moments(curves_of(segments, t, query), t)
+        spans.append(len(true & moments(curves_of(segments, f, query), f)) / len(true))
+    return float(np.mean(videos)), float(np.mean(spans))
+
+
+def grouped(clips: Found) -> Found:
+    """The first K videos of a ranked list of clips."""
+    videos = clips[clips >= 0] // CLIPS
+    _, first = np.unique(videos, return_index=True)
+    return videos[np.sort(first)][:K]
+
+
+def peers(names: list[str], clips: Floats) -> dict[str, tuple[Callable[[Floats], list[Found]], float, int]]:
+    """Each peer as a search, its building time and its bytes per clip."""
+    import faiss
+
+    out = {}
+
+    def add(
+        name: str, index: object, bytes_per_clip: int, depth: int, setup: Callable[[], object] | None = None
+    ) -> None:
+        def search(asked: Floats) -> list[Found]:
+            if setup is not None:
+                setup()
+            return [grouped(row) for row in index.search(asked, depth)[1]]
+
+        out[name] = (search, time.perf_counter() - begun, bytes_per_clip)
+
+    if "flat" in names:
+        begun = time.perf_counter()
+        flat = faiss.IndexFlatIP(DIM)
+        flat.add(clips)
+        add("FAISS Flat", flat, 4 * DIM, 1000)
+    if "numpy" in names:
+
+        def search(asked: Floats) -> list[Found]:
+            best = np.concatenate(
+                [
+                    (clips[i : i + 8000] @ asked.T).reshape(-1, CLIPS, len(asked)).max(axis=1)
+                    for i in range(0, len(clips), 8000)
+                ]
+            )
+            top = np.argpartition(-best, K - 1, axis=0)[:K]
+            return list(np.take_along_axis(top, np.argsort(-np.take_along_axis(best, top, axis=0), axis=0), axis=0).T)
+
+        out["numpy float32, blocked"] = (search, 0.0, 4 * DIM)
+    if "ivf" in names:
+        begun = time.perf_counter()
+        lists = int(4 * len(clips) ** 0.5) // 2
+        ivf = faiss.IndexIVFFlat(faiss.IndexFlatIP(DIM), DIM, lists, faiss.METRIC_INNER_PRODUCT)
+        ivf.train(clips[np.random.default_rng(0).choice(len(clips), min(len(clips), 40 * lists), replace=False)])
+        ivf.add(clips)
+        for probe in (lists // 64, lists // 8):
+            add(f"FAISS IVF{lists}, nprobe {probe}", ivf, 4 * DIM + 8, 1000, lambda n=probe: setattr(ivf, "nprobe", n))
+    if "hnsw" in names:
+        begun = time.perf_counter()
+        graph = faiss.IndexHNSWFlat(DIM, 32, faiss.METRIC_INNER_PRODUCT)
+        graph.hnsw.efConstruction = 80
+        graph.add(clips)
+        for effort in (1000, 4000):
+            add(
+                f"FAISS HNSW32, ef {effort}",
+                graph,
+                4 * DIM + 4 * 64,
+                1000,
+                lambda n=effort: setattr(graph.hnsw, "efSearch", n),
+            )
+    return out
+
+
+def in_turns(searches: dict[str, Callable[[Floats], object]], asked: Floats, rounds: int) -> dict[str, float]:
+    """Median milliseconds of single queries, the candidates taking turns so that a busy machine is unfair to all."""
+    times: dict[str, list[float]] = {name: [] for name in searches}
+    for query in asked[:rounds]:
+        for name, search in searches.items():
+            search(query[None])  # each runs with what it left in the caches
+            begun = time.perf_counter()
+            search(query[None])
+            times[name].append(time.perf_counter() - begun)
+    return {name: 1000 * statistics.median(values) for name, values in times.items()}
+
+
+def cold(folder: Path) -> dict[str, float]:
+    """In a new process: seconds to import and open, to the first answer, and memory of its own after 100 queries."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--cold", str(folder)], check=True, capture_output=True, text=True, timeout=900
+    )
+    return json.loads(done.stdout)
+
+
+def cold_child(folder: Path) -> None:
+    begun = time.perf_counter()
+    asked = np.load(folder / "queries.npy")
+    names = json.loads((folder / "names.json").read_text())
+    scan = Scan.open([read(folder, name) for name in names], folder / "plan")
+    opened = time.perf_counter()
+    scan.search(asked[0], K)
+    first = time.perf_counter()
+    scan.search(asked, K)
+    status = Path("/proc/self/status").read_text() if Path("/proc/self/status").exists() else "RssAnon: 0 kB"
+    own = next(line for line in status.splitlines() if line.startswith("RssAnon")).split()[1]
+    print(json.dumps({"open": opened - begun, "first": first - opened, "own MB": int(own) / 1024}))
+
+
+def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool) -> None:
+    count = 20 if quick else 100
+    asked = np.concatenate([queries(kind, videos, count, level) for level in ("main", "hard")])
+    names, truth, clips, writing = generate(kind, videos, folder, asked, keep=bool(wanted))
+    segments = [read(folder, name) for name in names]
+    begun = time.perf_counter()
+    plan = build_plan(segments, folder / "plan")
+    planning = time.perf_counter() - begun
+    scan = Scan(segments, plan)
+    begun = time.perf_counter()
+    depths = tune(scan, sample=24 if videos > 200_000 else 64)
+    tuning = time.perf_counter() - begun
+    rows = videos * CLIPS
+    stored = sum((folder / f"{name}.vec").stat().st_size for name in names) / rows
+    planned = sum(path.stat().st_size for path in (folder / "plan").iterdir()) / rows
+    print(f"\n{videos:,} {kind} videos, {rows:,} clips; {count} queries of each kind")
+    print(
+        f"  segments: {writing:.1f} s to quantise and write, {stored:.0f} bytes per clip (int8 and float16)\n"
+        f"  plan: {planning:.1f} s to build, {planned:.1f} bytes per clip, {plan.means.rows / videos:.2f} means "
+        f"per video; tuned in {tuning:.0f} s to depths {depths.coarse:,} / {depths.fine:,}"
+    )
+    np.save(folder / "queries.npy", asked[:100])
+    (folder / "names.json").write_text(json.dumps(names))
+    fresh = cold(folder)
+    print(
+        f"  cold process: {fresh['open']:.2f} s to open, {fresh['first']:.2f} s to the first answer; "
+        f"{fresh['own MB']:,.0f} MB of its own after 100 queries (mapped files not counted)"
+    )
+    ours = {
+        "ours, exact": lambda q: list(top_videos(segments, q, K, kernel=compiled()).ids),
+        "ours, planned": lambda q: list(scan.search(q, K).ids),
+    }
+    if videos <= 100_000:
+        ours["ours, exact, numpy only"] = lambda q: list(top_videos(segments, q, K).ids)
+    others = peers(wanted, clips)
+    searches = {**ours, **{name: peer[0] for name, peer in others.items()}}
+    slow = videos > 200_000
+    single = in_turns(searches, asked[:count], min(count, 10 if slow or quick else 20))
+    single["ours, planned"] = in_turns({"p": ours["ours, planned"]}, asked[:count], count)["p"]
+    base = single.get("FAISS Flat")
+    print(f"  {'':28}{'recall':>8}{'hard':>8}{'moments':>9}{'ms/query':>10}{'ms/100':>9}{'vs Flat':>9}{'build s':>9}")
+    for name, search in searches.items():
+        begun = time.perf_counter()
+        batch = np.concatenate([asked[:count]] * (100 // count))
+        found = search(batch)
+        hundred = 1000 * (time.perf_counter() - begun)
+        main, spans = recalls(segments, asked[:count], truth[:count], found[:count])
+        hard, _ = recalls(segments, asked[count:], truth[count:], search(asked[count:]))
+        ratio = f"{base / single[name]:.1f}x" if base else ""
+        build = f"{others[name][1]:.0f}" if name in others else ""
+        print(
+            f"  {name:28}{main:8.4f}{hard:8.4f}{spans:9.4f}{single[name]:10.1f}{hundred:9.0f}{ratio:>9}{build:>9}",
+            flush=True,
+        )
+
+
+def number(text: str) -> int:
+    return int(float(text.lower().replace("k", "e3").replace("m", "e6")))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--videos", default="10k,100k", help="sizes, as in 10k,100k,1M")
+    parser.add_argument("--corpus", default=",".join(KINDS))
+    parser.add_argument("--peers", help="flat, ivf, hnsw, numpy, or none; default: those that fit the size")
+    parser.add_argument("--folder", type=Path, help="where the library is written and deleted again")
+    parser.add_argument("--quick", action="store_true", help="2,000 videos and few queries")
+    parser.add_argument("--cold", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.cold:
+        cold_child(options.cold)
+        return
+    for size in ["20k"] if options.quick else options.videos.split(","):
+        videos = number(size)
+        for kind in options.corpus.split(","):
+            fitting = [name for name, limit in LIMITS.items() if videos <= limit and not options.quick]
+            wanted = fitting if options.peers is None else [p for p in options.peers.split(",") if p in LIMITS]
+            wanted = [*wanted, "flat", "numpy"] if options.quick and options.peers is None else wanted
+            folder = Path(tempfile.mkdtemp(prefix="scan-", dir=options.folder))
+            try:
+                need = videos * CLIPS * DIM * 3.6
+                if shutil.disk_usage(folder).free < need:
+                    sys.exit(f"{folder}: {need / 1e9:.0f} GB are needed; choose another place with --folder")
+                run(kind, videos, folder, wanted, options.quick)
+            finally:
+                shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from momentseek.errors import MomentseekError
+from momentseek.library.scan import Depths, Scan, build_plan, measure_recall, open_plan, recall_report, top_videos, tune
+from momentseek.library.scan.plan import HEADER, set_depths
+from momentseek.library.segments import Segment, segment
+
+pytest.importorskip("faiss")
+pytest.importorskip("numba")
+
+ALL = Depths(10**6, 10**6)
+
+
+def made(seed: int, first: int, videos: int, dim: int = 32, name: str = "s") -> Segment:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(videos):
+        drift = rng.normal(size=dim) + np.cumsum(rng.normal(size=(int(rng.integers(1, 12)), dim)) * 0.3, axis=0)
+        rows.append((drift / np.linalg.norm(drift, axis=1, keepdims=True)).astype(np.float32))
+    return replace(segment("vision", range(first, first + videos), rows), name=name)
+
+
+@pytest.fixture
+def library():
+    return [made(1, 0, 700, name="a"), made(2, 700, 400, name="b")]
+
+
+@pytest.fixture
+def queries():
+    return np.random.default_rng(9).normal(size=(12, 32)).astype(np.float32)
+
+
+def same(one, two):
+    np.testing.assert_array_equal(one.ids, two.ids)
+    np.testing.assert_allclose(one.scores, two.scores, atol=1e-6)
+    np.testing.assert_array_equal(one.segment, two.segment)
+    np.testing.assert_array_equal(one.at, two.at)
+
+
+def test_with_full_depth_the_plan_gives_the_exact_answer(library, queries, tmp_path):
+    scan = Scan(library, replace(build_plan(library, tmp_path), depths=ALL))
+    same(scan.search(queries, 20), top_videos(library, queries, 20))
+    same(scan.search(queries, 5000), top_videos(library, queries, 5000))
+
+
+def test_filters_hold_in_a_planned_search(library, queries, tmp_path):
+    rng = np.random.default_rng(4)
+    scan = Scan(library, replace(build_plan(library, tmp_path), depths=ALL))
+    gone = np.array([3, 8, 900], np.int64)
+    for share in (0.9, 0.5, 0.02, 0):
+        allowed = rng.random(1100) < share
+        exact = top_videos(library, queries, 30, allowed=allowed, gone=gone)
+        same(scan.search(queries, 30, allowed=allowed, gone=gone), exact)
+
+
+def test_small_depths_are_made_up_for_what_a_filter_takes_away(library, queries, tmp_path):
+    plan = replace(build_plan(library, tmp_path), depths=Depths(200, 200))
+    allowed = np.random.default_rng(5).random(1100) < 0.1
+    found = Scan(library, plan).search(queries, 10, allowed=allowed)
+    assert found.ids.shape == (12, 10)
+    assert allowed[found.ids].all()
+
+
+def test_segments_the_plan_does_not_know_are_searched_whole(library, queries, tmp_path):
+    build_plan(library, tmp_path)
+    grown = [made(3, 5000, 50, name="new"), *library]
+    plan = open_plan(tmp_path, grown)
+    assert plan is not None
+    same(Scan(grown, replace(plan, depths=ALL)).search(queries, 40), top_videos(grown, queries, 40))
+    shallow = Scan(grown, replace(plan, depths=Depths(1, 1)))
+    for at in range(50):
+        assert shallow.search(grown[0].vectors(at)[0], 1).ids.tolist() == [[5000 + at]]
+
+
+def test_a_plan_for_segments_that_are_gone_is_not_opened(library, tmp_path):
+    build_plan(library, tmp_path)
+    assert open_plan(tmp_path, library[:1]) is None
+    assert open_plan(tmp_path / "nowhere", library) is None
+
+
+@pytest.mark.parametrize("damage", ["header", "version", "shard", "cut short", "missing"])
+def test_a_damaged_plan_is_none(library, tmp_path, damage):
+    build_plan(library, tmp_path)
+    header = tmp_path / HEADER
+    values = json.loads(header.read_text())
+    shard = tmp_path / values["shards"][0]
+    if damage == "header":
+        header.write_bytes(b"{")
+    elif damage == "version":
+        header.write_text(json.dumps({**values, "version": 99}))
+    elif damage == "shard":
+        shard.write_bytes(b"not an index")
+    elif damage == "cut short":
+        means = tmp_path / values["means"]
+        means.write_bytes(means.read_bytes()[:-100])
+    else:
+        shard.unlink()
+    assert open_plan(tmp_path, library) is None
+
+
+def test_building_again_leaves_only_the_new_files(library, tmp_path):
+    build_plan(library[:1], tmp_path)
+    before = {p.name for p in tmp_path.iterdir()}
+    build_plan(library, tmp_path)
+    after = {p.name for p in tmp_path.iterdir()}
+    assert len(after) == len(before)
+    assert after & before == {HEADER}
+
+
+def test_building_twice_gives_the_same_files(library, tmp_path):
+    build_plan(library, tmp_path / "one")
+    build_plan(library, tmp_path / "two")
+    assert {p.name for p in (tmp_path / "one").iterdir()} == {p.name for p in (tmp_path / "two").iterdir()}
+
+
+def test_progress_counts_every_video(library, tmp_path, monkeypatch):
+    monkeypatch.setattr("momentseek.library.scan.plan.CHUNK", 500)
+    steps: list[int] = []
+    build_plan(library, tmp_path, steps.append)
+    assert sum(steps) == 1100
+    assert len(steps) > 5
+
+
+def test_pooling_in_chunks_changes_nothing(library, tmp_path, monkeypatch):
+    whole = build_plan(library, tmp_path / "one")
+    monkeypatch.setattr("momentseek.library.scan.plan.CHUNK", 100)
+    parts = build_plan(library, tmp_path / "two")
+    np.testing.assert_array_equal(whole.means.codes, parts.means.codes)
+    np.testing.assert_array_equal(whole.means.offsets, parts.means.offsets)
+
+
+def test_shards_together_rank_as_one_list(library, queries, tmp_path, monkeypatch):
+    from momentseek.library.scan.planned import near
+
+    one = build_plan(library, tmp_path / "one")
+    monkeypatch.setattr("momentseek.library.scan.plan.SHARD", 400)
+    many = build_plan(library, tmp_path / "many")
+    assert len(many.shards) > 1 == len(one.shards)
+    for a, b in zip(near(one, queries, 150), near(many, queries, 150), strict=True):
+        assert len(set(a.tolist()) & set(b.tolist())) >= 148  # equal estimates may swap at the end
+
+
+def test_no_vectors_no_plan(tmp_path):
+    with pytest.raises(MomentseekError, match="add videos"):
+        build_plan([], tmp_path)
+
+
+def test_tuning_reaches_its_target_and_is_remembered(library, tmp_path):
+    scan = Scan(library, build_plan(library, tmp_path))
+    depths = tune(scan, 0.95, k=10)
+    assert depths.recall is not None
+    assert depths.recall >= 0.95
+    again = open_plan(tmp_path, library)
+    assert again is not None
+    assert again.depths == depths
+
+
+def test_what_tuning_predicts_is_what_a_search_finds(library, tmp_path, monkeypatch):
+    from momentseek.library.scan import recall
+
+    monkeypatch.setattr(recall, "COARSE", (40, 120))
+    monkeypatch.setattr(recall, "FINE", (20, 60))
+    scan = Scan(library, build_plan(library, tmp_path))
+    queries = recall.sample_queries(scan, 30, seed=1)
+    none = np.zeros(0, np.int64)
+    for depths in recall.survival(scan, scan.plan, queries, 15, none):
+        scan.plan = set_depths(scan.plan, depths)
+        measured = measure_recall(scan, queries, k=15)
+        assert measured.recall == pytest.approx(depths.recall, abs=0.02)
+
+
+def test_reports_say_whether_a_plan_was_used(library, tmp_path):
+    exact = recall_report(Scan(library), k=10)
+    assert (exact.planned, exact.recall, exact.worst) == (False, 1.0, 1.0)
+    assert "exact" in str(exact)
+    planned = recall_report(Scan(library, build_plan(library, tmp_path)), k=10)
+    assert planned.planned
+    assert f"{planned.coarse:,} / {planned.fine:,}" in str(planned)
+
+
+def test_a_small_library_is_opened_without_its_plan(library, tmp_path, monkeypatch):
+    build_plan(library, tmp_path)
+    assert Scan.open(library, tmp_path).plan is None
+    monkeypatch.setattr("momentseek.library.scan.scan.PLAN_FROM", 100)
+    assert Scan.open(library, tmp_path).plan is not None
