@@ -42,12 +42,13 @@ def command(into: Path | None, as_json: bool) -> None:
     beside the true ones, which are known to the frame. Run again, it only asks. Nothing is downloaded.
     """
     from momentseek.demo import FILMS, QUERIES, make
+    from momentseek.encoders.progress import Progress
     from momentseek.search import Library
 
     library_at, films_at = _folders(into)
     say(f"films: {films_at}\nlibrary: {library_at}")
-    with click.progressbar(length=len(FILMS), label="making films", file=click.get_text_stream("stderr")) as bar:
-        make(films_at, progress=lambda _: bar.update(1))
+    with Progress(len(FILMS), "making films") as bar:
+        make(films_at, progress=lambda _: bar.advance(1))
     with Library.open(library_at, create=True) as library:
         say(str(library.add([films_at])))
         answers = [(query, list(library.search(query.text, k=SHOWN, all=True))) for query in QUERIES]
