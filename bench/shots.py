@@ -218,12 +218,12 @@ def matched(truth: Truth, detected: Sequence[float]) -> list[bool]:
 def report(title: str, cases: Sequence[tuple[Path, Truth]], show: bool) -> None:
     rows = []
     for name, detect in detectors().items():
-        found, wrong, per_kind, seconds, pictures = 0, 0, dict.fromkeys(KINDS, 0), 0.0, 0
+        found, wrong, per_kind, seconds, busy, pictures = 0, 0, dict.fromkeys(KINDS, 0), 0.0, 0.0, 0
         totals = dict.fromkeys(KINDS, 0)
         for path, truth in cases:
-            began = time.perf_counter()
+            began, cpu = time.perf_counter(), time.process_time()
             detected = detect(path)
-            seconds += time.perf_counter() - began
+            seconds, busy = seconds + time.perf_counter() - began, busy + time.process_time() - cpu
             with av.open(str(path)) as file:
                 pictures += file.streams.video[0].frames
             hits = matched(truth, detected)
@@ -242,9 +242,9 @@ def report(title: str, cases: Sequence[tuple[Path, Truth]], show: bool) -> None:
         f1 = 2 * precision * recall / max(1e-9, precision + recall)
         figures = [f"{precision:.3f}", f"{recall:.3f}", f"{f1:.3f}"] if total else ["", "", ""]
         kinds = [f"{per_kind[k]}/{totals[k]}" for k in KINDS]
-        rows.append([name, *figures, str(wrong), *kinds, f"{pictures / seconds:,.0f}"])
+        rows.append([name, *figures, str(wrong), *kinds, f"{pictures / seconds:,.0f}", f"{1000 * busy / pictures:.2f}"])
     print(f"\n{title}")
-    print(text_table(["detector", "precision", "recall", "F1", "wrong", *KINDS, "frames/s"], rows))
+    print(text_table(["detector", "precision", "recall", "F1", "wrong", *KINDS, "frames/s", "CPU ms/frame"], rows))
 
 
 def main() -> None:

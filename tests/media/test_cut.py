@@ -182,6 +182,15 @@ def lying(source: Path) -> Callable[[Path], Probe]:
     return look
 
 
+def test_sound_that_cannot_be_decoded_is_left_out(counting: Maker, number: Number, tmp_path: Path) -> None:
+    source = counting(audio=True)
+    source.write_bytes(source.read_bytes().replace(b"mp4a", b"zzzz").replace(b"esds", b"zzzz"))
+    for exact in (True, False):
+        made = cut(source, 1.0, 2.0, tmp_path / "clip.mp4", exact=exact)
+        assert made.frames >= 25
+        assert not probe(made.path).audio
+
+
 def test_an_older_clip_is_replaced(counting: Maker, tmp_path: Path) -> None:
     out = tmp_path / "clip.mp4"
     out.write_text("older")

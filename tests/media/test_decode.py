@@ -145,6 +145,17 @@ def test_a_size_that_changes_midway(make_video: Maker, tmp_path: Path) -> None:
     assert [f.pixels.shape for f in got] == [(120, 160, 3)] * 2 + [(64, 96, 3)] * 2
 
 
+def test_a_stream_that_turns_up_midway(make_video: Maker, tmp_path: Path) -> None:
+    parts = [
+        make_video(tmp_path / f"{i}.ts", [(2.0, (200, 0, 0))], audio=i > 0, start=1.0 + 2 * i).read_bytes()
+        for i in range(2)
+    ]
+    both = tmp_path / "both.ts"
+    both.write_bytes(b"".join(parts))
+    assert len(list(frames(both, 2))) == 8
+    assert len(list(frames(both, 2, start=3.0))) == 2
+
+
 def test_the_spy_sees_all_frames_once_over_windows(counting: Maker, number: Number) -> None:
     path = counting()
     seen: list[tuple[float, int, int]] = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,10 @@ from momentseek.encoders.runtime import optional_module
 from momentseek.errors import MediaError
 
 if TYPE_CHECKING:
+    from av.audio.stream import AudioStream
     from av.container import InputContainer
+    from av.packet import Packet
+    from av.stream import Stream
     from av.video.stream import VideoStream
 
 FilePath = str | os.PathLike[str]
@@ -107,6 +110,17 @@ def video_stream(container: InputContainer, path: FilePath) -> VideoStream:
         raise MediaError(f"{path}: is encrypted (copy protection); give an unprotected copy")
     check_size(stream.codec_context.width, stream.codec_context.height, path)
     return stream
+
+
+def sound_stream(container: InputContainer) -> AudioStream | None:
+    """The first sound that can be decoded."""
+    return next((s for s in container.streams.audio if getattr(s, "codec_context", None) is not None), None)
+
+
+def packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Packet[Stream]]:
+    """What `demux` gives; it trips over streams that turn up midway, but only after the known ones are done."""
+    with suppress(IndexError):
+        yield from container.demux(list(streams))
 
 
 def check_size(width: int, height: int, path: FilePath) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError
-from momentseek.media.container import libav, opened, video_stream
+from momentseek.media.container import libav, opened, packets, sound_stream, video_stream
 from momentseek.media.probe import container_start
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def copy_packets(source: Path, start: float, end: float, out: Path) -> tuple[flo
     with opened(source) as container, av.open(str(out.absolute()), "w") as clip:
         video = video_stream(container, source)
         zero = container_start(container, video)
-        sound = next(iter(container.streams.audio), None)
+        sound = sound_stream(container)
         streams: list[Stream] = [video] if sound is None else [video, sound]
         copies = {s.index: clip.add_stream_from_template(s) for s in streams}
         first: float | None = None
@@ -64,11 +64,11 @@ def _from_key_frame(
         except av.FFmpegError:
             if back == 0:  # this container cannot seek: from the beginning
                 back = start
-        packets = (p for p in container.demux(list(streams)) if p.size)
-        found = next((p for p in packets if p.stream_index == video.index and p.is_keyframe), None)
+        read = (p for p in packets(container, streams) if p.size)
+        found = next((p for p in read if p.stream_index == video.index and p.is_keyframe), None)
         if found is not None and (_seconds(found, found.pts) <= start + 1e-6 or back >= start):
             yield found
-            yield from packets
+            yield from read
             return
         if back >= start:
             return

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError, MomentseekError
-from momentseek.media.container import MOST_PIXELS, FilePath, check_size, libav, opened, video_stream
+from momentseek.media.container import MOST_PIXELS, FilePath, check_size, libav, opened, packets, video_stream
 from momentseek.media.picture import Painter, Pixels
 from momentseek.media.probe import LONGEST, container_start, declared_duration, frame_rate, pixel_aspect
 
@@ -282,7 +282,7 @@ class Reader:
         streams = [s for s in self.container.streams if s.type in ("video", "audio", "subtitle")]
         for _ in range(_RETRIES):
             try:
-                for packet in self.container.demux(streams):
+                for packet in packets(self.container, streams):
                     if packet.stream_index == self.stream.index:
                         self.skipped += packet.is_corrupt
                         yield packet  # type: ignore[misc]

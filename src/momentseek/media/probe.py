@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError
-from momentseek.media.container import FilePath, check_size, libav, opened, video_stream
+from momentseek.media.container import FilePath, check_size, libav, opened, packets, video_stream
 from momentseek.media.picture import clockwise, orientation, shown_size
 
 if TYPE_CHECKING:
@@ -155,10 +155,10 @@ def _refuse_still(container: InputContainer, stream: VideoStream, path: FilePath
     brand = container.metadata.get("major_brand", "").strip()
     if not names & {"gif", "apng", "webp", "jpegxl_anim"} and brand not in ("avif", "heic", "heix", "mif1"):
         return
-    packets = 0
-    for packet in container.demux(stream):
-        packets += packet.size > 0
-        if packets > 1:
+    count = 0
+    for packet in packets(container, [stream]):
+        count += packet.size > 0
+        if count > 1:
             container.seek(0)
             return
     raise MediaError(f"{path}: is a single picture, not a video; give a video file")
@@ -170,9 +170,9 @@ def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath)
     stream.codec_context.options = {"max_pixels": "100000000"}
     deadline = time.monotonic() + _SCAN_SECONDS
     try:
-        for count, packet in enumerate(container.demux(stream)):
+        for count, packet in enumerate(packets(container, [stream])):
             try:
-                for frame in packet.decode():
+                for frame in stream.decode(packet):
                     check_size(frame.width, frame.height, path)
                     return frame
             except av.FFmpegError:
@@ -196,7 +196,7 @@ def _scanned_duration(path: FilePath, start: float, rate: Fraction) -> float:
     with opened(path) as container:
         stream = video_stream(container, path)
         try:
-            for packet in container.demux(stream):
+            for packet in packets(container, [stream]):
                 stamp = packet.pts if packet.pts is not None else packet.dts
                 if stamp is None:
                     if packet.size and packet.dts is None:

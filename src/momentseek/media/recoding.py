@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MediaError
-from momentseek.media.container import libav, opened
+from momentseek.media.container import libav, opened, packets, sound_stream
 from momentseek.media.decode import Picture, Reader
 from momentseek.media.picture import orientation
 
 if TYPE_CHECKING:
+    from av.audio.stream import AudioStream
     from av.container import InputContainer
     from av.packet import Packet
     from av.video.frame import VideoFrame
@@ -57,7 +58,8 @@ def recode(source: Path, start: float, end: float, out: Path) -> tuple[float, in
         av.open(str(out.absolute()), "w", options=flags) as clip,
     ):
         reader = Reader(container, source)
-        sound = _Sound(second, reader.start, start, end) if second.streams.audio else None
+        heard = sound_stream(second)
+        sound = None if heard is None else _Sound(second, heard, reader.start, start, end)
         easel: _Easel | None = None
         tone: Any = None
         written = 0
@@ -155,9 +157,9 @@ class _Easel:
 class _Sound:
     """The sound of ``[start, end)`` as one unbroken run of samples: gaps become silence, overlaps are dropped."""
 
-    def __init__(self, container: InputContainer, zero: float, start: float, end: float) -> None:
+    def __init__(self, container: InputContainer, stream: AudioStream, zero: float, start: float, end: float) -> None:
         self.zero, self.start = zero, start
-        self.stream = container.streams.audio[0]
+        self.stream = stream
         self.layout = "mono" if self.stream.codec_context.channels == 1 else "stereo"
         self.total = round((end - start) * _SAMPLES)
         self.written = 0
@@ -201,9 +203,9 @@ class _Sound:
                 container.seek(int((self.start + self.zero - 0.5) / base), stream=self.stream, backward=True)
         resampler = av.AudioResampler(format="fltp", layout=self.layout, rate=_SAMPLES)
         try:
-            for packet in container.demux(self.stream):
+            for packet in packets(container, [self.stream]):
                 try:
-                    heard = [f for f in packet.decode() if f.pts is not None]
+                    heard = [f for f in self.stream.decode(packet) if f.pts is not None]
                 except av.FFmpegError:
                     continue
                 for frame in heard:
