@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
+from momentseek.library.rows import Rows
 
 FOLDER = "work"
 KEEP_DAYS = 30.0
@@ -35,17 +35,17 @@ class Checkpoint:
         self.folder = library / FOLDER / f"{content}-{hashlib.blake2b(grid, digest_size=6).hexdigest()}"
         self.part_clips, self.dim = part_clips, dim
 
-    def load(self) -> list[tuple[Vectors, tuple[float, ...]]]:
+    def load(self) -> list[tuple[Rows, tuple[float, ...]]]:
         """The vectors and cuts of the parts that are there, from the first on without a gap."""
-        found: list[tuple[Vectors, tuple[float, ...]]] = []
+        found: list[tuple[Rows, tuple[float, ...]]] = []
         while (part := self._part(len(found))) is not None:
             found.append(part)
         return found
 
-    def save(self, part: int, vectors: Vectors, shots: Iterable[float]) -> None:
+    def save(self, part: int, rows: Rows, shots: Iterable[float]) -> None:
         """Keep a part: whole and on the disk, or not at all."""
         cuts = np.asarray(tuple(shots), "<f8")
-        body = np.ascontiguousarray(vectors, "<f4").tobytes() + cuts.tobytes()
+        body = b"".join(array.tobytes() for array in (rows.scales, rows.half, rows.codes, cuts))
         data = hashlib.blake2b(body, digest_size=16).digest() + body
         temporary = None
         try:
@@ -71,17 +71,22 @@ class Checkpoint:
     def _path(self, part: int) -> Path:
         return self.folder / f"{part:06d}.part"
 
-    def _part(self, part: int) -> tuple[Vectors, tuple[float, ...]] | None:
+    def _part(self, part: int) -> tuple[Rows, tuple[float, ...]] | None:
         try:
             data = self._path(part).read_bytes()
         except OSError:
             return None
         check, body = data[:16], data[16:]
-        size = self.part_clips * self.dim * 4
-        if hashlib.blake2b(body, digest_size=16).digest() != check or len(body) < size:
+        clips, dim = self.part_clips, self.dim
+        halves, codes, cuts = 4 * clips, (4 + 2 * dim) * clips, (4 + 3 * dim) * clips
+        if hashlib.blake2b(body, digest_size=16).digest() != check or len(body) < cuts:
             return None
-        vectors = np.frombuffer(body[:size], "<f4").reshape(self.part_clips, self.dim).astype(np.float32)
-        return vectors, tuple(np.frombuffer(body[size:], "<f8").tolist())
+        rows = Rows(
+            np.frombuffer(body[codes:cuts], np.int8).reshape(clips, dim),
+            np.frombuffer(body[:halves], np.float32),
+            np.frombuffer(body[halves:codes], np.float16).reshape(clips, dim),
+        )
+        return rows, tuple(np.frombuffer(body[cuts:], "<f8").tolist())
 
 
 def drop_old(library: Path, days: float = KEEP_DAYS) -> None:

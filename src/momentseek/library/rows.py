@@ -39,18 +39,22 @@ class Rows:
         return len(self.scales)
 
 
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Rows one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    return Rows(
+        np.concatenate([part.codes for part in parts]),
+        np.concatenate([part.scales for part in parts]),
+        np.concatenate([part.half for part in parts]),
+    )
+
+
 def pooled(stream: str, ids: Sequence[int], rows: Sequence[Rows]) -> Segment:
     """A segment of several videos."""
     offsets = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
-    return Segment(
-        "(memory)",
-        stream,
-        np.asarray(ids, np.int64),
-        offsets,
-        np.concatenate([r.codes for r in rows]),
-        np.concatenate([r.scales for r in rows]),
-        np.concatenate([r.half for r in rows]),
-    )
+    whole = joined(rows)
+    return Segment("(memory)", stream, np.asarray(ids, np.int64), offsets, whole.codes, whole.scales, whole.half)
 
 
 def find(segments: Sequence[Segment], video: int) -> Rows | None:

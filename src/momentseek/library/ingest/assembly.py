@@ -14,6 +14,7 @@ from momentseek.errors import MomentseekError
 from momentseek.library.checkpoint import Checkpoint
 from momentseek.library.ingest.clock import Clock
 from momentseek.library.ingest.jobs import Began, Ended, Job, PartEnded
+from momentseek.library.rows import Rows, joined
 
 BATCH = 16
 """Frames encoded together; they may be of several videos."""
@@ -25,7 +26,7 @@ class Assembly:
     def __init__(self, began: Began, checkpoint: Checkpoint) -> None:
         self.job = began.job
         self.checkpoint = checkpoint
-        self.parts: list[Vectors] = [vectors for vectors, _ in began.kept]
+        self.parts: list[Rows] = [rows for rows, _ in began.kept]
         self.shots: dict[int, tuple[float, ...]] = {part: shots for part, (_, shots) in enumerate(began.kept)}
         self.rows: list[Vectors] = []
         """Of the part that is being made."""
@@ -45,7 +46,7 @@ class Assembly:
         """The next clip's vector."""
         self.rows.append(row)
         if len(self.rows) == self.checkpoint.part_clips:
-            self.parts.append(np.stack(self.rows))
+            self.parts.append(Rows.of(np.stack(self.rows)))
             self.rows = []
             self.keep(len(self.parts) - 1)
 
@@ -59,9 +60,9 @@ class Assembly:
         if part < len(self.parts) and part in self.shots:
             self.checkpoint.save(part, self.parts[part], self.shots[part])
 
-    def vectors(self) -> Vectors:
+    def joined(self) -> Rows:
         """All of them."""
-        return np.concatenate([*self.parts, *([np.stack(self.rows)] if self.rows else [])])
+        return joined([*self.parts, *([Rows.of(np.stack(self.rows))] if self.rows else [])])
 
     def cuts(self) -> tuple[float, ...]:
         """All cuts of the video."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from momentseek.encoders.protocol import Pixels, Vectors
+from momentseek.encoders.protocol import Pixels
 from momentseek.library.files import Found
 from momentseek.library.ledger import Known
+from momentseek.library.rows import Rows
 from momentseek.library.stamp import Stamp
 from momentseek.media.cue import Cue
 from momentseek.media.probe import Probe
@@ -31,7 +32,7 @@ class Began:
     """A video's frames follow. ``kept`` are the vectors and cuts of the parts an earlier run had finished."""
 
     job: Job
-    kept: tuple[tuple[Vectors, tuple[float, ...]], ...] = ()
+    kept: tuple[tuple[Rows, tuple[float, ...]], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

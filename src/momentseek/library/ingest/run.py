@@ -129,9 +129,7 @@ class Run:
             job, ended = assembly.job, assembly.ended
             assert ended is not None
             video = _video(job, ended, assembly, time.time())
-            self.pool.add(
-                Ready(video, job.cues, job.subtitles, Rows.of(assembly.vectors()), written=assembly.checkpoint.drop)
-            )
+            self.pool.add(Ready(video, job.cues, job.subtitles, assembly.joined(), written=assembly.checkpoint.drop))
             kept = sum(r.at for r in self.report.resumed if r.path == job.file.path)
             self.report.seconds += max(0.0, ended.duration - kept)
             self.report.changed += job.changed
