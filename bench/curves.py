@@ -38,6 +38,10 @@ class World:
     """0: normal noise; 1: that of an exponential, one-sided as CLIP's."""
     cuts: bool = True
     vectors: bool = True
+    height: float = 1.0
+    """Of the moment; below 1 it is a decoy: something like what was asked for."""
+    offset: float = 0.0
+    """By how much this video resembles the query throughout."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ Maker = Callable[[np.random.Generator, World], Made]
 
 
 def places(rng: np.random.Generator, clips: int, count: int, low: float = 4.0, share: float = 0.3) -> np.ndarray:
-    """Disjoint intervals, in clips, at least three clips apart: lengths log-uniform from ``low`` to ``share`` of all."""
+    """Disjoint intervals, in clips, three clips apart or more: lengths log-uniform from ``low`` to ``share`` of all."""
     high = max(low + 1, share * clips / count)
     for _ in range(1000):
         length = np.exp(rng.uniform(np.log(low), np.log(high), count))
@@ -90,7 +94,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 def finish(score: np.ndarray, vectors: np.ndarray, cuts: np.ndarray, truth: np.ndarray, world: World) -> Made:
     """CLIP-like cosines (a step of 0.04 above 0.2) as a curve, without what the condition withholds."""
     curve = Curve.regular(
-        0.2 + 0.04 * score,
+        0.2 + 0.04 * (score + world.offset),
         CLIP,
         features=vectors.astype(np.float32) if world.vectors else None,
         shots=np.sort(cuts) * CLIP if world.cuts else (),
@@ -113,7 +117,7 @@ def plateaus(rng: np.random.Generator, world: World) -> Made:
     score = np.zeros(n)
     for a, b in truth:
         ramp = rng.uniform(0.05, 0.75, 2)
-        score += (0.8 + 0.4 * rng.random()) * sigmoid((mid - a) / ramp[0]) * sigmoid((b - mid) / ramp[1])
+        score += world.height * (0.8 + 0.4 * rng.random()) * sigmoid((mid - a) / ramp[0]) * sigmoid((b - mid) / ramp[1])
     score += noise(rng, n, world) + swell(rng, n, world)
     others = rng.uniform(0, n, rng.poisson(n / 15))
     others = others[(np.abs(others[:, None] - truth.ravel()) > 2).all(1)]
@@ -132,6 +136,7 @@ def bursts(rng: np.random.Generator, world: World) -> Made:
     for a, b in truth:
         inside |= (mid >= a) & (mid <= b)
     score = np.where(inside, np.where(rng.random(n) < 0.7, rng.gamma(4, 0.35, n), rng.uniform(0, 0.5, n)), 0.0)
+    score *= world.height
     score += np.where(~inside & (rng.random(n) < 0.04), rng.gamma(4, 0.3, n), 0.0)
     score += noise(rng, n, replace(world, noise=0.6 * world.noise), linger=0.2) + swell(rng, n, world)
     others = rng.uniform(0, n, rng.poisson(n / 8))
@@ -158,7 +163,7 @@ def scenes(rng: np.random.Generator, world: World) -> Made:
         if not room:
             break
         i = int(rng.choice(room))
-        share[i : i + run] = rng.uniform(0.85, 1.15, run)
+        share[i : i + run] = world.height * rng.uniform(0.85, 1.15, run)
         free[max(0, i - 1) : i + run + 1] = False
         truth.append((bounds[i], bounds[i + run]))
     common = unit(rng.normal(size=DIM))
@@ -183,13 +188,27 @@ def wander(rng: np.random.Generator, world: World) -> Made:
     near = np.zeros(n)
     for a, b in truth:
         ramp = rng.uniform(0.3, 1.5)
-        near += np.clip(np.minimum(mid - a, b - mid) / ramp * 0.5 + 0.5, 0, 1) * rng.uniform(0.8, 1.2)
+        near += np.clip(np.minimum(mid - a, b - mid) / ramp * 0.5 + 0.5, 0, 1) * rng.uniform(0.8, 1.2) * world.height
     walk = np.cumsum(rng.normal(size=(n, DIM)) / np.sqrt(DIM), axis=0)
     walk -= np.linspace(0, 1, n)[:, None] * walk[-1]
     topic = unit(rng.normal(size=DIM))
     vectors = unit(unit(rng.normal(size=DIM)) + 0.15 * walk + 0.6 * near[:, None] * topic)
     score = near + noise(rng, n, replace(world, noise=0.8 * world.noise), linger=0.6) + swell(rng, n, world)
     return finish(score, vectors, np.empty(0), truth, world)
+
+
+def collection(rng: np.random.Generator, maker: Maker, world: World, videos: int = 60, holding: int = 3) -> list[Made]:
+    """Videos of 20 to 160 clips, some more like the query throughout; few hold the moment, the others a decoy at most.
+
+    Truth is empty for those that do not hold it.
+    """
+    made = []
+    for i in range(videos):
+        height = 1.0 if i < holding else rng.uniform(0.0, 0.6)
+        clips = int(np.exp(rng.uniform(np.log(20), np.log(160))))
+        one = maker(rng, replace(world, clips=clips, height=height, offset=rng.normal(0.0, 0.3)))
+        made.append(one if i < holding else Made(one.curve, []))
+    return made
 
 
 WORLDS: dict[str, Maker] = {"plateaus": plateaus, "bursts": bursts, "scenes": scenes, "wander": wander}

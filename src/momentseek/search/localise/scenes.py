@@ -61,6 +61,8 @@ def scenes(curve: Curve) -> Spans:
     kept, belief = chosen(agreement(first, last), chance, np.maximum(height[top], 0.0) * size / (size + SHY))
     first, last = first[kept], last[kept]
     score = standing(scores, first, last, belief, curve.level)
+    single = no_union(first, last, score)
+    first, last, score = first[single], last[single], score[single]
     times = edge_times(curve)
     return Spans.of_clips(curve, first, last, score, times[first], times[last])
 
@@ -130,3 +132,17 @@ def chosen(agree: FloatArray, chance: FloatArray, worth: FloatArray) -> tuple[In
         beliefs.append(min(1.0, float(belief[pick])))
         left *= 1 - agree[pick]
     return np.asarray(kept, dtype=np.intp), np.asarray(beliefs)
+
+
+def no_union(first: Index, last: Index, score: FloatArray) -> Index:
+    """Windows without those that only glue together two better, separate ones.
+
+    >>> no_union(np.array([0, 6, 0]), np.array([4, 9, 9]), np.array([0.3, 0.2, 0.1])).tolist()
+    [0, 1]
+    """
+    kept: list[int] = []
+    for i in np.argsort(-score, kind="stable").tolist():
+        held = [k for k in kept if first[i] <= first[k] and last[k] <= last[i]]
+        if not held or max(first[held]) < min(last[held]):  # those inside all share a clip: one moment
+            kept.append(i)
+    return np.asarray(kept, dtype=np.intp)
