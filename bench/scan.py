@@ -26,10 +26,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.library.merge import LARGE
 from momentseek.library.scan import Scan, build_plan, top_videos, tune
 from momentseek.library.scan.choice import compiled
-from momentseek.library.segments import Segment, quantised, read, write
-from scan_corpus import CLIPS, DIM, KINDS, Floats, chunks, queries
+from momentseek.library.segments import Segment, quantised, read, write_joined
+from scan_corpus import CHUNK, CLIPS, DIM, KINDS, Floats, chunks, queries
 
 K = 100
 LIMITS = {"flat": 100_000, "numpy": 100_000, "ivf": 100_000, "hnsw": 10_000}
@@ -40,6 +41,7 @@ Found = NDArray[np.int64]
 def generate(kind: str, videos: int, folder: Path, asked: Floats, keep: bool) -> tuple[list[str], Found, Floats, float]:
     """Write the segments; their names, the exact float32 answer, all clips if they are kept, and the writing time."""
     names, found, scores, writing = [], [], [], 0.0
+    waiting: list[Segment] = []
     kept = np.empty((videos * CLIPS if keep else 0, DIM), np.float32)
     for first, clips in chunks(kind, videos):
         rows = clips.reshape(-1, DIM)
@@ -57,7 +59,10 @@ def generate(kind: str, videos: int, folder: Path, asked: Floats, keep: bool) ->
         begun = time.perf_counter()
         offsets = np.arange(0, len(rows) + 1, CLIPS)
         ids = np.arange(first, first + len(clips))
-        names.append(write(folder, Segment("", "vision", ids, offsets, *quantised(rows), rows.astype(np.float16))))
+        waiting.append(Segment("", "vision", ids, offsets, *quantised(rows), rows.astype(np.float16)))
+        if len(waiting) * CHUNK * CLIPS >= LARGE or first + CHUNK >= videos:
+            names.append(write_joined(folder, "vision", waiting))
+            waiting.clear()
         writing += time.perf_counter() - begun
     order = np.argsort(-np.concatenate(scores, axis=1), axis=1)[:, :K]
     return names, np.take_along_axis(np.concatenate(found, axis=1), order, axis=1), kept, writing

@@ -8,14 +8,15 @@ the vectors are kept in shards, which threads take in turn.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.encoders.runtime import optional_module
+from momentseek.library.scan.threads import together
 
 SAMPLE = 65_536
 """Vectors the centres are learnt from."""
@@ -66,27 +67,27 @@ def unpacked(data: NDArray[np.uint8]) -> Any:
     return faiss().deserialize_index(np.ascontiguousarray(data))
 
 
-def nearest(
-    shards: Sequence[Any], queries: NDArray[np.float32], count: int, pool: ThreadPoolExecutor
-) -> NDArray[np.int64]:
+def nearest(shards: Sequence[Any], queries: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """For each query the numbers of about ``count`` vectors with the largest estimated scores, best first."""
     sizes = [int(shard.ntotal) for shard in shards]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     total = int(starts[-1])
     count = min(count, total)
 
-    def one(i: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    parts: dict[int, tuple[NDArray[np.float32], NDArray[np.int64]]] = {}
+
+    def one(i: int) -> None:
         # A shard's share of the best is about its share of the vectors; six standard deviations more miss nothing.
         expected = count * sizes[i] / total
         share = min(sizes[i], int(expected + 6 * expected**0.5) + 16, count)
         with one_thread():
             scores, places = shards[i].search(queries, share)
-        return scores, np.where(places < 0, -1, places + starts[i])
+        parts[i] = scores, np.where(places < 0, -1, places + starts[i])
 
+    together(partial(one, i) for i in range(len(shards)))
     if len(shards) == 1:
-        return one(0)[1]
-    parts = list(pool.map(one, range(len(shards))))
-    scores = np.concatenate([part[0] for part in parts], axis=1)
-    places = np.concatenate([part[1] for part in parts], axis=1)
+        return parts[0][1]
+    scores = np.concatenate([parts[i][0] for i in range(len(shards))], axis=1)
+    places = np.concatenate([parts[i][1] for i in range(len(shards))], axis=1)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
     return np.take_along_axis(places, order, axis=1)

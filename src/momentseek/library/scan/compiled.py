@@ -13,10 +13,8 @@ its portable threading layer must not be entered by two threads at once, and a s
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -29,6 +27,7 @@ from numpy.typing import NDArray
 
 from momentseek.library.scan.asked import Asked
 from momentseek.library.scan.kernels import Piece, Places, Scores
+from momentseek.library.scan.threads import cores, together
 from momentseek.library.segments import Segment
 
 AHEAD = 24
@@ -212,21 +211,9 @@ def spread(jobs: Sequence[Job], queries: int) -> None:
             work(0, len(starts) - 1)
         return
     size = rows / (2 * threads if rows < 1 << 18 else 8 * threads)
-    parts: list[tuple[Callable[[int, int], None], int, int]] = []
+    parts: list[Callable[[], None]] = []
     for work, starts in jobs:
         cuts = np.searchsorted(starts, np.arange(size, starts[-1] - size / 2, size))
         edges = [0, *cuts.tolist(), len(starts) - 1]
-        parts += [(work, low, high) for low, high in pairwise(edges) if low < high]
-    for _ in pool().map(lambda part: part[0](part[1], part[2]), parts):
-        pass
-
-
-def cores() -> int:
-    """Processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@cache
-def pool() -> ThreadPoolExecutor:
-    """Threads shared by all searches of this process."""
-    return ThreadPoolExecutor(cores(), thread_name_prefix="scan")
+        parts += [partial(work, low, high) for low, high in pairwise(edges) if low < high]
+    together(parts)

@@ -48,9 +48,7 @@ def planned(
 
 def near(plan: Plan, queries: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """Numbers of scene means in the order of the coarse list; -1 where there are no more."""
-    from momentseek.library.scan.compiled import pool
-
-    return coarse.nearest(plan.shards, queries, count, pool())
+    return coarse.nearest(plan.shards, queries, count)
 
 
 def owners(plan: Plan, means: NDArray[np.int64]) -> NDArray[np.int64]:

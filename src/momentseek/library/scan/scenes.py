@@ -15,13 +15,15 @@ The mean is stored unnormalised: a loose scene then has a short vector and promi
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.compiled import pool
+from momentseek.library.scan.threads import together
 
 STRETCH = 32
 """Clips considered together."""
@@ -53,12 +55,10 @@ def pooled(
     counts = np.zeros(videos, np.int64)
     codes, scales = np.asarray(codes), np.asarray(scales)
     offsets = np.ascontiguousarray(offsets, np.int64)
-    jobs = [
-        pool().submit(_pool, codes, scales, offsets, places, means, counts, cuts[i], cuts[i + 1])
-        for i in range(len(cuts) - 1)
-    ]
-    for job in jobs:
-        job.result()
+    together(
+        partial(_pool, codes, scales, offsets, places, means, counts, low, high)
+        for low, high in pairwise(cuts.tolist())
+    )
     starts = np.concatenate([[0], np.cumsum(counts)])
     keep = np.repeat(places[:-1] - starts[:-1], counts) + np.arange(starts[-1])
     return means[keep], starts
