@@ -46,6 +46,12 @@ def test_patterns_are_expanded(tmp_path: Path) -> None:
     assert names(tmp_path, "**/a*.mp4") == ["a1.mp4", "a2.mp4", "a3.mp4"]
 
 
+def test_home_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree(tmp_path, "films/a.mp4")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert [found.path for found in find(["~/films"]).files] == [tmp_path / "films" / "a.mp4"]
+
+
 def test_a_path_with_glob_characters_that_exists_is_itself(tmp_path: Path) -> None:
     tree(tmp_path, "a[1].mp4", "a1.mp4")
     assert names(tmp_path, "a[1].mp4") == ["a[1].mp4"]

@@ -69,6 +69,9 @@ def _expanded(path: Path) -> Iterator[Path]:
         yield path
         return
     text = os.path.expanduser(os.fspath(path))
+    if os.path.lexists(text):
+        yield Path(text)
+        return
     matches = sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) else []
     if not matches:
         why = "matches no file" if glob.has_magic(text) else "is not there"
