@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from fastapi.testclient import TestClient
+
+from momentseek.errors import MomentseekError
+from momentseek.server.security.tokens import COOKIE_SECONDS, Keys
+from momentseek.server.settings import Settings
+
+STATUS = "/api/v1/status"
+TOKEN = "s3cret-token-of-the-owner"
+
+
+@pytest.fixture
+def guarded(serve: Callable[..., TestClient]) -> TestClient:
+    return serve(token=TOKEN)
+
+
+def test_the_right_token_is_let_in(guarded: TestClient) -> None:
+    for text in (f"Bearer {TOKEN}", f"bearer  {TOKEN}"):
+        assert guarded.get(STATUS, headers={"Authorization": text}).status_code == 200
+
+
+WRONG = [
+    None, "", "Bearer", "Bearer ", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer é",
+    f"Bearer {TOKEN.upper()}", f"Bearer {TOKEN},{TOKEN}",
+]  # fmt: skip
+
+
+def test_others_are_not(guarded: TestClient) -> None:
+    paths = guarded.get("/api/v1/openapi.json", headers={"Authorization": f"Bearer {TOKEN}"}).json()["paths"]
+    private = [path for path in paths if path not in ("/login", "/logout")]
+    for given in WRONG:
+        headers = {} if given is None else {"Authorization": given.encode()}
+        for path in [*private, "/api/v1/docs", "/api/v1/openapi.json", "/api/v1/nothing", "/api/v1", "/api"]:
+            answer = guarded.get(path.replace("{id}", "1"), headers=headers)  # type: ignore[arg-type]
+            assert (answer.status_code, answer.json()["error"]["code"]) == (401, "token_needed"), path
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+            assert TOKEN not in answer.text
+
+
+@pytest.mark.parametrize(
+    "path", ["//api/v1/status", "/API/v1/status", "/api/v1/../v1/status", "/%61pi/v1/status", "/x/../api/v1/status"]
+)
+def test_no_spelling_of_the_address_leads_around_it(guarded: TestClient, path: str) -> None:
+    assert guarded.get(path).status_code in (401, 404)
+
+
+@pytest.mark.parametrize("query", [
+    f"token={TOKEN}", "token=", "TOKEN=x", "access_token=x", f"q={TOKEN}", f"q=a{TOKEN}b", "api_key=1",
+    "q=" + "".join(f"%{ord(c):02x}" for c in TOKEN),
+])  # fmt: skip
+def test_a_token_in_the_address_is_refused_even_if_it_is_right(guarded: TestClient, query: str) -> None:
+    for path in (STATUS, "/api/v1/search", "/"):
+        answer = guarded.get(f"{path}?{query}", headers={"Authorization": f"Bearer {TOKEN}"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "token_in_address")
+        assert TOKEN not in answer.text
+
+
+def test_the_page_gets_a_cookie_for_the_token(guarded: TestClient) -> None:
+    answer = guarded.post("/login", json={"token": TOKEN})
+    assert (answer.status_code, answer.json()) == (200, {"needed": True})
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert TOKEN not in cookie
+    assert guarded.get(STATUS).status_code == 200
+    assert guarded.post("/logout", json={}).status_code == 200
+    assert guarded.get(STATUS).status_code == 401
+
+
+@pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1]])
+def test_a_wrong_token_gets_none(guarded: TestClient, token: str) -> None:
+    answer = guarded.post("/login", json={"token": token})
+    assert answer.status_code == 401
+    assert "set-cookie" not in answer.headers
+
+
+def test_a_wrong_header_is_not_saved_by_a_right_cookie(guarded: TestClient) -> None:
+    guarded.post("/login", json={"token": TOKEN})
+    assert guarded.get(STATUS, headers={"Authorization": "Bearer wrong"}).status_code == 401
+
+
+def test_cookies_cannot_be_made_or_prolonged_by_others() -> None:
+    keys, others = Keys(Settings(token=TOKEN)), Keys(Settings(token="another token entirely"))
+    good = keys.cookie(now=1000.0)
+    until, _, proof = good.partition(".")
+    assert keys.valid(good, 1001.0)
+    assert not keys.valid(good, 1000.0 + COOKIE_SECONDS)
+    assert not others.valid(good, 1001.0)
+    for bad in (
+        "",
+        ".",
+        until,
+        f"{int(until) + 1}.{proof}",
+        f"{until}.",
+        f"{until}.{proof[:-1]}",
+        f"{until}.é",
+        f"-1.{proof}",
+    ):
+        assert not keys.valid(bad, 1001.0)
+
+
+def test_without_a_token_nothing_is_asked(client: TestClient) -> None:
+    assert client.get(STATUS).status_code == 200
+    assert client.post("/login", json={"token": "x"}).json() == {"needed": False}
+
+
+def test_others_can_only_be_served_with_a_token_that_cannot_be_guessed() -> None:
+    for host in ("0.0.0.0", "192.168.1.2", "::", "films.local"):
+        with pytest.raises(MomentseekError, match="token"):
+            Settings(host=host)
+    with pytest.raises(MomentseekError, match="16"):
+        Settings(host="0.0.0.0", token="short")

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from momentseek.library.lock import writing
+from momentseek.search import Library
+from momentseek.server import jobs as module
+from momentseek.server.jobs import Job, Jobs
+
+
+def _wait(client: TestClient, id: str) -> dict[str, Any]:
+    for _ in range(400):
+        job: dict[str, Any] = client.get(f"/api/v1/jobs/{id}").json()
+        if job["ended"] is not None:
+            return job
+        time.sleep(0.05)
+    raise AssertionError("the job does not end")
+
+
+def _folder(client: TestClient, name: str) -> str:
+    return next(f["id"] for f in client.get("/api/v1/folders").json()["folders"] if f["name"] == name)
+
+
+def test_a_folder_is_added_while_its_progress_is_told(
+    serve: Callable[..., TestClient], place: Path, shared: Path
+) -> None:
+    client = serve(place, folders=(shared / "more",))
+    before = client.get("/api/v1/status").json()["library"]
+    answer = client.post("/api/v1/jobs", json={"folder": _folder(client, "more")})
+    assert answer.status_code == 202
+    job = answer.json()
+    assert (job["kind"], job["folder"]) == ("add", "more")
+    stream = client.get(f"/api/v1/jobs/{job['id']}/events")
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    events = [dict(line.split(": ", 1) for line in event.splitlines()) for event in stream.text.strip().split("\n\n")]
+    assert events[-1]["event"] == "done"
+    last = json.loads(events[-1]["data"])
+    assert (last["state"], last["added"], last["fraction"], last["files_done"]) == ("done", 1, 1.0, 1)
+    after = client.get("/api/v1/status").json()["library"]
+    assert (after["videos"], before["videos"]) == (3, 2)
+    assert after["generation"] != before["generation"]
+    assert [j["id"] for j in client.get("/api/v1/jobs").json()["jobs"]] == [job["id"]]
+    names = [v["name"] for v in client.get("/api/v1/videos").json()["videos"]]
+    assert "three.mp4" in names
+    found = client.get("/api/v1/search", params={"q": "green name:three"}).json()["hits"]
+    assert "three.mp4" in {hit["name"] for hit in found}
+
+
+def test_failures_are_told_and_tried_again(serve: Callable[..., TestClient], place: Path) -> None:
+    client = serve(place)
+    job = _wait(client, client.post("/api/v1/jobs/retry", json={}).json()["id"])
+    assert (job["kind"], job["state"], job["folder"]) == ("retry", "done", None)
+    [failed] = job["failed"]
+    assert failed["name"] == "broken.mp4"
+    assert client.get("/api/v1/failures").json()["failures"][0]["tries"] == 2
+
+
+def test_the_same_is_not_done_twice_at_once(serve: Callable[..., TestClient], place: Path, shared: Path) -> None:
+    client = serve(place, folders=(shared / "more",))
+    with writing(place):
+        first = client.post("/api/v1/jobs", json={"folder": _folder(client, "more")}).json()
+        again = client.post("/api/v1/jobs", json={"folder": _folder(client, "more")})
+        assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")
+        assert client.get("/api/v1/status").json()["busy"]
+        assert client.post("/api/v1/jobs/retry", json={}).status_code == 202
+    assert _wait(client, first["id"])["state"] == "done"
+
+
+def test_a_library_that_another_process_changes_fails_the_job(
+    serve: Callable[..., TestClient], place: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOCK_SECONDS", 0.0)
+    client = serve(place, folders=(shared / "more",))
+    with writing(place):
+        job = _wait(client, client.post("/api/v1/jobs", json={"folder": _folder(client, "more")}).json()["id"])
+    assert job["state"] == "failed"
+    assert "is changing this library" in job["error"]
+    assert str(place.parent) not in job["error"]
+    events = client.get(f"/api/v1/jobs/{job['id']}/events").text
+    assert events.startswith("event: failed\n")
+
+
+def test_a_job_can_be_cancelled_and_what_is_whole_is_kept(
+    place: Path, tmp_path: Path, light: None, make_video: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    films = tmp_path / "many"
+    films.mkdir()
+    for i in range(6):
+        make_video(films / f"{i}.mp4", [(3.0, (20 * i, 200, 90))], rate=5, size=(64, 48))
+    jobs = Jobs(place)
+    some = threading.Event()
+    real = module._stepped
+
+    def stepped(job: Job, step: Any) -> Job:
+        if step.files >= 2 and not some.is_set():
+            some.set()
+            jobs._orders[job.id].stop.set()  # as cancel does; its lock is held here
+        return real(job, step)
+
+    monkeypatch.setattr(module, "_stepped", stepped)
+    job = jobs.add(films, "many")
+    assert some.wait(20)
+    jobs.close()
+    ended = jobs.get(job.id)
+    assert ended is not None
+    assert ended.state == "cancelled"
+    with Library.open(place) as library:
+        kept = len(library.videos()) - 2
+        assert 2 <= kept == ended.added
+        library.add(films)
+        assert len(library.videos()) == 8
+
+
+def test_waiting_jobs_are_cancelled_at_once(place: Path, tmp_path: Path, light: None) -> None:
+    jobs = Jobs(place)
+    with writing(place):
+        first, second = jobs.add(tmp_path, "a"), jobs.retry()
+        cancelled = jobs.cancel(second.id)
+        assert cancelled is not None
+        assert cancelled.state == "cancelled"
+        jobs.stop_soon()
+    jobs.close()
+    last = jobs.get(first.id)
+    assert last is not None
+    assert last.over
+    assert jobs.cancel(second.id) == cancelled
+
+
+def test_unknown_jobs(client: TestClient) -> None:
+    assert client.get("/api/v1/jobs/none").status_code == 404
+    assert client.get("/api/v1/jobs/none/events").status_code == 404
+    assert client.post("/api/v1/jobs/none/cancel", json={}).status_code == 404

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from momentseek.search import Library
+from momentseek.server.errors import ApiError
+from momentseek.server.workers import Workers
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    Library.open(tmp_path / "library", create=True).close()
+    return tmp_path / "library"
+
+
+def test_each_thread_has_a_library_of_its_own(library: Path) -> None:
+    workers = Workers(library, "test", 3, 100, 10)
+    owners: dict[int, set[int]] = {}
+
+    def work(opened: Library) -> int:
+        owners.setdefault(id(opened), set()).add(threading.get_ident())
+        time.sleep(0.005)
+        return len(opened.videos())
+
+    async def main() -> list[int]:
+        return await asyncio.gather(*(workers.run(work) for _ in range(40)))
+
+    assert asyncio.run(main()) == [0] * 40
+    workers.close()
+    assert 1 <= len(owners) <= 3
+    assert all(len(threads) == 1 for threads in owners.values())
+
+
+def test_more_than_may_wait_are_told_to_come_back(library: Path) -> None:
+    workers = Workers(library, "test", 1, 2, 10)
+    go = threading.Event()
+
+    async def main() -> list[object]:
+        asked = [asyncio.create_task(workers.run(lambda _: go.wait(5))) for _ in range(6)]
+        await asyncio.sleep(0.05)
+        go.set()
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    answers = asyncio.run(main())
+    refused = [a for a in answers if isinstance(a, ApiError)]
+    assert len(refused) == 3
+    assert all((e.status, e.headers["Retry-After"]) == (503, "2") for e in refused)
+    assert answers.count(True) == 3
+    assert asyncio.run(workers.run(lambda _: 7)) == 7
+    workers.close()
+
+
+def test_what_takes_too_long_is_given_up_and_its_place_kept_until_it_ends(library: Path) -> None:
+    workers = Workers(library, "test", 1, 0, 0.1)
+    go = threading.Event()
+
+    async def main() -> None:
+        with pytest.raises(ApiError) as slow:
+            await workers.run(lambda _: go.wait(5))
+        assert (slow.value.status, slow.value.code) == (503, "too_long")
+        with pytest.raises(ApiError) as full:
+            await workers.run(lambda _: True)
+        assert full.value.code == "busy"
+        go.set()
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+            if not workers._taken:
+                break
+        assert await workers.run(lambda _: True)
+
+    asyncio.run(main())
+    workers.close()
+
+
+def test_the_loop_goes_on_while_threads_work(library: Path) -> None:
+    workers = Workers(library, "test", 1, 5, 10)
+    go = threading.Event()
+
+    async def main() -> int:
+        task = asyncio.create_task(workers.run(lambda _: go.wait(5)))
+        turns = 0
+        while not task.done():
+            turns += 1
+            if turns == 50:
+                go.set()
+            await asyncio.sleep(0.001)
+        return turns
+
+    assert asyncio.run(main()) >= 50
+    workers.close()
+
+
+def test_errors_reach_whoever_asked(library: Path) -> None:
+    workers = Workers(library, "test", 1, 5, 10)
+
+    def fail(_: Library) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(workers.run(fail))
+    workers.close()
+    with pytest.raises(ApiError, match="stopping"):
+        asyncio.run(workers.run(lambda _: 1))
