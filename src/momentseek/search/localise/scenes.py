@@ -22,7 +22,7 @@ from momentseek.search.localise.registry import register
 from momentseek.search.localise.runs import Index
 from momentseek.search.localise.scene_edges import edge_prior, edge_times
 from momentseek.search.localise.spans import Spans
-from momentseek.search.localise.standing import SHY, standing
+from momentseek.search.localise.standing import standing
 from momentseek.search.localise.swell import background
 
 SECONDS = 300.0
@@ -37,6 +37,8 @@ LIKELY = 120
 """Candidates that are compared with each other."""
 AGREE = 0.3
 """Overlap from which on two candidates count as the same moment."""
+FEW = 1.5
+"""Clips at which the height of a window counts half."""
 FAINT = 0.02
 """Candidates with less than this share of the first one's worth and belief are not shown."""
 KEPT = 10
@@ -58,7 +60,7 @@ def scenes(curve: Curve) -> Spans:
     first, last, weight, height = weighed(curve, values - level, spread)
     top, chance = likeliest(first, last, weight, len(curve))
     first, last, size = first[top], last[top], (last - first)[top]
-    kept, belief = chosen(agreement(first, last), chance, np.maximum(height[top], 0.0) * size / (size + SHY))
+    kept, belief = chosen(agreement(first, last), chance, np.maximum(height[top], 0.0) * size / (size + FEW))
     first, last = first[kept], last[kept]
     score = standing(scores, first, last, belief, curve.level)
     single = no_union(first, last, score)

@@ -8,10 +8,12 @@ from momentseek.moments.arrays import FloatArray
 from momentseek.search.localise.curve import Background
 from momentseek.search.localise.runs import Index
 
-SHY = 1.5
+SHY = 4.0
 """Clips' worth of doubt: the mean of few clips is drawn towards what is around them."""
-CONTRAST = 3.0
+CONTRAST = 5.0
 """How much standing out within the video counts, beside the level itself (measured: docs/localising.md)."""
+TRUST = 0.25
+"""Power of the belief: it is told from one curve alone, and rather too sure."""
 
 
 def standing(
@@ -19,7 +21,7 @@ def standing(
 ) -> FloatArray:
     r"""The level a span is believed to have, plus a share of how far it stands above its video.
 
-    .. math:: o + (1 + c) \, p \, \frac{n}{n + k} \, (m - o)
+    .. math:: o + (1 + c) \, p^{1/4} \, \frac{n}{n + k} \, (m - o)
 
     with m the mean inside, o outside, n clips and p the belief that there is a moment. Contrast alone would put a
     video with a low background first; the mean alone the videos that resemble every query, and lone noisy clips.
@@ -27,7 +29,7 @@ def standing(
 
     >>> s = np.array([0.1, 0.1, 0.3, 0.3, 0.1, 0.1])
     >>> standing(s, np.array([2, 2]), np.array([4, 3])).round(3).tolist()  # both clips stand better than one
-    [0.557, 0.396]
+    [0.5, 0.332]
     """
     sums = np.concatenate(([0.0], np.cumsum(scores)))
     size = last - first
@@ -35,5 +37,7 @@ def standing(
     inside = (sums[last] - sums[first]) / size
     around = (sums[-1] - (sums[last] - sums[first])) / np.maximum(rest, 1)
     outside = np.where(rest > 0, around, inside if level is None else np.minimum(level.mean, inside))
-    result: FloatArray = outside + (1 + CONTRAST) * belief * size / (size + SHY) * (inside - outside)
+    if level is not None:
+        outside = np.maximum(outside, np.minimum(level.mean, inside))
+    result: FloatArray = outside + (1 + CONTRAST) * np.power(belief, TRUST) * size / (size + SHY) * (inside - outside)
     return result
