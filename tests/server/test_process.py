@@ -1,0 +1,256 @@
+"""The server as a process of its own: real sockets, signals, curl and memory."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from momentseek.search import Library
+
+LIGHT = Path(__file__).parent.parent / "library" / "light.py"
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and /proc")
+
+
+class Running:
+    """A server that runs, and its port."""
+
+    def __init__(self, *arguments: object, slow: float = 0.0) -> None:
+        words = [sys.executable, str(LIGHT), "serve", "--port", "0", *map(str, arguments)]
+        environment = {**os.environ, "LIGHT_SLOW": str(slow), "PYTHONUNBUFFERED": "1"}
+        self.process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        assert self.process.stdout is not None
+        self.first = self.process.stdout.readline()
+        self.port = int(self.first.rsplit(":", 1)[1].strip().rstrip("/"))
+
+    def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            given = {"Content-Type": "application/json", **headers} if body is not None else headers
+            connection.request(method, path, None if body is None else json.dumps(body), given)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
+    def memory(self) -> int:
+        """The most it has ever held, in bytes."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        """Exit code and what was printed."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Running]]:
+    running: list[Running] = []
+
+    def make(*arguments: object, **more: Any) -> Running:
+        running.append(Running(*arguments, **more))
+        return running[-1]
+
+    yield make
+    for one in running:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()
+
+
+def test_the_address_is_printed_and_ctrl_c_is_a_quiet_end(start: Callable[..., Running], shared: Path) -> None:
+    server = start("--library", shared / "library")
+    assert server.first == f"library: http://127.0.0.1:{server.port}/\n"
+    assert server.request("GET", "/api/v1/status")[0] == 200
+    assert server.request("GET", "/api/v1/search?q=private+words")[0] == 200
+    assert server.request("GET", "/api/v1/status?token=private")[0] == 400
+    assert server.stop(signal.SIGINT) == (0, "", "")
+
+
+def test_for_others_a_token_is_made_and_asked_for(start: Callable[..., Running], shared: Path) -> None:
+    server = start("--library", shared / "library", "--host", "0.0.0.0")
+    assert server.process.stdout is not None
+    token = server.process.stdout.readline().removeprefix("token: ").strip()
+    assert len(token) > 30
+    assert server.request("GET", "/api/v1/status")[0] == 401
+    assert server.request("GET", "/api/v1/status", Authorization=f"Bearer {token}")[0] == 200
+    assert server.stop() == (0, "", "")
+
+
+def test_a_taken_port_and_a_missing_library_are_said_in_a_sentence(shared: Path, tmp_path: Path) -> None:
+    def fails(*arguments: object) -> str:
+        words = [sys.executable, str(LIGHT), "serve", *map(str, arguments)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30)
+        assert (done.returncode, done.stdout) == (2, "")
+        return done.stderr
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert "is taken" in fails("--library", shared / "library", "--port", port)
+    assert "has no library" in fails("--library", tmp_path / "none")
+    assert "is no address" in fails("--library", shared / "library", "--host", "203.0.113.7", "--token", "x" * 20)
+    assert "16 or more" in fails("--library", shared / "library", "--token", "short")
+
+
+@pytest.fixture
+def large(place: Path, tmp_path: Path) -> Path:
+    """A video of 1 GB that takes no room; only its last bytes are something."""
+    big = tmp_path / "large.mp4"
+    with big.open("wb") as file:
+        file.truncate(1 << 30)
+        file.seek((1 << 30) - 1000)
+        file.write(bytes(i % 251 for i in range(1000)))
+    with Library.open(place) as library, library.catalog.changes() as db:
+        db.execute("UPDATE videos SET path = ? WHERE id = 1", (os.fsencode(big),))
+    return big
+
+
+def test_a_large_file_is_sent_in_bounded_memory(start: Callable[..., Running], place: Path, large: Path) -> None:
+    server = start("--library", place)
+    assert server.request("GET", "/api/v1/search?q=green")[0] == 200
+    before = server.memory()
+
+    def fetch(headers: dict[str, str], limit: int) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection.request("GET", "/api/v1/videos/1/media", headers=headers)
+        answer = connection.getresponse()
+        got = 0
+        while got < limit and (piece := answer.read(1 << 20)):
+            got += len(piece)
+        connection.close()  # as a browser does that seeks
+        return got
+
+    with ThreadPoolExecutor(8) as pool:
+        seeks = [{"Range": f"bytes={i * 30_000_000}-"} for i in range(30)]
+        assert min(pool.map(lambda h: fetch(h, 1 << 20), seeks)) >= 1 << 20
+    assert fetch({}, 1 << 31) == 1 << 30
+    assert server.memory() - before < 64 << 20
+    assert server.stop()[0] == 0
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
+def test_curl_gets_the_same_bytes(start: Callable[..., Running], place: Path, large: Path) -> None:
+    server = start("--library", place)
+    size = large.stat().st_size
+
+    def curl(*options: str) -> bytes:
+        url = f"http://127.0.0.1:{server.port}/api/v1/videos/1/media"
+        return subprocess.run(["curl", "-sS", *options, url], capture_output=True, check=True, timeout=60).stdout
+
+    with large.open("rb") as file:
+        for first, last in ((0, 0), (size - 1500, size - 1), (size - 500, size + 500), (1 << 29, (1 << 29) + 300_000)):
+            file.seek(first)
+            assert curl("-r", f"{first}-{last}") == file.read(last - first + 1)
+        file.seek(size - 700)
+        assert curl("-r", "-700") == file.read()
+    head = curl("-I").decode().lower()
+    assert f"content-length: {size}" in head
+    assert "accept-ranges: bytes" in head
+    assert curl("-o", "/dev/null", "-w", "%{http_code}", "-r", f"{size}-") == b"416"
+
+
+def test_a_slow_body_on_the_wire_is_ended(start: Callable[..., Running], shared: Path) -> None:
+    from momentseek.server.settings import Limits
+
+    server = start("--library", shared / "library")
+    with socket.create_connection(("127.0.0.1", server.port), timeout=Limits().body_seconds + 20) as one:
+        one.sendall(b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
+        one.sendall(b"Content-Length: 50\r\n\r\n{")
+        assert server.request("GET", "/api/v1/status")[0] == 200
+        answer = b""
+        while piece := one.recv(4096):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 408")
+
+
+test_a_slow_body_on_the_wire_is_ended = pytest.mark.slow(test_a_slow_body_on_the_wire_is_ended)
+
+
+@pytest.fixture
+def many(tmp_path: Path, make_video: Callable[..., Path]) -> Path:
+    films = tmp_path / "many"
+    films.mkdir()
+    for i in range(12):
+        make_video(films / f"{i}.mp4", [(6.0, (20 * i, 200, 90))], rate=5, size=(64, 48))
+    return films
+
+
+def test_nothing_is_lost_when_it_is_told_to_stop(start: Callable[..., Running], place: Path, many: Path) -> None:
+    server = start("--library", place, "--folder", many, slow=0.03)
+    folder = server.request("GET", "/api/v1/folders")[1]["folders"][0]["id"]
+    job = server.request("POST", "/api/v1/jobs", {"folder": folder})[1]
+    following: list[str] = []
+
+    def follow() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection.request("GET", f"/api/v1/jobs/{job['id']}/events")
+        following.append(connection.getresponse().read().decode())
+        connection.close()
+
+    listener = threading.Thread(target=follow)
+    listener.start()
+    seen = 0
+    for _ in range(400):
+        seen = server.request("GET", "/api/v1/status")[1]["library"]["videos"]
+        if seen >= 5:
+            break
+        time.sleep(0.02)
+    code, _, err = server.stop()
+    listener.join(20)
+    assert (code, err) == (0, "")
+    last = json.loads(following[0].strip().split("\n\n")[-1].split("data: ", 1)[1])
+    assert last["state"] == "cancelled"
+    with Library.open(place) as library:
+        kept = {video.name for video in library.videos()}
+        assert max(seen, 5) <= len(kept) < 14
+        assert len(kept) - 2 == last["added"]
+        report = library.verify()
+        assert not report.problems
+    again = start("--library", place, "--folder", many)
+    folder = again.request("GET", "/api/v1/folders")[1]["folders"][0]["id"]
+    again.request("POST", "/api/v1/jobs", {"folder": folder})
+    for _ in range(400):
+        if not again.request("GET", "/api/v1/status")[1]["busy"]:
+            break
+        time.sleep(0.05)
+    assert again.request("GET", "/api/v1/status")[1]["library"]["videos"] == 14
+
+
+@pytest.mark.slow
+def test_200_searches_at_once_while_adding(start: Callable[..., Running], place: Path, many: Path) -> None:
+    server = start("--library", place, "--folder", many, slow=0.02)
+    folder = server.request("GET", "/api/v1/folders")[1]["folders"][0]["id"]
+    assert server.request("POST", "/api/v1/jobs", {"folder": folder})[0] == 202
+    with ThreadPoolExecutor(200) as pool:
+        words = ("red", "green", "blue", "running dog")
+        answers = list(
+            pool.map(
+                lambda i: server.request("GET", f"/api/v1/search?q={words[i % 4].replace(' ', '+')}&all=true"),
+                range(200),
+            )
+        )
+    assert {status for status, _ in answers} == {200}
+    assert all(answer["hits"] for _, answer in answers)
+    for _ in range(400):
+        if not server.request("GET", "/api/v1/status")[1]["busy"]:
+            break
+        time.sleep(0.05)
+    assert server.request("GET", "/api/v1/status")[1]["library"]["videos"] == 14
+    assert server.stop()[0] == 0
