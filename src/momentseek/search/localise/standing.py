@@ -25,7 +25,7 @@ def standing(
 
     with m the mean inside, o outside, n clips and p the belief that there is a moment. Contrast alone would put a
     video with a low background first; the mean alone the videos that resemble every query, and lone noisy clips.
-    A span that is the whole video is set against the library's mean where that is known.
+    Where the library's mean is known, o is at least that: a video whose rest is unlike the query gains nothing by it.
 
     >>> s = np.array([0.1, 0.1, 0.3, 0.3, 0.1, 0.1])
     >>> standing(s, np.array([2, 2]), np.array([4, 3])).round(3).tolist()  # both clips stand better than one
@@ -36,8 +36,7 @@ def standing(
     rest = len(scores) - size
     inside = (sums[last] - sums[first]) / size
     around = (sums[-1] - (sums[last] - sums[first])) / np.maximum(rest, 1)
-    outside = np.where(rest > 0, around, inside if level is None else np.minimum(level.mean, inside))
-    if level is not None:
-        outside = np.maximum(outside, np.minimum(level.mean, inside))
+    usual = np.minimum(inside, np.inf if level is None else level.mean)
+    outside = np.where(rest > 0, around if level is None else np.maximum(around, usual), usual)
     result: FloatArray = outside + (1 + CONTRAST) * np.power(belief, TRUST) * size / (size + SHY) * (inside - outside)
     return result
