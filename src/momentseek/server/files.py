@@ -97,7 +97,11 @@ class FileAnswer(Response):
             part = self.prepared(Headers(scope=scope), scope["method"])
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             if part is not None and scope["method"] != "HEAD":
-                await self.stream(part, send)
+                gone = asyncio.create_task(_gone(receive))
+                try:
+                    await self.stream(part, send, gone)
+                finally:
+                    gone.cancel()
             else:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
@@ -128,15 +132,24 @@ class FileAnswer(Response):
         self.headers["Content-Length"] = str(len(whole))
         return whole if len(whole) else None
 
-    async def stream(self, part: Span, send: Send) -> None:
-        """The bytes; if the file was cut short meanwhile, the connection ends early, which clients notice."""
+    async def stream(self, part: Span, send: Send, gone: asyncio.Task[None]) -> None:
+        """The bytes, until the client hangs up, as a player does that seeks.
+
+        If the file was cut short meanwhile, the connection ends early, which clients notice.
+        """
         at = part.first
-        while at <= part.last:
+        while at <= part.last and not gone.done():
             piece = await asyncio.to_thread(self.file.read, at, min(PIECE, part.last + 1 - at))
             if not piece:
                 return
             at += len(piece)
             await send({"type": "http.response.body", "body": piece, "more_body": at <= part.last})
+
+
+async def _gone(receive: Receive) -> None:
+    """Returns when the client has hung up; sending would not tell."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _missing() -> ApiError:
