@@ -14,7 +14,22 @@ from momentseek.errors import MomentseekError
 from momentseek.search import Library
 from momentseek.server import errors, page, reference
 from momentseek.server.answers import API
-from momentseek.server.routes import curve, export, folders, jobs, login, media, search, status, thumbnails, videos
+from momentseek.server.routes import (
+    compare,
+    consensus,
+    curve,
+    evaluation,
+    export,
+    folders,
+    jobs,
+    judgements,
+    login,
+    media,
+    search,
+    status,
+    thumbnails,
+    videos,
+)
 from momentseek.server.security import protect
 from momentseek.server.service import Service
 from momentseek.server.settings import Settings
@@ -29,6 +44,10 @@ ROUTERS = (
     export.router,
     folders.router,
     jobs.router,
+    judgements.router,
+    consensus.router,
+    evaluation.router,
+    compare.router,
 )
 """Everything below ``/api/v1``; a new subject is one line here."""
 
