@@ -1,0 +1,38 @@
+// The address says what is shown, so that a link reopens it: #q=… · #v=7&t=3,9&q=… · #library · #judge · #compare
+
+import { exact } from "./format.js";
+
+const VIEWS = ["library", "judge", "compare"];
+
+/** What an address's fragment asks for. */
+export function parse(fragment) {
+  const given = new URLSearchParams(fragment.replace(/^#/, ""));
+  const view = given.has("v") ? "player" : (VIEWS.find((name) => given.has(name)) ?? "search");
+  const [start, end] = (given.get("t") ?? "").split(",").map((part) => (part === "" ? NaN : Number(part)));
+  const timed = start >= 0 && end > start && Number.isFinite(end);
+  return {
+    view,
+    query: given.get("q") ?? "",
+    video: Number(given.get("v")) || 0,
+    span: timed ? [exact(start), exact(end)] : null,
+    params: given,
+  };
+}
+
+/** Where a moment is. */
+export function momentLink(video, span, query) {
+  const time = span ? `&t=${exact(span[0])},${exact(span[1])}` : "";
+  return `#v=${video}${time}${query ? `&q=${encodeURIComponent(query)}` : ""}`;
+}
+
+/** Where a search is; settings other than the usual ones are part of it. */
+export function searchLink(query, settings = {}) {
+  const given = new URLSearchParams(query ? { q: query } : {});
+  for (const [name, value] of Object.entries(settings)) if (value) given.set(name, value);
+  return `#${given}`;
+}
+
+/** Change the address without a step in the browser's history. */
+export function replace(fragment) {
+  history.replaceState(history.state, "", location.pathname + fragment);
+}

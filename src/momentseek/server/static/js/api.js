@@ -1,0 +1,81 @@
+// Talking to the server: JSON in and out, one kind of error, and the token when the server asks for it.
+
+import { askForToken } from "./login.js";
+
+const API = "/api/v1";
+
+/** A refusal of the server, in its own words. */
+export class Refused extends Error {
+  constructor(status, code, message) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+async function send(path, options = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, "unreachable", "The server does not answer; is momentseek serve still running?");
+  }
+  if (answer.ok) return answer;
+  const body = await answer.json().catch(() => null);
+  const problem = body?.error ?? { code: "unknown", message: `the server answered ${answer.status}` };
+  if (answer.status === 401 && path !== "/login") {
+    await askForToken();
+    return send(path, options);
+  }
+  const message = problem.message.charAt(0).toUpperCase() + problem.message.slice(1);
+  throw new Refused(answer.status, problem.code, message);
+}
+
+function address(path, params) {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(params ?? {})) {
+    if (value !== null && value !== undefined && value !== "") given.set(name, value);
+  }
+  const query = String(given);
+  return `${API}${path}${query ? `?${query}` : ""}`;
+}
+
+function withBody(method, body) {
+  return { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body ?? {}) };
+}
+
+/** GET as JSON. */
+export const get = async (path, params, signal) => (await send(address(path, params), { signal })).json();
+
+/** POST, PUT or DELETE with JSON, as JSON. */
+export const change = async (method, path, body, params) => (await send(address(path, params), withBody(method, body))).json();
+
+/** POST JSON, receive a file: its bytes and its name. */
+export async function file(path, body) {
+  const answer = await send(address(path), withBody("POST", body));
+  return { blob: await answer.blob(), name: nameOf(answer.headers.get("Content-Disposition")) };
+}
+
+function nameOf(disposition) {
+  const encoded = /filename\*=UTF-8''([^;]+)/i.exec(disposition ?? "");
+  if (encoded) return decodeURIComponent(encoded[1]);
+  return /filename="([^"]+)"/.exec(disposition ?? "")?.[1] ?? "moment";
+}
+
+/** The address of a file that the browser itself fetches. */
+export const link = address;
+
+/** Give the token; the cookie that comes back is the page's key. */
+export const enter = (token) => send("/login", withBody("POST", { token }));
+
+let known = null;
+
+/** What is served and what can be chosen; asked once. */
+export function status(again = false) {
+  if (!known || again) {
+    known = get("/status");
+    known.catch(() => (known = null));
+  }
+  return known;
+}

@@ -1,0 +1,102 @@
+// The page: one view at a time, chosen by the address.
+
+import { parse } from "./address.js";
+import { compareView } from "./compare.js";
+import { speak, typing, warn } from "./dom.js";
+import * as jobs from "./jobs.js";
+import { judgeView } from "./judge.js";
+import { libraryView } from "./library.js";
+import { playerView } from "./player.js";
+import { searchView } from "./search.js";
+
+const main = document.getElementById("main");
+const makers = { search: searchView, player: playerView, library: libraryView, judge: judgeView, compare: compareView };
+const views = {};
+const scrolls = {};
+let current = null;
+let lastSearch = "";
+
+/** Go to an address of the page, as a link would. */
+function go(fragment) {
+  location.hash = fragment;
+}
+
+function viewOf(name) {
+  if (!views[name]) {
+    views[name] = makers[name](go, () => lastSearch);
+    views[name].element.hidden = true;
+    main.append(views[name].element);
+  }
+  return views[name];
+}
+
+async function show() {
+  const asked = parse(location.hash);
+  const view = viewOf(asked.view);
+  const before = current;
+  current = asked.view;
+  if (asked.view === "search") lastSearch = location.hash;
+  if (before !== asked.view) {
+    if (before) {
+      scrolls[before] = scrollY;
+      views[before].hide();
+      views[before].element.hidden = true;
+    }
+    view.element.hidden = false;
+    for (const link of document.querySelectorAll("nav a")) {
+      if (link.dataset.view === (asked.view === "player" ? "search" : asked.view)) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+  }
+  try {
+    await view.show(asked);
+  } catch (error) {
+    if (error.name !== "AbortError") warn(error.message);
+  }
+  if (current !== asked.view) return;
+  document.title = `${view.title()} · Momentseek`;
+  if (before !== asked.view) arrive(before, asked.view, view);
+}
+
+/** Put the eyes and the focus where they belong: back on the result one came from, or at the view's beginning. */
+function arrive(before, name, view) {
+  const returning = before === "player" && name === "search";
+  scrollTo(0, returning ? (scrolls.search ?? 0) : 0);
+  const from = returning && opened && view.element.querySelector(`a.moment[href="${CSS.escape(opened)}"]`);
+  if (from) from.focus({ preventScroll: true });
+  else view.focus?.();
+  if (before) speak(view.title());
+}
+
+let opened = "";
+main.addEventListener("click", (event) => {
+  const link = event.target.closest("a.moment");
+  if (link) opened = link.getAttribute("href");
+});
+
+document.getElementById("skip").addEventListener("click", () => main.focus());
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || typing(event)) return;
+  event.preventDefault();
+  if (current !== "search") go(lastSearch || "#");
+  setTimeout(() => views.search?.findBox(), 50);
+});
+
+const working = document.getElementById("working");
+let open = 0;
+jobs.listen((all) => {
+  const left = all.filter((job) => !jobs.over(job));
+  working.hidden = !left.length;
+  if (left.length) {
+    const job = left.at(-1);
+    const text = job.files_total ? `Adding ${Math.min(job.files_done + 1, job.files_total)} of ${job.files_total}` : "Adding";
+    if (working.textContent !== text) working.textContent = text;
+  }
+  if (left.length < open) views.search?.refresh().catch(() => {});
+  open = left.length;
+});
+
+addEventListener("hashchange", show);
+history.scrollRestoration = "manual";
+show();
+jobs.look().catch(() => {});

@@ -1,0 +1,117 @@
+// One result: a link to its moment, with a picture that plays silently while it is pointed at or focused.
+
+import { momentLink } from "./address.js";
+import { h, still } from "./dom.js";
+import { clock, spokenTime } from "./format.js";
+
+const PATIENCE = 250;
+const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Weak match" };
+const WHY = { vision: "seen", speech: "said", name: "named" };
+
+/** A text with the ranges that were found marked. Ranges count characters, not JavaScript's half characters. */
+export function marked(text, ranges) {
+  const letters = Array.from(text);
+  const parts = [];
+  let at = 0;
+  for (const [start, end] of ranges ?? []) {
+    parts.push(letters.slice(at, start).join(""), h("mark", {}, letters.slice(start, end).join("")));
+    at = end;
+  }
+  return [...parts, letters.slice(at).join("")];
+}
+
+/** How sure a hit is: dots to see, words to read. */
+export function level(name) {
+  return h("span", { class: `level ${name}` }, h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i")), LEVELS[name] ?? name);
+}
+
+/** A list item for a hit. */
+export function card(hit, query, small = false) {
+  const span = [hit.start, hit.end];
+  const picture = h(
+    "span",
+    { class: "picture" },
+    h("img", { src: hit.thumbnail, alt: "", loading: "lazy", decoding: "async", onerror: (e) => e.target.remove() }),
+    h("span", { class: "long" }, `${(hit.end - hit.start).toFixed(1)} s`),
+  );
+  const link = h(
+    "a",
+    { class: "moment", href: momentLink(hit.video_id, span, query), "aria-label": spoken(hit) },
+    picture,
+    h(
+      "span",
+      { class: "facts" },
+      h("span", { class: "name" }, h("b", { class: "rank" }, hit.rank), " ", hit.name),
+      h("span", { class: "when" }, `${clock(hit.start)} – ${clock(hit.end)}`),
+      h("span", { class: "signs" }, level(hit.level), small ? null : h("span", { class: "why" }, why(hit.streams))),
+    ),
+  );
+  plays(link, picture, hit);
+  return h(
+    "li",
+    { class: "hit" },
+    link,
+    small ? null : said(hit),
+    !small && hit.also.length ? h("p", { class: "also" }, `Same content: ${hit.also.join(", ")}`) : null,
+  );
+}
+
+function spoken(hit) {
+  const from = `from ${spokenTime(hit.start)} to ${spokenTime(hit.end)}`;
+  return `${hit.rank}. ${hit.name}, ${from}, ${LEVELS[hit.level] ?? hit.level}`;
+}
+
+function why(streams) {
+  return Object.entries(streams)
+    .sort(([, a], [, b]) => a.rank - b.rank)
+    .map(([name, one]) => `${WHY[name] ?? name} #${one.rank}`)
+    .join(", ");
+}
+
+function said(hit) {
+  const shown = hit.said.filter((cue) => cue.marks.length);
+  const cues = (shown.length ? shown : hit.said).slice(0, 3);
+  if (!cues.length) return null;
+  return h("blockquote", { class: "said" }, cues.map((cue) => h("p", {}, marked(cue.text, cue.marks))));
+}
+
+let stop = () => {};
+
+/** Play a moment in its picture while the pointer or the focus rests on it; one at a time. */
+function plays(link, picture, hit) {
+  let waiting = 0;
+  const begin = () => {
+    clearTimeout(waiting);
+    if (!still()) waiting = setTimeout(() => show(picture, hit), PATIENCE);
+  };
+  const end = () => {
+    if (link.matches(":hover") || link === document.activeElement) return;
+    clearTimeout(waiting);
+    if (picture.querySelector("video")) stop();
+  };
+  link.addEventListener("pointerenter", begin);
+  link.addEventListener("focus", begin);
+  link.addEventListener("pointerleave", end);
+  link.addEventListener("blur", end);
+  link.addEventListener("click", () => (clearTimeout(waiting), stop()));
+}
+
+function show(picture, hit) {
+  if (picture.querySelector("video")) return;
+  stop();
+  const video = h("video", { muted: true, playsinline: true, preload: "auto", "aria-hidden": "true", tabindex: "-1", disablepictureinpicture: true });
+  video.src = hit.media;
+  video.addEventListener("loadedmetadata", () => (video.currentTime = hit.start + 0.001), { once: true });
+  video.addEventListener("seeked", () => video.play().then(() => video.classList.add("on"), () => {}));
+  video.addEventListener("timeupdate", () => video.currentTime >= hit.end && (video.currentTime = hit.start + 0.001));
+  picture.append(video);
+  stop = () => {
+    video.removeAttribute("src");
+    video.load();
+    video.remove();
+    stop = () => {};
+  };
+}
+
+/** Leave no picture playing when the view is left. */
+export const stopPreview = () => stop();

@@ -1,0 +1,124 @@
+// Making elements. Text is always text, never markup, so nothing a file is called can become part of the page.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** h("p", {class: "note", onclick: f}, "text", otherElement): null and false are left out. */
+export function h(tag, props, ...children) {
+  return fill(document.createElement(tag), props, children);
+}
+
+/** The same for drawings. */
+export function s(tag, props, ...children) {
+  return fill(document.createElementNS(SVG, tag), props, children);
+}
+
+function fill(element, props, children) {
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name in element && ["value", "checked", "muted", "open", "disabled", "hidden"].includes(name)) element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+const ICONS = {
+  play: "M7 4.5v15l12-7.5z",
+  pause: "M7 5h3.5v14H7zM13.5 5H17v14h-3.5z",
+  back: "M17 5v14l-9-7zM5 5h2.2v14H5z",
+  next: "M7 5v14l9-7zM16.8 5H19v14h-2.2z",
+  loop: "M7 7h8.5a3.5 3.5 0 0 1 3.5 3.5V12h-2v-1.5A1.5 1.5 0 0 0 15.5 9H7v3L2.5 8 7 4zM17 17H8.500a3.500 3.500 0 0 1-3.500-3.500V12h2v1.500a1.500 1.500 0 0 0 1.500 1.500H17v-3l4.500 4-4.500 4z",
+  sound: "M4 9v6h4l5 4V5L8 9zM15.500 8.500a5 5 0 0 1 0 7l1.400 1.400a7 7 0 0 0 0-9.800z",
+  silent: "M4 9v6h4l5 4V5L8 9zM15 10.400l1.400-1.400 1.900 1.900L20.200 9l1.400 1.400-1.900 1.900 1.900 1.900-1.400 1.400-1.900-1.900-1.900 1.900L15 14.200l1.900-1.900z",
+  full: "M4 4h6v2H6v4H4zM14 4h6v6h-2V6h-4zM4 14h2v4h4v2H4zM18 14h2v6h-6v-2h4z",
+  close: "M6.400 5 12 10.600 17.600 5 19 6.400 13.400 12 19 17.600 17.600 19 12 13.400 6.400 19 5 17.600 10.600 12 5 6.400z",
+};
+
+/** A small picture for a button; the button needs a label of its own. */
+export function icon(name) {
+  return s("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, s("path", { d: ICONS[name] }));
+}
+
+/** Replace everything in an element. */
+export function put(element, ...children) {
+  element.replaceChildren(...children.flat(Infinity).filter(Boolean));
+}
+
+/** Whether somebody asked for little movement. */
+export const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/** Whether a key was typed into a field, and is no command. */
+export function typing(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return true;
+  const target = event.target;
+  return target.isContentEditable || target.matches("select, textarea, input:not([type=checkbox], [type=radio], [type=range])");
+}
+
+const timers = new WeakMap();
+
+function notice(place, text) {
+  const box = document.getElementById(place);
+  clearTimeout(timers.get(box));
+  put(box, h("p", {}, text, h("button", { type: "button", class: "plain", "aria-label": "Dismiss", onclick: () => put(box) }, icon("close"))));
+  timers.set(box, setTimeout(() => put(box), place === "urgent" ? 12000 : 4000));
+}
+
+/** Tell something that went as it should. */
+export const tell = (text) => notice("polite", text);
+
+/** Tell that something did not work. */
+export const warn = (text) => notice("urgent", text);
+
+/** For those who listen: what others see happen. */
+export function speak(text) {
+  document.getElementById("spoken").textContent = text;
+}
+
+/** Offer bytes as a file. */
+export function save(blob, name) {
+  const url = URL.createObjectURL(blob);
+  const link = h("a", { href: url, download: name, hidden: true });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+}
+
+/** Copy; the clipboard is only given to pages on this machine or over HTTPS, so there is an old way too. */
+export async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const field = h("textarea", { class: "unseen", "aria-hidden": "true" });
+    field.value = text;
+    const before = document.activeElement;
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    before?.focus?.();
+    if (!done) return warn(`The browser did not let the page copy. ${what}: ${text}`);
+  }
+  tell(`${what} copied: ${text}`);
+}
+
+/** A button that is busy until its work is done, and tells if that fails. */
+export function action(label, work, props = {}) {
+  const button = h("button", { type: "button", ...props }, label);
+  button.addEventListener("click", () => busy(button, work));
+  return button;
+}
+
+/** Run something once at a time for a button or form. */
+export async function busy(element, work) {
+  if (element.getAttribute("aria-busy") === "true") return;
+  element.setAttribute("aria-busy", "true");
+  try {
+    await work();
+  } catch (error) {
+    if (error.name !== "AbortError") warn(error.message);
+  } finally {
+    element.removeAttribute("aria-busy");
+  }
+}

@@ -1,0 +1,69 @@
+// Where a moment is watched and judged: the film on one side, the five levels with their guideline on the other.
+
+import * as api from "./api.js";
+import { action, busy, h, icon, put, speak } from "./dom.js";
+import { screen } from "./screen.js";
+
+/** `judge(level)` and `undo()` do the work. */
+export function judgeStage(judge, undo) {
+  const shown = screen(() => {}, { class: "film", onclick: () => shown.toggle() });
+  const title = h("h2", { tabindex: "-1" });
+  const progress = h("progress", { max: 1, "aria-label": "Judged" });
+  const left = h("p", { class: "quiet" });
+  const levels = h("ol", { class: "levels" });
+  const instructions = h("p", {});
+  const example = h("p", { class: "quiet" });
+  const back = action("Undo", undo, { class: "small", title: "U" });
+  const done = h("p", { class: "empty", hidden: true }, "Nothing is left for you in this query. Choose another one above, or write a new one.");
+  const work = h(
+    "div",
+    { class: "work" },
+    h("div", { class: "watch" }, h("div", { class: "frame" }, shown.video), h("div", { class: "bar" }, h("button", { type: "button", class: "small", onclick: () => shown.toggle() }, icon("play"), "Play or stop"), h("span", { class: "push" }), back)),
+    h("div", { class: "guide" }, instructions, levels, h("details", {}, h("summary", {}, "An example"), example)),
+  );
+  const element = h("section", { class: "panel judging", hidden: true, "aria-label": "Judging" }, title, h("div", { class: "bar" }, progress, left), work, done);
+  const buttons = new Map();
+
+  return {
+    element,
+    async prepare() {
+      if (buttons.size) return;
+      const guideline = await api.get("/judging/guideline");
+      instructions.textContent = guideline.instructions ?? "";
+      example.textContent = guideline.example ?? "";
+      for (const level of [...guideline.levels].sort((a, b) => b.value - a.value)) {
+        const meaning = h("span", { class: "meaning", id: `level-${level.value}` }, level.meaning);
+        const button = h("button", { type: "button", class: "level-button" }, h("kbd", {}, level.value), h("span", {}, h("strong", {}, level.name), meaning));
+        button.addEventListener("click", () => busy(levels, () => judge(level.value)));
+        buttons.set(level.value, button);
+        levels.append(h("li", {}, button));
+      }
+    },
+    show(query, { candidate, done: judged, total, left: remaining }) {
+      const all = total ?? judged + remaining;
+      element.hidden = false;
+      title.textContent = query.text;
+      progress.value = all ? judged / all : 1;
+      left.textContent = `${judged} judged by you, ${remaining} left`;
+      work.hidden = false;
+      for (const part of [shown.video.parentElement, levels.parentElement]) part.hidden = !candidate;
+      done.hidden = Boolean(candidate);
+      if (candidate) {
+        shown.loop(true);
+        shown.open(candidate.media, [candidate.start, candidate.end], 25);
+        speak(`Moment ${judged + 1} of ${all}`);
+      } else {
+        shown.close();
+        speak("Nothing is left for you in this query");
+      }
+    },
+    press: (level) => buttons.get(level)?.click(),
+    pressUndo: () => back.click(),
+    toggle: () => shown.toggle(),
+    focus: () => title.focus(),
+    close() {
+      shown.close();
+      element.hidden = true;
+    },
+  };
+}

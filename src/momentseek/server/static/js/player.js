@@ -1,0 +1,253 @@
+// The player: a moment, why it was found, its edges to fix, and ways to take it away.
+
+import { momentLink, parse, replace, searchLink } from "./address.js";
+import * as api from "./api.js";
+import { level } from "./card.js";
+import { action, copy, h, icon, put, save, speak, tell, typing, warn } from "./dom.js";
+import { clock, exact, rateOf, timecode } from "./format.js";
+import { screen } from "./screen.js";
+import { timeline } from "./timeline.js";
+import { transcript } from "./transcript.js";
+
+export function playerView(go, lastSearch) {
+  let video = null;
+  let span = [0, 1];
+  let query = "";
+  let looping = true;
+  let rate = 25;
+  let waiting = 0;
+  let turn = 0;
+
+  const shown = screen(moved, { class: "film", onclick: () => shown.toggle() });
+  const film = shown.video;
+  const line = timeline({ onSeek: seek, onSpan: edged, onSettled: settle });
+  const words = transcript(seek);
+  const title = h("h1", { tabindex: "-1" });
+  const back = h("a", { class: "backlink", href: "#" }, "Back to the results");
+  const position = h("output", { class: "position", "aria-label": "Position" });
+  const edges = h("p", { class: "edges" });
+  const others = h("ol", { class: "others" });
+  const othersPanel = h("section", { class: "panel", "aria-labelledby": "others-title" }, h("h2", { id: "others-title" }, "This query in this video"), others);
+  const missing = h("p", { class: "problem", hidden: true }, "The video cannot be played here: its file is away, or this browser does not know its format. Cutting may still work.");
+
+  const play = tool("play", "Play", () => shown.toggle());
+  const sound = tool("sound", "Mute", () => (film.muted = !film.muted));
+  const loop = tool("loop", "Loop the moment", () => setLoop(!looping));
+  const full = tool("full", "Full screen", () => film.requestFullscreen?.().catch(() => {}));
+  const transport = h(
+    "div",
+    { class: "transport", role: "group", "aria-label": "Playing" },
+    tool("back", "One frame back (comma)", () => shown.step(-1)), play, tool("next", "One frame on (full stop)", () => shown.step(1)),
+    loop, sound, full, position,
+    h("span", { class: "push" }),
+    h("button", { type: "button", class: "small", onclick: () => mark("start"), title: "I" }, "Start here"),
+    h("button", { type: "button", class: "small", onclick: () => mark("end"), title: "O" }, "End here"),
+  );
+  const takeaway = h(
+    "div",
+    { class: "takeaway", role: "group", "aria-label": "Take it away" },
+    action("Cut clip", cut, { class: "main" }),
+    action("EDL", () => edit("edl")),
+    action("FCPXML", () => edit("fcpxml")),
+    h("button", { type: "button", onclick: () => copy(link(), "Link") }, "Copy link"),
+    h("button", { type: "button", onclick: () => copy(`${timecode(span[0], rate)} ${timecode(span[1], rate)}`, "Timecode") }, "Copy timecode"),
+  );
+  const keys = h(
+    "details",
+    { class: "keys" },
+    h("summary", {}, "Keys"),
+    h("p", {}, "Space plays and stops. Comma and full stop step by a frame. I and O set the start and the end here. L loops. Escape goes back. On a handle, arrows move by a frame, with Shift by a second; Page Up and Page Down go to cuts and words; while dragging, Alt does not snap."),
+  );
+  const element = h(
+    "section",
+    { class: "player" },
+    h("div", { class: "head" }, back, title, edges),
+    h("div", { class: "stage" }, h("div", { class: "frame" }, film), missing, transport, line.element, takeaway, keys),
+    h("aside", { class: "side", "aria-label": "More of this video" }, othersPanel, words.element),
+  );
+
+  function tool(name, label, work) {
+    return h("button", { type: "button", class: "tool", "aria-label": label, title: label, onclick: work }, icon(name));
+  }
+
+  film.addEventListener("error", () => film.getAttribute("src") && (missing.hidden = false));
+  film.addEventListener("loadedmetadata", () => (missing.hidden = true));
+
+  function moved() {
+    const now = film.currentTime;
+    line.setTime(now);
+    words.follow(now);
+    position.textContent = `${clock(now, 2)} / ${clock(video?.duration ?? 0, 0)}`;
+    press(play, film.paused ? "play" : "pause", film.paused ? "Play" : "Pause");
+    press(sound, film.muted ? "silent" : "sound", film.muted ? "Unmute" : "Mute");
+  }
+
+  function press(button, name, label) {
+    if (button.getAttribute("aria-label") === label) return;
+    button.setAttribute("aria-label", label);
+    button.title = label;
+    put(button, icon(name));
+  }
+
+  function setLoop(on) {
+    looping = on;
+    shown.loop(on);
+    loop.setAttribute("aria-pressed", String(on));
+  }
+
+  function seek(time) {
+    shown.seek(time);
+    line.setTime(time);
+    line.reveal(time);
+  }
+
+  function edged(start, end, which) {
+    span = [start, end];
+    shown.setSpan(start, end);
+    tellEdges();
+    film.pause();
+    shown.seek(which === "start" ? start : Math.max(start, end - 1 / rate));
+  }
+
+  /** An edge came to rest: the address follows, so that a reload or a copied link shows the same. */
+  function settle() {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => replace(momentLink(video.id, span, query)), 100);
+  }
+
+  function mark(which) {
+    const frame = shown.frame();
+    const time = exact(which === "start" ? frame / rate : (frame + 1) / rate);
+    if (which === "start" ? time >= span[1] : time <= span[0]) return warn(`The ${which} must lie ${which === "start" ? "before the end" : "after the start"}.`);
+    setSpan(which === "start" ? [time, span[1]] : [span[0], Math.min(time, video.duration)]);
+    settle();
+    speak(`${which} set`);
+  }
+
+  function setSpan([start, end]) {
+    span = [exact(start), Math.min(exact(end), exact(video.duration))];
+    shown.setSpan(...span);
+    line.setSpan(...span);
+    tellEdges();
+  }
+
+  function tellEdges() {
+    put(edges, h("span", { class: "when" }, `${clock(span[0], 2)} – ${clock(span[1], 2)}`), h("span", { class: "long" }, `${(span[1] - span[0]).toFixed(2)} s`), h("span", { class: "code" }, `${timecode(span[0], rate)} – ${timecode(span[1], rate)}`));
+    for (const one of others.querySelectorAll("button")) {
+      const same = one.dataset.span === String(span);
+      if (same) one.setAttribute("aria-current", "true");
+      else one.removeAttribute("aria-current");
+    }
+  }
+
+  const link = () => location.origin + location.pathname + momentLink(video.id, span, query);
+
+  async function cut() {
+    const { blob, name } = await api.file(`/videos/${video.id}/clip`, { start: span[0], end: span[1], exact: true });
+    save(blob, name);
+    tell(`Cut: ${name}`);
+  }
+
+  async function edit(kind) {
+    const hit = { video_id: video.id, start: span[0], end: span[1], title: (query || video.name).slice(0, 500) };
+    const { blob, name } = await api.file("/export", { kind, title: (query || video.name).slice(0, 500), hits: [hit] });
+    save(blob, name);
+    tell(`Saved: ${name}`);
+  }
+
+  function tellOthers(spans) {
+    put(others, spans.map((one) => {
+      const its = [exact(one.start), exact(one.end)];
+      const button = h(
+        "button",
+        { type: "button", class: "other", "data-span": String(its), onclick: () => jump(its) },
+        h("span", { class: "when" }, `${clock(one.start)} – ${clock(one.end)}`),
+        level(one.level),
+      );
+      return h("li", {}, button);
+    }));
+    othersPanel.hidden = !spans.length;
+    tellEdges();
+  }
+
+  function jump(its) {
+    setSpan(its);
+    line.reveal(its[0]);
+    shown.seek(its[0]);
+    film.play().catch(() => {});
+    settle();
+  }
+
+  const commands = {
+    " ": () => shown.toggle(),
+    k: () => shown.toggle(),
+    ",": () => shown.step(-1),
+    ".": () => shown.step(1),
+    i: () => mark("start"),
+    o: () => mark("end"),
+    l: () => setLoop(!looping),
+    Escape: () => go(back.getAttribute("href")),
+  };
+
+  function key(event) {
+    if (typing(event) || document.querySelector("dialog[open]")) return;
+    const onControl = event.target.closest("button, a, summary, select, input");
+    if (onControl && [" ", "Enter"].includes(event.key)) return;
+    const command = commands[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!command) return;
+    event.preventDefault();
+    command();
+  }
+
+  async function load(id) {
+    if (video?.id === id) return;
+    const [details, said] = await Promise.all([api.get(`/videos/${id}`), api.get(`/videos/${id}/cues`)]);
+    video = details;
+    rate = rateOf(video.rate);
+    film.poster = "";
+    title.textContent = video.name;
+    words.set(said.cues);
+    line.setVideo({ duration: video.duration, rate, shots: video.shots, cues: said.cues });
+  }
+
+  async function loadCurve(mine) {
+    const curve = query ? await api.get(`/videos/${video.id}/curve`, { q: query }) : null;
+    if (mine !== turn) return null;
+    line.setCurve(curve);
+    tellOthers(curve?.spans ?? []);
+    return curve;
+  }
+
+  return {
+    element,
+    title: () => video?.name ?? "Player",
+    focus: () => title.focus({ preventScroll: true }),
+    async show(asked) {
+      const mine = ++turn;
+      const same = video?.id === asked.video && query === asked.query && film.getAttribute("src");
+      if (same && asked.span && String(asked.span) === String(span)) return;
+      query = asked.query;
+      back.href = parse(lastSearch()).query === query ? lastSearch() || "#" : searchLink(query);
+      back.textContent = query ? "Back to the results" : "Search";
+      put(others);
+      await load(asked.video);
+      if (mine !== turn) return;
+      missing.hidden = true;
+      document.addEventListener("keydown", key);
+      const whole = [0, exact(video.duration)];
+      setSpan(asked.span && asked.span[0] < video.duration ? asked.span : whole);
+      setLoop(Boolean(asked.span));
+      line.setCurve(null);
+      line.open();
+      shown.open(video.media, span, rate);
+      moved();
+      const curve = await loadCurve(mine).catch((error) => warn(error.message));
+      if (mine === turn && !asked.span && curve?.spans.length) jump([curve.spans[0].start, curve.spans[0].end]);
+    },
+    hide() {
+      turn++;
+      document.removeEventListener("keydown", key);
+      shown.close();
+    },
+  };
+}

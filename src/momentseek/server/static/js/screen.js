@@ -1,0 +1,86 @@
+// The video itself: opens at a span, loops it, steps by frames.
+
+import { h, still } from "./dom.js";
+
+const NUDGE = 0.001;
+
+/** A video element with a span to loop; `changed()` is called when it moves, plays or stops. */
+export function screen(changed, props = {}) {
+  const video = h("video", { playsinline: true, preload: "auto", tabindex: "-1", ...props });
+  let span = null;
+  let looping = true;
+  let rate = 25;
+  let was = 0;
+
+  /** Only crossing the end from inside loops: who goes elsewhere on purpose may stay there. */
+  function watch(now) {
+    if (looping && span && !video.paused && !video.seeking) {
+      const last = span[1] - 0.5 / rate;
+      if (now >= last && was < last && was >= span[0] - 1 / rate) {
+        was = span[0];
+        video.currentTime = span[0] + NUDGE;
+        return;
+      }
+    }
+    was = now;
+  }
+
+  function each(_, { mediaTime }) {
+    watch(mediaTime);
+    changed();
+    video.requestVideoFrameCallback(each);
+  }
+  if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(each);
+  video.addEventListener("timeupdate", () => (watch(video.currentTime), changed()));
+  video.addEventListener("seeked", () => (was = video.currentTime));
+  video.addEventListener("ended", () => looping && span && (seek(span[0]), video.play().catch(() => {})));
+  for (const name of ["play", "pause", "seeked", "volumechange", "loadedmetadata"]) video.addEventListener(name, changed);
+
+  /** A hair after the time, so that rounding never shows the frame before. */
+  function seek(t) {
+    const last = Number.isFinite(video.duration) ? video.duration : Infinity;
+    video.currentTime = Math.max(0, Math.min(t + NUDGE, last));
+  }
+
+  return {
+    video,
+    seek,
+    /** Show a file at a span; plays if the browser and the person allow. */
+    open(source, given, framesPerSecond, play = true) {
+      span = given;
+      rate = framesPerSecond;
+      const begin = () => {
+        seek(span ? span[0] : 0);
+        if (play && !still()) video.play().catch(() => {});
+      };
+      if (video.getAttribute("src") === source && video.readyState >= 1) return begin();
+      video.addEventListener("loadedmetadata", begin, { once: true });
+      video.src = source;
+      video.load();
+    },
+    setSpan(a, b) {
+      span = [a, b];
+    },
+    loop(on) {
+      looping = on;
+    },
+    toggle() {
+      if (video.paused) video.play().catch(() => {});
+      else video.pause();
+    },
+    /** The number of the frame shown. */
+    frame: () => Math.floor(video.currentTime * rate + 0.05),
+    /** To the middle of a frame some frames away. */
+    step(frames) {
+      video.pause();
+      const target = Math.max(0, Math.floor(video.currentTime * rate + 0.05) + frames);
+      video.currentTime = Math.min((target + 0.5) / rate, video.duration || Infinity);
+    },
+    close() {
+      span = null;
+      video.pause();
+      video.removeAttribute("src");
+      video.load();
+    },
+  };
+}

@@ -1,0 +1,187 @@
+// The search view: the box, hints, history, and the moments in rank order.
+
+import { searchLink } from "./address.js";
+import * as api from "./api.js";
+import { card, stopPreview } from "./card.js";
+import { h, put, speak, warn } from "./dom.js";
+import { count } from "./format.js";
+import { HINTS, hintFor } from "./hints.js";
+import { forget, past, remember } from "./history.js";
+import { settingsOf } from "./settings.js";
+
+const PAGE = 20;
+const EXPORTS = { csv: "Table (CSV)", edl: "Edit list (EDL)", fcpxml: "Final Cut (FCPXML)", srt: "Subtitles (SRT)", html: "Page (HTML)", json: "JSON" };
+
+/** The view; `show(query, params)` searches if something else was asked before. */
+export function searchView(go) {
+  const box = h("input", {
+    type: "search", id: "q", name: "q", list: "past", maxlength: 2000, autocomplete: "off", autocapitalize: "off",
+    spellcheck: "false", enterkeyhint: "search", placeholder: "a dog runs on the beach", "aria-describedby": "hint",
+  });
+  const list = h("datalist", { id: "past" });
+  const hint = h("p", { id: "hint", class: "hint" });
+  const form = h("form", { role: "search", class: "ask" }, h("label", { for: "q", class: "unseen" }, "Describe a moment"), box, h("button", { class: "main" }, "Search"), list);
+  const options = h("details", { class: "options" }, h("summary", {}, "Options"));
+  const help = language((text) => {
+    box.value = box.value.trim() ? `${box.value.trimEnd()} ${text}` : text;
+    box.focus();
+    tellHint();
+  });
+  const before = h("div", { class: "past" });
+  const summary = h("p", { class: "summary" });
+  const results = h("ol", { class: "hits" });
+  const after = h("div", { class: "after" });
+  const heading = h("h1", { class: "big", tabindex: "-1" }, "Find a moment");
+  const library = h("p", { class: "lead" });
+  const element = h("section", { class: "search" }, h("div", { class: "hero" }, heading, library), form, hint, h("div", { class: "helps" }, help, options), before, summary, results, after);
+
+  let settings = null;
+  let group = null;
+  let asked = null;
+  let pending = new AbortController();
+
+  async function prepare(params) {
+    if (settings) return;
+    const status = await api.status();
+    settings = settingsOf(status, "How to search", again, { localiser: params.get("localiser"), streams: params.get("streams") });
+    group = h("input", { type: "checkbox", checked: params.get("group") === "video", onchange: again });
+    options.append(settings.element, h("label", { class: "check" }, group, "One moment per video"));
+    options.open = [...params.keys()].some((name) => ["localiser", "streams", "group"].includes(name));
+    tellLibrary(status.library);
+  }
+
+  function tellLibrary(told) {
+    library.textContent = told.videos
+      ? `${count(told.videos, "video")}, ${lengthOf(told.seconds)}. Describe what happens, or what is said.`
+      : "The library is empty: add a folder of videos under Library.";
+  }
+
+  const chosen = () => ({ ...settings?.value(), group: group?.checked ? "video" : "" });
+
+  function again() {
+    if (box.value.trim()) go(searchLink(box.value.trim(), chosen()));
+  }
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const fragment = searchLink(box.value.trim(), chosen());
+    if (fragment === location.hash) run(box.value.trim());
+    else go(fragment);
+  });
+  const tellHint = () => (hint.textContent = hintFor(box.value, box.selectionStart ?? box.value.length));
+  for (const name of ["input", "keyup", "click"]) box.addEventListener(name, tellHint);
+  results.addEventListener("keydown", walk);
+
+  function walk(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || !event.target.matches("a.moment")) return;
+    const links = [...results.querySelectorAll("a.moment")];
+    const next = links[links.indexOf(event.target) + step];
+    if (next) {
+      event.preventDefault();
+      next.focus();
+    }
+  }
+
+  function tellPast() {
+    const queries = past();
+    put(list, queries.map((one) => h("option", { value: one })));
+    const shown = asked?.query ? [] : queries.slice(0, 8);
+    put(before, shown.length && [
+      h("h2", {}, "Asked before"),
+      h("ul", { class: "chips" }, shown.map((one) => h("li", {}, h("a", { href: searchLink(one) }, one)))),
+      h("button", { type: "button", class: "plain", onclick: () => (forget(), tellPast(), box.focus()) }, "Forget these"),
+    ]);
+  }
+
+  async function run(query, all = false) {
+    pending.abort();
+    pending = new AbortController();
+    stopPreview();
+    asked = { query, params: { q: query, k: PAGE, ...chosen(), all: all || "" } };
+    element.classList.toggle("found", Boolean(query));
+    put(results);
+    put(after);
+    put(summary);
+    tellPast();
+    if (query) await page(0, pending.signal);
+  }
+
+  async function page(offset, signal) {
+    const mine = asked;
+    element.setAttribute("aria-busy", "true");
+    try {
+      const answer = await api.get("/search", { ...mine.params, offset }, signal);
+      if (mine === asked) tellAnswer(answer, offset);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      put(summary, h("span", { class: "problem" }, error.message));
+      warn(error.message);
+    } finally {
+      if (mine === asked) element.removeAttribute("aria-busy");
+    }
+  }
+
+  function tellAnswer(answer, offset) {
+    remember(asked.query);
+    put(list, past().map((one) => h("option", { value: one })));
+    const cards = answer.hits.map((hit) => card(hit, asked.query));
+    results.append(...cards);
+    const shown = results.children.length;
+    const found = `${count(shown, "moment")}${answer.more ? " so far" : ""}`;
+    const words = shown ? `${found} in ${Math.max(1, Math.round(answer.took))} ms` : answer.hidden ? "Nothing that is surely it" : "Nothing was found";
+    put(summary, h("span", {}, words), answer.note && h("span", { class: "note" }, answer.note), shown > 0 && exports());
+    speak(`${shown ? found : words}${answer.hidden ? `, ${count(answer.hidden, "weaker result")} hidden` : ""}`);
+    put(
+      after,
+      answer.hidden > 0 && h("button", { type: "button", class: "weaker", onclick: () => weaker() }, `${count(answer.hidden, "weaker result")} hidden: show`),
+      answer.more && h("button", { type: "button", onclick: () => page(shown, pending.signal) }, "More moments"),
+      !shown && !answer.hidden && h("p", { class: "empty" }, "Try fewer or other words, or look at the hints below the search box."),
+    );
+    if (offset) cards[0]?.querySelector("a").focus();
+  }
+
+  async function weaker() {
+    const shown = results.children.length;
+    await run(asked.query, true);
+    results.children[Math.min(shown, results.children.length - 1)]?.querySelector("a").focus();
+  }
+
+  function exports() {
+    const { all, ...params } = asked.params;
+    const links = Object.entries(EXPORTS).map(([kind, name]) =>
+      h("li", {}, h("a", { href: api.link("/export", { ...params, all, kind }), download: "" }, name)),
+    );
+    return h("details", { class: "menu" }, h("summary", {}, "Take them away"), h("ul", {}, links));
+  }
+
+  return {
+    element,
+    title: () => asked?.query || "Search",
+    focus: () => (asked?.query ? null : box.focus({ preventScroll: true })),
+    async show({ query, params }) {
+      await prepare(params);
+      const key = JSON.stringify({ q: query, k: PAGE, ...chosen(), all: "" });
+      const same = asked && JSON.stringify({ ...asked.params, all: "" }) === key;
+      if (!same) box.value = query;
+      tellHint();
+      if (!same || !query) await run(query);
+    },
+    hide: stopPreview,
+    async refresh() {
+      tellLibrary((await api.status(true)).library);
+    },
+    findBox: () => (box.focus(), box.select()),
+  };
+}
+
+function lengthOf(seconds) {
+  return seconds < 5400 ? count(Math.max(1, Math.round(seconds / 60)), "minute") : `${(seconds / 3600).toFixed(1)} hours`;
+}
+
+function language(insert) {
+  const rows = HINTS.map(([example, meaning]) =>
+    h("li", {}, h("button", { type: "button", class: "example", "aria-label": `Add ${example} to the query: ${meaning}`, onclick: () => insert(example) }, example), h("span", {}, meaning)),
+  );
+  return h("details", { class: "language" }, h("summary", {}, "How to ask"), h("ul", {}, rows));
+}

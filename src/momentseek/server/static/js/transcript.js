@@ -1,0 +1,46 @@
+// What is said, following the video; each line goes to its time.
+
+import { h, put, still } from "./dom.js";
+import { clock } from "./format.js";
+
+export function transcript(onSeek) {
+  const list = h("ol", { class: "lines" });
+  const box = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Transcript" }, list);
+  const element = h("section", { class: "panel transcript", "aria-labelledby": "transcript-title" }, h("h2", { id: "transcript-title" }, "What is said"), box);
+  let cues = [];
+  let lines = [];
+  let current = -1;
+
+  return {
+    element,
+    set(given) {
+      cues = given;
+      current = -1;
+      lines = cues.map((cue) =>
+        h("button", { type: "button", class: "line", onclick: () => onSeek(cue.start) }, h("span", { class: "at" }, clock(cue.start)), h("span", { lang: cue.language }, cue.text)),
+      );
+      put(list, lines.map((line) => h("li", {}, line)));
+      element.hidden = !cues.length;
+    },
+    /** Mark the line that is being said, and keep it in sight. */
+    follow(time) {
+      let low = 0;
+      let high = cues.length;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (cues[middle].start <= time + 0.01) low = middle + 1;
+        else high = middle;
+      }
+      const now = low - 1 >= 0 && time < cues[low - 1].end ? low - 1 : -1;
+      if (now === current) return;
+      lines[current]?.removeAttribute("aria-current");
+      current = now;
+      const line = lines[now];
+      if (!line) return;
+      line.setAttribute("aria-current", "true");
+      if (box.contains(document.activeElement)) return;
+      const top = line.offsetTop - list.offsetTop - box.clientHeight / 2 + line.clientHeight / 2;
+      box.scrollTo({ top, behavior: still() ? "auto" : "smooth" });
+    },
+  };
+}
