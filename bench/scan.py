@@ -5,7 +5,7 @@
 
 Generated corpora (scan_corpus.py): videos of 20 clips × 256 columns. Queries are noisy copies of clips (cosine .8;
 "hard" .55). Recall is the share of the 100 best videos of an exact float32 search that is found, and the share of the
-100 best moments (windows of 2 to 16 clips by mean inside minus mean outside) that the found videos give. Latencies are
+100 best moments (windows of 2 to 16 clips by their mean score) that the found videos give. Latencies are
 medians over single queries, taken in turns with the peers'; 100 queries are one call. Files stay in the page cache.
 A library of 1M videos takes 17 GB in --folder (default: the system's temporary folder) and is deleted at the end.
 """
@@ -71,11 +71,9 @@ def generate(kind: str, videos: int, folder: Path, asked: Floats, keep: bool) ->
 def moments(curves: Floats, videos: Found) -> set[tuple[int, int, int]]:
     """The best windows of some videos as (video, first clip, clips)."""
     sums = np.concatenate([np.zeros((len(curves), 1)), np.cumsum(curves, axis=1)], axis=1)
-    total = sums[:, -1:]
     rows = []
     for length in range(2, 17):
-        inside = sums[:, length:] - sums[:, :-length]
-        score = inside / length - (total - inside) / (CLIPS - length)
+        score = (sums[:, length:] - sums[:, :-length]) / length
         video, start = np.indices(score.shape)
         rows.append(np.stack([score.ravel(), videos[video.ravel()], start.ravel(), np.full(score.size, length)]))
     best = np.concatenate(rows, axis=1)

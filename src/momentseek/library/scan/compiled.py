@@ -31,6 +31,8 @@ from momentseek.library.scan.threads import cores, together
 from momentseek.library.segments import Segment
 
 AHEAD = 24
+TOGETHER = 64
+"""Rows that meet one query after another while they are in the first cache."""
 ALONE = 16_384
 """Below so many rows times queries a second thread costs more than it saves."""
 
@@ -110,18 +112,20 @@ def _bounds(  # pragma: no cover  (compiled)
     best = np.empty(queries, np.float32)
     for video in range(low, high):
         best[:] = -np.inf
-        for i in range(starts[video], starts[video + 1]):
-            ahead = min(i + AHEAD, last)
-            row = rows[i] if listed else i
-            place = (rows[ahead] if listed else ahead) * dim
-            for j in range(0, dim, 64):
-                _fetch(codes, place + j)
-            code = codes[row * dim : (row + 1) * dim]
-            scale = scales[row]
+        for first in range(starts[video], starts[video + 1], TOGETHER):
+            beyond = min(first + TOGETHER, starts[video + 1])
             for q in range(queries):
-                bound = scale * (np.float32(_dot(code, asked[q])) * steps[q] + slacks[q])
-                if bound > best[q]:
-                    best[q] = bound
+                for i in range(first, beyond):
+                    row = rows[i] if listed else i
+                    if q == 0:
+                        ahead = min(i + AHEAD, last)
+                        place = (rows[ahead] if listed else ahead) * dim
+                        for j in range(0, dim, 64):
+                            _fetch(codes, place + j)
+                    total = _dot(codes[row * dim : (row + 1) * dim], asked[q])
+                    bound = scales[row] * (np.float32(total) * steps[q] + slacks[q])
+                    if bound > best[q]:
+                        best[q] = bound
         for q in range(queries):
             out[q, video] = best[q]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.scan.asked import asked
-from momentseek.library.scan.choice import Choice, available, compiled
+from momentseek.library.scan.choice import Choice, available
 from momentseek.library.scan.exact import NONE_GONE, Best, best_among, curve, open_places
 from momentseek.library.scan.kernels import Scores, videos_of
 from momentseek.library.scan.plan import Plan, open_plan
@@ -38,9 +38,9 @@ class Scan:
 
     @classmethod
     def open(cls, segments: Sequence[Segment], folder: Path) -> Scan:
-        """With the plan in a folder, if there is a usable one, the library is large enough and the extra is there."""
+        """With the plan in a folder, if there is a usable one, the library is large enough and FAISS is there."""
         rows = sum(segment.rows for segment in segments)
-        useful = rows >= PLAN_FROM and available("numba") and available("faiss")
+        useful = rows >= PLAN_FROM and available("faiss")
         return cls(segments, open_plan(folder, segments) if useful else None)
 
     @property
@@ -69,12 +69,14 @@ class Scan:
         ready = asked(queries, self.segments[0].dim if self.segments else np.shape(queries)[-1])
         places = open_places(self.segments, allowed, gone)
         left = sum(videos_of(s, p) for s, p in zip(self.segments, places, strict=True))
+        dim = ready.vectors.shape[1]
         if self.plan is not None and not exact and left > FEW * self.videos:
             from momentseek.library.scan.planned import planned
 
-            return planned(self.segments, ready, k, places, self.plan, compiled())
-        rows = int(self.rows * left / max(1, self.videos))
-        kernel = self._choice.kernel(rows, len(ready), ready.vectors.shape[1])
+            rows = self.plan.depths.coarse + int(self.plan.depths.fine * self.plan.clips)
+            kernel = self._choice.kernel(rows * len(ready), 1, dim)  # each query has rows of its own
+            return planned(self.segments, ready, k, places, self.plan, kernel)
+        kernel = self._choice.kernel(int(self.rows * left / max(1, self.videos)), len(ready), dim)
         return best_among(self.segments, ready, k, places, kernel)
 
     def curve(self, video: int | tuple[int, int], query: NDArray[Any]) -> Scores:
