@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from momentseek.library import Collection
@@ -54,10 +55,16 @@ def film(make_video: Callable[..., Path]) -> Callable[..., Path]:
     """A small video: ``film(path, RED, GREEN, seconds=3)`` shows each colour for so long."""
 
     def make(path: Path, *colours: tuple[int, int, int], seconds: float = 3.0, **more: Any) -> Path:
-        scenes = [(seconds, colour) for colour in colours or (RED,)]
+        scenes = [(seconds, _picture(colour)) for colour in colours or (RED,)]
         return make_video(path, scenes, rate=5, size=(64, 48), **more)
 
     return make
+
+
+def _picture(colour: tuple[int, int, int]) -> np.ndarray:
+    """Blocks in shades of a colour, other blocks for each: cuts between flat pictures are not taken for cuts."""
+    shades = np.random.default_rng(colour).uniform(0.2, 1.0, (6, 8, 1))
+    return (shades * colour).astype(np.uint8).repeat(8, axis=0).repeat(8, axis=1)
 
 
 @pytest.fixture
