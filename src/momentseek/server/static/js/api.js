@@ -51,9 +51,9 @@ export const get = async (path, params, signal) => (await send(address(path, par
 /** POST, PUT or DELETE with JSON, as JSON. */
 export const change = async (method, path, body, params) => (await send(address(path, params), withBody(method, body))).json();
 
-/** POST JSON, receive a file: its bytes and its name. */
-export async function file(path, body) {
-  const answer = await send(address(path), withBody("POST", body));
+/** POST JSON, or GET with parameters; receive a file: its bytes and its name. */
+export async function file(path, body, params) {
+  const answer = await send(address(path, params), body ? withBody("POST", body) : {});
   return { blob: await answer.blob(), name: nameOf(answer.headers.get("Content-Disposition")) };
 }
 

@@ -3,13 +3,14 @@
 import * as api from "./api.js";
 import { card, stopPreview } from "./card.js";
 import { action, busy, h, put, speak } from "./dom.js";
-import { table } from "./figures.js";
+import { MEASURES, interval, table } from "./figures.js";
 import { count, figure } from "./format.js";
 import { settingsOf } from "./settings.js";
 
 export function compareView() {
   const heading = h("h1", { tabindex: "-1" }, "Compare");
   const query = h("input", { id: "compare-q", type: "search", maxlength: 2000, autocomplete: "off", required: true, placeholder: "a rocket taking off" });
+  const measure = h("select", { id: "compare-measure" }, MEASURES.map((name) => h("option", {}, name)));
   const sides = h("div", { class: "columns" });
   const form = h("form", {}, sides, h("div", { class: "inline" }, h("div", { class: "field wide" }, h("label", { for: "compare-q" }, "For one query"), query), h("button", { class: "main" }, "Compare")));
   const single = h("div", { class: "columns found" });
@@ -23,7 +24,7 @@ export function compareView() {
     form,
     summary,
     single,
-    h("section", { class: "panel", "aria-labelledby": "all-title" }, h("h2", { id: "all-title" }, "Over all judged queries"), action("Compare on the judgements", judged), overall),
+    h("section", { class: "panel", "aria-labelledby": "all-title" }, h("h2", { id: "all-title" }, "Over all judged queries"), h("div", { class: "inline" }, h("div", { class: "field" }, h("label", { for: "compare-measure" }, "Measure"), measure), action("Compare on the judgements", judged)), overall),
   );
   let a = null;
   let b = null;
@@ -35,16 +36,30 @@ export function compareView() {
 
   async function one() {
     const answer = await api.get("/compare", { a: a.text(), b: b.text(), q: query.value.trim() });
-    put(single, side("A", answer.a.hits ?? answer.a), side("B", answer.b.hits ?? answer.b));
+    summary.textContent = `${count(answer.shared, "moment")} on both sides. Weak ones are shown too.`;
+    put(single, side("A", "B", answer.a), side("B", "A", answer.b));
+    speak(summary.textContent);
   }
 
-  function side(name, hits) {
-    return h("section", { "aria-label": `Setting ${name}` }, h("h2", {}, name), h("ol", { class: "hits narrow" }, hits.map((hit) => card(hit, query.value.trim(), true))));
+  function side(name, other, { hits, note, took }) {
+    const items = hits.map((hit) => {
+      const item = card(hit, query.value.trim(), true);
+      item.append(h("p", { class: "moved" }, hit.other === null ? `only in ${name}` : hit.other === hit.rank ? `same place in ${other}` : `#${hit.other} in ${other}`));
+      return item;
+    });
+    const list = items.length ? h("ol", { class: "hits narrow" }, items) : h("p", { class: "quiet" }, "Nothing was found.");
+    return h("section", { "aria-label": `Setting ${name}` }, h("div", { class: "bar" }, h("h2", {}, name), h("span", { class: "quiet" }, [`${count(hits.length, "moment")} in ${Math.max(1, Math.round(took))} ms`, note].filter(Boolean).join("; "))), list);
   }
 
   async function judged() {
-    const answer = await api.get("/judging/compare", { a: a.text(), b: b.text() });
-    put(overall, h("pre", {}, JSON.stringify(answer, null, 1)));
+    const answer = await api.get("/judging/compare", { a: a.text(), b: b.text(), measure: measure.value });
+    put(
+      overall,
+      h("p", { class: "figure" }, h("strong", {}, signed(answer.difference)), h("span", {}, verdict(answer)), h("span", { class: "quiet" }, `A − B on ${answer.measure}, 95 % interval ${interval(answer)}, p = ${figure(answer.p)} (${answer.test}), over ${count(answer.queries, "query", "queries")}`)),
+      table(["Setting", answer.measure, "95 % interval"], [["A", answer.a], ["B", answer.b]].map(([name, one]) => [`${name}: ${one.settings}`, figure(one.value), interval(one)]), "Means"),
+      table(["Query", "A", "B", "A − B"], answer.per_query.map((one) => [one.text, figure(one.a), figure(one.b), signed(one.difference)]), `Every query: A is better on ${answer.wins}, equal on ${answer.ties}, worse on ${answer.losses}`),
+    );
+    speak(verdict(answer));
   }
 
   return {
@@ -62,4 +77,12 @@ export function compareView() {
     },
     hide: stopPreview,
   };
+}
+
+const signed = (value) => (value > 0 ? "+" : "") + figure(value).replace("-", "−");
+
+function verdict({ difference, significant }) {
+  if (!difference) return "No difference";
+  const better = difference > 0 ? "A" : "B";
+  return significant ? `${better} is better, and chance hardly explains it` : `${better} is ahead, but chance may explain it`;
 }

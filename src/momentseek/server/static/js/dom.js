@@ -76,7 +76,7 @@ export function speak(text) {
 }
 
 /** Offer bytes as a file. */
-export function save(blob, name) {
+export function save({ blob, name }) {
   const url = URL.createObjectURL(blob);
   const link = h("a", { href: url, download: name, hidden: true });
   document.body.append(link);

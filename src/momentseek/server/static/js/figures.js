@@ -1,11 +1,12 @@
 // What judgements say about the search: one measure for the settings chosen, or for every localiser.
 
 import * as api from "./api.js";
-import { action, h, put, speak } from "./dom.js";
-import { figure } from "./format.js";
+import { action, h, put, save, speak } from "./dom.js";
+import { count, figure } from "./format.js";
 import { settingsOf } from "./settings.js";
 
-const MEASURES = ["NDCG@20[IoU>=0.5]", "NDCG@10[IoU>=0.5]", "NDCG@10[IoU>=0.7]", "NDCG@5[IoU>=0.3]", "R@1[IoU>=0.5]", "R@5[IoU>=0.5]", "AxIoU@10"];
+/** Measures to choose from; the first is the usual one. */
+export const MEASURES = ["NDCG@20[IoU>=0.5]", "NDCG@10[IoU>=0.5]", "NDCG@10[IoU>=0.7]", "NDCG@5[IoU>=0.3]", "R@1[IoU>=0.5]", "R@5[IoU>=0.5]", "AxIoU@10"];
 
 export function figures() {
   const measure = h("select", { id: "measure" }, MEASURES.map((name) => h("option", {}, name)));
@@ -21,24 +22,27 @@ export function figures() {
     result,
   );
 
-  const ask = (localiser, streams) => api.get("/judging/evaluation", { localiser, streams: streams.join(","), measure: measure.value });
-  const interval = (answer) => (typeof answer.low === "number" ? `${figure(answer.low)} – ${figure(answer.high)}` : "–");
+  const asked = (localiser = settings.localiser()) => ({ localiser, streams: settings.streams().join(","), measure: measure.value });
 
   async function evaluate() {
-    const answer = await ask(settings.localiser(), settings.streams());
+    const given = asked();
+    const answer = await api.get("/judging/evaluation", given);
+    const share = answer.judged === null ? "" : `; ${Math.round(100 * answer.judged)} % of the moments found were judged`;
     put(
       result,
-      h("p", { class: "figure" }, h("strong", { "data-value": answer.value }, figure(answer.value)), h("span", {}, answer.measure ?? measure.value), h("span", { class: "quiet" }, `95 % interval ${interval(answer)}, over ${answer.queries} judged queries`)),
-      answer.per_query?.length && table(["Query", "Value"], answer.per_query.map((one) => [one.text ?? one.query, figure(one.value)]), "Every query"),
+      h("p", { class: "figure" }, h("strong", { "data-value": answer.value }, figure(answer.value)), h("span", {}, answer.measure), h("span", { class: "quiet" }, `95 % interval ${interval(answer)}, over ${count(answer.queries, "query", "queries")}${share}`)),
+      answer.notes.map((note) => h("p", { class: "quiet" }, note)),
+      table(["Query", "Value"], answer.per_query.map((one) => [one.text, figure(one.value)]), "Every query"),
+      h("div", { class: "bar" }, action("Save this run", async () => save(await api.file("/judging/export", null, { kind: "run", ...given })), { class: "small" }), h("span", { class: "quiet" }, "momentseek evaluate gives the same figure for it.")),
     );
-    speak(`${answer.measure ?? measure.value}: ${figure(answer.value)}`);
+    speak(`${answer.measure}: ${figure(answer.value)}`);
   }
 
   async function localisers() {
     const { localisers: names } = await api.status();
     const rows = [];
     for (const name of names) {
-      const answer = await ask(name, settings.streams());
+      const answer = await api.get("/judging/evaluation", asked(name));
       rows.push([name, answer.value, interval(answer)]);
     }
     rows.sort((a, b) => b[1] - a[1]);
@@ -55,6 +59,9 @@ export function figures() {
     },
   };
 }
+
+/** From where to where a mean may lie. */
+export const interval = ({ low, high }) => (typeof low === "number" ? `${figure(low)} – ${figure(high)}` : "–");
 
 /** A table that scrolls by itself on a narrow screen. */
 export function table(head, rows, caption) {

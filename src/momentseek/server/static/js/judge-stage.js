@@ -1,7 +1,7 @@
 // Where a moment is watched and judged: the film on one side, the five levels with their guideline on the other.
 
 import * as api from "./api.js";
-import { action, busy, h, icon, put, speak } from "./dom.js";
+import { action, busy, h, icon, speak } from "./dom.js";
 import { screen } from "./screen.js";
 
 /** `judge(level)` and `undo()` do the work. */
@@ -15,11 +15,14 @@ export function judgeStage(judge, undo) {
   const example = h("p", { class: "quiet" });
   const back = action("Undo", undo, { class: "small", title: "U" });
   const done = h("p", { class: "empty", hidden: true }, "Nothing is left for you in this query. Choose another one above, or write a new one.");
+  const frame = h("div", { class: "frame" }, shown.video);
+  const play = h("button", { type: "button", class: "small", onclick: () => shown.toggle() }, icon("play"), "Play or stop");
+  const guide = h("div", { class: "guide" }, instructions, levels, h("details", {}, h("summary", {}, "An example"), example));
   const work = h(
     "div",
     { class: "work" },
-    h("div", { class: "watch" }, h("div", { class: "frame" }, shown.video), h("div", { class: "bar" }, h("button", { type: "button", class: "small", onclick: () => shown.toggle() }, icon("play"), "Play or stop"), h("span", { class: "push" }), back)),
-    h("div", { class: "guide" }, instructions, levels, h("details", {}, h("summary", {}, "An example"), example)),
+    h("div", { class: "watch" }, frame, h("div", { class: "bar" }, play, h("span", { class: "push" }), back)),
+    guide,
   );
   const element = h("section", { class: "panel judging", hidden: true, "aria-label": "Judging" }, title, h("div", { class: "bar" }, progress, left), work, done);
   const buttons = new Map();
@@ -39,14 +42,12 @@ export function judgeStage(judge, undo) {
         levels.append(h("li", {}, button));
       }
     },
-    show(query, { candidate, done: judged, total, left: remaining }) {
-      const all = total ?? judged + remaining;
+    show(query, { candidate, done: judged, total: all, left: remaining, note }) {
       element.hidden = false;
       title.textContent = query.text;
       progress.value = all ? judged / all : 1;
-      left.textContent = `${judged} judged by you, ${remaining} left`;
-      work.hidden = false;
-      for (const part of [shown.video.parentElement, levels.parentElement]) part.hidden = !candidate;
+      left.textContent = `${judged} judged by you, ${remaining} left${note ? `; ${note}` : ""}`;
+      for (const part of [frame, play, guide]) part.hidden = !candidate;
       done.hidden = Boolean(candidate);
       if (candidate) {
         shown.loop(true);
@@ -60,7 +61,10 @@ export function judgeStage(judge, undo) {
     press: (level) => buttons.get(level)?.click(),
     pressUndo: () => back.click(),
     toggle: () => shown.toggle(),
-    focus: () => title.focus(),
+    focus() {
+      title.focus({ preventScroll: true });
+      element.scrollIntoView({ block: "start", behavior: "instant" });
+    },
     close() {
       shown.close();
       element.hidden = true;

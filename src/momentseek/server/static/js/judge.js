@@ -1,23 +1,25 @@
 // Judge mode: one moment at a time, five levels, and what the judgements say about the search.
 
 import * as api from "./api.js";
-import { action, busy, h, put, speak, tell, typing } from "./dom.js";
-import { figures } from "./figures.js";
-import { count } from "./format.js";
+import { action, busy, h, put, save, speak, tell, typing } from "./dom.js";
+import { figures, table } from "./figures.js";
 import { setting } from "./history.js";
 import { judgeStage } from "./judge-stage.js";
+
+const EXPORTS = { "tvr-ranking": "Save as TVR-Ranking", "label-studio": "Save for Label Studio", jsonl: "Save as JSON Lines" };
+const MORE = { extended: "yes", covered: "not needed", waiting: "not yet known" };
 
 export function judgeView() {
   const heading = h("h1", { tabindex: "-1" }, "Judge");
   const name = h("input", { id: "annotator", maxlength: 64, required: true, autocomplete: "nickname", value: setting("annotator") });
   const text = h("input", { id: "judge-text", maxlength: 2000, required: true, autocomplete: "off", placeholder: "a cat looking at the camera" });
-  const depth = h("input", { id: "judge-depth", type: "number", min: 1, max: 100, value: "20", required: true });
+  const depth = h("input", { id: "judge-depth", type: "number", min: 1, max: 50, value: "20", required: true });
   const create = h("form", { class: "inline" }, h("div", { class: "field wide" }, h("label", { for: "judge-text" }, "New query"), text), h("div", { class: "field narrow" }, h("label", { for: "judge-depth" }, "Moments"), depth), h("button", {}, "Collect moments"));
   const list = h("ul", { class: "queries" });
   const stage = judgeStage(judge, undo);
   const results = figures();
   const state = h("div", { class: "consensus" });
-  const downloads = h("p", { class: "downloads" }, "Take the judgements away: ", [["tvr-ranking", "TVR-Ranking"], ["label-studio", "Label Studio"], ["jsonl", "JSON Lines"]].map(([kind, label]) => [h("a", { href: api.link("/judging/export", { kind }), download: "" }, label), " "]));
+  const downloads = h("div", { class: "downloads", role: "group", "aria-label": "Take the judgements away" }, Object.entries(EXPORTS).map(([kind, label]) => action(label, async () => save(await api.file("/judging/export", null, { kind })), { class: "small" })));
   const element = h(
     "section",
     { class: "judge" },
@@ -46,7 +48,7 @@ export function judgeView() {
       const made = await api.change("POST", "/judging/queries", { text: text.value.trim(), depth: Number(depth.value) });
       text.value = "";
       await refresh();
-      tell(`Moments collected for “${made.text ?? "the query"}”.`);
+      tell(`${made.candidates} moments collected for “${made.text}”.`);
       await choose(made.id);
     });
   });
@@ -54,7 +56,7 @@ export function judgeView() {
   function tellQueries() {
     put(list, queries.length
       ? queries.map((one) => {
-          const mine = one.judged?.[annotator()] ?? 0;
+          const mine = one.judged[annotator()] ?? 0;
           return h("li", {}, h("button", { type: "button", class: "query", "aria-pressed": String(query?.id === one.id), onclick: () => choose(one.id) },
             h("span", {}, one.text), h("span", { class: "quiet" }, `${mine} of ${one.candidates} by you`)));
         })
@@ -96,8 +98,7 @@ export function judgeView() {
 
   async function undo() {
     const taken = await api.change("DELETE", "/judging/judgements/last", undefined, { annotator: annotator() });
-    const its = taken.query ?? taken.judgement?.query;
-    query = queries.find((one) => one.id === its) ?? query;
+    query = queries.find((one) => one.id === taken.query) ?? query;
     speak("Taken back");
     await Promise.all([next(), refresh()]);
   }
@@ -109,13 +110,23 @@ export function judgeView() {
     tellConsensus(agreed);
   }
 
-  function tellConsensus(agreed) {
-    put(state, h("pre", {}, JSON.stringify(agreed, null, 1)));
+  function tellConsensus({ queries: all }) {
+    if (!all.length) return put(state, h("p", { class: "quiet" }, "Nothing is judged yet."));
+    const rows = all.map((one) => [one.text, one.kept, one.discarded, needs(one.pairs), MORE[one.second_batch] ?? one.second_batch]);
+    put(state, table(["Query", "Agreed", "Set aside", "Still needed", "Second batch"], rows, "Two annotators, then four"));
+  }
+
+  /** How many judgements are missing, by how many people each moment lacks. */
+  function needs(pairs) {
+    const open = pairs.filter((pair) => pair.needs && !pair.removed);
+    const disputed = open.filter((pair) => pair.labels.length >= 2).length;
+    if (!open.length) return "nothing";
+    return `${open.length} ${open.length === 1 ? "moment" : "moments"}${disputed ? `, ${disputed} disputed` : ""}`;
   }
 
   function key(event) {
-    if (typing(event) || !candidate) return;
-    if (/^[0-4]$/.test(event.key)) stage.press(Number(event.key));
+    if (typing(event) || !query) return;
+    if (candidate && /^[0-4]$/.test(event.key)) stage.press(Number(event.key));
     else if (event.key === "u") stage.pressUndo();
     else if (event.key === " " && !event.target.closest("button, a, summary")) (event.preventDefault(), stage.toggle());
   }

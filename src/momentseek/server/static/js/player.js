@@ -143,16 +143,16 @@ export function playerView(go, lastSearch) {
   const link = () => location.origin + location.pathname + momentLink(video.id, span, query);
 
   async function cut() {
-    const { blob, name } = await api.file(`/videos/${video.id}/clip`, { start: span[0], end: span[1], exact: true });
-    save(blob, name);
-    tell(`Cut: ${name}`);
+    const clip = await api.file(`/videos/${video.id}/clip`, { start: span[0], end: span[1], exact: true });
+    save(clip);
+    tell(`Cut: ${clip.name}`);
   }
 
   async function edit(kind) {
     const hit = { video_id: video.id, start: span[0], end: span[1], title: (query || video.name).slice(0, 500) };
-    const { blob, name } = await api.file("/export", { kind, title: (query || video.name).slice(0, 500), hits: [hit] });
-    save(blob, name);
-    tell(`Saved: ${name}`);
+    const list = await api.file("/export", { kind, title: hit.title, hits: [hit] });
+    save(list);
+    tell(`Saved: ${list.name}`);
   }
 
   function tellOthers(spans) {
