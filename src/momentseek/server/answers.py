@@ -24,6 +24,12 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class Body(Strict):
+    """What clients send as JSON, which has types of its own: ``true`` is no number."""
+
+    model_config = ConfigDict(strict=True)
+
+
 class SaidOut(BaseModel):
     """A cue that overlaps a moment."""
 

@@ -10,7 +10,6 @@ import anyio.to_thread
 from fastapi import FastAPI
 
 from momentseek import __version__
-from momentseek.errors import MomentseekError
 from momentseek.search import Library
 from momentseek.server import errors, page, reference
 from momentseek.server.answers import API
@@ -90,7 +89,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def _warm(service: Service) -> None:
     def load(library: Library) -> None:
-        with suppress(MomentseekError):  # whoever searches is told
+        with suppress(Exception):  # whoever searches is told; a fault here must not end the server
             if library.catalog.totals()["videos"]:
                 library.search("a warm welcome", 1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from momentseek.search import Library, Results
 from momentseek.search.localise import DEFAULT
@@ -58,6 +58,8 @@ class AskedInAddress(Asked):
 
 class AskedInBody(Asked):
     """As the body of POST."""
+
+    model_config = ConfigDict(strict=True)
 
     streams: Annotated[
         list[Stream], Field(min_length=1, max_length=len(STREAMS), default_factory=lambda: list(STREAMS))

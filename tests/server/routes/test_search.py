@@ -40,9 +40,9 @@ def test_pages_make_up_the_whole(client: TestClient) -> None:
         return answer
 
     whole = page()
-    assert len(whole["hits"]) > 3
+    assert len(whole["hits"]) > 1
     assert not whole["more"]
-    parts = [page(k=2, offset=at) for at in range(0, len(whole["hits"]) + 2, 2)]
+    parts = [page(k=1, offset=at) for at in range(len(whole["hits"]) + 1)]
     assert [hit for part in parts for hit in part["hits"]] == whole["hits"]
     assert parts[0]["more"]
     assert not parts[-1]["more"]

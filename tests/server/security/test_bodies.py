@@ -96,3 +96,8 @@ def test_the_application_gets_the_whole_body_and_then_the_connection(serve: Call
         SEARCH, content=iter([b'{"q":', b' "green"', b"}"]), headers={"Content-Type": "application/json"}
     )
     assert answer.json()["query"] == "green"
+
+
+@pytest.mark.parametrize("asked", [{"q": "x", "k": True}, {"q": "x", "k": "3"}, {"q": 5}, {"q": "x", "all": 1}])
+def test_json_has_types(client: TestClient, asked: dict[str, object]) -> None:
+    assert client.post(SEARCH, json=asked).status_code == 422

@@ -15,7 +15,7 @@ from momentseek.errors import MomentseekError
 from momentseek.media.edit_lists import Excerpt, Written, write_edl, write_fcpxml
 from momentseek.search import Hit, Library
 from momentseek.search.export import render
-from momentseek.server.answers import Seconds, Strict, text
+from momentseek.server.answers import Body, Seconds, text
 from momentseek.server.asked import MOST, AskedInAddress, search
 from momentseek.server.errors import CHANGING, ApiError, documented
 from momentseek.server.files import disposition
@@ -49,7 +49,7 @@ class ExportIn(AskedInAddress):
     kind: Kind
 
 
-class ChosenIn(Strict):
+class ChosenIn(Body):
     """A moment that somebody chose, with bounds of their own."""
 
     video_id: Annotated[int, Field(ge=1, le=2**53)]
@@ -64,7 +64,7 @@ class ChosenIn(Strict):
         return self
 
 
-class SelectionIn(Strict):
+class SelectionIn(Body):
     """Moments that somebody chose."""
 
     kind: Kind

@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 
 from momentseek.library.ledger import failed_names
 from momentseek.search import Library
-from momentseek.server.answers import Strict, text
+from momentseek.server.answers import Body, text
 from momentseek.server.errors import CHANGING, ApiError, documented
 from momentseek.server.jobs import Job, State
 from momentseek.server.routes.folders import folder_of
@@ -69,7 +69,7 @@ class JobsOut(BaseModel):
     jobs: list[JobOut]
 
 
-class AddIn(Strict):
+class AddIn(Body):
     """What to add."""
 
     folder: Annotated[str, Field(max_length=64, description="An id from a list of folders.")]

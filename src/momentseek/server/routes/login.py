@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from momentseek.server.answers import Strict
+from momentseek.server.answers import Body
 from momentseek.server.errors import CHANGING, ApiError, documented
 from momentseek.server.security.tokens import COOKIE_SECONDS, Keys
 from momentseek.server.service import Serving
@@ -16,7 +16,7 @@ from momentseek.server.service import Serving
 router = APIRouter(tags=["token"])
 
 
-class TokenIn(Strict):
+class TokenIn(Body):
     """The token that the server printed."""
 
     token: Annotated[str, Field(max_length=500)]

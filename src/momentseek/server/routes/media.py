@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from starlette.responses import Response
 
 from momentseek.search import Library
-from momentseek.server.answers import Seconds, Strict, VideoId
+from momentseek.server.answers import Body, Seconds, VideoId
 from momentseek.server.errors import CHANGING, ApiError, documented
 from momentseek.server.files import FileAnswer, OpenFile, disposition, kind_of
 from momentseek.server.service import Service, Serving, video_of
@@ -28,7 +28,7 @@ _WHOLE: dict[int | str, dict[str, Any]] = {
 }
 
 
-class ClipIn(Strict):
+class ClipIn(Body):
     """Which part to cut."""
 
     start: Seconds

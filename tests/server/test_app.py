@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from momentseek.errors import MomentseekError
+from momentseek.search import Library
+from momentseek.server.app import create_app
+
+
+def test_a_fault_while_warming_up_does_not_end_the_server(
+    serve: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[bool] = []
+
+    def broken(*_: object, **__: object) -> None:
+        tried.append(True)
+        raise KeyError
+
+    monkeypatch.setattr(Library, "search", broken)
+    client = serve()
+    for _ in range(200):
+        if tried:
+            break
+        time.sleep(0.01)
+    assert tried
+    assert client.get("/api/v1/status").status_code == 200
+
+
+def test_a_library_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(MomentseekError, match="has no library"):
+        create_app(tmp_path)
