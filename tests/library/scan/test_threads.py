@@ -23,7 +23,7 @@ def test_every_task_is_done_once_from_many_callers():
 
 @pytest.mark.parametrize("cores", [1, 4])
 def test_an_error_in_a_task_reaches_the_caller(monkeypatch, cores):
-    monkeypatch.setattr(threads, "cores", lambda: cores)
+    monkeypatch.setenv("MOMENTSEEK_THREADS", str(cores))
     for failing in range(6):
         tasks = [partial(divmod, 1, int(n != failing)) for n in range(6)]
         with pytest.raises(ZeroDivisionError):

@@ -25,9 +25,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from momentseek.encoders.runtime import thread_count
 from momentseek.library.scan.asked import Asked
 from momentseek.library.scan.kernels import Piece, Places, Scores
-from momentseek.library.scan.threads import cores, together
+from momentseek.library.scan.threads import together
 from momentseek.library.segments import Segment
 
 AHEAD = 24
@@ -208,7 +209,7 @@ def listing(segment: Segment, places: Places | None) -> tuple[NDArray[np.int64],
 
 def spread(jobs: Sequence[Job], queries: int) -> None:
     """Do all jobs, cut into parts of about equally many rows and given to threads when there are enough of them."""
-    threads = cores()
+    threads = thread_count()
     rows = sum(int(starts[-1]) for _, starts in jobs)
     if rows * queries < ALONE or threads == 1:
         for work, starts in jobs:

@@ -6,11 +6,12 @@ that has not begun when the queue is empty is never waited for.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+
+from momentseek.encoders.runtime import thread_count
 
 
 def together(tasks: Iterable[Callable[[], object]]) -> None:
@@ -31,7 +32,7 @@ def together(tasks: Iterable[Callable[[], object]]) -> None:
                 return
             task()
 
-    helpers = [pool().submit(drain) for _ in range(min(cores(), len(queue)) - 1)]
+    helpers = [pool().submit(drain) for _ in range(min(thread_count(), len(queue)) - 1)]
     try:
         drain()
     finally:
@@ -44,12 +45,6 @@ def together(tasks: Iterable[Callable[[], object]]) -> None:
 
 
 @cache
-def cores() -> int:
-    """Processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@cache
 def pool() -> ThreadPoolExecutor:
     """Threads shared by all searches of this process."""
-    return ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="scan")
+    return ThreadPoolExecutor(max(1, thread_count() - 1), thread_name_prefix="scan")
