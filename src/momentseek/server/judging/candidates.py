@@ -35,23 +35,22 @@ LONGEST = 180.0
 
 @dataclass(frozen=True)
 class Pooled:
-    """A moment of the pool, and the setup that found it first."""
+    """A moment of the pool."""
 
     video: Video
     start: float
     end: float
-    setup: str
 
 
-def pool(lists: Mapping[str, Sequence[Hit]], videos: Mapping[int, Video], most: int) -> list[Pooled]:
+def pool(lists: Sequence[Sequence[Hit]], videos: Mapping[int, Video], most: int) -> list[Pooled]:
     """The first ``most`` different moments of all setups, rank by rank; those whose video is gone are left out."""
     found: list[Pooled] = []
-    for ranks in zip_longest(*lists.values()):
-        for setup, hit in zip(lists, ranks, strict=True):
+    for ranks in zip_longest(*lists):
+        for hit in ranks:
             video = videos.get(hit.video_id) if hit is not None else None
             if hit is None or video is None:
                 continue
-            one = Pooled(video, hit.start, min(hit.end, video.duration), setup)
+            one = Pooled(video, hit.start, min(hit.end, video.duration))
             if 0 < one.end - one.start <= LONGEST and not any(_same(one, other) for other in found):
                 found.append(one)
             if len(found) == most:
@@ -65,15 +64,14 @@ def _same(one: Pooled, other: Pooled) -> bool:
     return bool(iou(one.start, one.end, other.start, other.end) >= SAME)
 
 
-def create(store: Store, catalog: Catalog, query: str, lists: Mapping[str, Sequence[Hit]], depth: int) -> int:
+def create(store: Store, catalog: Catalog, query: str, lists: Sequence[Sequence[Hit]], depth: int) -> int:
     """Keep a query with its candidates; its id. The same query twice, or one without moments, is refused (409)."""
-    videos = known(catalog, (hit.video_id for hits in lists.values() for hit in hits))
+    videos = known(catalog, (hit.video_id for hits in lists for hit in hits))
     found = pool(lists, videos, BATCHES * depth)
     if not found:
         raise ApiError(409, "the search finds no moment for this query; add videos, or say it in other words")
     with store.changes():
-        if (old := store.asking(query)) is not None:
-            raise ApiError(409, f"query {old.id} asks just that; judge its moments")
+        refuse_again(store, query)
         new = store.add_query(query, depth)
         labels = store.labels()
         for rank, one in enumerate(found, 1):
@@ -81,8 +79,14 @@ def create(store: Store, catalog: Catalog, query: str, lists: Mapping[str, Seque
             labels[hash] = label_of(name, hash, labels)
             store.add_video(hash, labels[hash], name, one.video.duration)
             batch = 1 + (rank - 1) // depth
-            store.add_candidate(new, rank, batch, hash, one.video.id, one.start, one.end, one.setup)
+            store.add_candidate(new, rank, batch, hash, one.start, one.end)
     return new
+
+
+def refuse_again(store: Store, query: str) -> None:
+    """Refuse a query that is there (409)."""
+    if (old := store.asking(query)) is not None:
+        raise ApiError(409, f"query {old.id} asks just that; judge its moments", code="asked_before")
 
 
 def further(
@@ -96,6 +100,8 @@ def further(
     waiting = sum(c.video in here and pairs[c.pair].needs > 0 for c in first)
     if waiting:
         return Decision(str(first[0].query), "waiting", f"{waiting} of the first batch still need annotators")
+    if all(pairs[c.pair].outcome == "discarded" for c in first):
+        return Decision(str(first[0].query), "covered", "no consensus on any of the first batch")
     levels = {c.pair: level for c in first if (level := pairs[c.pair].relevance) is not None}
     _, decisions = second_batch([[c.candidate for c in first]], levels, size=depth, last=min(LAST, depth))
     return decisions[0]

@@ -23,11 +23,9 @@ CREATE TABLE candidates (
     rank INTEGER NOT NULL,
     batch INTEGER NOT NULL,
     video TEXT NOT NULL REFERENCES videos,
-    video_id INTEGER NOT NULL,
     start REAL NOT NULL,
     end REAL NOT NULL,
     score REAL NOT NULL,
-    setup TEXT NOT NULL,
     UNIQUE (query, rank)
 );
 CREATE TABLE history (

@@ -162,14 +162,11 @@ class Store:
         assert new is not None
         return new
 
-    def add_candidate(
-        self, query: int, rank: int, batch: int, video: str, video_id: int, start: float, end: float, setup: str
-    ) -> None:
-        """A moment that may be judged, with the setup that found it first."""
+    def add_candidate(self, query: int, rank: int, batch: int, video: str, start: float, end: float) -> None:
+        """A moment that may be judged; its score says no more than its rank."""
         self._db.execute(
-            """INSERT INTO candidates (query, rank, batch, video, video_id, start, end, score, setup)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (query, rank, batch, video, video_id, start, end, 1 / rank, setup),
+            "INSERT INTO candidates (query, rank, batch, video, start, end, score) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (query, rank, batch, video, start, end, 1 / rank),
         )
 
     def open_batch(self, query: int, batch: int) -> None:

@@ -17,12 +17,12 @@ from momentseek.search import Hit, Library
 from momentseek.search.query import LONGEST, Query
 from momentseek.server.answers import Strict, media_url, text
 from momentseek.server.errors import CHANGING, ApiError, documented
-from momentseek.server.judging.candidates import BATCHES, DEPTH, create
+from momentseek.server.judging.candidates import BATCHES, DEPTH, create, refuse_again
 from momentseek.server.judging.consensus import pairs
 from momentseek.server.judging.judge import LONGEST_NAME, annotator_name, following, judge, undo
 from momentseek.server.judging.rows import Judgement, by_query
-from momentseek.server.judging.setup import pooled
-from momentseek.server.judging.store import Store
+from momentseek.server.judging.setup import Setup, pooled
+from momentseek.server.judging.store import Store, reading
 from momentseek.server.judging.videos import present
 from momentseek.server.service import Serving
 
@@ -170,20 +170,23 @@ async def queries(service: Serving) -> QueriesOut:
 async def add_query(service: Serving, given: QueryIn) -> QueryOut:
     """Make a query with its candidates: what the search finds with every localiser and stream, each moment once."""
     query = Query.parse(given.text)
-    lists: dict[str, list[Hit]] = {}
-    for place, setup in enumerate(pooled()):
-        # one search at a time, so that others' searches take their turns
+    words = text(str(query))
+    await service.readers.run(reading(lambda store: refuse_again(store, words)))
+    lists: list[list[Hit]] = []
+    for setup in pooled():  # one search at a time, so that others' searches take their turns
+
+        def one(library: Library, setup: Setup = setup) -> list[Hit]:
+            return setup.search(library, query, BATCHES * given.depth)
+
         try:
-            lists[str(setup)] = await service.searchers.run(
-                lambda library, setup=setup: setup.search(library, query, BATCHES * given.depth)  # type: ignore[misc]
-            )
+            lists.append(await service.searchers.run(one))
         except MomentseekError:
-            if place == 0:
+            if not lists:  # what the usual search refuses; another may only lack an encoder
                 raise
 
     def keep(library: Library) -> QueryOut:
         with Store(library.path, create=True) as store:
-            new = create(store, library.catalog, text(str(query)), lists, given.depth)
+            new = create(store, library.catalog, words, lists, given.depth)
         return _queries(library, new)[0]
 
     return await service.readers.run(keep)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from momentseek.errors import MomentseekError
+from momentseek.search.localise import LOCALISERS
+from momentseek.search.options import STREAMS
+from momentseek.server.judging.setup import Setup, pooled
+
+
+@given(
+    st.sampled_from(sorted(LOCALISERS)), st.sets(st.sampled_from(STREAMS), min_size=1).map(sorted), st.booleans()
+)  # fmt: skip
+def test_its_text_reads_back(localiser: str, streams: list[str], weak: bool) -> None:
+    setup = Setup.of(localiser, ",".join(streams), "true" if weak else "false")
+    assert Setup.parse(str(setup)) == setup
+
+
+@pytest.mark.parametrize(
+    "text", ["localiser=nothing", "streams=", "streams=sound", "all=1", "scenes", "all=true;all=true", "=;"]
+)
+def test_nonsense_is_refused(text: str) -> None:
+    with pytest.raises(MomentseekError):
+        Setup.parse(text)
+
+
+def test_the_usual_one_is_first_in_the_pool() -> None:
+    assert pooled()[0] == Setup()
+    assert len(set(map(str, pooled()))) == len(pooled())

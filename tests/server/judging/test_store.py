@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from momentseek.errors import MomentseekError
+from momentseek.server.errors import ApiError
+from momentseek.server.judging.store import FILE, Store
+
+
+def filled(folder: Path, moments: int = 3) -> Store:
+    store = Store(folder, create=True)
+    with store.changes():
+        store.add_video("h1", "a.mp4", "a.mp4", 60.0)
+        query = store.add_query("a dog", 2)
+        for rank in range(1, moments + 1):
+            store.add_candidate(query, rank, 1 + (rank - 1) // 2, "h1", 10.0 * rank, 10.0 * rank + 5)
+    return store
+
+
+def test_looking_makes_no_file(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        assert store.queries() == []
+        assert store.judgements() == []
+    assert not (tmp_path / FILE).exists()
+
+
+def test_only_open_batches_are_candidates(tmp_path: Path) -> None:
+    with filled(tmp_path) as store:
+        assert [c.rank for c in store.candidates(1)] == [1, 2]
+        with store.changes():
+            store.open_batch(1, 2)
+        assert [(c.rank, c.batch) for c in store.candidates(1)] == [(1, 1), (2, 1), (3, 2)]
+
+
+def test_the_latest_word_counts_and_the_earlier_is_kept(tmp_path: Path) -> None:
+    with filled(tmp_path) as store:
+        with store.changes():
+            store.add_judgement(1, "ann", 3)
+            store.add_judgement(2, "ann", 1)
+            store.add_judgement(1, "ann", 4)
+        assert [(j.candidate, j.relevance) for j in store.judgements()] == [(2, 1), (1, 4)]
+        assert [j.relevance for j, _ in store.history()] == [3, 1, 4]
+
+
+def test_undoing_a_correction_brings_the_first_word_back(tmp_path: Path) -> None:
+    with filled(tmp_path) as store:
+        with store.changes():
+            store.add_judgement(1, "ann", 3)
+            store.add_judgement(1, "bob", 0)
+            store.add_judgement(1, "ann", 4)
+        with store.changes():
+            taken = store.take_back("ann")
+        assert taken is not None
+        assert taken.relevance == 4
+        assert [(j.annotator, j.relevance) for j in store.judgements()] == [("ann", 3), ("bob", 0)]
+        with store.changes():
+            store.take_back("ann")
+            assert store.take_back("ann") is None
+        assert [(j.annotator, undone is None) for j, undone in store.history()] == [
+            ("ann", False), ("bob", True), ("ann", False),
+        ]  # fmt: skip
+
+
+def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with filled(tmp_path) as store:
+
+        def half() -> None:
+            with store.changes():
+                store.add_judgement(1, "ann", 3)
+                raise ApiError(409, "no")
+
+        with pytest.raises(ApiError):
+            half()
+        assert store.history() == []
+
+
+def test_levels_beyond_the_scale_are_refused_by_the_database(tmp_path: Path) -> None:
+    with filled(tmp_path) as store, pytest.raises(MomentseekError, match="cannot be used"), store.changes():
+        store.add_judgement(1, "ann", 5)
+
+
+def test_many_open_a_new_store_at_once(tmp_path: Path) -> None:
+    together = Barrier(8)
+
+    def work(n: int) -> None:
+        together.wait()
+        with Store(tmp_path, create=True) as store, store.changes():
+            store.add_query(f"query {n}", 20)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(work, range(8)))
+    with Store(tmp_path) as store:
+        assert sorted(q.text for q in store.queries()) == [f"query {n}" for n in range(8)]
+
+
+def test_what_is_no_store_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"not a database at all, and long enough to be looked at" * 40)
+    with pytest.raises(MomentseekError, match="cannot be used"):
+        Store(tmp_path)
+
+
+def test_a_store_of_another_release_is_refused(tmp_path: Path) -> None:
+    filled(tmp_path).close()
+    db = sqlite3.connect(tmp_path / FILE)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(MomentseekError, match="another release"):
+        Store(tmp_path)
+
+
+def test_an_unknown_query_is_404(tmp_path: Path) -> None:
+    with filled(tmp_path) as store, pytest.raises(ApiError, match="no query 9"):
+        store.query(9)
