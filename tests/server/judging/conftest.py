@@ -69,18 +69,18 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def judged(serve: Callable[..., TestClient], place: Path, kept: Path) -> Campaign:
-    """Three queries, judged by two people who mostly agree; for the first, two more were asked where they do not."""
+    """Three queries judged by two people; where they disagree about the first, by two more, who settle one moment."""
     if (kept / FILE).is_file():
         shutil.copy(kept / FILE, place / FILE)
         return Campaign(serve(place))
     campaign = Campaign(serve(place))
     for text in ("red", "green", "a blue sky"):
         query = campaign.ask(text)
-        campaign.judge(query, "ann", lambda m: (m["id"] * 7) % 5)
-        campaign.judge(query, "bob, the second", lambda m: min(4, (m["id"] * 7) % 5 + m["id"] % 3))
+        campaign.judge(query, "ann", lambda m: m["id"] % 5)
+        campaign.judge(query, "bob, the second", lambda m: m["id"] % 5 if m["id"] % 2 else (m["id"] + 2) % 5)
         if text == "red":
-            for who in ("Zoë", "=4+4"):
-                campaign.judge(query, who, lambda m: (m["id"] * 7) % 5)
+            campaign.judge(query, "Zoë", lambda m: 0 if m["id"] == 4 else 2)
+            campaign.judge(query, "=4+4", lambda m: 4 if m["id"] == 4 else 3)
     whole, copy = sqlite3.connect(place / FILE), sqlite3.connect(kept / FILE)
     whole.backup(copy)
     whole.close()

@@ -38,7 +38,7 @@ def test_setups_take_turns() -> None:
 
 
 def test_moments_that_nearly_coincide_are_judged_once() -> None:
-    assert spans([[hit(1, 1, 0, 10)], [hit(1, 1, 1, 10)], [hit(1, 1, 5, 10)]]) == [(1, 0, 10), (1, 5, 10)]
+    assert spans([[hit(1, 1, 0, 10)], [hit(1, 1, 5, 10)], [hit(1, 1, 6, 10)]]) == [(1, 0, 10), (1, 6, 10)]
 
 
 def test_copies_of_a_video_are_one_video() -> None:

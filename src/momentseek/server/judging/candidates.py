@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import zip_longest
 
 from momentseek.construct.annotation.candidates import BATCH, LAST, second_batch
@@ -27,8 +28,9 @@ from momentseek.server.judging.videos import known, label_of
 
 DEPTH = BATCH
 BATCHES = 2
-SAME = 0.7
-"""Moments that overlap so far (IoU) are judged once: it is the strictest overlap that TVR-Ranking measures with."""
+SAME = 0.5
+"""Moments that overlap so far (IoU) are judged once: the usual measure takes one for the other, and if both were judged
+relevant, no search that shows each moment once could reach the ideal."""
 LONGEST = 180.0
 """Seconds of a moment that somebody can be asked to watch; whole films are no candidates."""
 
@@ -74,13 +76,19 @@ def create(store: Store, catalog: Catalog, query: str, lists: Sequence[Sequence[
         refuse_again(store, query)
         new = store.add_query(query, depth)
         labels = store.labels()
-        for rank, one in enumerate(found, 1):
+        ranks = range(1, len(found) + 1)
+        for rank in sorted(ranks, key=lambda rank: ((rank - 1) // depth, _scattered(query, rank))):
+            one, batch = found[rank - 1], 1 + (rank - 1) // depth
             hash, name = one.video.hash, text(one.video.name)
             labels[hash] = label_of(name, hash, labels)
             store.add_video(hash, labels[hash], name, one.video.duration)
-            batch = 1 + (rank - 1) // depth
             store.add_candidate(new, rank, batch, hash, one.start, one.end)
     return new
+
+
+def _scattered(query: str, rank: int) -> bytes:
+    """Candidates enter the store in this order, so that annotators cannot read the rank off the id."""
+    return blake2b(f"{rank}\0{query}".encode(), digest_size=16).digest()
 
 
 def refuse_again(store: Store, query: str) -> None:

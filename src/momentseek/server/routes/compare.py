@@ -120,6 +120,7 @@ class ComparisonOut(BaseModel):
     losses: int
     test: str
     waiting: int = Field(description="Moments that still need annotators and do not count yet.")
+    notes: list[str]
     per_query: list[QueryDifferenceOut] = Field(description="The largest difference first.")
 
 
@@ -174,6 +175,7 @@ async def compare_judged(service: Serving, given: Annotated[JudgedCompareIn, InQ
         losses=pair.losses,
         test=comparison.test,
         waiting=known.waiting,
+        notes=list(dict.fromkeys((*one.evaluation.notes, *other.evaluation.notes))),
         per_query=sorted(rows, key=lambda row: -abs(row.difference or 0.0)),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter
@@ -32,9 +33,11 @@ from momentseek.server.judging.evaluation import (
 )
 from momentseek.server.judging.setup import Setup
 from momentseek.server.judging.store import reading
+from momentseek.server.routes.status import generation_of
 from momentseek.server.service import Service, Serving
 
 router = APIRouter(prefix="/judging", tags=["judging"])
+CHANGED = "the library changed while it was searched; measure again when it rests"
 MeasureName = Annotated[str, Field(min_length=1, max_length=100, description="A measure (docs/measures.md).")]
 
 
@@ -105,8 +108,13 @@ async def evaluation(service: Serving, given: Annotated[MeasuredIn, InQuery()]) 
 
 async def measured(service: Service, known: Judged, setup: Setup, measure: Measure) -> Scored:
     """Search for every judged query, and measure what was found."""
+    before = await service.readers.run(generation_of)
     run = await searched(service, known, setup, measure)
-    return await service.readers.run(lambda _: scored(known, run, measure))
+    found = await service.readers.run(lambda _: scored(known, run, measure))
+    if await service.readers.run(generation_of) == before:
+        return found
+    notes = (*found.evaluation.notes, CHANGED)
+    return replace(found, evaluation=replace(found.evaluation, notes=notes))
 
 
 async def searched(service: Service, known: Judged, setup: Setup, measure: Measure) -> Run:
