@@ -48,14 +48,16 @@ async function show() {
       else link.removeAttribute("aria-current");
     }
   }
+  const shown = view.show(asked);
+  if (before !== asked.view) arrive(before, asked.view, view);
   try {
-    await view.show(asked);
+    await shown;
   } catch (error) {
     if (error.name !== "AbortError") warn(error.message);
   }
   if (current !== asked.view) return;
   document.title = `${view.title()} · Momentseek`;
-  if (before !== asked.view) arrive(before, asked.view, view);
+  if (before && before !== asked.view) speak(view.title());
 }
 
 /** Put the eyes and the focus where they belong: back on the result one came from, or at the view's beginning. */
@@ -65,7 +67,6 @@ function arrive(before, name, view) {
   const from = returning && opened && view.element.querySelector(`a.moment[href="${CSS.escape(opened)}"]`);
   if (from) from.focus({ preventScroll: true });
   else view.focus?.();
-  if (before) speak(view.title());
 }
 
 let opened = "";

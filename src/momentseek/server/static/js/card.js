@@ -2,7 +2,7 @@
 
 import { momentLink } from "./address.js";
 import { h, still } from "./dom.js";
-import { clock, spokenTime } from "./format.js";
+import { clock } from "./format.js";
 
 const PATIENCE = 250;
 const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Weak match" };
@@ -36,7 +36,7 @@ export function card(hit, query, small = false) {
   );
   const link = h(
     "a",
-    { class: "moment", href: momentLink(hit.video_id, span, query), "aria-label": spoken(hit) },
+    { class: "moment", href: momentLink(hit.video_id, span, query) },
     picture,
     h(
       "span",
@@ -54,11 +54,6 @@ export function card(hit, query, small = false) {
     small ? null : said(hit),
     !small && hit.also.length ? h("p", { class: "also" }, `Same content: ${hit.also.join(", ")}`) : null,
   );
-}
-
-function spoken(hit) {
-  const from = `from ${spokenTime(hit.start)} to ${spokenTime(hit.end)}`;
-  return `${hit.rank}. ${hit.name}, ${from}, ${LEVELS[hit.level] ?? hit.level}`;
 }
 
 function why(streams) {

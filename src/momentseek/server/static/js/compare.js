@@ -67,8 +67,8 @@ export function compareView() {
     title: () => "Compare",
     focus: () => heading.focus({ preventScroll: true }),
     async show({ params }) {
-      if (a) return;
       const status = await api.status();
+      if (a) return;
       const other = status.localisers.find((name) => name !== status.localiser);
       a = settingsOf(status, "A", null);
       b = settingsOf(status, "B", null, { localiser: other });

@@ -53,8 +53,9 @@ export function figures() {
   return {
     element,
     async prepare() {
+      const status = await api.status();
       if (settings) return;
-      settings = settingsOf(await api.status(), "Search settings");
+      settings = settingsOf(status, "Search settings");
       put(chosen, settings.element);
     },
   };

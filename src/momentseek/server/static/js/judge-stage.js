@@ -30,8 +30,8 @@ export function judgeStage(judge, undo) {
   return {
     element,
     async prepare() {
+      const guideline = buttons.size ? null : await api.get("/judging/guideline");
       if (buttons.size) return;
-      const guideline = await api.get("/judging/guideline");
       instructions.textContent = guideline.instructions ?? "";
       example.textContent = guideline.example ?? "";
       for (const level of [...guideline.levels].sort((a, b) => b.value - a.value)) {
@@ -44,6 +44,7 @@ export function judgeStage(judge, undo) {
     },
     show(query, { candidate, done: judged, total: all, left: remaining, note }) {
       element.hidden = false;
+      element.dataset.candidate = candidate?.id ?? "";
       title.textContent = query.text;
       progress.value = all ? judged / all : 1;
       left.textContent = `${judged} judged by you, ${remaining} left${note ? `; ${note}` : ""}`;

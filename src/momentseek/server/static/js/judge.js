@@ -92,8 +92,8 @@ export function judgeView() {
       if (error.code !== "not_needed") throw error;
       tell(error.message);
     }
-    speak(`Judged ${relevance}`);
-    await Promise.all([next(), refresh()]);
+    refresh().catch(() => {}); // the tables may come later; the next moment may not
+    await next();
   }
 
   async function undo() {

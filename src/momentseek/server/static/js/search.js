@@ -41,8 +41,8 @@ export function searchView(go) {
   let pending = new AbortController();
 
   async function prepare(params) {
-    if (settings) return;
     const status = await api.status();
+    if (settings) return;
     settings = settingsOf(status, "How to search", again, { localiser: params.get("localiser"), streams: params.get("streams") });
     group = h("input", { type: "checkbox", checked: params.get("group") === "video", onchange: again });
     options.append(settings.element, h("label", { class: "check" }, group, "One moment per video"));

@@ -1,0 +1,181 @@
+"""A real browser before a real server with the sample library.
+
+Every page that a test opens is watched: a script error, a refusal of the content policy or a request to elsewhere fails
+the test.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = os.environ.get("MOMENTSEEK_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+TOKEN = "a token nobody would guess"
+WATCH_FRAMES = """
+document.addEventListener("loadedmetadata", (event) => {
+  const video = event.target;
+  const each = (_, frame) => { window.frameShown = frame.mediaTime; video.requestVideoFrameCallback(each); };
+  video.requestVideoFrameCallback(each);
+}, true);
+"""
+"""Keeps the time of the frame that is really on the screen in ``window.frameShown``."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server: its page, and the library it serves."""
+
+    address: str
+    library: Path
+
+    @property
+    def ids(self) -> dict[str, int]:
+        """Name → id of its videos."""
+        from momentseek import Library
+
+        with Library.open(self.library) as library:
+            return {video.name: video.id for video in library.videos()}
+
+
+@contextmanager
+def _serving(library: Path, *options: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "momentseek", "serve", "--library", str(library), "--port", "0", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``films/`` and ``library/`` of the sample collection."""
+    for module in ("av", "onnxruntime", "skimage", "sklearn", "fastapi", "uvicorn"):
+        pytest.importorskip(module)
+    from momentseek import Library
+    from momentseek.demo import make
+
+    folder = tmp_path_factory.mktemp("browser")
+    make(folder / "films")
+    with Library.open(folder / "library", create=True) as library:
+        library.add([folder / "films"])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def served(demo: Path, browser: Any) -> Iterator[Served]:
+    """The sample library, which tests only look at."""
+    with _serving(demo / "library") as address:
+        yield Served(address, demo / "library")
+
+
+@pytest.fixture
+def guarded(demo: Path, browser: Any, tmp_path: Path, make_video: Callable[..., Path]) -> Iterator[Served]:
+    """A copy of the library that a test may change, a folder ``more`` to add, and a token before everything."""
+    shutil.copytree(demo / "library", tmp_path / "library")
+    more = tmp_path / "more"
+    more.mkdir()
+    make_video(more / "harbour.mp4", [(4.0, (200, 30, 30)), (5.0, (30, 30, 200))], rate=10, size=(160, 90))
+    (more / "harbour.srt").write_text("1\n00:00:01,000 --> 00:00:03,000\nThe lighthouse keeper waved.\n")
+    (more / "broken.mp4").write_bytes(b"not a video at all")
+    with _serving(tmp_path / "library", "--folder", str(more), "--token", TOKEN) as address:
+        yield Served(address, tmp_path / "library")
+
+
+@pytest.fixture(scope="session")
+def judged(demo: Path, browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A copy of the library in which tests judge."""
+    library = tmp_path_factory.mktemp("judged") / "library"
+    shutil.copytree(demo / "library", library)
+    broken = library.parent / "more"
+    broken.mkdir()
+    (broken / "broken.mp4").write_bytes(b"not a video at all")
+    with _serving(library, "--folder", str(broken)) as address:
+        yield Served(address, library)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install playwright)")
+    if not CHROMIUM:
+        pytest.skip("needs chromium on the PATH, or its path in MOMENTSEEK_CHROMIUM")
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """``open_page(address, …)``: a page in a browser of its own, with the options of Playwright's contexts."""
+    contexts = []
+    troubles: list[str] = []
+
+    def open(address: str, *, expected: tuple[str, ...] = (), **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        context.add_init_script(WATCH_FRAMES)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+
+        def told(kind: str, text: str) -> None:
+            if not any(part in text for part in expected):
+                troubles.append(f"{kind}: {text}")
+
+        page.on("pageerror", lambda error: told("error", str(error)))
+        page.on("console", lambda line: told(line.type, line.text) if line.type in ("error", "warning") else None)
+        home = address.split("#")[0]
+        page.on("request", lambda r: None if r.url.startswith((home, "blob:")) else told("request to", r.url))
+        page.goto(address)
+        return page
+
+    yield open
+    for context in contexts:
+        context.close()
+    assert not troubles
+
+
+@pytest.fixture
+def search(served: Served, open_page: Callable[..., Any]) -> Callable[..., Any]:
+    """``search(query)``: a page with the results of a query."""
+
+    def run(query: str, **options: Any) -> Any:
+        page = open_page(served.address, **options)
+        page.get_by_label("Describe a moment").fill(query)
+        page.get_by_role("button", name="Search", exact=True).click()
+        page.wait_for_selector("ol.hits > li")
+        return page
+
+    return run
+
+
+@pytest.fixture
+def settled() -> Callable[[Any], float]:
+    """``settled(page)``: the position of the player's video when it has been found and shown."""
+
+    def wait(page: Any) -> float:
+        page.wait_for_function("""() => {
+            const video = document.querySelector(".player video");
+            return video && video.readyState >= 2 && !video.seeking && window.frameShown !== undefined;
+        }""")
+        time: float = page.evaluate("document.querySelector('.player video').currentTime")
+        return time
+
+    return wait

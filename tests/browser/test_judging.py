@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MOMENTS = 10
+MEASURE = "NDCG@10[IoU>=0.5]"
+
+
+def level(candidate: dict[str, Any]) -> int:
+    """What everybody thinks of a moment, by where it is."""
+    return int(candidate["video_id"] * 7 + candidate["start"] * 3) % 5
+
+
+@pytest.fixture
+def judging(judged: Any, open_page: Callable[..., Any]) -> Any:
+    """A page in judge mode."""
+    return open_page(judged.address + "#judge")
+
+
+def begin(page: Any, annotator: str, query: str) -> dict[str, Any]:
+    """Choose a query as somebody; the first moment."""
+    page.get_by_label("Your name").fill(annotator)
+    page.get_by_label("Your name").press("Tab")
+    with page.expect_response("**/next?*") as answer:
+        page.locator(".query", has_text=query).click()
+    return shown(page, answer.value.json())
+
+
+def shown(page: Any, task: dict[str, Any]) -> dict[str, Any]:
+    """A task, when the page shows it."""
+    id = task["candidate"]["id"] if task["candidate"] else ""
+    page.wait_for_selector(f".judging[data-candidate='{id}']")
+    return task
+
+
+def agreed(page: Any, query: str) -> Any:
+    """What the table of agreement says about a query."""
+    return page.locator(".consensus tbody tr", has_text=query).locator("td")
+
+
+def test_two_people_judge_and_the_commands_agree_with_the_page(
+    judging: Any, momentseek: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = judging
+    query = "a rocket taking off"
+    page.get_by_label("New query").fill(query)
+    page.get_by_label("Moments", exact=True).fill(str(MOMENTS))
+    page.get_by_label("Your name").fill("ann")
+    page.get_by_role("button", name="Collect moments").click()
+    page.get_by_text(f"{MOMENTS} moments collected").wait_for()
+    seen: dict[str, list[int]] = {}
+    for who in ("ann", "bob"):
+        task = begin(page, who, query)
+        for _ in range(MOMENTS):
+            candidate = task["candidate"]
+            assert set(candidate) == {"id", "video_id", "start", "end", "media"}  # nothing that would tell
+            seen.setdefault(who, []).append(candidate["id"])
+            with page.expect_response("**/next?*") as answer:
+                page.keyboard.press(str(level(candidate)))
+            task = shown(page, answer.value.json())
+        assert task["candidate"] is None or task["done"] == MOMENTS
+    assert sorted(seen["ann"]) == sorted(seen["bob"])
+    assert seen["ann"] != seen["bob"]  # each in an order of their own
+
+    page.locator(".consensus tr", has_text=query).locator("td:text-is('10')").wait_for()
+    assert agreed(page, query).all_inner_texts()[:2] == ["10", "0"]
+    page.get_by_label("Measure").first.select_option(MEASURE)
+    page.get_by_role("button", name="Evaluate").click()
+    value = float(page.locator(".figure strong").get_attribute("data-value"))
+    assert 0 < value <= 1
+    assert page.locator(".figure strong").inner_text() == f"{value:.4f}"
+
+    for button, name in (("Save as TVR-Ranking", "judgements.zip"), ("Save this run", "run.json")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=button).click()
+        download.value.save_as(tmp_path / name)
+    with zipfile.ZipFile(tmp_path / "judgements.zip") as archive:
+        archive.extract("truth.json", tmp_path)
+    result = momentseek(
+        "evaluate", tmp_path / "run.json", "--truth", tmp_path / "truth.json", "-m", MEASURE, "--json", cwd=tmp_path
+    )
+    assert result.returncode == 0, result.stderr
+    assert values(json.loads(result.stdout)) == [pytest.approx(value, abs=1e-12)]
+
+    page.get_by_role("button", name="Compare localisers").click()
+    page.wait_for_selector("table >> text=watershed")
+    page.get_by_role("link", name="Compare", exact=True).click()
+    page.get_by_role("button", name="Compare on the judgements").click()
+    page.locator(".compare .figure").wait_for()
+    assert "chance" in page.locator(".compare .figure").inner_text() or "No difference" in page.content()
+
+
+def values(found: Any) -> list[float]:
+    """Every number called by the measure's name."""
+    if isinstance(found, dict):
+        own = [found[MEASURE]] if isinstance(found.get(MEASURE), float) else []
+        return own + [value for part in found.values() for value in values(part)]
+    return [value for part in found for value in values(part)] if isinstance(found, list) else []
+
+
+def test_disagreement_asks_for_more_people_and_undo_takes_back(judging: Any) -> None:
+    page = judging
+    page.get_by_label("New query").fill("a cat on a chair")
+    page.get_by_label("Moments", exact=True).fill("1")
+    page.get_by_role("button", name="Collect moments").click()
+    page.get_by_text("Say your name first").wait_for()
+    for who, says in (("ann", "4"), ("bob", "0")):
+        begin(page, who, "a cat on a chair")
+        page.keyboard.press(says)
+        page.get_by_text("Nothing is left for you in this query. Choose").wait_for()
+    row = page.locator(".consensus tr", has_text="a cat on a chair")
+    row.get_by_text("1 moment, 1 disputed").wait_for()
+    page.keyboard.press("u")
+    row.get_by_text("1 moment", exact=True).wait_for()
+    page.get_by_role("button", name="3 good").click()
+    row.locator("td:text-is('1')").wait_for()
+    assert agreed(page, "a cat on a chair").nth(0).inner_text() == "1"

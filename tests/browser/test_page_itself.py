@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+HEAVIEST = 150_000
+
+
+def test_the_page_is_light_and_asks_nobody_else(served: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(served.address)
+    sizes: dict[str, int] = {}
+    page.on("response", lambda r: sizes.update({r.url: len(r.body())} if "/api/" not in r.url else {}))
+    page.reload()
+    page.wait_for_selector("#q:focus")
+    page.wait_for_load_state("networkidle")
+    assert all(url.startswith(served.address) for url in sizes)
+    assert sum(url.endswith(".js") for url in sizes) > 10
+    assert 10_000 < sum(sizes.values()) < HEAVIEST
+
+
+def test_no_markup_comes_from_queries(served: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(served.address + "#q=" + "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E")
+    page.wait_for_function("() => document.querySelector('.summary').innerText !== ''")
+    assert page.locator("main img[src=x]").count() == 0
+    assert page.title().startswith("<img src=x")
+
+
+def test_a_narrow_screen_needs_no_sideways_scrolling(served: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(served.address, viewport={"width": 320, "height": 640})
+    video = served.ids["lecture.mp4"]
+    for fragment in ("", "#q=a%20rocket", f"#v={video}&t=13.5,22.5&q=a%20rocket", "#library", "#judge", "#compare"):
+        page.goto("about:blank")
+        page.goto(served.address + fragment)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320, fragment

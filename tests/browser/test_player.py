@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from momentseek.demo import FILMS
+
+FRAME = 1 / 20
+
+
+ROCKET = next(film for film in FILMS if film.name == "lecture.mp4").interval("rocket")
+
+
+@pytest.fixture
+def playing(served: Any, open_page: Callable[..., Any], settled: Callable[[Any], float]) -> Callable[..., Any]:
+    """A page with a moment open, the rocket's unless said otherwise; nothing moves by itself."""
+
+    def open(name: str = "lecture.mp4", moment: tuple[float, float] = ROCKET, **options: Any) -> Any:
+        fragment = f"#v={served.ids[name]}&t={moment[0]:g},{moment[1]:g}&q=a%20rocket%20taking%20off"
+        page = open_page(served.address + fragment, **{"reduced_motion": "reduce", **options})
+        settled(page)
+        return page
+
+    return open
+
+
+def span(page: Any) -> tuple[float, float]:
+    values = [page.locator(f"[data-edge={edge}]").get_attribute("aria-valuenow") for edge in ("start", "end")]
+    return float(values[0]), float(values[1])
+
+
+def drag(page: Any, edge: str, seconds: float, off: float = 0.0) -> None:
+    """To a time, and some pixels beside it."""
+    area, grip = page.locator(".area").bounding_box(), page.locator(f"[data-edge={edge}]").bounding_box()
+    length = float(page.locator("[data-edge=end]").get_attribute("aria-valuemax"))
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    now = span(page)[edge == "end"]
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + (seconds - now) * area["width"] / length + off, y, steps=5)
+    page.mouse.up()
+
+
+def test_a_moment_opens_at_its_start_to_the_frame(search: Callable[..., Any], settled: Callable[[Any], float]) -> None:
+    page = search("a rocket taking off", reduced_motion="reduce")
+    page.locator("a.moment").first.click()
+    settled(page)
+    start, end = span(page)
+    assert abs(settled(page) - start) < FRAME
+    shown = page.evaluate("window.frameShown")
+    assert start - 1e-3 <= shown < start + FRAME
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_function(f"() => document.querySelector('.player video').currentTime > {start + 0.3}")
+    assert page.evaluate("document.querySelector('.player video').currentTime") < end
+
+
+def test_it_plays_by_itself_and_loops(search: Callable[..., Any], settled: Callable[[Any], float]) -> None:
+    page = search("a rocket taking off")
+    page.locator("a.moment").first.click()
+    settled(page)
+    start, end = span(page)
+    page.wait_for_function("() => !document.querySelector('.player video').paused")
+    page.evaluate(f"document.querySelector('.player video').currentTime = {end - 0.4}")
+    page.wait_for_function(f"() => window.frameShown > {end - 0.4} && window.frameShown < {end}")
+    page.wait_for_function(f"() => window.frameShown >= {start - 0.001} && window.frameShown < {start + 1}")
+    assert not page.evaluate("document.querySelector('.player video').paused")
+
+
+def test_a_handle_is_dragged_and_the_clip_is_as_long(playing: Callable[..., Any], tmp_path: Any) -> None:
+    from momentseek.media.probe import probe
+
+    page = playing()
+    start, end = span(page)
+    drag(page, "end", end - 2.3)
+    drag(page, "start", start + 1.2)
+    edited = span(page)
+    assert edited[0] == pytest.approx(start + 1.2, abs=0.1)
+    assert edited[1] == pytest.approx(end - 2.3, abs=0.1)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Cut clip").click()
+    download.value.save_as(tmp_path / "clip.mp4")
+    assert download.value.suggested_filename.startswith("lecture ")
+    assert probe(tmp_path / "clip.mp4").duration == pytest.approx(edited[1] - edited[0], abs=FRAME + 1e-3)
+
+
+def test_a_dragged_handle_snaps_to_a_cut_but_not_with_alt(playing: Callable[..., Any]) -> None:
+    page = playing()
+    end = span(page)[1]
+    drag(page, "end", end - 3)
+    assert span(page)[1] != end
+    drag(page, "end", end, off=5)
+    assert span(page)[1] == end  # a cut lies there
+    drag(page, "end", end - 3)
+    page.keyboard.down("Alt")
+    drag(page, "end", end, off=5)
+    assert end < span(page)[1] < end + 0.5
+
+
+def test_a_copied_link_reopens_exactly_the_same(
+    playing: Callable[..., Any], settled: Callable[[Any], float], open_page: Callable[..., Any]
+) -> None:
+    page = playing(permissions=["clipboard-read", "clipboard-write"])
+    drag(page, "end", span(page)[1] - 1.7)
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_text("Link copied").wait_for()
+    link = page.evaluate("navigator.clipboard.readText()")
+    other = open_page(link, reduced_motion="reduce")
+    assert settled(other) == pytest.approx(span(page)[0], abs=FRAME)
+    assert span(other) == span(page)
+    assert other.locator("h1:visible").inner_text() == page.locator("h1:visible").inner_text()
+    other.wait_for_selector(".lane.vision")
+    page.wait_for_timeout(200)
+    assert page.url == link  # the address followed the handle, so a reload shows the same too
+    other.get_by_role("link", name="Back to the results").click()
+    other.wait_for_selector("ol.hits > li")
+    assert other.locator("#q").input_value() == "a rocket taking off"
+
+
+def test_frames_are_stepped_one_at_a_time(playing: Callable[..., Any]) -> None:
+    page = playing()
+    before = page.evaluate("window.frameShown")
+    for step in (1, 2, 3):
+        page.keyboard.press(".")
+        page.wait_for_function(f"() => Math.abs(window.frameShown - {before + step * FRAME}) < 0.002")
+    page.get_by_role("button", name="One frame back").click()
+    page.wait_for_function(f"() => Math.abs(window.frameShown - {before + 2 * FRAME}) < 0.002")
+    page.keyboard.press("i")
+    assert span(page)[0] == pytest.approx(before + 2 * FRAME, abs=1e-3)
+
+
+def test_words_and_other_moments_lead_to_their_times(playing: Callable[..., Any]) -> None:
+    page = playing()
+    assert [line.split("\n")[-1] for line in page.locator(".line").all_inner_texts()] == [
+        "Nobody had been there before nineteen sixty-nine.",
+        "Three, two, one, and we have lift-off.",
+        "Every one of these specks is a galaxy.",
+    ]
+    page.get_by_role("button", name="Every one of these specks is a galaxy").click()
+    page.wait_for_function("() => window.frameShown > 22.8 && window.frameShown < 23")
+    page.wait_for_selector(".line[aria-current=true] >> text=specks")
+    page = playing("trip.mp4", (1, 5))
+    page.wait_for_selector(".other")
+    others = page.locator(".other")
+    assert others.count() >= 2
+    asked = others.nth(1).get_attribute("data-span")
+    others.nth(1).click()
+    assert ",".join(f"{value:g}" for value in span(page)) == asked
+
+
+def test_edit_list_and_timecode(playing: Callable[..., Any]) -> None:
+    page = playing(permissions=["clipboard-read", "clipboard-write"])
+    with page.expect_download() as download:
+        page.get_by_role("button", name="EDL", exact=True).click()
+    text = download.value.path().read_text()
+    rate = int(text.split("FRAME RATE: ")[1].split()[0])
+    event = next(line for line in text.splitlines() if line.startswith("001"))
+    assert [seconds(code, rate) for code in event.split()[4:6]] == list(ROCKET)
+    page.get_by_role("button", name="Copy timecode").click()
+    page.get_by_text("Timecode copied").wait_for()
+    codes = page.evaluate("navigator.clipboard.readText()").split()
+    assert [seconds(code, 20) for code in codes] == list(ROCKET)
+
+
+def seconds(code: str, rate: int) -> float:
+    hours, minutes, whole, frames = map(int, code.split(":"))
+    return 3600 * hours + 60 * minutes + whole + frames / rate
+
+
+def test_a_video_that_is_not_there_is_told(served: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(served.address + "#v=999&t=1,2", expected=("404",))
+    page.locator("#urgent p").wait_for()
+    assert "999" in page.locator("#urgent p").inner_text()

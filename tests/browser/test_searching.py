@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def test_moments_come_in_rank_order_with_their_facts(search: Callable[..., Any]) -> None:
+    page = search("will they accept the old money")
+    first = page.locator("ol.hits > li").first
+    assert first.locator(".name").inner_text() == "1 trip.mp4"
+    assert "0:25.5" in first.locator(".when").inner_text()
+    assert first.locator(".level").inner_text() in ("Strong match", "Fair match")
+    assert "I only have the old money left, will they take it?" in first.locator(".said").inner_text()
+    assert {"old", "money"} <= set(first.locator(".said mark").all_inner_texts())
+    ranks = [int(text) for text in page.locator("ol.hits .rank").all_inner_texts()]
+    assert ranks == list(range(1, len(ranks) + 1))
+    page.wait_for_function("() => document.querySelector('ol.hits img').naturalWidth > 0")
+
+
+def test_weak_moments_are_hidden_until_asked_for(search: Callable[..., Any]) -> None:
+    page = search("a cat looking at the camera")
+    shown = page.locator("ol.hits > li").count()
+    button = page.get_by_role("button", name="weaker results hidden: show")
+    hidden = int(button.inner_text().split()[0])
+    assert page.locator("ol.hits .level.weak").count() == 0
+    button.click()
+    page.wait_for_function(f"() => document.querySelectorAll('ol.hits > li').length === {shown + hidden}")
+    assert page.locator("ol.hits .level.weak").count() == hidden
+    assert page.evaluate(f"document.activeElement === document.querySelectorAll('a.moment')[{shown}]")
+
+
+def test_pointing_at_a_picture_plays_its_moment_silently(search: Callable[..., Any]) -> None:
+    page = search("a rocket taking off")
+    card = page.locator("a.moment").first
+    start = float(card.get_attribute("href").split("t=")[1].split(",")[0])
+    card.hover()
+    page.wait_for_selector("a.moment video.on", state="attached")
+    page.wait_for_function("() => document.querySelector('a.moment video').currentTime > 0.2")
+    time, muted, paused = page.evaluate(
+        "(v => [v.currentTime, v.muted, v.paused])(document.querySelector('a.moment video'))"
+    )
+    assert start <= time < start + 5
+    assert muted
+    assert not paused
+    page.mouse.move(5, 5)
+    page.wait_for_selector("a.moment video", state="detached")
+
+
+def test_little_movement_means_that_nothing_plays_by_itself(search: Callable[..., Any]) -> None:
+    page = search("a rocket taking off", reduced_motion="reduce")
+    page.locator("a.moment").first.hover()
+    page.wait_for_timeout(600)
+    assert page.locator("a.moment video").count() == 0
+
+
+def test_queries_are_remembered_and_hints_are_given(search: Callable[..., Any]) -> None:
+    page = search("said:money")
+    assert page.locator("#hint").inner_text().startswith("said:dog")
+    page.get_by_role("link", name="Momentseek, new search").click()
+    past = page.get_by_role("link", name="said:money")
+    past.wait_for()
+    past.click()
+    page.wait_for_selector("ol.hits > li")
+    assert page.locator("#q").input_value() == "said:money"
+    page.get_by_role("link", name="Momentseek, new search").click()
+    page.get_by_role("button", name="Forget these").click()
+    assert page.locator(".chips a").count() == 0
+    page.locator("#q").fill("")
+    page.get_by_text("How to ask").click()
+    page.get_by_role("button", name="-leash").click()
+    assert page.locator("#q").input_value() == "-leash"
+
+
+def test_settings_are_part_of_the_address(search: Callable[..., Any]) -> None:
+    page = search("a rocket taking off")
+    page.get_by_text("Options").click()
+    page.get_by_label("Bounds found by").select_option("contrast")
+    page.get_by_role("checkbox", name="what is said").uncheck()
+    page.wait_for_function("() => location.hash.includes('streams=vision%2Cname') && location.hash.includes('contrast')")
+    page.wait_for_selector("ol.hits > li")
+    page.reload()
+    page.wait_for_selector("ol.hits > li")
+    assert page.get_by_label("Bounds found by").input_value() == "contrast"
+    assert not page.get_by_role("checkbox", name="what is said").is_checked()
+
+
+def test_a_query_that_makes_no_sense_is_answered_with_a_sentence(served: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(served.address + "#q=after:never", expected=("400",))
+    problem = page.locator(".summary .problem")
+    problem.wait_for()
+    assert "never" in problem.inner_text()
+
+
+def test_results_can_be_taken_away(search: Callable[..., Any]) -> None:
+    page = search("a rocket taking off")
+    page.get_by_text("Take them away").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Table (CSV)").click()
+    assert download.value.suggested_filename == "a rocket taking off.csv"
+    assert "lecture.mp4" in download.value.path().read_text()
