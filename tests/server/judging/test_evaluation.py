@@ -123,3 +123,11 @@ def test_another_video_of_the_same_name_is_another_video(
     names = {m["video_name"] for m in campaign.get("export", kind="run").json()[str(query)]}
     assert "one.mp4" not in names
     assert any(name.startswith("one.mp4 (") for name in names)
+
+
+def test_a_library_that_changes_meanwhile_is_said(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert judged.get("evaluation").json()["notes"] == []
+    states = iter(range(100))
+    monkeypatch.setattr("momentseek.server.routes.evaluation.generation_of", lambda _: next(states))
+    assert "changed while" in judged.get("evaluation").json()["notes"][0]
+    assert len(judged.get("compare", a="", b="localiser=whole").json()["notes"]) == 1

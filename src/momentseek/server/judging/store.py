@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 _CANDIDATES = """SELECT c.id, c.query, q.text, c.rank, c.batch, c.video, v.label, v.name, v.duration, c.start, c.end,
                         c.score FROM candidates c JOIN queries q ON q.id = c.query JOIN videos v ON v.hash = c.video
-                 WHERE c.batch <= q.batches AND (?1 IS NULL OR c.query = ?1) ORDER BY c.query, c.rank"""
+                 WHERE c.batch <= q.batches AND {only} ORDER BY c.query, c.rank"""
 # of each group SQLite gives the row that has the maximum
 _LATEST = """SELECT max(h.id), c.query, h.candidate, h.annotator, h.relevance, h.at FROM history h
-             JOIN candidates c ON c.id = h.candidate WHERE h.undone IS NULL AND (?1 IS NULL OR c.query = ?1)
+             JOIN candidates c ON c.id = h.candidate WHERE h.undone IS NULL AND {only}
              GROUP BY h.candidate, h.annotator ORDER BY 1"""
 
 
@@ -131,11 +131,17 @@ class Store:
 
     def candidates(self, query: int | None = None) -> list[CandidateRow]:
         """The moments that are to be judged, of one query or all: by query, then by rank."""
-        return [CandidateRow(*row) for row in self.rows(_CANDIDATES, (query,))]
+        return [CandidateRow(*row) for row in self._of(_CANDIDATES, query)]
 
     def judgements(self, query: int | None = None) -> list[Judgement]:
         """What everybody says now, in the order in which it was said."""
-        return [Judgement(*row) for row in self.rows(_LATEST, (query,))]
+        return [Judgement(*row) for row in self._of(_LATEST, query)]
+
+    def _of(self, sql: str, query: int | None) -> list[Any]:
+        """Rows of one query, by its index, or of all."""
+        if query is None:
+            return self.rows(sql.format(only="1"))
+        return self.rows(sql.format(only="c.query = ?"), (query,))
 
     def history(self) -> list[tuple[Judgement, float | None]]:
         """All that was ever said, and when it was taken back."""
