@@ -49,7 +49,7 @@ async function show() {
     }
   }
   const shown = view.show(asked);
-  if (before !== asked.view) arrive(before, asked.view, view);
+  if (before !== asked.view) arrive(before, asked, view);
   try {
     await shown;
   } catch (error) {
@@ -61,12 +61,12 @@ async function show() {
 }
 
 /** Put the eyes and the focus where they belong: back on the result one came from, or at the view's beginning. */
-function arrive(before, name, view) {
-  const returning = before === "player" && name === "search";
+function arrive(before, asked, view) {
+  const returning = before === "player" && asked.view === "search";
   scrollTo(0, returning ? (scrolls.search ?? 0) : 0);
   const from = returning && opened && view.element.querySelector(`a.moment[href="${CSS.escape(opened)}"]`);
   if (from) from.focus({ preventScroll: true });
-  else view.focus?.();
+  else view.focus(asked);
 }
 
 let opened = "";

@@ -158,13 +158,13 @@ export function searchView(go) {
   return {
     element,
     title: () => asked?.query || "Search",
-    focus: () => (asked?.query ? null : box.focus({ preventScroll: true })),
+    focus: ({ query }) => (query || matchMedia("(pointer: coarse)").matches ? heading : box).focus({ preventScroll: true }),
     async show({ query, params }) {
+      if (asked?.query !== query) box.value = query; // at once: what somebody types meanwhile must stay
+      tellHint();
       await prepare(params);
       const key = JSON.stringify({ q: query, k: PAGE, ...chosen(), all: "" });
       const same = asked && JSON.stringify({ ...asked.params, all: "" }) === key;
-      if (!same) box.value = query;
-      tellHint();
       if (!same || !query) await run(query);
     },
     hide: stopPreview,
