@@ -126,15 +126,15 @@ def tune(
 ) -> Depths:
     """Set the plan's depths to the cheapest that reach the target on sampled queries, and store them with the plan.
 
-    It aims a third of the way from the target to 1, since other queries will do a little worse than the sample. If no
-    depth suffices, the deepest is taken; the recall stored with the depths says what it gives.
+    It aims two thirds of the way from the target to 1, since a sample is small and hard queries do worse than others. If
+    no depth suffices, the deepest is taken; the recall stored with the depths says what it gives.
     """
     plan = scan.plan
     if plan is None:
         raise ValueError("there is no plan to tune")
     queries = sample_queries(scan, sample, seed=1)
     grid = survival(scan, plan, queries, k, np.asarray(gone, np.int64))
-    aim = target + (1 - target) / 3
+    aim = target + (1 - target) * 2 / 3
     enough = [d for d in grid if d.recall is not None and d.recall >= aim]
     best = min(enough, key=lambda d: cost(plan, d)) if enough else max(grid, key=lambda d: d.recall or 0)
     scan.plan = set_depths(plan, best)
