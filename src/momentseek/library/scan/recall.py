@@ -126,7 +126,7 @@ def tune(
 ) -> Depths:
     """Set the plan's depths to the cheapest that reach the target on sampled queries, and store them with the plan.
 
-    It aims two thirds of the way from the target to 1, since a sample is small and hard queries do worse than others. If
+    It aims two thirds of the way from the target to 1: a sample is small, and hard queries do worse than others. If
     no depth suffices, the deepest is taken; the recall stored with the depths says what it gives.
     """
     plan = scan.plan
