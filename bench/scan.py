@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -283,6 +284,7 @@ def main() -> None:
     if options.cold:
         cold_child(options.cold)
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the library is deleted then too
     for size in ["20k"] if options.quick else options.videos.split(","):
         videos = number(size)
         for kind in options.corpus.split(","):
