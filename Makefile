@@ -21,6 +21,7 @@ bench: .venv/installed-dev
 	$(BIN)/python bench/localise.py
 	$(BIN)/python bench/scan.py --quick
 	$(BIN)/python bench/ingest.py
+	$(BIN)/python bench/serve.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
