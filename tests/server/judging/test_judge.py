@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -165,7 +166,7 @@ def test_a_video_that_is_removed_and_added_again(campaign: Any, place: Path, sha
         library.remove(["one.mp4"])
     todo = campaign.next(query, "bob")
     assert todo["removed"] > 0
-    assert "no longer in the library" in todo["note"]
+    assert "removed from the library" in todo["note"]
     assert todo["left"] + todo["removed"] == before["candidates"]
     removed = [p for p in campaign.get("consensus").json()["queries"][0]["pairs"] if p["removed"]]
     assert len(removed) == todo["removed"] == campaign.get("queries").json()["queries"][0]["removed"]
@@ -177,6 +178,31 @@ def test_a_video_that_is_removed_and_added_again(campaign: Any, place: Path, sha
     assert campaign.get("queries").json()["queries"][0]["judged"]["ann"] == before["candidates"]
     campaign.judge(query, "bob", lambda _: 2)
     assert campaign.get("evaluation").json()["moments"] == before["candidates"]
+
+
+def test_a_file_that_is_not_there_is_not_shown_and_comes_back(
+    campaign: Any, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = campaign.ask("red")
+    before = campaign.next(query, "ann")
+    there = os.path.isfile
+    with monkeypatch.context() as unplugged:
+        unplugged.setattr(os.path, "isfile", lambda path: not str(path).endswith("one.mp4") and there(path))
+        todo = campaign.next(query, "ann")
+        assert todo["left"] + todo["removed"] == before["left"]
+        assert 0 < todo["removed"] < before["left"]
+        assert campaign.get("consensus").json()["queries"][0]["pairs"][0]["removed"] is False
+    assert campaign.next(query, "ann") == before
+
+
+def test_what_is_skipped_stays_for_later(campaign: Any) -> None:
+    query = campaign.ask("red")
+    first = campaign.next(query, "ann")
+    skipped = campaign.get(f"queries/{query}/next", annotator="ann", skip=[first["candidate"]["id"]]).json()
+    assert skipped["candidate"]["id"] != first["candidate"]["id"]
+    assert skipped["left"] == first["left"]
+    everything = list(range(1, first["left"] + 1))
+    assert campaign.get(f"queries/{query}/next", annotator="ann", skip=everything).json()["candidate"] is None
 
 
 def test_the_library_grows_while_people_judge(campaign: Any, place: Path, shared: Path) -> None:

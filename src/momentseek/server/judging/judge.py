@@ -14,7 +14,7 @@ from momentseek.server.judging.consensus import Pair, pairs
 from momentseek.server.judging.order import shuffled
 from momentseek.server.judging.rows import CandidateRow, Judgement
 from momentseek.server.judging.store import Store
-from momentseek.server.judging.videos import present
+from momentseek.server.judging.videos import playable, present
 
 LONGEST_NAME = 64
 
@@ -37,28 +37,28 @@ def annotator_name(given: str) -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """What somebody has to do for a query; a moment whose video was removed is nothing to do."""
+    """What somebody has to do for a query; a moment whose video cannot be shown is nothing to do."""
 
     candidate: CandidateRow | None
     video_id: int | None
     done: int
     left: int
-    removed: int
+    hidden: int
+    """Moments that cannot be shown: their video was removed, or its file is not there."""
 
 
-def following(store: Store, catalog: Catalog, query: int, annotator: str) -> Task:
-    """The next moment of a query for somebody, in their own order."""
+def following(store: Store, catalog: Catalog, query: int, annotator: str, skip: Collection[int] = ()) -> Task:
+    """The next moment of a query for somebody, in their own order; those of ``skip`` stay for later."""
     with store.view():
         store.query(query)
         candidates = store.candidates(query)
         found = pairs((c.pair for c in candidates), store.judgements(query))
-    here = present(catalog, (c.video for c in candidates))
     awaiting = [c for c in candidates if found[c.pair].awaits(annotator)]
-    left = [c for c in awaiting if c.video in here]
+    there = playable(catalog, (c.video for c in awaiting))
+    left = [c for c in awaiting if c.video in there]
     done = sum(found[c.pair].has(annotator) for c in candidates)
-    first = shuffled(left, annotator)[0] if left else None
-    removed = len(awaiting) - len(left)
-    return Task(first, here[first.video] if first else None, done, len(left), removed)
+    first = next((c for c in shuffled(left, annotator) if c.id not in skip), None)
+    return Task(first, there[first.video] if first else None, done, len(left), len(awaiting) - len(left))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 
 from momentseek.library.catalog import Catalog
@@ -16,6 +17,15 @@ def present(catalog: Catalog, hashes: Iterable[str]) -> dict[str, int]:
         (json.dumps(sorted(set(hashes))),),
     )
     return dict(rows)
+
+
+def playable(catalog: Catalog, hashes: Iterable[str]) -> dict[str, int]:
+    """As ``present``, but only where the file can be read now; of copies the first such."""
+    rows = catalog.rows(
+        "SELECT hash, id, path FROM videos WHERE hash IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
+        (json.dumps(sorted(set(hashes))),),
+    )
+    return {hash: id for hash, id, path in rows if os.path.isfile(os.fsdecode(path))}
 
 
 def known(catalog: Catalog, ids: Iterable[int]) -> dict[int, Video]:

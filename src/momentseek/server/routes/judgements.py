@@ -25,6 +25,7 @@ from momentseek.server.judging.setup import Setup, pooled
 from momentseek.server.judging.store import Store, reading
 from momentseek.server.judging.videos import present
 from momentseek.server.service import Serving
+from momentseek.tables import count
 
 router = APIRouter(prefix="/judging", tags=["judging"])
 QueryId = Annotated[int, InPath(ge=1, le=2**53, description="The query's id.", examples=[1])]
@@ -85,10 +86,18 @@ class CandidateOut(BaseModel):
     media: str
 
 
-class NextIn(Strict):
+class WhoIn(Strict):
     """Who asks."""
 
     annotator: Annotator
+
+
+class NextIn(WhoIn):
+    """Who asks, and what they would rather judge later."""
+
+    skip: Annotated[
+        list[Id], Field(max_length=100, default_factory=list, description="Candidates to pass over for now.")
+    ]
 
 
 class NextOut(BaseModel):
@@ -104,11 +113,13 @@ class NextOut(BaseModel):
         }
     )  # fmt: skip
     query: str
-    candidate: CandidateOut | None = Field(description="Null when there is nothing left for this annotator.")
+    candidate: CandidateOut | None = Field(
+        description="Null when nothing is left for this annotator, skipped ones aside."
+    )
     left: int
     done: int
     total: int
-    removed: int = Field(description="Moments that cannot be shown: their video is no longer in the library.")
+    removed: int = Field(description="Moments that cannot be shown: their video was removed, or its file is not there.")
     note: str = Field(description="What the annotator should know; often nothing.")
 
 
@@ -213,7 +224,7 @@ async def next_candidate(service: Serving, id: QueryId, given: Annotated[NextIn,
 
     def look(library: Library) -> NextOut:
         with Store(library.path) as store:
-            task = following(store, library.catalog, id, given.annotator)
+            task = following(store, library.catalog, id, given.annotator, given.skip)
             words = store.query(id).text
         shown = None
         if task.candidate is not None and task.video_id is not None:
@@ -221,14 +232,16 @@ async def next_candidate(service: Serving, id: QueryId, given: Annotated[NextIn,
             shown = CandidateOut(
                 id=one.id, video_id=task.video_id, start=one.start, end=one.end, media=media_url(task.video_id)
             )
-        note = f"{task.removed} more cannot be shown: their videos are no longer in the library" if task.removed else ""
+        note = ""
+        if task.hidden:
+            note = f"{count(task.hidden, 'moment')} cannot be shown: removed from the library, or the file is not there"
         return NextOut(
             query=words,
             candidate=shown,
             left=task.left,
             done=task.done,
             total=task.done + task.left,
-            removed=task.removed,
+            removed=task.hidden,
             note=note,
         )
 
@@ -248,7 +261,7 @@ async def put_judgement(service: Serving, given: JudgementIn) -> SaidOut:
 
 
 @router.delete("/judgements/last", summary="Undo", responses={**documented(404), **CHANGING})
-async def delete_last(service: Serving, given: Annotated[NextIn, InQuery()]) -> UndoneOut:
+async def delete_last(service: Serving, given: Annotated[WhoIn, InQuery()]) -> UndoneOut:
     """Take back what an annotator said last, once more each time."""
 
     def back(library: Library) -> UndoneOut:
