@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -232,6 +233,45 @@ def test_a_file_name_that_is_not_unicode(make_video: Maker, tmp_path: Path) -> N
     name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe.mp4")
     make_video(tmp_path / "a.mp4", [(0.2, (9, 9, 9))]).rename(name)
     assert probe(name).width == 160
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ffconcat version 1.0\nfile other.ts\n",
+        "#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\nother.ts\n#EXT-X-ENDLIST\n",
+        "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 9 RTP/AVP 96\na=rtpmap:96 H264/90000\n",
+    ],
+    ids=["concat", "hls", "sdp"],
+)
+def test_scripts_whose_name_is_not_unicode_are_not_followed(
+    make_video: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    make_video(tmp_path / "other.ts", [(0.4, (9, 9, 9))])
+    script = os.fsdecode(os.fsencode(tmp_path) + b"/cc\xff.mp4")
+    Path(script).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    refused(script)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
+def test_whitelists_hold_for_every_name(monkeypatch: pytest.MonkeyPatch, make_video: Maker, tmp_path: Path) -> None:
+    seen: list[dict[str, str]] = []
+    real = av.open
+
+    def spy(*arguments: Any, **settings: Any) -> Any:
+        seen.append(settings["options"])
+        return real(*arguments, **settings)
+
+    plain = make_video(tmp_path / "a.mp4", [(0.2, (9, 9, 9))])
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.mp4")
+    Path(odd).write_bytes(plain.read_bytes())
+    monkeypatch.setattr(av, "open", spy)
+    probe(plain)
+    probe(odd)
+    assert seen[0]["protocol_whitelist"] == "file"
+    assert all(options == seen[0] for options in seen)
 
 
 def test_nothing_is_printed_by_ffmpeg(make_video: Maker, tmp_path: Path) -> None:

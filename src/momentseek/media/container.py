@@ -62,7 +62,7 @@ def opened(path: FilePath) -> Iterator[InputContainer]:
         try:
             name.encode()
         except UnicodeEncodeError:  # a name that is not valid Unicode: hand over the open file instead
-            with open(path, "rb") as file, av.open(file, "r", **(settings | {"options": {}})) as container:
+            with open(path, "rb") as file, av.open(file, "r", **settings) as container:
                 yield container
             return
         with av.open(name, "r", **settings) as container:
