@@ -113,7 +113,11 @@ def test_disagreement_asks_for_more_people_and_undo_takes_back(judging: Any) -> 
     for who, says in (("ann", "4"), ("bob", "0")):
         begin(page, who, "a cat on a chair")
         page.keyboard.press(says)
-        page.get_by_text("Nothing is left for you in this query. Choose").wait_for()
+        page.locator(".judging .empty", has_text="Nothing is left for you").wait_for()
+    begin(page, "cleo", "a cat on a chair")
+    page.get_by_role("button", name="Pass over").click()
+    page.locator(".judging .empty", has_text="Only moments that you passed over").wait_for()
+    begin(page, "bob", "a cat on a chair")
     row = page.locator(".consensus tr", has_text="a cat on a chair")
     row.get_by_text("1 moment, 1 disputed").wait_for()
     page.keyboard.press("u")

@@ -28,8 +28,16 @@ def test_no_markup_comes_from_queries(served: Any, open_page: Callable[..., Any]
 def test_a_narrow_screen_needs_no_sideways_scrolling(served: Any, open_page: Callable[..., Any]) -> None:
     page = open_page(served.address, viewport={"width": 320, "height": 640})
     video = served.ids["lecture.mp4"]
-    for fragment in ("", "#q=a%20rocket", f"#v={video}&t=13.5,22.5&q=a%20rocket", "#library", "#judge", "#compare"):
+    views = {
+        "": "#q",
+        "#q=a%20rocket": "ol.hits > li",
+        f"#v={video}&t=13.5,22.5&q=a%20rocket": ".other",
+        "#library": ".videos > li",
+        "#judge": ".figures select",
+        "#compare": ".settings",
+    }
+    for fragment, sign in views.items():
         page.goto("about:blank")
         page.goto(served.address + fragment)
-        page.wait_for_load_state("networkidle")
+        page.wait_for_selector(sign)
         assert page.evaluate("document.documentElement.scrollWidth") <= 320, fragment

@@ -35,7 +35,7 @@ async function send(path, options = {}) {
 function address(path, params) {
   const given = new URLSearchParams();
   for (const [name, value] of Object.entries(params ?? {})) {
-    if (value !== null && value !== undefined && value !== "") given.set(name, value);
+    for (const one of [value].flat()) if (one !== null && one !== undefined && one !== "") given.append(name, one);
   }
   const query = String(given);
   return `${API}${path}${query ? `?${query}` : ""}`;

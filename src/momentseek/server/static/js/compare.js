@@ -7,13 +7,15 @@ import { MEASURES, interval, table } from "./figures.js";
 import { count, figure } from "./format.js";
 import { settingsOf } from "./settings.js";
 
+const SHOWN = 12;
+
 export function compareView() {
   const heading = h("h1", { tabindex: "-1" }, "Compare");
   const query = h("input", { id: "compare-q", type: "search", maxlength: 2000, autocomplete: "off", required: true, placeholder: "a rocket taking off" });
   const measure = h("select", { id: "compare-measure" }, MEASURES.map((name) => h("option", {}, name)));
   const sides = h("div", { class: "columns" });
   const form = h("form", {}, sides, h("div", { class: "inline" }, h("div", { class: "field wide" }, h("label", { for: "compare-q" }, "For one query"), query), h("button", { class: "main" }, "Compare")));
-  const single = h("div", { class: "columns found" });
+  const single = h("div", { class: "sides" });
   const summary = h("p", { class: "quiet" });
   const overall = h("div", { class: "result" });
   const element = h(
@@ -35,7 +37,7 @@ export function compareView() {
   });
 
   async function one() {
-    const answer = await api.get("/compare", { a: a.text(), b: b.text(), q: query.value.trim() });
+    const answer = await api.get("/compare", { a: a.text(), b: b.text(), q: query.value.trim(), k: SHOWN });
     summary.textContent = `${count(answer.shared, "moment")} on both sides. Weak ones are shown too.`;
     put(single, side("A", "B", answer.a), side("B", "A", answer.b));
     speak(summary.textContent);

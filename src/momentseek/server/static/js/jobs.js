@@ -23,8 +23,8 @@ export async function look() {
   const answer = await api.get("/jobs");
   jobs.clear();
   for (const job of answer.jobs) jobs.set(job.id, job);
-  for (const job of answer.jobs) if (!over(job)) follow(job.id);
   changed();
+  for (const job of answer.jobs) if (!over(job)) follow(job.id);
 }
 
 function changed() {
@@ -55,6 +55,11 @@ function follow(id) {
   events.addEventListener("done", end);
   // "failed" is the job's; "error" is the connection's, which comes back by itself
   events.addEventListener("failed", end);
+  events.addEventListener("error", () => {
+    if (events.readyState !== EventSource.CLOSED) return;
+    followed.delete(id); // the server no longer knows the job: it was started anew
+    look().catch(() => {});
+  });
 }
 
 function ended(job) {

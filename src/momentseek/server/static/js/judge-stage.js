@@ -4,8 +4,8 @@ import * as api from "./api.js";
 import { action, busy, h, icon, speak } from "./dom.js";
 import { screen } from "./screen.js";
 
-/** `judge(level)` and `undo()` do the work. */
-export function judgeStage(judge, undo) {
+/** `judge(level)`, `undo()` and `pass()` do the work. */
+export function judgeStage(judge, undo, pass) {
   const shown = screen(() => {}, { class: "film", onclick: () => shown.toggle() });
   const title = h("h2", { tabindex: "-1" });
   const progress = h("progress", { max: 1, "aria-label": "Judged" });
@@ -13,19 +13,22 @@ export function judgeStage(judge, undo) {
   const levels = h("ol", { class: "levels" });
   const instructions = h("p", {});
   const example = h("p", { class: "quiet" });
-  const back = action("Undo", undo, { class: "small", title: "U" });
-  const done = h("p", { class: "empty", hidden: true }, "Nothing is left for you in this query. Choose another one above, or write a new one.");
+  const back = action("Undo", undo, { class: "small", title: "Key U" });
+  const over = action("Pass over", pass, { class: "small" });
+  const missing = h("p", { class: "problem", hidden: true }, "This browser cannot play the video; pass over it, or judge in another one.");
+  const done = h("p", { class: "empty", hidden: true });
   const frame = h("div", { class: "frame" }, shown.video);
   const play = h("button", { type: "button", class: "small", onclick: () => shown.toggle() }, icon("play"), "Play or stop");
   const guide = h("div", { class: "guide" }, instructions, levels, h("details", {}, h("summary", {}, "An example"), example));
   const work = h(
     "div",
     { class: "work" },
-    h("div", { class: "watch" }, frame, h("div", { class: "bar" }, play, h("span", { class: "push" }), back)),
+    h("div", { class: "watch" }, frame, missing, h("div", { class: "bar" }, play, h("span", { class: "push" }), over, back)),
     guide,
   );
   const element = h("section", { class: "panel judging", hidden: true, "aria-label": "Judging" }, title, h("div", { class: "bar" }, progress, left), work, done);
   const buttons = new Map();
+  shown.video.addEventListener("error", () => shown.video.getAttribute("src") && (missing.hidden = false));
 
   return {
     element,
@@ -48,7 +51,8 @@ export function judgeStage(judge, undo) {
       title.textContent = query.text;
       progress.value = all ? judged / all : 1;
       left.textContent = `${judged} judged by you, ${remaining} left${note ? `; ${note}` : ""}`;
-      for (const part of [frame, play, guide]) part.hidden = !candidate;
+      missing.hidden = true;
+      for (const part of [frame, play, over, guide]) part.hidden = !candidate;
       done.hidden = Boolean(candidate);
       if (candidate) {
         shown.loop(true);
@@ -56,7 +60,10 @@ export function judgeStage(judge, undo) {
         speak(`Moment ${judged + 1} of ${all}`);
       } else {
         shown.close();
-        speak("Nothing is left for you in this query");
+        done.textContent = remaining
+          ? "Only moments that you passed over are left. Choose the query again to see them."
+          : "Nothing is left for you in this query. Choose another one above, or write a new one.";
+        speak(done.textContent);
       }
     },
     press: (level) => buttons.get(level)?.click(),

@@ -16,7 +16,7 @@ export function judgeView() {
   const depth = h("input", { id: "judge-depth", type: "number", min: 1, max: 50, value: "20", required: true });
   const create = h("form", { class: "inline" }, h("div", { class: "field wide" }, h("label", { for: "judge-text" }, "New query"), text), h("div", { class: "field narrow" }, h("label", { for: "judge-depth" }, "Moments"), depth), h("button", {}, "Collect moments"));
   const list = h("ul", { class: "queries" });
-  const stage = judgeStage(judge, undo);
+  const stage = judgeStage(judge, undo, pass);
   const results = figures();
   const state = h("div", { class: "consensus" });
   const downloads = h("div", { class: "downloads", role: "group", "aria-label": "Take the judgements away" }, Object.entries(EXPORTS).map(([kind, label]) => action(label, async () => save(await api.file("/judging/export", null, { kind })), { class: "small" })));
@@ -35,6 +35,7 @@ export function judgeView() {
   let queries = [];
   let query = null;
   let candidate = null;
+  let passed = [];
 
   const annotator = () => name.value.trim();
   name.addEventListener("change", () => {
@@ -69,6 +70,7 @@ export function judgeView() {
       return tell("Say your name first: judgements are kept by it.");
     }
     query = queries.find((one) => one.id === id) ?? null;
+    passed = [];
     tellQueries();
     await next();
     stage.focus();
@@ -76,7 +78,7 @@ export function judgeView() {
 
   async function next() {
     if (!query || !annotator()) return;
-    const answer = await api.get(`/judging/queries/${query.id}/next`, { annotator: annotator() });
+    const answer = await api.get(`/judging/queries/${query.id}/next`, { annotator: annotator(), skip: passed.slice(-100) });
     candidate = answer.candidate;
     stage.show(query, answer);
   }
@@ -96,9 +98,16 @@ export function judgeView() {
     await next();
   }
 
+  /** Leave a moment for later, such as one that this browser cannot play. */
+  async function pass() {
+    if (candidate) passed.push(candidate.id);
+    await next();
+  }
+
   async function undo() {
     const taken = await api.change("DELETE", "/judging/judgements/last", undefined, { annotator: annotator() });
     query = queries.find((one) => one.id === taken.query) ?? query;
+    passed = [];
     speak("Taken back");
     await Promise.all([next(), refresh()]);
   }

@@ -40,8 +40,8 @@ export function playerView(go, lastSearch) {
     tool("back", "One frame back (comma)", () => shown.step(-1)), play, tool("next", "One frame on (full stop)", () => shown.step(1)),
     loop, sound, full, position,
     h("span", { class: "push" }),
-    h("button", { type: "button", class: "small", onclick: () => mark("start"), title: "I" }, "Start here"),
-    h("button", { type: "button", class: "small", onclick: () => mark("end"), title: "O" }, "End here"),
+    h("button", { type: "button", class: "small", onclick: () => mark("start"), title: "Key I" }, "Start here"),
+    h("button", { type: "button", class: "small", onclick: () => mark("end"), title: "Key O" }, "End here"),
   );
   const takeaway = h(
     "div",

@@ -1,0 +1,67 @@
+"""The page's small functions, against what the package itself does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from momentseek.media.edit_lists.timecode import frame_at, timecode
+
+
+@pytest.fixture
+def call(served: Any, open_page: Callable[..., Any]) -> Callable[..., Any]:
+    """``call("format.js", "clock", 83.4)``: what a function of a module gives."""
+    page = open_page(served.address)
+
+    def run(module: str, name: str, *given: Any) -> Any:
+        script = "([module, name, given]) => import(module).then((m) => m[name](...given))"
+        return page.evaluate(script, [f"/js/{module}", name, list(given)])
+
+    return run
+
+
+def test_timecodes_are_those_of_the_edit_lists(call: Callable[..., Any]) -> None:
+    for rate in ("25/1", "24000/1001", "30000/1001", "60/1", "20/1"):
+        exact = Fraction(rate)
+        for seconds in (0.0, 0.02, 1.0, 59.999, 61.4, 3599.5, 3661.234):
+            code = call("format.js", "timecode", seconds, call("format.js", "rateOf", rate))
+            assert code == timecode(frame_at(seconds, exact), exact), (rate, seconds)
+
+
+@pytest.mark.parametrize(("given", "text"), [
+    ((83.456,), "1:23.5"), ((83.456, 0), "1:23"), ((59.96,), "1:00.0"), ((3600.0,), "1:00:00.0"), ((-1.0,), "0:00.0"),
+])  # fmt: skip
+def test_times_read_like_a_clock(call: Callable[..., Any], given: tuple[float, ...], text: str) -> None:
+    assert call("format.js", "clock", *given) == text
+
+
+def test_links_say_what_they_were_made_of(call: Callable[..., Any]) -> None:
+    query = 'a & b = "c" #1 % é 字'
+    link = call("address.js", "momentLink", 7, [1.0000001, 2.3456789], query)
+    assert link.startswith("#v=7&t=1,2.346&q=")
+    found = call("address.js", "parse", link)
+    assert (found["view"], found["video"], found["span"], found["query"]) == ("player", 7, [1, 2.346], query)
+
+
+@pytest.mark.parametrize("fragment", ["#v=7&t=5,3", "#v=7&t=a,b", "#v=7&t=1", "#v=7&t=-1,2", "#v=7&t=1,Infinity"])
+def test_times_that_make_no_sense_are_left_out(call: Callable[..., Any], fragment: str) -> None:
+    assert call("address.js", "parse", fragment)["span"] is None
+
+
+@pytest.mark.parametrize(("text", "hint"), [
+    ("said:do", "said:dog"), ('a "good', '"good boy"'), ("a dog", ""), ("in:holi", "in:holiday*"), ("5:30", ""),
+    ("well-known", ""), ("a -leash", "-leash"), ("2:dog", "2:dog 0.5:park"), ("before:20", "after:2023"),
+])  # fmt: skip
+def test_hints_fit_what_is_typed(call: Callable[..., Any], text: str, hint: str) -> None:
+    assert call("hints.js", "hintFor", text, len(text)).split("  ")[0] == hint
+
+
+def test_a_curve_is_drawn_between_its_edges(call: Callable[..., Any]) -> None:
+    path = call("curve.js", "outline", [0, 1, 2, 3], [0, 1, 0.5], 1, 3)
+    assert path == "M0.0 100L0.0 0.0L500.0 0.0L500.0 50.0L1000.0 50.0L1000.0 100Z"
+    assert call("curve.js", "outline", [0, 1, 2], [0, 1], 0, 2, 1) == "M0.0 100L0.0 0.0L1000.0 0.0L1000.0 100Z"
+    assert call("curve.js", "scaled", "vision", [0.2, 0.4, 0.3]) == pytest.approx([0.04, 1.0, 0.52])
+    assert call("curve.js", "scaled", "speech", [0, 0.5, 1.2]) == [0, 0.5, 1]
