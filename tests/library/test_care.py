@@ -40,11 +40,20 @@ def test_removing_marks_and_compacting_rewrites(library: Collection, films: Path
 
 @pytest.mark.parametrize(
     ("pattern", "names"),
-    [("*.mp4", ["a.mp4", "b.mp4"]), ("deep/*", ["deep/c.mkv"]), ("c.mkv", ["deep/c.mkv"]), ("a.mp4", ["a.mp4"])],
+    [
+        ("*.mp4", ["a.mp4", "b.mp4"]),
+        ("A*", ["a.mp4"]),
+        ("[^a]*.MP4", ["b.mp4"]),
+        ("c*", ["deep/c.mkv"]),
+        ("deep/*", ["deep/c.mkv"]),
+        ("c.mkv", ["deep/c.mkv"]),
+        ("a.mp4", ["a.mp4"]),
+    ],
 )
 def test_videos_are_named_by_pattern(library: Collection, films: Path, pattern: str, names: list[str]) -> None:
     library.add(films)
     assert [video.name for video in library.matching([pattern])] == names
+    assert [library.videos()[id - 1].name for id in library.catalog.ids(names=[pattern])] == names
 
 
 def test_videos_are_named_by_path_and_folder(library: Collection, films: Path) -> None:
@@ -52,7 +61,7 @@ def test_videos_are_named_by_path_and_folder(library: Collection, films: Path) -
     assert [v.name for v in library.matching([films / "deep"])] == ["deep/c.mkv"]
     assert [v.name for v in library.matching([films / "a.mp4"])] == ["a.mp4"]
     with pytest.raises(MomentseekError, match="no video of this library"):
-        library.remove("A.mp4")
+        library.remove("z.mp4")
     (films / "a.mp4").unlink()
     assert [v.name for v in library.remove(missing=True)] == ["a.mp4"]
 

@@ -305,7 +305,7 @@ def test_a_file_replaced_while_it_is_read_is_not_mixed(
     assert [video.name for video in library.videos()] == ["b.mp4", "deep/c.mkv"]
     report = library.add(films)
     assert (report.added, report.failed) == (1, [])
-    video = library.catalog.at_path(films / "a.mp4")
+    video = next(v for v in library.videos() if v.path == films / "a.mp4")
     assert video is not None
     assert video.clips == 6
     assert library.failures() == []

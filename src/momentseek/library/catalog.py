@@ -1,17 +1,11 @@
-"""The catalog: which videos are in the library, what is said in them, and which segments hold their vectors.
-
-One SQLite database in WAL mode: any number of processes read while one writes, and a reader sees a state between two
-transactions, never inside one. Everything that changes the library's meaning happens in ``changes()``.
-"""
+"""The catalog: which videos are in the library, what is said in them, and which segments hold their vectors."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -20,15 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.errors import MomentseekError
-from momentseek.library.schema import SCHEMA, VERSION
+from momentseek.library.database import FILE, Database, unusable
+from momentseek.library.names import matcher, name_text
 from momentseek.library.video import Failure, Video
 from momentseek.media.cue import Cue
 
-FILE = "catalog.sqlite"
-BUSY_SECONDS = 30.0
-"""How long a writer waits for another transaction; ours last milliseconds."""
-COLUMNS = "id, path, name, size, mtime_ns, hash, duration, width, height, rate, codec, clips, cues, shots, added, notes"
+__all__ = ["FILE", "Catalog", "EncoderRow", "SegmentRow", "name_text"]
+
+COLUMNS = (
+    "id, path, name, size, mtime_ns, hash, duration, width, height, rate, codec, clips, cues, shots, added, notes, "
+    "audio"
+)
 
 
 @dataclass(frozen=True)
@@ -54,90 +50,8 @@ class SegmentRow:
     """The smallest video id in it; segments are listed by it."""
 
 
-class Catalog:
+class Catalog(Database):
     """An open catalog; use one per thread."""
-
-    def __init__(self, folder: Path, *, create: bool = False) -> None:
-        self.path = folder / FILE
-        if not create and not self.path.is_file():
-            raise MomentseekError(f"{folder}: has no library; make one with: momentseek add FOLDER")
-        try:
-            self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA synchronous = FULL")
-            if create:
-                self._create()
-            found = self.get("version")
-        except sqlite3.Error as e:
-            raise _unusable(self.path, e) from None
-        if found != VERSION:
-            raise MomentseekError(f"{self.path}: was made by another release (format {found}); update momentseek")
-
-    def _create(self) -> None:
-        self._db.execute("PRAGMA journal_mode = WAL")
-        with self.changes():
-            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone():
-                for statement in _statements(SCHEMA):
-                    self._db.execute(statement)
-                self.set("version", VERSION)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._db.close()
-
-    @contextmanager
-    def changes(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it happens, or nothing."""
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
-        except sqlite3.Error as e:
-            raise _unusable(self.path, e) from None
-
-    @contextmanager
-    def view(self) -> Iterator[None]:
-        """Several reads of the same state, whatever others commit meanwhile."""
-        self._db.execute("BEGIN")
-        try:
-            yield
-        finally:
-            with suppress(sqlite3.Error):
-                self._db.execute("COMMIT")
-
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        """What a query of our own finds, for the other modules of this package."""
-        try:
-            return self._db.execute(sql, values).fetchall()
-        except sqlite3.Error as e:
-            raise _unusable(self.path, e) from None
-
-    def run(self, sql: str, values: Sequence[Any] = ()) -> None:
-        """A change of our own, inside ``changes()``."""
-        self._db.execute(sql, values)
-
-    # settings
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """A setting of the library."""
-        rows = self.rows("SELECT value FROM settings WHERE key = ?", (key,))
-        return json.loads(rows[0][0]) if rows else default
-
-    def set(self, key: str, value: Any) -> None:
-        """Keep a setting; inside ``changes()`` or on its own."""
-        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
-
-    def generation(self) -> int:
-        """Changes whenever another connection has committed something; cheap to ask."""
-        return int(self.rows("PRAGMA data_version")[0][0])
-
-    def state(self) -> tuple[int, int]:
-        """Changes whenever anybody, this connection included, has changed something."""
-        return self.generation(), self._db.total_changes
 
     def encoder(self, stream: str) -> EncoderRow | None:
         """Which encoder made a stream's vectors."""
@@ -161,50 +75,31 @@ class Catalog:
         sql = f"SELECT {COLUMNS} FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
         return [_video(row) for row in self.rows(sql, (listed,))]
 
-    def at_path(self, path: Path) -> Video | None:
-        """The video of a file."""
-        rows = self.rows(f"SELECT {COLUMNS} FROM videos WHERE path = ?", (os.fsencode(path),))
-        return _video(rows[0]) if rows else None
-
     def ids(
         self, *, names: Sequence[str] = (), after: float | None = None, before: float | None = None
     ) -> NDArray[np.int64]:
         """Ids of the videos whose name matches any of the globs and whose file time lies in ``[after, before)``.
 
-        A glob is matched without regard to case against the whole name or its last part; ``kitchen`` alone means
-        ``*kitchen*``.
+        Globs are those of ``names.matcher``; ``kitchen`` alone means ``*kitchen*``.
         """
         where = ["1"]
         values: list[Any] = []
-        if names:
-            where.append("(" + " OR ".join(["lower(name) GLOB ?"] * len(names)) + ")")
-            values += [_glob(name) for name in names]
         if after is not None:
             where.append("mtime_ns >= ?")
             values.append(int(after * 1e9))
         if before is not None:
             where.append("mtime_ns < ?")
             values.append(int(before * 1e9))
-        rows = self.rows(f"SELECT id FROM videos WHERE {' AND '.join(where)} ORDER BY id", values)
+        rows = self.rows(f"SELECT id, name FROM videos WHERE {' AND '.join(where)} ORDER BY id", values)
+        if names:
+            matches = matcher(names, within=True)
+            rows = [row for row in rows if matches(row[1])]
         return np.fromiter((row[0] for row in rows), np.int64, len(rows))
 
     def cues(self, video: int) -> list[Cue]:
         """What is said in a video, in the order of the speech stream's rows."""
         rows = self.rows("SELECT start, end, text, language FROM cues WHERE video = ? ORDER BY id", (video,))
         return [Cue(*row) for row in rows]
-
-    def cue_matches(self, match: str, limit: int) -> list[tuple[int, Cue, float]]:
-        """``(video, cue, score)`` of cues that match an FTS5 expression, best first; the score is minus BM25."""
-        sql = """SELECT cues.video, cues.start, cues.end, cues.text, cues.language, -bm25(cue_words) FROM cue_words
-                 JOIN cues ON cues.id = cue_words.rowid WHERE cue_words MATCH ?
-                 ORDER BY bm25(cue_words), cues.id LIMIT ?"""
-        return [(row[0], Cue(*row[1:5]), row[5]) for row in self.rows(sql, (match, limit))]
-
-    def name_matches(self, match: str, limit: int) -> list[tuple[int, float]]:
-        """``(video, score)`` of videos whose name matches an FTS5 expression, best first."""
-        sql = """SELECT rowid, -bm25(name_words) FROM name_words WHERE name_words MATCH ?
-                 ORDER BY bm25(name_words), rowid LIMIT ?"""
-        return [(row[0], row[1]) for row in self.rows(sql, (match, limit))]
 
     def segments(self, stream: str | None = None) -> list[SegmentRow]:
         """The segments that count, by their smallest video id."""
@@ -250,6 +145,7 @@ class Catalog:
             id, os.fsencode(video.path), video.name, video.size, video.mtime_ns, video.hash, video.duration,
             video.width, video.height, str(video.rate), video.codec, video.clips, len(cues),
             np.asarray(video.shots, "<f8").tobytes(), json.dumps(list(subtitles)), video.added, json.dumps(video.notes),
+            video.audio,
         )  # fmt: skip
         columns = COLUMNS.replace("added", "subtitles, added")
         marks = ", ".join("?" * len(values))
@@ -291,11 +187,13 @@ class Catalog:
             self._db.execute("VACUUM")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as e:
-            raise _unusable(self.path, e) from None
+            raise unusable(self.path, e) from None
 
     def problems(self) -> list[str]:
         """What the database finds wrong with itself and its word indices."""
         found = [str(row[0]) for row in self.rows("PRAGMA integrity_check") if row[0] != "ok"]
+        if self.read_only:  # the indices' own check is written as a change
+            return found
         for table in ("cue_words", "name_words"):
             try:
                 self._db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
@@ -311,49 +209,11 @@ class Catalog:
             self._db.execute("INSERT INTO name_words (rowid, text) VALUES (?, ?)", (id, name_text(name)))
 
 
-def name_text(name: str) -> str:
-    """The words of a file name, as the name stream sees them.
-
-    >>> name_text("Holiday_2019/BeachWalk-part2.mp4")
-    'Holiday 2019 Beach Walk part 2'
-    """
-    stem = re.sub(r"\.\w{1,5}$", "", name)
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", " ", stem)
-    return " ".join(re.findall(r"\w+", spaced.replace("_", " ")))
-
-
-def _glob(name: str) -> str:
-    lowered = name.lower()
-    return lowered if any(c in lowered for c in "*?[") else f"*{lowered}*"
-
-
 def _video(row: Sequence[Any]) -> Video:
     values: dict[str, Any] = dict(zip(COLUMNS.split(", "), row, strict=True))
     values["path"] = Path(os.fsdecode(values["path"]))
     values["rate"] = Fraction(values["rate"])
     values["shots"] = tuple(np.frombuffer(values["shots"], "<f8").tolist())
     values["notes"] = tuple(json.loads(values["notes"]))
+    values["audio"] = bool(values["audio"])
     return Video(**values)
-
-
-def _statements(script: str) -> Iterator[str]:
-    """Statements of a script; ``executescript`` would commit the open transaction."""
-    statement = ""
-    for piece in script.split(";"):
-        statement += piece + ";"
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-
-
-def _unusable(path: Path, e: sqlite3.Error) -> MomentseekError:
-    text = str(e)
-    if "locked" in text or "busy" in text:
-        return MomentseekError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; try again later")
-    if "full" in text:
-        return MomentseekError(f"{path}: the disk is full; make room and run the command again")
-    if "readonly" in text or "unable to open" in text:
-        return MomentseekError(f"{path}: cannot be opened or written ({text}); check the folder's rights")
-    if "malformed" in text or "not a database" in text:
-        return MomentseekError(f"{path}: is damaged ({text}); move it away and add the videos again")
-    return MomentseekError(f"{path}: the catalog cannot be used ({text})")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.library.catalog import Catalog
+from momentseek.library.names import name_text
 from momentseek.library.stamp import Stamp, readable
 
 KNOWN = "id, path, size, mtime_ns, hash, subtitles"
@@ -78,8 +79,6 @@ def update_file(
     catalog: Catalog, video: int, path: Path, name: str | None, stamp: Stamp, subtitles: Sequence[str]
 ) -> None:
     """The same content at another path, or with another time."""
-    from momentseek.library.catalog import name_text
-
     catalog.run("DELETE FROM failures WHERE path = ?", (os.fsencode(path),))
     catalog.run(
         "UPDATE videos SET path = ?, mtime_ns = ?, subtitles = ? WHERE id = ?",

@@ -5,7 +5,7 @@ one transaction. ``gone`` lists ids whose vectors still lie in segments although
 compaction rewrites those segments and empties it. Paths are bytes, because a file's name need not be text.
 """
 
-VERSION = 1
+VERSION = 2
 
 SCHEMA = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -29,7 +29,8 @@ CREATE TABLE videos (
     shots BLOB NOT NULL,
     subtitles TEXT NOT NULL,
     added REAL NOT NULL,
-    notes TEXT NOT NULL
+    notes TEXT NOT NULL,
+    audio INTEGER NOT NULL
 );
 CREATE INDEX videos_mtime ON videos (mtime_ns);
 CREATE INDEX videos_hash ON videos (hash);

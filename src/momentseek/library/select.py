@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
 from momentseek.errors import MomentseekError
+from momentseek.library.names import matcher
 from momentseek.library.stamp import shown
 from momentseek.library.video import Video
 
@@ -14,11 +14,13 @@ from momentseek.library.video import Video
 def select(videos: Sequence[Video], patterns: Sequence[str], missing: bool = False) -> list[Video]:
     """The videos that any pattern means: a file's path, a folder's path, a video's name or a glob for names.
 
-    A glob is tried on the whole name and on its last part, with regard to case.
+    A path means its own file and no other, also where it would do as a glob (``names.matcher``).
     """
+    by_path = {os.fspath(video.path): video for video in videos}
     chosen: dict[int, Video] = {}
     for pattern in patterns:
-        found = [video for video in videos if _means(pattern, video)]
+        places = {os.path.abspath(pattern), os.path.realpath(pattern)}
+        found = [by_path[place] for place in places if place in by_path] or _meant(videos, pattern, places)
         if not found:
             raise MomentseekError(f"{shown(pattern)}: is no video of this library; list them with: momentseek list")
         chosen |= {video.id: video for video in found}
@@ -27,10 +29,7 @@ def select(videos: Sequence[Video], patterns: Sequence[str], missing: bool = Fal
     return [video for video in videos if video.id in chosen]
 
 
-def _means(pattern: str, video: Video) -> bool:
-    path = os.fspath(video.path)
-    for place in (os.path.abspath(pattern), os.path.realpath(pattern)):
-        if path == place or path.startswith(os.path.join(place, "")):
-            return True
-    last = video.name.rsplit("/", 1)[-1]
-    return pattern == video.name or fnmatchcase(video.name, pattern) or fnmatchcase(last, pattern)
+def _meant(videos: Sequence[Video], pattern: str, places: set[str]) -> list[Video]:
+    folders = tuple(os.path.join(place, "") for place in places)
+    matches = matcher([pattern])
+    return [video for video in videos if os.fspath(video.path).startswith(folders) or matches(video.name)]

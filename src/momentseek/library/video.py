@@ -35,6 +35,8 @@ class Video:
     """When it was added, in seconds since 1970."""
     notes: tuple[str, ...] = ()
     """What was odd about it: a broken tail, a subtitle file that could not be read."""
+    audio: bool = False
+    """Whether there is sound."""
 
 
 @dataclass(frozen=True)

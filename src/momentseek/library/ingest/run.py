@@ -218,4 +218,5 @@ def _video(job: Job, ended: Ended, assembly: Assembly, now: float) -> Video:
         shots=assembly.cuts(),
         added=now,
         notes=tuple(job.notes),
+        audio=probe.audio,
     )

@@ -1,0 +1,171 @@
+"""The catalog's file: one SQLite database in WAL mode, its transactions and settings, and its errors in plain words.
+
+Any number of processes read while one writes, and a reader sees a state between two transactions, never inside one.
+Everything that changes the library's meaning happens in ``changes()``.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from momentseek.errors import MomentseekError
+from momentseek.library.schema import SCHEMA, VERSION
+
+FILE = "catalog.sqlite"
+BUSY_SECONDS = 30.0
+"""How long a writer waits for another transaction; ours last milliseconds."""
+
+
+class Database:
+    """An open database; use one per thread."""
+
+    def __init__(self, folder: Path, *, create: bool = False) -> None:
+        self.path = folder / FILE
+        self.read_only = False
+        """Whether it lies where nothing can be written, and was opened for reading all the same."""
+        if not create and not self.path.is_file():
+            raise MomentseekError(f"{folder}: has no library; make one with: momentseek add FOLDER")
+        if not create and self.path.stat().st_size == 0:
+            raise MomentseekError(f"{self.path}: is empty; delete it, then make the library: momentseek add FOLDER")
+        try:
+            self._db = self._connected(create)
+            found = self.get("version")
+        except sqlite3.Error as e:
+            raise unusable(self.path, e) from None
+        if found != VERSION:
+            self._db.close()
+            raise MomentseekError(f"{self.path}: {_another(found)}")
+
+    def _connected(self, create: bool) -> sqlite3.Connection:
+        self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            self._db.execute("PRAGMA synchronous = FULL")
+            if create:
+                self._create()
+            self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as e:
+            self._db.close()
+            if create or e.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+                raise
+            return self._of_read_only_medium()
+        except BaseException:
+            self._db.close()
+            raise
+        return self._db
+
+    def _of_read_only_medium(self) -> sqlite3.Connection:
+        """Readers of a WAL database share an index beside it; where none can be made, nobody can write either."""
+        log = self.path.with_name(f"{FILE}-wal")
+        if log.exists() and log.stat().st_size:
+            raise MomentseekError(
+                f"{self.path}: cannot be written, and its last changes wait in {log.name}; copy the library elsewhere"
+            )
+        address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
+        db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        self.read_only = True
+        return db
+
+    def _create(self) -> None:
+        self._db.execute("PRAGMA journal_mode = WAL")
+        with self.changes():
+            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone():
+                for statement in _statements(SCHEMA):
+                    self._db.execute(statement)
+                self.set("version", VERSION)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    @contextmanager
+    def changes(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it happens, or nothing."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as e:
+            raise unusable(self.path, e) from None
+
+    @contextmanager
+    def view(self) -> Iterator[None]:
+        """Several reads of the same state, whatever others commit meanwhile."""
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with suppress(sqlite3.Error):
+                self._db.execute("COMMIT")
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """What a query of our own finds, for the other modules of this package."""
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as e:
+            raise unusable(self.path, e) from None
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> None:
+        """A change of our own, inside ``changes()``."""
+        self._db.execute(sql, values)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A setting of the library."""
+        rows = self.rows("SELECT value FROM settings WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows else default
+
+    def set(self, key: str, value: Any) -> None:
+        """Keep a setting; inside ``changes()`` or on its own."""
+        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
+
+    def generation(self) -> int:
+        """Changes whenever another connection has committed something; cheap to ask."""
+        return int(self.rows("PRAGMA data_version")[0][0])
+
+    def state(self) -> tuple[int, int]:
+        """Changes whenever anybody, this connection included, has changed something."""
+        return self.generation(), self._db.total_changes
+
+
+def unusable(path: Path, e: sqlite3.Error) -> MomentseekError:
+    """What a user can make of a database's error."""
+    text = str(e)
+    if "locked" in text or "busy" in text:
+        return MomentseekError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; try again later")
+    if "full" in text:
+        return MomentseekError(f"{path}: the disk is full; make room and run the command again")
+    if "readonly" in text or "unable to open" in text:
+        return MomentseekError(f"{path}: cannot be opened or written ({text}); check the folder's rights")
+    if "malformed" in text or "not a database" in text or "no such table" in text:
+        return MomentseekError(f"{path}: is damaged ({text}); move it away and add the videos again")
+    return MomentseekError(f"{path}: the catalog cannot be used ({text})")
+
+
+def _another(found: Any) -> str:
+    """What to do with a library of another format.
+
+    >>> _another(0)
+    'was made by an older release (format 0); move it away and add the videos again'
+    """
+    if isinstance(found, int) and found < VERSION:
+        return f"was made by an older release (format {found}); move it away and add the videos again"
+    return f"was made by another release (format {found}); update momentseek"
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Statements of a script; ``executescript`` would commit the open transaction."""
+    statement = ""
+    for piece in script.split(";"):
+        statement += piece + ";"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,0 +1,59 @@
+"""Names of videos: their words, and which of them a pattern means. Every verb and ``in:`` asks here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from fnmatch import translate
+from unicodedata import normalize
+
+
+def matcher(patterns: Iterable[str], *, within: bool = False) -> Callable[[str], bool]:
+    """Whether a name matches any of the globs, without regard to case or to how accents are coded.
+
+    ``*`` means anything, ``?`` one character, ``[abc]`` one of these, ``[!abc]`` or ``[^abc]`` one of the others. A
+    glob is tried on the whole name and on its last part. A pattern without any of these is the name itself, or with
+    ``within`` a part of it.
+
+    >>> holiday = matcher(["holiday*"])
+    >>> [name for name in ("Holiday.mp4", "2019/holiday 2.mp4", "my holiday.mp4") if holiday(name)]
+    ['Holiday.mp4', '2019/holiday 2.mp4']
+    >>> matcher(["ärger"], within=True)("Ärger im Büro.mp4"), matcher(["[^a]*"])("b.mp4"), matcher(["b"])("b.mp4")
+    (True, True, False)
+    """
+    exact: set[str] = set()
+    globs: list[str] = []
+    for pattern in map(folded, patterns):
+        exact.add(pattern)  # a name may have brackets in it
+        if any(c in pattern for c in "*?["):
+            globs.append(translate(re.sub(r"\[\^(?=[^]]|\].*\])", "[!", pattern)))
+        elif within:
+            globs.append(translate(f"*{pattern}*"))
+    compiled = [re.compile(glob) for glob in globs]
+
+    def matches(name: str) -> bool:
+        whole = folded(name)
+        forms = {whole, whole.rsplit("/", 1)[-1]}
+        return not exact.isdisjoint(forms) or any(glob.match(form) for glob in compiled for form in forms)
+
+    return matches
+
+
+def folded(text: str) -> str:
+    """Text as it is compared: without case, and with accents coded one way (files from a Mac have them apart).
+
+    >>> folded("A\\u0308RGER") == folded("ärger")
+    True
+    """
+    return normalize("NFC", normalize("NFC", text).casefold())
+
+
+def name_text(name: str) -> str:
+    """The words of a file name, as the name stream sees them.
+
+    >>> name_text("Holiday_2019/BeachWalk-part2.mp4")
+    'Holiday 2019 Beach Walk part 2'
+    """
+    stem = re.sub(r"\.\w{1,5}$", "", name)
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", " ", stem)
+    return " ".join(re.findall(r"\w+", spaced.replace("_", " ")))
