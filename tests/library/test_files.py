@@ -40,10 +40,36 @@ def test_exclude_takes_names_and_paths(tmp_path: Path) -> None:
     assert names(tmp_path, exclude=["old", "x/*2.mp4"]) == ["a.mp4", "draft1.mp4", "x/b.mp4"]
 
 
+def test_exclude_has_no_regard_to_case(tmp_path: Path) -> None:
+    tree(tmp_path, "Draft1.mp4", "x/ÄRGER.mp4", "b.mp4")
+    assert names(tmp_path, exclude=["draft*", "ärger.*"]) == ["b.mp4"]
+
+
+def test_a_pattern_over_a_loop_of_links_names_each_thing_once(tmp_path: Path) -> None:
+    tree(tmp_path, "v/a.mp4", "v/x/b.mp4", "v/.hidden/c.mp4")
+    (tmp_path / "v" / "x" / "up").symlink_to(tmp_path / "v")
+    (tmp_path / "v" / "gone.mp4").symlink_to(tmp_path / "nothing")
+    os.mkfifo(tmp_path / "v" / "x" / "pipe.mp4")
+    found = find([tmp_path / "v" / "**" / "*.mp4"])
+    assert [file.path.name for file in found.files] == ["a.mp4", "b.mp4"]
+    assert sorted(path.name for path, _ in found.odd) == ["gone.mp4", "pipe.mp4"]
+    twice = find([tmp_path / "v" / "*.mp4", tmp_path / "v", tmp_path / "v" / "x" / "up"])
+    assert sorted(path.name for path, _ in twice.odd) == ["gone.mp4", "pipe.mp4"]
+
+
+def test_exclude_holds_for_folders_below_a_pattern(tmp_path: Path) -> None:
+    tree(tmp_path, "odd/v/a.mp4", "odd/v/odd1/b.mp4", "odd/v/x/odd/c.mp4", "odd/v/x/d.mp4")
+    assert names(tmp_path, "odd/v/**/*.mp4", exclude=["odd*"]) == ["a.mp4", "d.mp4"]
+    assert names(tmp_path, "odd/v/*", exclude=["odd*"]) == ["a.mp4", "d.mp4"]
+    assert names(tmp_path, "odd/v/**/*.mp4", exclude=["x/odd"]) == ["a.mp4", "b.mp4", "d.mp4"]
+
+
 def test_patterns_are_expanded(tmp_path: Path) -> None:
     tree(tmp_path, "a1.mp4", "a2.mp4", "b.mp4", "x/a3.mp4")
     assert names(tmp_path, "a*.mp4") == ["a1.mp4", "a2.mp4"]
     assert names(tmp_path, "**/a*.mp4") == ["a1.mp4", "a2.mp4", "a3.mp4"]
+    assert names(tmp_path, "?/a[0-9].mp4") == ["a3.mp4"]
+    assert names(tmp_path, "x*") == ["a3.mp4"]
 
 
 def test_home_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

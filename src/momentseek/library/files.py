@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from pathlib import Path
 
 from momentseek.errors import MomentseekError
+from momentseek.library.names import matcher
+from momentseek.library.patterns import Excluded, expand, is_pattern
 from momentseek.library.stamp import kind, readable, shown
 
 SUFFIXES = frozenset({
@@ -47,53 +47,55 @@ def find(
 ) -> Finding:
     """The videos at ``paths``, each once, folders in the order of their names.
 
-    Hidden files and folders are passed over unless named, and so are files that match ``exclude`` (a glob for the
-    file's name or its path below the folder), and everything in the folder ``skip`` (the library itself). A path that
-    is not there is tried as a pattern (``**`` means any depth), and refused if nothing matches.
+    Hidden files and folders are passed over unless named, and so are files and folders that match ``exclude`` (globs
+    of ``names.matcher`` for the name or for the path below the folder, or below the fixed part of a pattern), and
+    everything in the folder ``skip`` (the library itself). A path that is not there is tried as a pattern (``**`` means
+    any depth), and refused if nothing matches.
     """
-    search = _Search(recursive, tuple(exclude), skip and skip.resolve())
+    search = _Search(recursive, matcher(exclude), skip and skip.resolve())
     for path in paths:
-        for place in _expanded(Path(path)):
-            search.named(place)
+        base, places = _expanded(Path(path), search.excluded)
+        for place in places:
+            search.named(place, base)
     return search.finding
 
 
 def check(paths: Iterable[str | os.PathLike[str]]) -> None:
     """Refuse paths and patterns that mean nothing, before any work."""
     for path in paths:
-        next(_expanded(Path(path)))
+        _expanded(Path(path))
 
 
-def _expanded(path: Path) -> Iterator[Path]:
-    if os.path.lexists(path):
-        yield path
-        return
+def _expanded(path: Path, excluded: Excluded = lambda _: False) -> tuple[Path | None, list[Path]]:
+    """What is meant, and the fixed part of the path if it is a pattern."""
     text = os.path.expanduser(os.fspath(path))
-    if os.path.lexists(text):
-        yield Path(text)
-        return
-    matches = sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) else []
-    if not matches:
-        why = "matches no file" if glob.has_magic(text) else "is not there"
-        raise MomentseekError(f"{shown(path)}: {why}; check the path")
-    yield from map(Path, matches)
+    for place in (path, Path(text)):
+        if os.path.lexists(place):
+            return None, [place]
+    if not is_pattern(text):
+        raise MomentseekError(f"{shown(path)}: is not there; check the path")
+    base, places = expand(text, excluded)
+    if not places and not expand(text)[1]:
+        raise MomentseekError(f"{shown(path)}: matches no file; check the path")
+    return base, places
 
 
 class _Search:
-    def __init__(self, recursive: bool, exclude: tuple[str, ...], skip: Path | None) -> None:
-        self.recursive, self.exclude, self.skip = recursive, exclude, skip
+    def __init__(self, recursive: bool, excluded: Excluded, skip: Path | None) -> None:
+        self.recursive, self.excluded, self.skip = recursive, excluded, skip
         self.finding = Finding()
         self.seen: set[Path] = set()
         self.folders: set[tuple[int, int]] = set()
+        self.told: set[Path] = set()
 
-    def named(self, path: Path) -> None:
+    def named(self, path: Path, base: Path | None) -> None:
         if path.is_dir():
-            self.folder(path, path)
-        elif not self.excluded(path.name, path.name):
+            self.folder(path, path, base or path)
+        elif not self.excluded(path.name):
             self.file(path, path.name or os.fspath(path))
 
-    def folder(self, folder: Path, top: Path) -> None:
-        """Its videos; a folder met before, by a link or twice in the list, is passed over."""
+    def folder(self, folder: Path, top: Path, base: Path) -> None:
+        """Its videos, named by their path below ``top``; one met before, by a link or twice, is passed over."""
         waiting = [folder]
         while waiting:
             here = waiting.pop()
@@ -105,18 +107,17 @@ class _Search:
                 with os.scandir(here) as entries:
                     ordered = sorted(entries, key=lambda entry: os.fsencode(entry.name))
             except OSError as e:
-                self.finding.odd.append((here, f"{shown(here)}: cannot be listed ({e.strerror}); check the rights"))
+                self.odd(here, f"{shown(here)}: cannot be listed ({e.strerror}); check the rights")
                 continue
             below = []
             for entry in ordered:
                 place = Path(entry.path)
-                relative = place.relative_to(top)
-                if entry.name.startswith(".") or self.excluded(entry.name, relative.as_posix()):
+                if entry.name.startswith(".") or self.excluded(place.relative_to(base).as_posix()):
                     continue
                 if _is_folder(entry):
                     below.append(place)
                 elif place.suffix.lower() in SUFFIXES:
-                    self.file(place, relative.as_posix())
+                    self.file(place, place.relative_to(top).as_posix())
             if self.recursive:
                 waiting.extend(reversed(below))
 
@@ -126,18 +127,21 @@ class _Search:
             state = real.stat()
         except (OSError, RuntimeError):
             why = "is a link that leads nowhere" if path.is_symlink() else "cannot be read"
-            self.finding.odd.append((Path(os.path.abspath(path)), f"{shown(path)}: {why}"))
+            self.odd(Path(os.path.realpath(path.parent)) / path.name, f"{shown(path)}: {why}")
             return
         if real in self.seen:
             return
         self.seen.add(real)
         if not stat.S_ISREG(state.st_mode):
-            self.finding.odd.append((real, f"{shown(path)}: is a {kind(state.st_mode)}, not a file"))
+            self.odd(real, f"{shown(path)}: is a {kind(state.st_mode)}, not a file")
             return
         self.finding.files.append(Found(real, readable(name), state.st_size))
 
-    def excluded(self, name: str, relative: str) -> bool:
-        return any(fnmatch(name, glob) or fnmatch(relative, glob) for glob in self.exclude)
+    def odd(self, path: Path, why: str) -> None:
+        """Say it once, by however many ways the path was met."""
+        if path not in self.told:
+            self.told.add(path)
+            self.finding.odd.append((path, why))
 
     def is_library(self, folder: Path) -> bool:
         return self.skip is not None and folder.resolve() == self.skip
