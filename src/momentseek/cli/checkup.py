@@ -48,7 +48,8 @@ def _python() -> Iterator[Item]:
 
 
 def _packages() -> Iterator[Item]:
-    from momentseek.encoders.runtime import onnx_runtime, optional_module
+    from momentseek.encoders.runtime import onnx_runtime
+    from momentseek.optional import optional_module
 
     for package, module in (("onnxruntime", ""), ("av", "av"), ("pillow", "PIL.Image"), ("tokenizers", "tokenizers")):
         try:

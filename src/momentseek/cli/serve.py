@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from momentseek.cli import options
-from momentseek.encoders.runtime import optional_module
+from momentseek.optional import optional_module
 
 
 @click.command()

@@ -11,9 +11,9 @@ from typing import Any
 from momentseek.atomic import write_bytes
 from momentseek.demo.films import FILMS, Film
 from momentseek.demo.photographs import read
-from momentseek.encoders.runtime import optional_module
 from momentseek.media.cue import Cue
 from momentseek.media.subtitles.srt import write as srt
+from momentseek.optional import optional_module
 
 WIDTH, HEIGHT, RATE = 480, 270, 20
 ZOOM = 0.12

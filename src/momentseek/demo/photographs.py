@@ -6,8 +6,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from momentseek.encoders.runtime import optional_module
-from momentseek.encoders.wheel import missing
+from momentseek.optional import missing, optional_module
 
 PHOTOGRAPHS = {
     "astronaut": ("scikit-image", "skimage/data/astronaut.png"),

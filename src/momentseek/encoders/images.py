@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from momentseek.encoders.protocol import Pixels
-from momentseek.encoders.runtime import optional_module
 from momentseek.errors import MomentseekError
+from momentseek.optional import optional_module
 
 
 def checked(image: Pixels) -> Pixels:

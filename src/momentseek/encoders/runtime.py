@@ -8,12 +8,11 @@ videos is nobody's business, so every module of ours gets the runtime from here.
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from momentseek.encoders.wheel import missing
 from momentseek.errors import MomentseekError
+from momentseek.optional import optional_module
 
 THREADS = "MOMENTSEEK_THREADS"
 """The environment variable that says how many threads an encoder may use."""
@@ -25,14 +24,6 @@ def onnx_runtime(extra: str = "offline") -> Any:
     runtime = optional_module("onnxruntime", extra)
     runtime.disable_telemetry_events()  # for a runtime that somebody else has loaded before
     return runtime
-
-
-def optional_module(name: str, extra: str = "offline") -> Any:
-    """A module of an optional dependency, or one sentence on how to install it."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise missing(name, extra) from None
 
 
 def session(model: Path | bytes, threads: int | None = None, extra: str = "search") -> Any:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from momentseek.encoders.hashes import hashes
 from momentseek.errors import MomentseekError
+from momentseek.optional import missing
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,6 @@ def verified(asset: Asset, memory: Path | None = None, *, fresh: bool = False) -
                 f"{folder / name} is damaged or not the tested file (its SHA-256 differs); {_again(asset)}"
             )
     return folder
-
-
-def missing(package: str, extra: str) -> MomentseekError:
-    """What to say when an optional package is not there."""
-    return MomentseekError(f"this needs the package {package}; install it with: pip install 'momentseek[{extra}]'")
 
 
 def _again(asset: Asset) -> str:

@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.database import FILE, Database, unusable
+from momentseek.library.database import Database, unusable
 from momentseek.library.names import matcher, name_text
 from momentseek.library.video import Failure, Video
 from momentseek.media.cue import Cue
-
-__all__ = ["FILE", "Catalog", "EncoderRow", "SegmentRow", "name_text"]
 
 COLUMNS = (
     "id, path, name, size, mtime_ns, hash, duration, width, height, rate, codec, clips, cues, shots, added, notes, "

@@ -12,8 +12,9 @@ from typing import Self
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder
 from momentseek.errors import MomentseekError
 from momentseek.library import encoding, ledger
-from momentseek.library.catalog import FILE, Catalog
+from momentseek.library.catalog import Catalog
 from momentseek.library.compact import CompactReport, compact
+from momentseek.library.database import FILE
 from momentseek.library.files import Finding, Found, find
 from momentseek.library.ingest.add import add_found
 from momentseek.library.ingest.pool import Pace

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from momentseek.encoders.runtime import optional_module
 from momentseek.errors import MediaError
+from momentseek.optional import optional_module
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Literal
 
-from momentseek.encoders.runtime import optional_module
+from momentseek.optional import optional_module
 
 Kind = Literal["kitty", "iterm"]
 ROWS = 6

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from momentseek.encoders.images import checked
 from momentseek.encoders.protocol import Pixels, Vectors
-from momentseek.encoders.runtime import optional_module
 from momentseek.errors import MomentseekError
+from momentseek.optional import optional_module
 
 CLIP = {
     "size": {"shortest_edge": 224},

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.encoders.runtime import optional_module
 from momentseek.errors import MomentseekError
+from momentseek.optional import optional_module
 
 LENGTH = {"clip": 77, "siglip": 64}
 """Tokens of a family's texts, where the settings do not say."""

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.encoders.runtime import optional_module
 from momentseek.library.scan.threads import together
+from momentseek.optional import optional_module
 
 SAMPLE = 65_536
 """Vectors the centres are learnt from."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from momentseek.encoders.runtime import optional_module
+from momentseek.optional import optional_module
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

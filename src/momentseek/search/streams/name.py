@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from momentseek.library.catalog import Catalog, name_text
+from momentseek.library.catalog import Catalog
+from momentseek.library.names import name_text
 from momentseek.search.hit import Level
 from momentseek.search.streams.vision import Ids
 from momentseek.search.words import Matcher, any_of, content, words

@@ -1,0 +1,38 @@
+"""Imports flow one way: moments, media, encoders -> library -> search -> cli."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import momentseek
+
+ROOT = Path(momentseek.__file__).parent
+ABOVE = {
+    "media": {"encoders", "library", "search", "server", "cli"},
+    "encoders": {"media", "library", "search", "server", "cli"},
+    "library": {"search", "server", "cli"},
+    "search": {"server", "cli"},
+    "server": {"cli"},
+}
+
+
+def imported(path: Path) -> set[str]:
+    """Packages of ours that a file imports, at its top or inside functions."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return {name.split(".")[1] for name in names if name.startswith("momentseek.")}
+
+
+@pytest.mark.parametrize("package", ABOVE)
+def test_nothing_imports_upwards(package: str) -> None:
+    files = sorted((ROOT / package).rglob("*.py"))
+    assert files
+    wrong = {str(path.relative_to(ROOT)): found for path in files if (found := imported(path) & ABOVE[package])}
+    assert wrong == {}
