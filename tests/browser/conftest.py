@@ -23,11 +23,15 @@ TOKEN = "a token nobody would guess"
 WATCH_FRAMES = """
 document.addEventListener("loadedmetadata", (event) => {
   const video = event.target;
-  const each = (_, frame) => { window.frameShown = frame.mediaTime; video.requestVideoFrameCallback(each); };
+  const each = (_, frame) => {
+    window.frameShown = frame.mediaTime;
+    window.framesShown = [...(window.framesShown ?? []).slice(-500), frame.mediaTime];
+    video.requestVideoFrameCallback(each);
+  };
   video.requestVideoFrameCallback(each);
 }, true);
 """
-"""Keeps the time of the frame that is really on the screen in ``window.frameShown``."""
+"""Keeps the time of the frame that is really on the screen in ``window.frameShown``, and those before in ``framesShown``."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -63,8 +63,14 @@ def test_it_plays_by_itself_and_loops(search: Callable[..., Any], settled: Calla
     start, end = span(page)
     page.wait_for_function("() => !document.querySelector('.player video').paused")
     page.evaluate(f"document.querySelector('.player video').currentTime = {end - 0.4}")
-    page.wait_for_function(f"() => window.frameShown > {end - 0.4} && window.frameShown < {end}")
-    page.wait_for_function(f"() => window.frameShown >= {start - 0.001} && window.frameShown < {start + 1}")
+    page.wait_for_function(
+        """([start, end]) => {
+            const late = window.framesShown.findIndex((time) => time > end - 0.4);
+            return late >= 0 && window.framesShown.slice(late).some((time) => time < start + 1);
+        }""",
+        arg=[start, end],
+    )
+    assert max(page.evaluate("window.framesShown")) < end + FRAME
     assert not page.evaluate("document.querySelector('.player video').paused")
 
 

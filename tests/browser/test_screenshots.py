@@ -67,6 +67,10 @@ def test_screenshots(judged: Any, open_page: Callable[..., Any]) -> None:
             page.goto(judged.address + fragment)
             page.wait_for_selector(sign)
             act()
-            page.wait_for_load_state("networkidle")
+            page.wait_for_function("""() => {
+                const pictures = [...document.images];
+                pictures.forEach((picture) => (picture.loading = "eager"));
+                return pictures.every((picture) => picture.complete);
+            }""")
             page.screenshot(path=Path(folder) / f"{name}-{screen}.png", full_page=True)
     assert len(list(Path(folder).glob("*.png"))) >= len(views) * len(SCREENS)

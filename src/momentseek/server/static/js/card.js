@@ -2,7 +2,8 @@
 
 import { momentLink } from "./address.js";
 import { h, still } from "./dom.js";
-import { clock } from "./format.js";
+import { clock, rateOf } from "./format.js";
+import { screen } from "./screen.js";
 
 const PATIENCE = 250;
 const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Weak match" };
@@ -94,16 +95,13 @@ function plays(link, picture, hit) {
 function show(picture, hit) {
   if (picture.querySelector("video")) return;
   stop();
-  const video = h("video", { muted: true, playsinline: true, preload: "auto", "aria-hidden": "true", tabindex: "-1", disablepictureinpicture: true });
-  video.src = hit.media;
-  video.addEventListener("loadedmetadata", () => (video.currentTime = hit.start + 0.001), { once: true });
-  video.addEventListener("seeked", () => video.play().then(() => video.classList.add("on"), () => {}));
-  video.addEventListener("timeupdate", () => video.currentTime >= hit.end && (video.currentTime = hit.start + 0.001));
-  picture.append(video);
+  const shown = screen(() => {}, { muted: true, "aria-hidden": "true", disablepictureinpicture: true });
+  shown.video.addEventListener("playing", () => shown.video.classList.add("on"), { once: true });
+  shown.open(hit.media, [hit.start, hit.end], rateOf(hit.rate));
+  picture.append(shown.video);
   stop = () => {
-    video.removeAttribute("src");
-    video.load();
-    video.remove();
+    shown.close();
+    shown.video.remove();
     stop = () => {};
   };
 }

@@ -15,7 +15,8 @@ export function screen(changed, props = {}) {
   /** Only crossing the end from inside loops: who goes elsewhere on purpose may stay there. */
   function watch(now) {
     if (looping && span && !video.paused && !video.seeking) {
-      const last = span[1] - 0.5 / rate;
+      // when the last frame inside is shown, so that the next scene never flashes up
+      const last = Math.max(span[1] - 1.05 / rate, span[0] + 0.5 / rate);
       if (now >= last && was < last && was >= span[0] - 1 / rate) {
         was = span[0];
         video.currentTime = span[0] + NUDGE;
