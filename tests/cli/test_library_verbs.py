@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from momentseek.cli import cli
 from momentseek.cli.ingesting import Display, lines
 from momentseek.errors import MomentseekError
-from momentseek.library import Collection, Note, Step
+from momentseek.library import AddInterrupted, AddReport, Collection, Note, Step
 
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"
 RED, BLUE = (220, 20, 20), (20, 20, 220)
@@ -110,6 +110,80 @@ def test_a_life_of_a_library(run: Run, films: Path) -> None:
     refused = run("add", films, "--encoder", "colours")
     assert refused.returncode == 2
     assert "momentseek reencode --library" in refused.stderr
+
+
+def test_subtitles_that_cannot_be_used_are_said(run: Run, films: Path) -> None:
+    (films / "red.srt").write_bytes(b"\0\1\2" * 50)
+    added = run("add", films, "--encoder", "colours", "--quiet", "--json")
+    assert f"note: red.mp4: {films}/red.srt: " in added.stderr
+    report = json.loads(added.stdout)
+    assert [noted["path"] for noted in report["noted"]] == [str(films / "red.mp4")]
+    assert "red.srt" in report["noted"][0]["text"]
+    assert "partly    1 video used not wholly" in run("status").stdout
+    assert json.loads(run("status", "--json").stdout)["noted"] == 1
+    assert "red.srt" in run("list", "--long").stdout
+    (films / "red.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nLook, red!\n")
+    assert "1 video with new subtitles, 1 unchanged\n" in run("add", films).stderr
+    assert "partly" not in run("status").stdout
+    (films / "red.srt").write_bytes(b"\0\1\2" * 50)
+    assert "1 video with new subtitles, 1 unchanged, 1 of them not wholly" in run("add", films).stderr
+
+
+def test_hints_name_the_library(run: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (films / "zero.mp4").touch()
+    other = tmp_path / "other films"
+    added = run("add", films, "--encoder", "colours", "-l", other)
+    where = f"--library '{other}'"
+    assert f"momentseek status --failed {where}; to try again: momentseek retry {where}" in added.stderr
+    assert f"(momentseek status --failed {where})" in run("status", "-l", other).stdout
+    assert f"momentseek retry {where}" in run("status", "--failed", "-l", other).stderr
+    assert f"`momentseek compact {where}`" in run("remove", "red.mp4", "--yes", "-l", other).stderr
+
+    def stopped(*_: object, **__: object) -> AddReport:
+        raise AddInterrupted(AddReport())
+
+    monkeypatch.setattr(Collection, "add", stopped)
+    ended = run("add", films, "--exclude", "old*", "-l", other)
+    assert ended.returncode == 130
+    assert ended.stderr.endswith(f"run again: momentseek add {films} --exclude 'old*' {where}\n")
+
+
+def test_files_that_are_no_longer_there_are_counted(run: Run, films: Path) -> None:
+    run("add", films, "--encoder", "colours")
+    assert "missing" not in run("status").stdout
+    (films / "red.mp4").unlink()
+    assert "missing   1 video whose file is not there (momentseek remove --missing)" in run("status").stdout
+    assert json.loads(run("status", "--json").stdout)["missing"] == 1
+
+
+def test_a_video_whose_file_broke_since_is_marked(run: Run, films: Path) -> None:
+    run("add", films, "--encoder", "colours")
+    good = (films / "red.mp4").read_bytes()
+    state = (films / "red.mp4").stat()
+    (films / "red.mp4").write_bytes(b"broken")
+    assert "1 failed" in run("add", films).stderr
+    assert "changed   1 video since added" in run("status").stdout
+    listed = json.loads(run("list", "--json").stdout)
+    assert {video["name"]: video["changed"] for video in listed} == {"red.mp4": True, "blue\n🎬.mp4": False}
+    assert "changed since" in run("list", "--long").stdout
+    (films / "red.mp4").write_bytes(good)
+    os.utime(films / "red.mp4", ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert "2 videos unchanged" in run("add", films).stderr
+    assert "changed" not in run("status").stdout
+    assert json.loads(run("status", "--json").stdout)["failures"] == 0
+
+
+def test_an_empty_catalog_is_made_anew_by_add(run: Run, films: Path, tmp_path: Path) -> None:
+    run("add", films, "--encoder", "colours")
+    for name in ("catalog.sqlite-wal", "catalog.sqlite-shm"):
+        (tmp_path / "library" / name).unlink(missing_ok=True)
+    (tmp_path / "library" / "catalog.sqlite").write_bytes(b"")
+    said = run("status")
+    assert said.returncode == 2
+    assert "is empty" in said.stderr
+    assert "momentseek add FOLDER" in said.stderr
+    assert "2 videos added" in run("add", films, "--encoder", "colours").stderr
+    assert run("verify").returncode == 0
 
 
 def test_verify_fails_and_repairs(run: Run, films: Path, tmp_path: Path) -> None:

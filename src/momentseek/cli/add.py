@@ -61,27 +61,32 @@ def command(
     folder = library_folder(library)
     with Collection.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
         if watching:
-            _watch(opened, paths, recursive, exclude, subtitles, display, as_json)
+            _watch(opened, paths, recursive, exclude, subtitles, display, library, as_json)
             return
         report = ingest(
             lambda tell: opened.add(paths, recursive=recursive, exclude=exclude, subtitles=subtitles, progress=tell),
             display,
+            library=library,
             as_json=as_json,
-            again="momentseek add " + " ".join(map(_quoted, paths)),
+            again=_again(paths, recursive, exclude, subtitles),
         )
     if not (report.worked or report.failed or report.failed_before):
         raise MomentseekError("no videos there; name a file to add it whatever it is called")
-    conclude(report, as_json=as_json, quiet=quiet)
+    conclude(report, library=library, as_json=as_json, quiet=quiet)
     if not report.worked:
-        raise MomentseekError("no file could be added; see: momentseek status --failed")
+        seen = options.command_line(["status", "--failed"], library)
+        raise MomentseekError(f"no file could be added; see: {seen}")
 
 
-def _quoted(path: str) -> str:
-    import shlex
+def _again(paths: tuple[str, ...], recursive: bool, exclude: tuple[str, ...], subtitles: str | None) -> list[str]:
+    """The words that go on with it; the encoder and the length of clips are the library's by now.
 
-    from momentseek.library.stamp import shown
-
-    return shlex.quote(shown(path))
+    >>> _again(("a", "b"), False, ("old*",), None)
+    ['add', 'a', 'b', '--no-recursive', '--exclude', 'old*']
+    """
+    words = ["add", *paths, *([] if recursive else ["--no-recursive"])]
+    words += [word for glob in exclude for word in ("--exclude", glob)]
+    return words if subtitles is None else [*words, "--subtitles", subtitles]
 
 
 def _watch(
@@ -91,6 +96,7 @@ def _watch(
     exclude: tuple[str, ...],
     subtitles: str | None,
     display: Display,
+    library: str | None,
     as_json: bool,
 ) -> None:
     """Add what appears, until Ctrl-C, which is how this ends well."""
@@ -110,10 +116,10 @@ def _watch(
             for report in reports:
                 display.clear()
                 if report.worked > report.unchanged or report.failed:
-                    conclude(report, as_json=as_json, quiet=display.quiet)
+                    conclude(report, library=library, as_json=as_json, quiet=display.quiet)
     except AddInterrupted as e:
         display.clear()
-        conclude(e.report, as_json=as_json, quiet=display.quiet)
+        conclude(e.report, library=library, as_json=as_json, quiet=display.quiet)
     except KeyboardInterrupt:
         pass
     if not display.quiet:

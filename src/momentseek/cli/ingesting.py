@@ -7,13 +7,13 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from momentseek.cli.options import say
+from momentseek.cli.options import command_line, say
 
 if TYPE_CHECKING:
     from momentseek.library import AddReport, Note, Step
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 EVERY = 15.0
 """Seconds between two lines where nobody sits at a terminal."""
 BAR = 24
+STARTS = {"failed": "failed: ", "odd": "failed: ", "noted": "note: "}
+"""How notes begin that are said also where only failures are."""
 
 
 class Display:
@@ -37,9 +39,9 @@ class Display:
         from momentseek.library import Note
 
         if isinstance(event, Note):
-            if event.kind != "resumed" or not self.quiet:
+            if event.kind in STARTS or not self.quiet:
                 self.clear()
-                say(f"{'failed: ' if event.kind != 'resumed' else ''}{event.text}")
+                say(f"{STARTS.get(event.kind, '')}{event.text}")
         elif self.terminal:
             self.clear()
             click.echo("\n".join(cut(line) for line in lines(event, self.what)), err=True)
@@ -102,7 +104,9 @@ def stoppable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def ingest(work: Callable[[Display], AddReport], display: Display, *, as_json: bool, again: str) -> AddReport:
+def ingest(
+    work: Callable[[Display], AddReport], display: Display, *, library: str | None, as_json: bool, again: Sequence[str]
+) -> AddReport:
     """Do the work and say how it ended; Ctrl-C says what was kept and leaves with 130."""
     from momentseek.library import AddInterrupted
 
@@ -111,15 +115,15 @@ def ingest(work: Callable[[Display], AddReport], display: Display, *, as_json: b
             report = work(display)
     except AddInterrupted as e:
         display.clear()
-        conclude(e.report, as_json=as_json, quiet=display.quiet)
-        say(f"interrupted; what is done is kept. To go on, run again: {again}")
+        conclude(e.report, library=library, as_json=as_json, quiet=display.quiet)
+        say(f"interrupted; what is done is kept. To go on, run again: {command_line(again, library)}")
         sys.exit(130)
     finally:
         display.clear()
     return report
 
 
-def conclude(report: AddReport, *, as_json: bool, quiet: bool) -> None:
+def conclude(report: AddReport, *, library: str | None, as_json: bool, quiet: bool) -> None:
     """The summary."""
     if as_json:
         click.echo(json.dumps(report.as_dict(), indent=2, ensure_ascii=False))
@@ -128,7 +132,8 @@ def conclude(report: AddReport, *, as_json: bool, quiet: bool) -> None:
             say(f"note: {note}")
         say(str(report))
     if report.failed:
-        say("what failed, and why: momentseek status --failed; to try again: momentseek retry")
+        failed, retry = command_line(["status", "--failed"], library), command_line(["retry"], library)
+        say(f"what failed, and why: {failed}; to try again: {retry}")
 
 
 def echo_json(value: Any) -> None:

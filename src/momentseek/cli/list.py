@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from momentseek.library import Video
 
 
+CHANGED = "the file has changed since and cannot be read now"
+
+
 @click.command()
 @click.argument("pattern", metavar="[GLOB]", required=False)
 @options.library
@@ -30,14 +33,15 @@ def command(pattern: str | None, library: str | None, long: bool, as_json: bool)
     """
     from momentseek.library import Collection, library_folder
 
-    with Collection.open(library_folder(library)) as opened:
+    with Collection.open(library_folder(library), create=False) as opened:
         videos = opened.catalog.videos(opened.catalog.ids(names=[pattern]) if pattern else None)
     if as_json:
         echo_json([_values(video) for video in videos])
     elif videos:
         click.echo(_table(videos, long))
     else:
-        options.say("no video" + (f" matches {pattern!r}" if pattern else "; add some: momentseek add FOLDER"))
+        add = options.command_line(["add", "FOLDER"], library)
+        options.say("no video" + (f" matches {pattern!r}" if pattern else f"; add some: {add}"))
 
 
 def _values(video: Video) -> dict[str, Any]:
@@ -65,6 +69,6 @@ def _table(videos: list[Video], long: bool) -> str:
     ]
     if not long:
         return text_table(header, rows)
-    extra = [[shown(video.path), shown("; ".join(video.notes))] for video in videos]
+    extra = [[shown(v.path), shown("; ".join([*([CHANGED] if v.changed else []), *v.notes]))] for v in videos]
     whole = [row + more for row, more in zip(rows, extra, strict=True)]
     return text_table([*header, "path", "notes"], whole, align="lrrrrrl")

@@ -77,6 +77,20 @@ wait = click.option(
 quiet = click.option("--quiet", "-q", is_flag=True, help="Say only what failed.")
 
 
+def command_line(words: Iterable[str], library: str | None = None) -> str:
+    """A command of ours to run next, on the library that was named.
+
+    >>> command_line(["status", "--failed"], "my films/")
+    "momentseek status --failed --library 'my films/'"
+    """
+    import shlex
+
+    from momentseek.library.stamp import shown
+
+    where = ["--library", library] if library else []
+    return " ".join(["momentseek", *(shlex.quote(shown(word)) for word in (*words, *where))])
+
+
 def say(text: str) -> None:
     """A note for the person at the terminal: on stderr, so that stdout holds only the result."""
     click.echo(text, err=True)

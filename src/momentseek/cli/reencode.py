@@ -29,11 +29,12 @@ def command(library: str | None, encoder: str, wait: float, quiet: bool, as_json
     from momentseek.library import Collection, library_folder
 
     display = Display(quiet=quiet, what="encoding anew")
-    with Collection.open(library_folder(library), wait=wait) as opened:
+    with Collection.open(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(
             lambda tell: opened.reencode(encoder, progress=tell),
             display,
+            library=library,
             as_json=as_json,
-            again=f"momentseek reencode --encoder {encoder}",
+            again=["reencode", "--encoder", encoder],
         )
-    conclude(report, as_json=as_json, quiet=quiet)
+    conclude(report, library=library, as_json=as_json, quiet=quiet)

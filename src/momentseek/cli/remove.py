@@ -37,7 +37,7 @@ def command(
 
     if not patterns and not missing:
         raise MomentseekError("say which videos: a path, a folder, a pattern for names, or --missing")
-    with Collection.open(library_folder(library), wait=wait) as opened:
+    with Collection.open(library_folder(library), create=False, wait=wait) as opened:
         videos = opened.matching(patterns, missing=missing)
         if not as_json:
             for video in videos:
@@ -50,5 +50,6 @@ def command(
             videos = opened.remove([video.path for video in videos])
     if as_json:
         echo_json({"removed": [] if dry_run else [readable(v.path) for v in videos], "matched": len(videos)})
-    done = "would be removed" if dry_run else "removed; `momentseek compact` gives back their room"
+    compact = options.command_line(["compact"], library)
+    done = "would be removed" if dry_run else f"removed; `{compact}` gives back their room"
     options.say(f"{count(len(videos), 'video')} {done}" if videos else "no video to remove")

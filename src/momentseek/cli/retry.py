@@ -27,11 +27,12 @@ def command(library: str | None, subtitles: str | None, wait: float, quiet: bool
     from momentseek.library import Collection, library_folder
 
     display = Display(quiet=quiet, what="retrying")
-    with Collection.open(library_folder(library), wait=wait) as opened:
+    with Collection.open(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(
             lambda tell: opened.retry(progress=tell, subtitles=subtitles),
             display,
+            library=library,
             as_json=as_json,
-            again="momentseek retry",
+            again=["retry"] if subtitles is None else ["retry", "--subtitles", subtitles],
         )
-    conclude(report, as_json=as_json, quiet=quiet)
+    conclude(report, library=library, as_json=as_json, quiet=quiet)

@@ -29,21 +29,24 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
     """
     from momentseek.library import Collection, library_folder
 
-    with Collection.open(library_folder(library)) as opened:
+    with Collection.open(library_folder(library), create=False) as opened:
         if failed:
-            _failures(opened.failures(), as_json)
+            _failures(opened.failures(), library, as_json)
             return
         found = opened.status()
     if as_json:
         echo_json(asdict(found))
     else:
-        click.echo(text(found))
+        click.echo(text(found, library))
 
 
-def text(found: Status) -> str:
-    """The status for people."""
+def text(found: Status, library: str | None = None) -> str:
+    """The status for people, with what to run next on the library they named."""
     from momentseek.library.place import clock_text
     from momentseek.library.stamp import shown
+
+    def run(*words: str) -> str:
+        return options.command_line(words, library)
 
     lines = [
         f"library   {shown(found.path)}",
@@ -54,17 +57,27 @@ def text(found: Status) -> str:
         f"size      {size_text(found.size)}, {count(found.segments, 'segment')}",
     ]
     if found.failures:
-        lines.append(f"failed    {count(found.failures, 'file')} (momentseek status --failed)")
+        lines.append(f"failed    {count(found.failures, 'file')} ({run('status', '--failed')})")
+    if found.changed:
+        lines.append(
+            f"changed   {count(found.changed, 'video')} since added, and cannot be read now; the old moments are found"
+        )
+    if found.missing:
+        lines.append(
+            f"missing   {count(found.missing, 'video')} whose file is not there ({run('remove', '--missing')})"
+        )
+    if found.noted:
+        lines.append(f"partly    {count(found.noted, 'video')} used not wholly, and why: {run('list', '--long')}")
     if found.gone:
-        lines.append(f"removed   {count(found.gone, 'video')} whose vectors take room (momentseek compact)")
+        lines.append(f"removed   {count(found.gone, 'video')} whose vectors take room ({run('compact')})")
     if found.unfinished:
-        lines.append("adding    now, or stopped before its end: momentseek add goes on from there")
+        lines.append(f"adding    now, or stopped before its end: {run('add')} goes on from there")
     if found.reencoding:
-        lines.append(f"encoding  anew by {found.reencoding}, or stopped before its end (momentseek reencode goes on)")
+        lines.append(f"encoding  anew by {found.reencoding}, or stopped before its end ({run('reencode')} goes on)")
     return "\n".join(lines)
 
 
-def _failures(failures: list[Failure], as_json: bool) -> None:
+def _failures(failures: list[Failure], library: str | None, as_json: bool) -> None:
     from momentseek.library.stamp import shown
 
     if as_json:
@@ -74,4 +87,5 @@ def _failures(failures: list[Failure], as_json: bool) -> None:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(failure.at))
         tries = f", {failure.tries} times" if failure.tries > 1 else ""
         click.echo(f"{shown(failure.path)}: {failure.reason} ({when}{tries})")
-    options.say(f"{count(len(failures), 'file')} failed" + ("; try again: momentseek retry" if failures else ""))
+    retry = options.command_line(["retry"], library)
+    options.say(f"{count(len(failures), 'file')} failed" + (f"; try again: {retry}" if failures else ""))

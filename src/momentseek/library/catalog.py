@@ -23,6 +23,7 @@ COLUMNS = (
     "id, path, name, size, mtime_ns, hash, duration, width, height, rate, codec, clips, cues, shots, added, notes, "
     "audio"
 )
+READ = f"{COLUMNS}, path IN (SELECT path FROM failures) AS changed"
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,9 @@ class Catalog(Database):
     def videos(self, ids: Iterable[int] | None = None) -> list[Video]:
         """All videos by id, or those of ``ids`` that are there."""
         if ids is None:
-            return [_video(row) for row in self.rows(f"SELECT {COLUMNS} FROM videos ORDER BY id")]
+            return [_video(row) for row in self.rows(f"SELECT {READ} FROM videos ORDER BY id")]
         listed = json.dumps([int(i) for i in ids])
-        sql = f"SELECT {COLUMNS} FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        sql = f"SELECT {READ} FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
         return [_video(row) for row in self.rows(sql, (listed,))]
 
     def ids(
@@ -208,10 +209,10 @@ class Catalog(Database):
 
 
 def _video(row: Sequence[Any]) -> Video:
-    values: dict[str, Any] = dict(zip(COLUMNS.split(", "), row, strict=True))
+    values: dict[str, Any] = dict(zip((*COLUMNS.split(", "), "changed"), row, strict=True))
     values["path"] = Path(os.fsdecode(values["path"]))
     values["rate"] = Fraction(values["rate"])
     values["shots"] = tuple(np.frombuffer(values["shots"], "<f8").tolist())
     values["notes"] = tuple(json.loads(values["notes"]))
-    values["audio"] = bool(values["audio"])
+    values["audio"], values["changed"] = bool(values["audio"]), bool(values["changed"])
     return Video(**values)

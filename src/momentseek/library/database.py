@@ -31,7 +31,9 @@ class Database:
         if not create and not self.path.is_file():
             raise MomentseekError(f"{folder}: has no library; make one with: momentseek add FOLDER")
         if not create and self.path.stat().st_size == 0:
-            raise MomentseekError(f"{self.path}: is empty; delete it, then make the library: momentseek add FOLDER")
+            raise MomentseekError(
+                f"{self.path}: is empty, as a full disk leaves it; make the library again with: momentseek add FOLDER"
+            )
         try:
             self._db = self._connected(create)
             found = self.get("version")

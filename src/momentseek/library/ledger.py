@@ -52,6 +52,11 @@ def failed_before(catalog: Catalog, path: Path, stamp: Stamp) -> str | None:
     return str(rows[0][0]) if rows and rows[0][1:] == (stamp.size, stamp.mtime_ns) else None
 
 
+def has_failed(catalog: Catalog, path: Path) -> bool:
+    """Whether the file is among those that failed."""
+    return bool(catalog.rows("SELECT 1 FROM failures WHERE path = ?", (os.fsencode(path),)))
+
+
 def failed_names(catalog: Catalog) -> list[tuple[Path, str]]:
     """Path and name of every file that failed."""
     return [(Path(os.fsdecode(path)), name) for path, name in catalog.rows("SELECT path, name FROM failures")]

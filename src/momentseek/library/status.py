@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,12 @@ class Status:
     clips: int
     cues: int
     failures: int
+    noted: int
+    """Videos of which something could not be used: a subtitle file, a broken tail."""
+    missing: int
+    """Videos whose file is not where it was."""
+    changed: int
+    """Videos whose file has changed since and cannot be read now; their old moments are still found."""
     gone: int
     """Removed videos whose vectors still take room."""
     segments: int
@@ -45,6 +52,9 @@ def status(catalog: Catalog, place: Place) -> Status:
             clips=int(totals["clips"]),
             cues=int(totals["cues"]),
             failures=int(totals["failures"]),
+            noted=catalog.rows("SELECT count(*) FROM videos WHERE notes != '[]'")[0][0],
+            missing=sum(not os.path.lexists(path) for (path,) in catalog.rows("SELECT path FROM videos")),
+            changed=catalog.rows("SELECT count(*) FROM videos WHERE path IN (SELECT path FROM failures)")[0][0],
             gone=len(catalog.gone()),
             segments=len(catalog.segments()),
             size=folder_size(place.folder),

@@ -37,6 +37,8 @@ class Video:
     """What was odd about it: a broken tail, a subtitle file that could not be read."""
     audio: bool = False
     """Whether there is sound."""
+    changed: bool = False
+    """Whether its file has changed since and could not be read then: its moments are those of the old one."""
 
 
 @dataclass(frozen=True)

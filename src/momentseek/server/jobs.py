@@ -172,7 +172,7 @@ class Jobs:
 
         def progress(event: Step | Note) -> None:
             if isinstance(event, Note):
-                if event.kind != "resumed":
+                if event.kind in ("failed", "odd"):
                     self._change(job.id, lambda j: replace(j, failed=(*j.failed, _failure(event))))
                 return
             self._change(job.id, lambda j: _stepped(j, event))
@@ -183,7 +183,7 @@ class Jobs:
         report: AddReport | None = None
         error: str | None = None
         try:
-            with Library.open(self._library, wait=LOCK_SECONDS) as library:
+            with Library.open(self._library, create=False, wait=LOCK_SECONDS) as library:
                 if order.stop.is_set():
                     raise Stop
                 report = (

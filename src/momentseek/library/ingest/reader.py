@@ -15,7 +15,7 @@ from momentseek.library.checkpoint import Checkpoint
 from momentseek.library.files import Found
 from momentseek.library.ingest.clock import Clock
 from momentseek.library.ingest.jobs import Began, Copied, Ended, Event, Failed, Image, Job, PartEnded, Same, Updated
-from momentseek.library.ledger import Known, failed_before, known_at, known_with, subtitle_marks
+from momentseek.library.ledger import Known, failed_before, has_failed, known_at, known_with, subtitle_marks
 from momentseek.library.stamp import Stamp, content_hash, shown
 from momentseek.media.cue import Cue
 
@@ -86,7 +86,11 @@ def _known(file: Found, stamp: Stamp, plan: Plan, catalog: Catalog, clock: Clock
         before = None if plan.retry else failed_before(catalog, file.path, stamp)
         return Failed(file, before, stamp, before=True) if before is not None else None
     marks = subtitle_marks(file.path, _folder(plan, known))
-    return Same(file) if marks == known.subtitles else _copied(file, known, stamp, marks, clock, replaces=True)
+    if marks != known.subtitles:
+        return _copied(file, known, stamp, marks, clock, replaces=True)
+    if has_failed(catalog, file.path):  # it was another file for a while, and is the old one again
+        return Updated(file, known, stamp, marks, moved=False)
+    return Same(file)
 
 
 def _job(file: Found, stamp: Stamp, plan: Plan, catalog: Catalog, clock: Clock) -> Job | Copied | Updated:

@@ -40,7 +40,7 @@ class Step:
 class Note:
     """Something a person may want to know at once."""
 
-    kind: Literal["failed", "resumed", "odd"]
+    kind: Literal["failed", "resumed", "odd", "noted"]
     path: Path | None
     text: str
 
@@ -52,6 +52,14 @@ class Resumed:
     path: Path
     at: float
     duration: float
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A video that was added, and what of it could not be used: a subtitle file, a broken tail."""
+
+    path: Path
+    text: str
 
 
 Progress = Callable[[Step | Note], None]
@@ -73,6 +81,7 @@ class AddReport:
     failed: list[Failure] = field(default_factory=list)
     failed_before: int = 0
     """Files that failed in an earlier run and have not changed since; ``retry`` tries them again."""
+    noted: list[Noted] = field(default_factory=list)
     resumed: list[Resumed] = field(default_factory=list)
     interrupted_before: bool = False
     """Whether the last ``add`` had been stopped before its end."""
@@ -92,6 +101,8 @@ class AddReport:
 
         >>> print(AddReport(added=2, unchanged=1, seconds=90, elapsed=3))
         2 videos added, 1 unchanged; 00:01:30 of video in 3 s (30 x real time)
+        >>> print(AddReport(added=2, noted=[Noted(Path("a.mp4"), "a.srt: is empty")]))
+        2 videos added, 1 of them not wholly
         """
         counts = [
             (self.added, "added"),
@@ -105,6 +116,8 @@ class AddReport:
         ]
         said = [(n, what) for n, what in counts if n] or [(0, "added")]
         text = ", ".join([f"{count(said[0][0], 'video')} {said[0][1]}", *(f"{n:,} {what}" for n, what in said[1:])])
+        if partly := len({noted.path for noted in self.noted}):
+            text += f", {partly:,} of them not wholly"
         if self.seconds:
             rate = self.seconds / max(self.elapsed, 1e-9)
             text += f"; {clock_text(self.seconds)} of video in {self.elapsed:,.0f} s ({rate:,.0f} x real time)"
@@ -115,8 +128,9 @@ class AddReport:
         from momentseek.library.stamp import readable
 
         return {
-            **{k: v for k, v in vars(self).items() if k not in ("failed", "resumed")},
+            **{k: v for k, v in vars(self).items() if k not in ("failed", "noted", "resumed")},
             "failed": [{"path": readable(f.path), "reason": f.reason, "tries": f.tries} for f in self.failed],
+            "noted": [{"path": readable(n.path), "text": n.text} for n in self.noted],
             "resumed": [{"path": readable(r.path), "at": r.at, "duration": r.duration} for r in self.resumed],
         }
 

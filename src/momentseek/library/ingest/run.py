@@ -24,7 +24,7 @@ from momentseek.library.ingest.jobs import (
 )
 from momentseek.library.ingest.pool import Pool, Ready
 from momentseek.library.ingest.reader import Plan, events
-from momentseek.library.ingest.report import AddReport, Note, Progress, Resumed, Step
+from momentseek.library.ingest.report import AddReport, Note, Noted, Progress, Resumed, Step
 from momentseek.library.place import clock_text
 from momentseek.library.rows import Rows
 from momentseek.library.stamp import shown
@@ -135,6 +135,7 @@ class Run:
             self.report.changed += job.changed
             self.report.added += not job.changed
             self.bytes_encoded += job.stamp.size
+            self.noted(job.file, job.notes)
             self.file_done(job.file)
 
     def copied(self, event: Copied) -> None:
@@ -151,6 +152,7 @@ class Run:
         )
         replaces = event.known.id if event.replaces else None
         self.pool.add(Ready(new, event.cues, event.subtitles, rows, replaces))
+        self.noted(event.file, event.notes)
         if here:
             self.report.refreshed += 1
         elif event.replaces:
@@ -169,6 +171,12 @@ class Run:
             self.report.failed.append(Failure(event.file.path, event.reason, time.time(), 1))
             self.tell(Note("failed", event.file.path, f"{shown(event.file.name)}: {event.reason}"))
         self.file_done(event.file)
+
+    def noted(self, file: Found, notes: Sequence[str]) -> None:
+        """What of a video could not be used, though it is in the library."""
+        for note in map(shown, notes):
+            self.report.noted.append(Noted(file.path, note))
+            self.tell(Note("noted", file.path, f"{shown(file.name)}: {note}"))
 
     def file_done(self, file: Found) -> None:
         """One file less."""
