@@ -274,3 +274,17 @@ def test_an_empty_library_can_be_asked(library: Collection) -> None:
     assert library.verify().clean
     assert library.status().videos == 0
     library.compact()
+
+
+def test_opening_makes_a_library_where_its_folder_can_lie(light: ModuleType, films: Path, tmp_path: Path) -> None:
+    with Collection.open(tmp_path / "new", encoder="colours") as library:
+        assert library.add(films).added == 3
+    with Collection.open(tmp_path / "new") as library:
+        assert len(library.videos()) == 3
+    with pytest.raises(MomentseekError, match="create=True"):
+        Collection.open(tmp_path / "no" / "such" / "folder")
+    with pytest.raises(MomentseekError, match="has no library"):
+        Collection.open(tmp_path / "none", create=False)
+    assert not (tmp_path / "none").exists()
+    assert not (tmp_path / "no").exists()
+    Collection.open(tmp_path / "no" / "such" / "folder", create=True).close()

@@ -26,7 +26,7 @@ def command(library: str | None, wait: float, as_json: bool) -> None:
     """
     from momentseek.library import Collection, library_folder
 
-    with Collection.open(library_folder(library), wait=wait) as opened:
+    with Collection.open(library_folder(library), create=False, wait=wait) as opened:
         done = opened.compact()
     if as_json:
         echo_json(asdict(done))

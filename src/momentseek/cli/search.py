@@ -91,7 +91,7 @@ def command(
     from momentseek.search import Library
     from momentseek.search.localise import DEFAULT
 
-    with Library.open(library_folder(library)) as opened:
+    with Library.open(library_folder(library), create=False) as opened:
         chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
         found = opened.search(
             " ".join(query),

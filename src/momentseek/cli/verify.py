@@ -35,7 +35,7 @@ def command(library: str | None, repair: bool, recall: bool, wait: float, as_jso
     """
     from momentseek.library import Collection, library_folder
 
-    with Collection.open(library_folder(library), wait=wait) as opened:
+    with Collection.open(library_folder(library), create=False, wait=wait) as opened:
         report = opened.verify(repair=repair)
         measured = _recall(opened) if recall and report.clean else None
     if as_json:

@@ -55,18 +55,23 @@ class Collection:
         cls,
         path: str | os.PathLike[str],
         *,
-        create: bool = False,
+        create: bool | None = None,
         encoder: str | None = None,
         clip_seconds: float = CLIP_SECONDS,
         wait: float = 0.0,
     ) -> Self:
-        """The library in a folder; with ``create``, made if it is not there.
+        """The library in a folder, made if it is not there.
 
+        ``create=True`` makes the folders above it too, ``create=False`` refuses where there is no library.
         ``encoder`` and ``clip_seconds`` are a new library's, once and for all; naming another encoder for one that is
         there is refused with the command that makes its vectors anew.
         """
         folder = Path(os.path.abspath(path))
-        new = not (folder / FILE).is_file()
+        new = not (folder / FILE).is_file() or (folder / FILE).stat().st_size == 0
+        if create is None:
+            create = new
+            if new and not folder.parent.is_dir():
+                raise MomentseekError(f"{folder}: there is no folder {folder.parent}; make it, or say create=True")
         if new and create:
             if not 0.1 <= clip_seconds <= 600:
                 raise MomentseekError(f"clips of {clip_seconds} s are not possible; choose 0.1 to 600 seconds")

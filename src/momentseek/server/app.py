@@ -54,7 +54,7 @@ ROUTERS = (
 def create_app(library: Path, settings: Settings | None = None) -> FastAPI:
     """The application for the library in a folder, which must be there."""
     settings = settings or Settings()
-    Library.open(library).close()
+    Library.open(library, create=False).close()
     app = FastAPI(
         title="Momentseek",
         version=__version__,

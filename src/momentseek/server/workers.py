@@ -70,7 +70,7 @@ class Workers:
     def _run(self, work: Callable[[Library], T]) -> T:
         library: Library | None = getattr(self._own, "library", None)
         if library is None:
-            library = Library.open(self._path)
+            library = Library.open(self._path, create=False)
             self._own.library = library
             with self._lock:
                 self._opened.append(library)
