@@ -292,3 +292,18 @@ def test_words_in_a_video_beyond_the_best_get_the_bounds_that_its_picture_gives(
     assert spans[0][1] >= 18.0
     assert spans[0][1] - spans[0][0] >= 3
     assert spans[1] == (40.0, 41.0)
+
+
+def test_what_must_not_be_said_is_meant_word_for_word(tmp_path):
+    cues = {"shore.mp4": [Cue(16.0, 18.0, "a bad dog, runs")]}
+    on = engine(tmp_path, {**BACKGROUND, "shore.mp4": planted("dog beach")}, cues)
+    for text in ('dog beach -"bad dogs"', 'dog beach -"run"'):
+        assert ask(on, text)[0].name == "shore.mp4", text
+
+
+def test_a_picture_is_found_among_many_moments_that_say_a_common_word(tmp_path):
+    films = {f"talk{i}.mp4": nothing(40, i) for i in range(12)} | {"shore.mp4": planted("dog beach")}
+    cues = {name: [Cue(t, t + 1, "the") for t in range(0, 60, 2)] for name in films}
+    cues["shore.mp4"] = [Cue(17.0, 20.0, "and here on the left there is nothing but sand")]
+    hits = ask(engine(tmp_path, films, cues), 'dog beach "the"')
+    assert (hits[0].name, set(hits[0].streams)) == ("shore.mp4", {"vision", "speech"})

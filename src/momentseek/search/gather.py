@@ -20,15 +20,16 @@ from momentseek.search.hit import Hit, Level
 from momentseek.search.localise import Curve, localise
 from momentseek.search.options import Options
 from momentseek.search.query import Query
+from momentseek.search.streams.exact import heard, said
 from momentseek.search.streams.name import named
-from momentseek.search.streams.speech import Utterance, heard, listen
+from momentseek.search.streams.speech import listen
+from momentseek.search.streams.utterance import Utterance
 from momentseek.search.streams.vision import Aim, Encode, Ids, Looked, Sights, aim, around, curve, look, within
-from momentseek.search.words import phrase
 
 CONTEXT = 6.0
 """Seconds before and after what is said in which the picture may set the bounds."""
 UTTERANCES = 100
-"""Of what is said, so many enter the ranking."""
+"""Of what is only said, so many enter the ranking."""
 SHORTEST = 0.5
 """Seconds of a moment, if the video is that long."""
 SMALL = 200
@@ -62,6 +63,7 @@ class Search:
         self.query, self.options, self.allowed = query, options, allowed
         self.aim: Aim | None = None
         self.looked = Looked([], {})
+        self.unsaid: dict[int, list[tuple[float, float]]] = {}
 
     def candidates(self) -> list[Candidate]:
         """All that the streams found, ranked, without repetitions."""
@@ -81,6 +83,7 @@ class Search:
             found = [c for c in found if "speech" in c.standings]
         if "name" in streams and query.called and not query.phrases:
             self._lift(found)
+        self.unsaid = said(self.catalog, query.unsaid, {c.video for c in found})
         return distinct(ranked(self._allowed_to_say(found)))
 
     def shown(self, candidates: list[Candidate]) -> tuple[list[Hit], int, str]:
@@ -124,12 +127,14 @@ class Search:
             one.stand("vision", rank, m.score, m.level)
             of_video.setdefault(m.video, []).append(one)
             out.append(one)
-        known = self.videos([u.video for u in utterances])
-        for rank, u in enumerate(utterances[:UTTERANCES], 1):
-            if u.video not in known:
+        known = self.videos([u.video for u in utterances[:UTTERANCES]])
+        for rank, u in enumerate(utterances, 1):
+            if u.video not in known and u.video not in of_video:
                 continue
             others = of_video.setdefault(u.video, [])
             found = next((c for c in others if same(u.start, u.end, c.start, c.end)), None)
+            if found is None and rank > UTTERANCES:
+                continue
             if found is None:
                 start, end = _inside(u.start, u.end, known[u.video].duration)
                 found = Candidate(u.video, start, end, (start + end) / 2)
@@ -201,17 +206,7 @@ class Search:
 
     def _allowed_to_say(self, found: list[Candidate]) -> list[Candidate]:
         """Without the moments in which something is said that must not be."""
-        for text in self.query.unsaid:
-            said = self.catalog.rows(
-                """SELECT cues.video, cues.start, cues.end FROM cue_words JOIN cues ON cues.id = cue_words.rowid
-                   WHERE cue_words MATCH ?""",
-                (phrase(text),),
-            )
-            places: dict[int, list[tuple[float, float]]] = {}
-            for video, start, end in said:
-                places.setdefault(video, []).append((start, end))
-            found = [c for c in found if not any(s < c.end and c.start < e for s, e in places.get(c.video, ()))]
-        return found
+        return [c for c in found if not any(s < c.end and c.start < e for s, e in self.unsaid.get(c.video, ()))]
 
     def _grouped(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
         """One of several files with the same content; and, if so asked, one moment per video."""

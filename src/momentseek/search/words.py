@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +24,14 @@ _COMMON = (
 COMMON = frozenset(_COMMON.split())
 """English words that say little about a moment; they are looked for only where nothing else is."""
 _MARK = "\x02", "\x03"
+_SIGNS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+SIGN = re.compile(f"[{_SIGNS}]")
+"""A letter of a script without spaces between words (Thai to Khmer, Japanese, Chinese): each is taken for a word."""
+_END = "\x1e"
+_BETWEEN = re.compile(rf"[^\w{_END}{_SIGNS}]+|_+(?:[^\w{_END}{_SIGNS}]|_)*")
+_ACCENT = re.compile("[\u0300-\u036f]")
 
 
 def words(text: str) -> list[str]:
@@ -31,7 +40,7 @@ def words(text: str) -> list[str]:
     >>> words("Don't panic: it's 5:30!")
     ['don', 't', 'panic', 'it', 's', '5', '30']
     """
-    return re.findall(r"[^\W_]+", text.lower())
+    return [word.lower() for word in re.findall(r"[^\W_]+", text)]  # İ in lower case is two characters
 
 
 def content(text: str) -> list[str]:
@@ -53,13 +62,23 @@ def any_of(terms: Sequence[str]) -> str:
     return " OR ".join(_safe(term) for term in terms)
 
 
-def phrase(text: str) -> str:
-    """A match expression for the words of a text one after the other.
+def plain(texts: Sequence[str]) -> list[str]:
+    """The words of each text without case, accents and punctuation, a space between two; all texts are read at once.
 
-    >>> phrase('He said: "go!"')
-    '"he said go"'
+    >>> plain(["Où est-il?", "我的猫"])
+    ['ou est il', '我 的 猫']
     """
-    return _safe(" ".join(words(text)))
+    if not texts:
+        return []
+    whole = _END.join(text.replace(_END, " ") for text in texts)
+    if whole.isascii():
+        whole = whole.lower()
+    else:
+        whole = _ACCENT.sub("", unicodedata.normalize("NFKD", whole).casefold())
+        accents = [c for c in set(whole) if unicodedata.combining(c) and not SIGN.match(c)]
+        whole = whole.translate(dict.fromkeys(map(ord, accents))) if accents else whole
+        whole = SIGN.sub(r" \g<0> ", whole)
+    return [text.strip() for text in _BETWEEN.sub(" ", whole).split(_END)]
 
 
 def _safe(term: str) -> str:

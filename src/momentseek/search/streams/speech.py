@@ -7,9 +7,7 @@ with "lighthouse" has nearly all.
 
 from __future__ import annotations
 
-import json
 import math
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,28 +19,17 @@ from momentseek.media.cue import Cue
 from momentseek.search.confidence import TINY, Scale
 from momentseek.search.fusion import K
 from momentseek.search.hit import Level
+from momentseek.search.streams import cue_index
+from momentseek.search.streams.utterance import GAP, LONGEST, Utterance
 from momentseek.search.streams.vision import Encode, Ids, Sights
-from momentseek.search.words import Matcher, any_of, content, phrase, words
+from momentseek.search.words import Matcher, content
 
 LIMIT = 400
 """Cues that are looked at."""
-GAP = 2.0
-"""Seconds between two cues of one utterance."""
-LONGEST = 15.0
-"""Seconds of an utterance."""
+MOST_WORDS = 24
+"""Words of a text that are looked for."""
 MOST_OF_IT = 0.6
 """Share of the words' weight from which an utterance is a fair hit."""
-
-
-@dataclass(frozen=True)
-class Utterance:
-    """Cues of one video that answer a query together."""
-
-    video: int
-    start: float
-    end: float
-    score: float
-    level: Level
 
 
 @dataclass(frozen=True)
@@ -71,31 +58,17 @@ def listen(
     return _fused(by_word, _by_meaning(catalog, text, allowed, sights, encode))
 
 
-def heard(catalog: Catalog, phrases: Sequence[str], allowed: Ids | None = None) -> list[Utterance]:
-    """Where all phrases are said word for word, within one utterance of each other."""
-    lists = [_spoken(catalog, text, allowed) for text in phrases]
-    out = lists[0]
-    for others in lists[1:]:
-        joined = []
-        for one in out:
-            near = [
-                o for o in others if o.video == one.video and max(o.end, one.end) - min(o.start, one.start) <= LONGEST
-            ]
-            if near:
-                other = min(near, key=lambda o: (abs(o.start - one.start), o.start))
-                start, end = min(one.start, other.start), max(one.end, other.end)
-                joined.append(Utterance(one.video, start, end, one.score, "strong"))
-        out = joined
-    return out
-
-
 def _by_word(catalog: Catalog, text: str, allowed: Ids | None, asked: bool) -> list[Utterance]:
     terms = content(text)
-    matches = _matches(catalog, any_of(terms), allowed) if terms else []
+    if not terms:
+        return []
+    counts = [cue_index.count(catalog, term) for term in terms]
+    weight = _rarity(counts, cue_index.total(catalog))
+    rows = cue_index.best(catalog, telling, allowed, LIMIT) if (telling := _telling(terms, counts)) else []
+    matches = [_Match(row[0], Cue(*row[1:5]), float(row[5])) for row in rows]
     if not matches:
         return []
     has = Matcher([m.cue.text for m in matches]).found(terms)
-    weight = _rarity(catalog, terms)
     out = []
     for utterance in _utterances(matches, has):
         covered = has[utterance].any(axis=0)
@@ -114,22 +87,18 @@ def _level(share: float, found: int, asked: bool) -> Level:
     return "fair" if share >= MOST_OF_IT else "weak"
 
 
-def _rarity(catalog: Catalog, terms: Sequence[str]) -> NDArray[np.float64]:
+def _rarity(counts: Sequence[int], total: int) -> NDArray[np.float64]:
     """BM25's weight of each word; one that is never said counts as if it were said once."""
-    total = catalog.rows("SELECT count(*) FROM cues")[0][0]
-    sql = "SELECT count(*) FROM cue_words WHERE cue_words MATCH ?"
-    counts = [max(1, catalog.rows(sql, (any_of([term]),))[0][0]) for term in terms]
-    return np.array([math.log1p((total - n + 0.5) / (n + 0.5)) for n in counts]) + 1e-9
+    return np.array([math.log1p((total - n + 0.5) / (n + 0.5)) for n in (max(1, n) for n in counts)]) + 1e-9
 
 
-def _matches(catalog: Catalog, match: str, allowed: Ids | None, limit: int = LIMIT) -> list[_Match]:
-    """Filtered by the database, so that a filter never leaves too few."""
-    sql = """SELECT cues.video, cues.start, cues.end, cues.text, cues.language, -bm25(cue_words) FROM cue_words
-             JOIN cues ON cues.id = cue_words.rowid
-             WHERE cue_words MATCH ?1 AND (?2 IS NULL OR cues.video IN (SELECT value FROM json_each(?2)))
-             ORDER BY bm25(cue_words), cues.id LIMIT ?3"""
-    listed = None if allowed is None else json.dumps(allowed.tolist())
-    return [_Match(row[0], Cue(*row[1:5]), float(row[5])) for row in catalog.rows(sql, (match, listed, limit))]
+def _telling(terms: Sequence[str], counts: Sequence[int]) -> list[str]:
+    """Of a long text only the rarest words that are said at all, so that any search is quick.
+
+    >>> _telling(["the", "unicorn", "dog"], [90, 0, 3])
+    ['dog', 'the']
+    """
+    return [terms[i] for i in sorted(range(len(terms)), key=lambda i: (counts[i], i)) if counts[i]][:MOST_WORDS]
 
 
 def _utterances(matches: Sequence[_Match], has: NDArray[np.bool_]) -> list[list[int]]:
@@ -151,42 +120,6 @@ def _utterances(matches: Sequence[_Match], has: NDArray[np.bool_]) -> list[list[
                 continue
         out.append([i])
     return out
-
-
-def _spoken(catalog: Catalog, text: str, allowed: Ids | None) -> list[Utterance]:
-    """A phrase within one cue, or begun in one and ended in the next."""
-    sought = _folded(text)
-    out = [
-        Utterance(m.video, m.cue.start, m.cue.end, m.score, "strong")
-        for m in _matches(catalog, phrase(text), allowed)
-        if _contains(_folded(m.cue.text), sought)
-    ]
-    for cut in range(1, len(sought)):
-        left = _matches(catalog, phrase(" ".join(sought[:cut])), allowed)
-        right = _matches(catalog, phrase(" ".join(sought[cut:])), allowed) if left else []
-        begun = [m for m in left if _folded(m.cue.text)[-cut:] == sought[:cut]]
-        ended = [m for m in right if _folded(m.cue.text)[: len(sought) - cut] == sought[cut:]]
-        for one in begun:
-            for other in ended:
-                if (
-                    one.video == other.video
-                    and one.cue.start <= other.cue.start
-                    and other.cue.start - one.cue.end <= GAP
-                ):
-                    out.append(
-                        Utterance(one.video, one.cue.start, other.cue.end, min(one.score, other.score), "strong")
-                    )
-    return sorted(set(out), key=lambda u: (-u.score, u.video, u.start, u.end))
-
-
-def _folded(text: str) -> list[str]:
-    """Words without case and accents."""
-    plain = unicodedata.normalize("NFKD", text)
-    return words("".join(c for c in plain if not unicodedata.combining(c)).casefold())
-
-
-def _contains(text: list[str], sought: list[str]) -> bool:
-    return any(text[i : i + len(sought)] == sought for i in range(len(text) - len(sought) + 1))
 
 
 def _by_meaning(catalog: Catalog, text: str, allowed: Ids | None, sights: Sights, encode: Encode) -> list[Utterance]:

@@ -1,0 +1,188 @@
+"""What is said word for word: the same words in the same order, without regard to case, accents and punctuation.
+
+The index stems its words, so it only says where to look: at the cues that hold a phrase's rarest word, and, as a phrase
+may begin in one cue and end in the next, at their neighbours. These are then read word for word, all as one text. So
+however long or common a phrase is, a cue is read once, and nothing is cut off before it was read.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.library.catalog import Catalog
+from momentseek.search.streams import cue_index
+from momentseek.search.streams.utterance import GAP, LONGEST, Utterance
+from momentseek.search.streams.vision import Ids
+from momentseek.search.words import SIGN, plain, words
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Key:
+    """Where to look for a phrase."""
+
+    word: str
+    """The rarest of its words."""
+    cues: int
+    """That have it."""
+    longer: bool
+    """Whether the phrase can begin in one cue and end in the next."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """Cues as one text: a space before each word, and a line's end where the next cue does not follow."""
+
+    video: Rows
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    text: str
+    offsets: Rows
+    words: Rows
+    """How many each cue has."""
+
+
+class _Places(NamedTuple):
+    """Where a phrase is said, by video and time, in columns."""
+
+    video: Rows
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    share: NDArray[np.float64]
+    """Of the words said there that the phrase makes up."""
+
+
+def heard(catalog: Catalog, phrases: Sequence[str], allowed: Ids | None = None) -> list[Utterance]:
+    """Where all phrases are said, within one utterance of each other, best first.
+
+    The score is the share that the first phrase has of the words said: a cue that says only that is best.
+    """
+    keys = _keys(catalog, phrases)
+    rarest = min(range(len(phrases)), key=lambda i: keys[i].cues)
+    found = {rarest: _places(_lines(catalog, [keys[rarest]], allowed), phrases[rarest])}
+    if len(phrases) > 1:
+        others = [i for i in range(len(phrases)) if i != rarest]
+        lines = _lines(catalog, [keys[i] for i in others], np.unique(found[rarest].video))
+        found |= {i: _places(lines, phrases[i]) for i in others}
+    out = found[0]
+    for i in range(1, len(phrases)):
+        out = _joined(out, found[i])
+    columns = zip(*(column.tolist() for column in out), strict=True)
+    once = {Utterance(video, start, end, share, "strong") for video, start, end, share in columns}
+    return sorted(once, key=lambda u: (-u.score, u.video, u.start, u.end))
+
+
+def said(catalog: Catalog, phrases: Sequence[str], videos: Iterable[int]) -> dict[int, list[tuple[float, float]]]:
+    """When any of the phrases is said in some videos."""
+    out: dict[int, list[tuple[float, float]]] = {}
+    if not phrases:
+        return out
+    lines = _lines(catalog, _keys(catalog, phrases), np.array(sorted(videos), np.int64))
+    for phrase in phrases:
+        found = _places(lines, phrase)
+        for video, start, end in zip(found.video.tolist(), found.start.tolist(), found.end.tolist(), strict=True):
+            out.setdefault(video, []).append((start, end))
+    return out
+
+
+def _keys(catalog: Catalog, phrases: Sequence[str]) -> list[_Key]:
+    counts: dict[str, int] = {}
+
+    def count(word: str) -> int:
+        if word not in counts:
+            counts[word] = cue_index.count(catalog, word)
+        return counts[word]
+
+    out = []
+    for phrase in phrases:
+        each = list(dict.fromkeys(words(unicodedata.normalize("NFC", phrase))))
+        longer = len(plain([phrase])[0].split()) > 1
+        signed = next((word for word in each if SIGN.search(word)), None)
+        if signed is None:
+            rarest = min(each, key=count)
+            out.append(_Key(rarest, count(rarest), longer))
+        else:  # the index takes a run of signs for one word, so it is sought without the index
+            out.append(_Key(signed, 0, longer))
+    return out
+
+
+def _lines(catalog: Catalog, keys: Sequence[_Key], videos: Ids | None) -> _Lines:
+    """The cues in which phrases with these keys may be, by video and in their order."""
+    terms = list(dict.fromkeys(key.word for key in keys if not SIGN.search(key.word)))
+    ids = cue_index.with_words(catalog, terms, videos)
+    for sign in sorted({found[0] for key in keys if (found := SIGN.search(key.word))}):
+        ids |= cue_index.with_letter(catalog, sign, videos)
+    if any(key.longer for key in keys):
+        ids.update([id - 1 for id in ids] + [id + 1 for id in ids])
+    rows = cue_index.lines(catalog, ids, videos)
+    id, video, start, end, texts = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    times = np.array(start, np.float64), np.array(end, np.float64)
+    return _as_one(np.array(id, np.int64), np.array(video, np.int64), *times, plain(texts))
+
+
+def _as_one(
+    id: Rows, video: Rows, start: NDArray[np.float64], end: NDArray[np.float64], texts: Sequence[str]
+) -> _Lines:
+    follows = (
+        (np.diff(id) == 1) & (np.diff(video) == 0) & (start[1:] >= start[:-1]) & (start[1:] - end[:-1] <= GAP)
+        if len(id)
+        else np.zeros(0, bool)
+    )
+    parts = [
+        (" " + text if text else "") + after
+        for text, after in zip(texts, [*np.where(follows, "", " \n").tolist(), " \n"], strict=False)
+    ]
+    offsets = np.cumsum([0, *map(len, parts)])
+    return _Lines(video, start, end, "".join(parts), offsets, np.array([t.count(" ") + 1 for t in texts], np.int64))
+
+
+def _places(lines: _Lines, phrase: str) -> _Places:
+    """Where a phrase is said: within one cue, or begun in one and ended in the next."""
+    sought = f" {plain([phrase])[0]} "
+    found = []
+    at = lines.text.find(sought) if sought.strip() else -1
+    while at >= 0:
+        found.append(at)
+        at = lines.text.find(sought, at + 1)
+    begun = np.array(found, np.int64)
+    first = np.searchsorted(lines.offsets, begun, side="right") - 1
+    last = np.searchsorted(lines.offsets, begun + len(sought) - 2, side="right") - 1
+    pair = np.unique(np.stack([first, last])[:, last - first <= 1], axis=1)
+    first, last = pair
+    total = lines.words[first] + np.where(last > first, lines.words[last], 0)
+    end = np.maximum(lines.end[first], lines.end[last])
+    return _Places(lines.video[first], lines.start[first], end, (sought.count(" ") - 1) / total)
+
+
+def _joined(ones: _Places, others: _Places) -> _Places:
+    """Each of the first with the nearest before or after it of the others, if they fit into one utterance."""
+    if not len(ones.video) or not len(others.video):
+        return _Places(*(column[:0] for column in ones))
+    order = np.lexsort((others.start, others.video))
+    video, start, end = others.video[order], others.start[order], others.end[order]
+    # videos one after the other on one axis of time, so that one search finds all neighbours
+    span = max(float(ones.start.max()), float(start.max())) + LONGEST + 1
+    after = np.searchsorted(video * span + start, ones.video * span + ones.start)
+    best = np.full(len(ones.video), -1)
+    away = np.full(len(ones.video), np.inf)
+    for step in (-2, -1, 0, 1):
+        at = np.clip(after + step, 0, len(video) - 1)
+        whole = np.maximum(end[at], ones.end) - np.minimum(start[at], ones.start)
+        distance = np.abs(start[at] - ones.start)
+        better = (video[at] == ones.video) & (whole <= LONGEST) & (distance < away)
+        best, away = np.where(better, at, best), np.where(better, distance, away)
+    kept = best >= 0
+    at = best[kept]
+    return _Places(
+        ones.video[kept],
+        np.minimum(ones.start[kept], start[at]),
+        np.maximum(ones.end[kept], end[at]),
+        ones.share[kept],
+    )
