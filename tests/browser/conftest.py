@@ -31,13 +31,29 @@ document.addEventListener("loadedmetadata", (event) => {
   video.requestVideoFrameCallback(each);
 }, true);
 """
-"""Keeps the time of the frame that is really on the screen in ``window.frameShown``, and those before in ``framesShown``."""
+"""Keeps the time of the frame that is really on the screen in ``window.frameShown``, and all in ``framesShown``."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if _here(item):
             item.add_marker(pytest.mark.browser)
+
+
+def _here(item: pytest.Item) -> bool:
+    return Path(__file__).parent in item.path.parents
+
+
+_OPEN: list[Callable[[], None]] = []
+"""Ends the browser."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the browser with the last test of this folder: its event loop would be in the way of other tests'."""
+    if nextitem is None or not _here(nextitem):
+        while _OPEN:
+            _OPEN.pop()()
 
 
 @dataclass(frozen=True)
@@ -116,14 +132,15 @@ def judged(demo: Path, browser: Any, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def browser() -> Any:
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install playwright)")
     if not CHROMIUM:
         pytest.skip("needs chromium on the PATH, or its path in MOMENTSEEK_CHROMIUM")
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    running = playwright.sync_playwright().start()
+    _OPEN.append(running.stop)
+    browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    _OPEN.append(browser.close)
+    return browser
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 // Where a moment is watched and judged: the film on one side, the five levels with their guideline on the other.
 
 import * as api from "./api.js";
-import { action, busy, h, icon, speak } from "./dom.js";
+import { action, busy, h, icon, put, speak } from "./dom.js";
 import { screen } from "./screen.js";
 
 /** `judge(level)`, `undo()` and `pass()` do the work. */
 export function judgeStage(judge, undo, pass) {
-  const shown = screen(() => {}, { class: "film", onclick: () => shown.toggle() });
+  const shown = screen(moved, { class: "film", onclick: () => shown.toggle() });
   const title = h("h2", { tabindex: "-1" });
   const progress = h("progress", { max: 1, "aria-label": "Judged" });
   const left = h("p", { class: "quiet" });
@@ -18,7 +18,7 @@ export function judgeStage(judge, undo, pass) {
   const missing = h("p", { class: "problem", hidden: true }, "This browser cannot play the video; pass over it, or judge in another one.");
   const done = h("p", { class: "empty", hidden: true });
   const frame = h("div", { class: "frame" }, shown.video);
-  const play = h("button", { type: "button", class: "small", onclick: () => shown.toggle() }, icon("play"), "Play or stop");
+  const play = h("button", { type: "button", class: "small", onclick: () => shown.toggle() }, icon("play"), "Play");
   const guide = h("div", { class: "guide" }, instructions, levels, h("details", {}, h("summary", {}, "An example"), example));
   const work = h(
     "div",
@@ -28,6 +28,12 @@ export function judgeStage(judge, undo, pass) {
   );
   const element = h("section", { class: "panel judging", hidden: true, "aria-label": "Judging" }, title, h("div", { class: "bar" }, progress, left), work, done);
   const buttons = new Map();
+
+  function moved() {
+    const label = shown.video.paused ? "Play" : "Pause";
+    if (play.textContent !== label) put(play, icon(label.toLowerCase()), label);
+  }
+
   shown.video.addEventListener("error", () => shown.video.getAttribute("src") && (missing.hidden = false));
 
   return {

@@ -132,9 +132,10 @@ function jobRow(first) {
       stop.hidden = done;
       state.textContent = STATES[job.state];
       detail.textContent = done
-        ? (job.error ?? `${job.added} added, ${job.unchanged} unchanged`)
+        ? (job.error ?? `${job.added} added, ${job.unchanged} unchanged${job.failed.length ? `, ${job.failed.length} could not be added` : ""}`)
         : [`${job.files_done} of ${job.files_total}`, job.file, job.rate ? `${Math.round(job.rate)}× real time` : "", job.seconds_left ? `${length(job.seconds_left)} left` : ""].filter(Boolean).join(", ");
-      put(bad, job.failed.map((one) => h("li", {}, h("strong", {}, one.name), h("span", {}, one.reason))));
+      // when it is over, they stand among all failures
+      put(bad, !done && job.failed.map((one) => h("li", {}, h("strong", {}, one.name), h("span", {}, one.reason))));
     },
   };
 }
