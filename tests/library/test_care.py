@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -91,17 +92,42 @@ def damage(library: Collection, stream: str, how: str) -> None:
         path.unlink()
 
 
-@pytest.mark.parametrize("how", ["flip", "cut", "gone"])
-def test_damaged_vectors_are_found_and_made_again(library: Collection, films: Path, content: Content, how: str) -> None:
+@pytest.mark.parametrize(
+    ("how", "kept"), [("flip", ["a.mp4", "b.mp4"]), ("cut", []), ("gone", [])], ids=["flip", "cut", "gone"]
+)
+def test_damaged_vectors_are_found_and_made_again(
+    library: Collection, films: Path, content: Content, how: str, kept: list[str]
+) -> None:
     library.add(films)
     want = content(library)
     damage(library, "vision", how)
     assert not library.verify().clean
     report = library.verify(repair=True)
     assert report.clean
-    assert library.videos() == []
-    assert len(library.failures()) == 3
-    assert library.retry().added == 3
+    assert f"{len(kept)} sound videos of it kept" in report.repaired[0]
+    assert content(library) == {name: want[name] for name in kept}
+    assert len(library.failures()) == 3 - len(kept)
+    assert library.retry().added == 3 - len(kept)
+    assert content(library) == want
+    assert library.verify().clean
+
+
+@pytest.mark.parametrize("array", ["codes", "scales", "half"])
+def test_a_damaged_row_costs_its_own_video_only(library: Collection, films: Path, content: Content, array: str) -> None:
+    library.add(films)
+    want = content(library)
+    (row,) = library.catalog.segments("vision")
+    good = segments.read(library.place.segments, row.name)
+    changed = {name: np.array(getattr(good, name)) for name in ("codes", "scales", "half")}
+    bad = changed[array]
+    bad[int(good.offsets[1])] = np.nan if bad.dtype.kind == "f" else -bad[int(good.offsets[1])]
+    name = segments.write(library.place.segments, replace(good, **changed))
+    with library.catalog.changes() as db:
+        db.execute("UPDATE segments SET name = ? WHERE name = ?", (name, row.name))
+    assert not library.verify().clean
+    assert library.verify(repair=True).clean
+    assert content(library) == {name: want[name] for name in ("a.mp4", "deep/c.mkv")}
+    assert library.retry().added == 1
     assert content(library) == want
 
 

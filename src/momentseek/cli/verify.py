@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @options.library
-@click.option("--repair", is_flag=True, help="Mend what can be; videos whose vectors are lost go to `retry`.")
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="Mend what can be; videos whose vectors are lost are taken out, and added again by `retry`.",
+)
 @click.option("--recall", is_flag=True, help="Also measure how much of the exact search the quick one finds.")
 @options.wait
 @options.as_json

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from momentseek.library import ledger
+from momentseek.library.catalog import SegmentRow
 from momentseek.library.ingest.speech import fill_speech
+from momentseek.library.merge import joined_row
+from momentseek.library.salvage import salvaged
 from momentseek.library.verify import VerifyReport, verify
 from momentseek.tables import count
 
@@ -16,14 +20,17 @@ DAMAGED = "its vectors were damaged; momentseek retry makes them again"
 
 
 def repair(library: Collection, report: VerifyReport) -> VerifyReport:
-    """Drop damaged segments, make vectors of cues anew, and let ``retry`` add again the videos that lost theirs.
+    """Keep what is sound of damaged segments, make vectors of cues anew, and let ``retry`` add again the videos that
+    lost theirs.
 
     Returns a new report, with what was done. The caller holds the lock.
     """
     catalog, done = library.catalog, []
+    if report.damaged:
+        kept = _replace(library, report.damaged)
+        done.append(f"{count(len(report.damaged), 'damaged segment')} dropped, {count(kept, 'sound video')} of it kept")
+        report = verify(catalog, library.place)
     with catalog.changes():
-        for row in report.damaged:
-            catalog.remove_segment(row.name)
         if not report.words:
             catalog.rebuild_words()
             done.append("the word indices were made anew")
@@ -32,8 +39,6 @@ def repair(library: Collection, report: VerifyReport) -> VerifyReport:
         for video in catalog.videos(report.broken):
             catalog.remove_video(video.id)
             ledger.note_failure(catalog, video.path, video.name, DAMAGED, None)
-    if report.damaged:
-        done.append(f"{count(len(report.damaged), 'damaged segment')} dropped")
     if report.broken:
         done.append(f"{count(len(report.broken), 'video')} taken out, to be made again by: momentseek retry")
     if report.silent:
@@ -47,3 +52,23 @@ def repair(library: Collection, report: VerifyReport) -> VerifyReport:
     again = verify(catalog, library.place)
     again.repaired = done
     return again
+
+
+def _replace(library: Collection, damaged: Sequence[SegmentRow]) -> int:
+    """Put segments of what is sound in the place of damaged ones; returns how many videos' rows were kept."""
+    catalog, place = library.catalog, library.place
+    rows = {
+        "vision": {video.id: video.clips for video in catalog.videos()},
+        "speech": dict(catalog.rows("SELECT video, count(*) FROM cues GROUP BY video")),
+    }
+    fresh = []
+    for row in damaged:
+        encoder = catalog.encoder(row.stream)
+        if encoder is not None and (parts := salvaged(place, row, rows[row.stream], encoder.dim)):
+            fresh.append(joined_row(place, row.stream, parts))
+    with catalog.changes():
+        for row in damaged:
+            catalog.remove_segment(row.name)
+        for row in fresh:
+            catalog.insert_segment(row)
+    return sum(row.videos for row in fresh if row.stream == "vision")

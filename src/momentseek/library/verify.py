@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from momentseek.encoders.store import unit_rows
 from momentseek.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.place import Place
+from momentseek.library.salvage import CHUNK, row_faults
 from momentseek.library.segments import Segment
 from momentseek.library.stamp import shown
 from momentseek.tables import count
 
-CHUNK = 1 << 15
-"""Rows whose length is checked at a time."""
 NEW = ".new"
 """Ends the stream of vectors that are being made anew and do not count yet."""
 
@@ -132,14 +130,7 @@ def _wrong(found: Segment, row: SegmentRow, dims: dict[str, int]) -> Iterator[st
     if not row.stream.endswith(NEW) and found.dim != dims.get(row.stream, found.dim):
         yield f"has vectors of {found.dim} columns, but its encoder gives {dims[row.stream]}"
     for at in range(0, found.rows, CHUNK):
-        rows = found.half[at : at + CHUNK].astype(np.float32)
-        rough = found.codes[at : at + CHUNK] * found.scales[at : at + CHUNK, None]
-        if not unit_rows(rows / np.maximum(1e-9, np.linalg.norm(rows, axis=1, keepdims=True))).all():
-            yield "holds vectors that are not finite or of length 0"
-        if (np.abs(np.linalg.norm(rows, axis=1) - 1) > 2e-3).any():
-            yield "holds vectors that are not of length 1"
-        if (np.abs(rough - rows) > found.scales[at : at + CHUNK, None] * 0.51 + 1e-3).any():
-            yield "its two copies of a vector differ"
+        yield from (text for text, rows in row_faults(found, at, at + CHUNK).items() if rows.any())
 
 
 def _count(found: Segment, held: Counter[int], gone: set[int], known: set[int], report: VerifyReport) -> None:
