@@ -52,6 +52,13 @@ def test_getting_a_model_asks_first_and_then_it_can_be_used(home, files):
     assert (encoder.name, encoder.encode(["a man"]).shape) == ("hub:tiny", (1, 6))
 
 
+def test_where_nobody_answers_yes_must_be_said(home, tmp_path):
+    result = CliRunner().invoke(command, ["get", "tiny", "--from", str(tmp_path / "source")], input="")
+    assert isinstance(result.exception, MomentseekError)
+    assert "say --yes" in str(result.exception)
+    assert state("hub:tiny") == "absent"
+
+
 def test_a_model_from_a_folder_without_asking(home, tmp_path):
     assert state("hub:tiny") == "absent"
     run("get", "tiny", "--yes", "--from", str(tmp_path / "source"))

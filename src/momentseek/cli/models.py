@@ -9,6 +9,7 @@ from dataclasses import asdict
 import click
 
 from momentseek.cli import options
+from momentseek.errors import MomentseekError
 
 
 @click.group()
@@ -92,7 +93,7 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
     options.say(f"{model.name}: {model.good_for}; licence {model.licence}")
     options.say(f"from {source or model.address}")
     options.say(f"into {lock.folder_of(model.name)}, about {size:,.0f} MB in {len(missing)} files")
-    if not yes and not click.confirm("Get it?", err=True):
+    if not yes and not _agreed():
         raise click.Abort
     try:
         folder = get(model, source)
@@ -100,6 +101,16 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
         options.say(f"what has arrived is kept; go on with: momentseek models get {model.name}")
         raise
     click.echo(f"{model.name} is in {folder}; use it as: --encoder hub:{model.name}")
+
+
+def _agreed() -> bool:
+    try:
+        return click.confirm("Get it?", err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise MomentseekError("nobody is there to ask; say --yes to download it") from None
 
 
 @command.command("verify")
