@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -88,7 +89,7 @@ def verify(catalog: Catalog, place: Place) -> VerifyReport:
     report.problems += [f"{names[id]}: {text}" for id, text in report.broken.items() if id in names]
     _notes(catalog, place, report)
     for video in videos:
-        if not video.path.exists():
+        if not os.path.exists(video.path):
             report.notes.append(f"{shown(video.path)}: the file is not there (momentseek remove --missing)")
     return report
 

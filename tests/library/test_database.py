@@ -1,0 +1,109 @@
+"""The catalog's file: where it cannot be written, is empty, or is another's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from momentseek.errors import MomentseekError
+from momentseek.library import Collection
+from momentseek.library.database import VERSION, Database
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that others than root can reach."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """As on a medium that cannot be written; root, whom no rights stop, becomes nobody meanwhile."""
+    for path in folder.rglob("*"):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    folder.chmod(0o555)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="rights of another kind")
+def test_a_library_that_cannot_be_written_is_read(light: ModuleType, films: Path, place: Path) -> None:
+    with Collection.open(place / "library", encoder="colours") as library:
+        library.add(films)
+    assert not list((place / "library").glob("*-wal"))
+    with read_only(place / "library"), Collection.open(place / "library", create=False) as library:
+        assert library.catalog.read_only
+        assert len(library.videos()) == 3
+        assert library.status().clips == 12
+        assert library.snapshot().vision[0].rows == 12
+        assert library.verify().clean
+        with pytest.raises(MomentseekError, match="cannot be opened for writing"):
+            library.remove("a.mp4")
+        with pytest.raises(MomentseekError, match="readonly"), library.catalog.changes():
+            library.catalog.set("key", 1)
+    with Collection.open(place / "library") as library:
+        assert not library.catalog.read_only
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="rights of another kind")
+def test_changes_that_wait_are_not_passed_over(place: Path) -> None:
+    source, copy = place / "source", place / "copy"
+    source.mkdir()
+    database = Database(source, create=True)
+    with database.changes():
+        database.set("key", 1)
+    copy.mkdir()
+    for name in ("catalog.sqlite", "catalog.sqlite-wal"):
+        shutil.copy(source / name, copy / name)
+    database.close()
+    with read_only(copy), pytest.raises(MomentseekError, match="copy the library elsewhere"):
+        Database(copy)
+
+
+def test_an_empty_file_is_said_and_made_anew(tmp_path: Path) -> None:
+    (tmp_path / "catalog.sqlite").touch()
+    with pytest.raises(MomentseekError, match=r"is empty.*momentseek add FOLDER"):
+        Database(tmp_path)
+    Database(tmp_path, create=True).close()
+    database = Database(tmp_path)
+    assert database.get("version") == VERSION
+    database.close()
+
+
+def test_another_database_is_said(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "catalog.sqlite")
+    other.execute("CREATE TABLE letters (text)")
+    other.close()
+    with pytest.raises(MomentseekError, match="move it away and add the videos again"):
+        Database(tmp_path)
+
+
+def test_an_older_library_is_made_again(tmp_path: Path) -> None:
+    database = Database(tmp_path, create=True)
+    with database.changes():
+        database.set("version", VERSION - 1)
+    database.close()
+    with pytest.raises(MomentseekError, match=r"older release.*add the videos again"):
+        Database(tmp_path)
