@@ -18,8 +18,16 @@ def test_two_streams_beat_one_and_sureness_counts():
     seen = candidate(vision=(1, "strong"))
     chatter = candidate(speech=(1, "weak"))
     assert ranked([chatter, seen, both]) == [both, seen, chatter]
-    assert seen.score == 1 / 61
-    assert both.score == 2 / 62
+    assert seen.score == 0.2 + 1 / 61
+    assert both.score == 0.2 + 2 / 62
+    assert chatter.score == 0.4 / 61
+
+
+def test_a_surer_moment_goes_first_whatever_its_ranks():
+    last = candidate(vision=(500, "strong"))
+    fair = candidate(vision=(1, "fair"))
+    weak = candidate(vision=(1, "weak"), speech=(1, "weak"), name=(1, "weak"))
+    assert ranked([weak, fair, last]) == [last, fair, weak]
 
 
 def test_the_better_of_two_standings_counts():

@@ -6,7 +6,8 @@ Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): a moment's s
 
 Ranks are used because the streams' scores have no common unit. Plain fusion gives the first of every stream the same
 share, even of a stream that has nothing to do with the query; so a share also counts by how sure its stream is of the
-moment (strong 1, fair 0.7, weak 0.4).
+moment (strong 1, fair 0.7, weak 0.4). A surer moment always goes first (0.2 is added for strong and 0.1 for fair, more
+than any sum of shares), so that ranks never contradict levels, and weak moments only ever follow the others.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from momentseek.search.confidence import ORDER, together
 from momentseek.search.hit import Level, Standing
 
 K = 60
 WEIGHTS = {"vision": 1.0, "speech": 1.0, "name": 0.5}
 SURENESS: Mapping[Level, float] = {"strong": 1.0, "fair": 0.7, "weak": 0.4}
+TIER = 0.1
+"""What a level is worth; weak is worth nothing."""
 SAME = 0.5
 """Share of the shorter of two stretches that must lie in the other for them to be one moment."""
 INSIDE = 0.5
@@ -39,10 +43,15 @@ class Candidate:
     @property
     def score(self) -> float:
         """The fused score."""
-        return sum(
+        return TIER * ORDER.index(self.level) + sum(
             WEIGHTS[name] * SURENESS[self.levels[name]] / (K + standing.rank)
             for name, standing in sorted(self.standings.items())
         )
+
+    @property
+    def level(self) -> Level:
+        """How sure it is, by all streams that saw it."""
+        return together(self.levels.values())
 
     def stand(self, stream: str, rank: int, score: float, level: Level) -> None:
         """Note how a stream saw it; the better of two ranks counts."""
