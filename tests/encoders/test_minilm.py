@@ -73,3 +73,20 @@ def test_the_runtime_reports_nothing_and_leaves_no_device_id(tmp_path):
     code = f"import os; [os.environ.pop(n) for n in {names}]; from momentseek.encoders import text_encoder as t; t()"
     python(code, XDG_CACHE_HOME=str(tmp_path), HOME=str(tmp_path), ORT_DISABLE_TELEMETRY="0")
     assert [p.name for p in tmp_path.iterdir()] == ["momentseek"]
+
+
+@needs_minilm
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("a dog", True),
+        ("Café", True),
+        ("猫 dog", True),
+        ("😀", False),
+        ("猫", False),
+        ("*", False),
+        ("d" * 1999, False),
+    ],
+)
+def test_it_says_whether_it_knows_any_word(text, known):
+    assert minilm.load().knows(text) is known

@@ -52,6 +52,11 @@ class MiniLM:
             rows[batch] = self._encode([tokens[i] for i in batch])
         return rows
 
+    def knows(self, text: str) -> bool:
+        """Whether it was trained on any word of a text: its vocabulary is English, other scripts are but letters."""
+        tokens = self._tokenizer.encode(text, add_special_tokens=False).tokens
+        return any(token != "[UNK]" and token.isascii() and token.strip("#").isalnum() for token in tokens)
+
     def _encode(self, tokens: list[list[int]]) -> Vectors:
         ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
         mask = np.zeros_like(ids)

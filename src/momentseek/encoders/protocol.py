@@ -18,7 +18,8 @@ class TextEncoder(Protocol):
     """Turns texts into rows of length 1, so that a dot product of two is their cosine.
 
     An encoder that also has ``fingerprint: str``, which changes whenever its vectors do (the weights' hash, say),
-    can be cached on disk; one without is asked again every time.
+    can be cached on disk; one without is asked again every time. An encoder may have ``knows(text) -> bool``: whether
+    any word of a text means something to it; a search is never sure of what was asked in unknown words.
 
     >>> class Letters:
     ...     name, dim = "letters", 26

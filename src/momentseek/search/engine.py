@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -52,7 +53,7 @@ class Engine:
         allowed = self._allowed(query)
         if allowed is not None and not len(allowed):
             return Results([], query, 0, time.perf_counter() - began, "no video passes the filters of the query")
-        search = Search(self._catalog, self.encode, state, query, options, allowed)
+        search = Search(self._catalog, self.encode, self.knows, state, query, options, allowed)
         candidates = search.candidates()
         hits, hidden, note = search.shown(candidates)
         return Results(hits, query, hidden, time.perf_counter() - began, note)
@@ -73,6 +74,11 @@ class Engine:
             return out
 
         return vectors
+
+    def knows(self, stream: str, texts: Sequence[str]) -> bool:
+        """Whether the stream's encoder knows any word of the texts; one that does not say is taken to know letters."""
+        own = getattr(self._encoder(stream), "knows", None)
+        return any(map(own or _legible, texts))
 
     def _state(self) -> State:
         snapshot = self._take()
@@ -96,6 +102,15 @@ class Engine:
             allowed = self._catalog.ids() if allowed is None else allowed
             allowed = allowed[~np.isin(allowed, self._catalog.ids(names=query.outside))]
         return allowed
+
+
+def _legible(text: str) -> bool:
+    """Whether a text has letters, digits or pictograms.
+
+    >>> [_legible(text) for text in ("a dog", "😀", "* ...")]
+    [True, True, False]
+    """
+    return any(c.isalnum() or unicodedata.category(c) == "So" for c in text)
 
 
 def _nothing_asked(query: Query) -> str:

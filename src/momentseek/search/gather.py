@@ -14,9 +14,9 @@ import numpy as np
 from momentseek.library.catalog import Catalog
 from momentseek.library.snapshot import Snapshot
 from momentseek.library.video import Video
-from momentseek.search.confidence import evidence, together
+from momentseek.search.confidence import evidence
 from momentseek.search.fusion import Candidate, distinct, ranked, same
-from momentseek.search.hit import Hit, Level
+from momentseek.search.hit import Hit
 from momentseek.search.localise import Curve, localise
 from momentseek.search.options import Options
 from momentseek.search.query import Query
@@ -35,6 +35,8 @@ SHORTEST = 0.5
 SMALL = 200
 """Clips (five minutes) below which the nearest hits are shown even if none is sure."""
 NEAREST = 3
+UNKNOWN = "the encoder of pictures knows no word of the query; ask in other words, or see docs/encoders.md"
+DAMAGED = "some of the library's vectors are damaged; run momentseek verify"
 
 
 @dataclass(eq=False)
@@ -54,15 +56,18 @@ class Search:
         self,
         catalog: Catalog,
         encode: Callable[[str], Encode],
+        knows: Callable[[str, Sequence[str]], bool],
         state: State,
         query: Query,
         options: Options,
         allowed: Ids | None,
     ) -> None:
-        self.catalog, self.encode, self.state = catalog, encode, state
+        self.catalog, self.encode, self.knows, self.state = catalog, encode, knows, state
         self.query, self.options, self.allowed = query, options, allowed
         self.aim: Aim | None = None
         self.looked = Looked([], {})
+        self.unknown = False
+        """Whether the vision stream was asked in words that its encoder does not know."""
         self.unsaid: dict[int, list[tuple[float, float]]] = {}
 
     def candidates(self) -> list[Candidate]:
@@ -72,10 +77,8 @@ class Search:
         if query.phrases:  # word for word is a condition, whichever streams are asked
             utterances = heard(self.catalog, query.phrases, self.allowed)
             self.allowed = np.unique(np.array([u.video for u in utterances], np.int64))
-        if "vision" in streams and query.seen and self.state.vision.clips:
-            self.aim = aim(self.state.vision, query.seen, query.avoid, self.encode("vision"))
-            page = 2 * self.options.k
-            self.looked = look(self.state.vision, self.aim, self.videos, self.allowed, self.options.localiser, page)
+        if "vision" in streams and query.seen and len(self.state.vision.sample):
+            self._look()
         if "speech" in streams and not query.phrases and query.spoken and not (query.names and not query.said):
             utterances = self._listen()
         found = self._merged(utterances)
@@ -89,19 +92,21 @@ class Search:
     def shown(self, candidates: list[Candidate]) -> tuple[list[Hit], int, str]:
         """The hits to show, how many weak ones are not, and what to say about it."""
         chosen = list(self._grouped(candidates))
-        levels = {id(c): together(c.levels.values()) for c in chosen}
-        sure = [c for c in chosen if levels[id(c)] != "weak"]
+        sure = [c for c in chosen if c.level != "weak"]
         k, note = self.options.k, ""
         if self.options.all:
             show = chosen[:k]
         elif sure:
             show = sure[:k]
         else:
-            show = chosen[: min(k, NEAREST)] if self.state.vision.clips < SMALL else []
+            show = chosen[: min(k, NEAREST)] if self.state.vision.clips < SMALL and not self.unknown else []
             if chosen:
                 note = "nothing matches well; these are the nearest" if show else "nothing matches well"
-        shown = zip(self._bounded(show), (levels[id(c)] for c in show), strict=True)
-        hits = [self._hit(rank, c, level) for rank, (c, level) in enumerate(shown, 1)]
+        if self.unknown:
+            note = UNKNOWN
+        if self.state.vision.damaged or self.state.speech.damaged:
+            note = "; ".join(filter(None, (note, DAMAGED)))
+        hits = [self._hit(rank, c) for rank, c in enumerate(self._bounded(show), 1)]
         return hits, max(0, min(k, len(chosen)) - len(show)), note
 
     def videos(self, ids: Sequence[int]) -> dict[int, Video]:
@@ -112,8 +117,20 @@ class Search:
             known.update((video.id, video) for video in self.catalog.videos(new))
         return {i: known[i] for i in ids if i in known}
 
+    def _look(self) -> None:
+        """What an encoder makes of words that it does not know is like anything: of that nothing is sure."""
+        query, vision = self.query, self.state.vision
+        self.unknown = not self.knows("vision", [part.text for part in query.seen])
+        self.aim = aim(vision, query.seen, query.avoid, self.encode("vision"))
+        page = 2 * self.options.k
+        self.looked = look(vision, self.aim, self.videos, self.allowed, self.options.localiser, page)
+        if self.unknown:
+            self.looked = Looked([replace(m, level="weak") for m in self.looked.moments], self.looked.curves)
+
     def _listen(self) -> list[Utterance]:
-        speech = self.state.speech if self.state.speech.clips else None
+        speech = self.state.speech if len(self.state.speech.sample) else None
+        if speech and not self.knows("speech", [self.query.spoken]):
+            speech = None
         encode = self.encode("speech") if speech else None
         asked = bool(self.query.said)
         return listen(self.catalog, self.query.spoken, self.allowed, asked=asked, sights=speech, encode=encode)
@@ -224,7 +241,7 @@ class Search:
             seen.add(c.video)
             yield c
 
-    def _hit(self, rank: int, c: Candidate, level: Level) -> Hit:
+    def _hit(self, rank: int, c: Candidate) -> Hit:
         video = self.state.videos[c.video]
         start, end = _inside(c.start, c.end, video.duration)
         on = self.curve(video) if self.options.explain else None
@@ -240,7 +257,7 @@ class Search:
             start,
             end,
             c.score,
-            level,
+            c.level,
             min(max(c.peak, start), end),
             video.duration,
             video.rate,

@@ -58,6 +58,11 @@ class Labels:
         """One row per text."""
         return _unit(self._sentences.encode(texts) - self._labels.mean(axis=0))
 
+    def knows(self, text: str) -> bool:
+        """Whether any word of a text means something to it."""
+        own = getattr(self._sentences, "knows", None)
+        return own is None or bool(own(text))
+
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image; of an image that is not square, the middle square counts."""
         rows = np.empty((len(images), self.dim), dtype=np.float32)

@@ -133,6 +133,9 @@ def _by_meaning(catalog: Catalog, text: str, allowed: Ids | None, sights: Sights
     scored = []
     for id, segment, at in zip(best.ids[0].tolist(), best.segment[0].tolist(), best.at[0].tolist(), strict=True):
         scores = sights.segments[segment].vectors(at) @ vector
+        if not np.isfinite(scores).all():
+            sights.broken.add(id)
+            scores = np.where(np.isfinite(scores), scores, -1)
         if scale.level(float(scores.max())) == "weak":
             break  # and so are all further videos
         scored += [(float(score), id, row) for row, score in enumerate(scores.tolist())]

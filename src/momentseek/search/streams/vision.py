@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -46,6 +46,8 @@ class Sights:
     clip_seconds: float
     plan: Path | None = None
     """The folder of the plan by which a large library is scanned, if it has one."""
+    broken: set[int] = field(default_factory=set)
+    """Videos met whose vectors are not finite: their file was damaged."""
 
     @cached_property
     def scan(self) -> Scan:
@@ -64,16 +66,26 @@ class Sights:
             sum(length[~np.isin(s.ids, self.gone)].sum() for s in self.segments for length in [np.diff(s.offsets)])
         )
 
+    @property
+    def damaged(self) -> bool:
+        """Whether vectors were met that are not finite."""
+        return bool(self.broken)
+
     @cached_property
     def sample(self) -> Vectors:
-        """Clips taken at even steps from the whole library, always the same ones."""
+        """Clips taken at even steps from the whole library, always the same ones; damaged ones are left out."""
         step = max(1, -(-sum(s.rows for s in self.segments) // SAMPLE))
         parts = []
         for segment in self.segments:
             rows = np.arange(step // 2 if segment.rows > step // 2 else 0, segment.rows, step)
             owner = np.searchsorted(segment.offsets, rows, side="right") - 1
-            parts.append(segment.half[rows[~np.isin(np.asarray(segment.ids)[owner], self.gone)]].astype(np.float32))
-        return np.concatenate(parts)
+            ids = np.asarray(segment.ids)[owner]
+            there = ~np.isin(ids, self.gone)
+            vectors = segment.half[rows[there]].astype(np.float32)
+            whole = np.isfinite(vectors).all(axis=1)
+            self.broken.update(ids[there][~whole].tolist())
+            parts.append(vectors[whole])
+        return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
 
     def place(self, video: int) -> tuple[int, int] | None:
         """In which segment and where a video's rows are; the newest, should there be two."""
@@ -175,7 +187,10 @@ def curve(sights: Sights, target: Aim, video: Video, place: tuple[int, int] | No
     if place is None:
         return None
     rows = sights.segments[place[0]].vectors(place[1])
-    if not len(rows) or not np.isfinite(rows).all():
+    if not len(rows):
+        return None
+    if not np.isfinite(rows).all():
+        sights.broken.add(video.id)
         return None
     edges = np.arange(len(rows) + 1, dtype=np.float64) * sights.clip_seconds
     if video.duration > edges[-2]:
