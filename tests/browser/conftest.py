@@ -100,14 +100,14 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(demo: Path, browser: Any) -> Iterator[Served]:
+def served(browser: Any, demo: Path) -> Iterator[Served]:
     """The sample library, which tests only look at."""
     with _serving(demo / "library") as address:
         yield Served(address, demo / "library")
 
 
 @pytest.fixture
-def guarded(demo: Path, browser: Any, tmp_path: Path, make_video: Callable[..., Path]) -> Iterator[Served]:
+def guarded(browser: Any, demo: Path, tmp_path: Path, make_video: Callable[..., Path]) -> Iterator[Served]:
     """A copy of the library that a test may change, a folder ``more`` to add, and a token before everything."""
     shutil.copytree(demo / "library", tmp_path / "library")
     more = tmp_path / "more"
@@ -120,7 +120,7 @@ def guarded(demo: Path, browser: Any, tmp_path: Path, make_video: Callable[..., 
 
 
 @pytest.fixture(scope="session")
-def judged(demo: Path, browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def judged(browser: Any, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A copy of the library in which tests judge."""
     library = tmp_path_factory.mktemp("judged") / "library"
     shutil.copytree(demo / "library", library)

@@ -100,11 +100,16 @@ export function searchView(go) {
     stopPreview();
     asked = { query, params: { q: query, k: PAGE, ...chosen(), all: all || "" } };
     element.classList.toggle("found", Boolean(query));
-    put(results);
-    put(after);
-    put(summary);
+    if (!query) {
+      clear();
+      element.removeAttribute("aria-busy");
+    }
     tellPast();
     if (query) await page(0, pending.signal);
+  }
+
+  function clear() {
+    for (const part of [results, after, summary]) put(part);
   }
 
   async function page(offset, signal) {
@@ -114,7 +119,8 @@ export function searchView(go) {
       const answer = await api.get("/search", { ...mine.params, offset }, signal);
       if (mine === asked) tellAnswer(answer, offset);
     } catch (error) {
-      if (error.name === "AbortError") return;
+      if (error.name === "AbortError" || mine !== asked) return;
+      if (!offset) clear();
       put(summary, h("span", { class: "problem" }, error.message));
       warn(error.message);
     } finally {
@@ -126,6 +132,7 @@ export function searchView(go) {
     remember(asked.query);
     put(list, past().map((one) => h("option", { value: one })));
     const cards = answer.hits.map((hit) => card(hit, asked.query));
+    if (!offset) clear(); // the old moments stay, paler, until the new ones are there
     results.append(...cards);
     const shown = results.children.length;
     const found = `${count(shown, "moment")}${answer.more ? " so far" : ""}`;
