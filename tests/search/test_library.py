@@ -61,3 +61,14 @@ def test_what_was_found_can_be_evaluated(library):
     run = hits_to_run("q", "dog", library.search("dog", k=5))
     truth = ms.Judgements.from_rows([("q", "dog.mp4", 3.0, 9.0, 1)])
     assert ms.evaluate(run, truth, "R@1[IoU>=0.5]")["R@1[IoU>=0.5]"] == 1.0
+
+
+@pytest.mark.parametrize("query", [None, 5, ["dog"], b"dog"])
+def test_what_is_no_query_is_refused_in_a_sentence(library, query):
+    with pytest.raises(ms.MomentseekError, match="a query is a text or a Query, not "):
+        library.search(query)
+
+
+def test_a_hit_knows_the_picture_of_its_video(library):
+    (hit,) = library.search("dog", k=1)
+    assert (hit.width, hit.height, hit.audio) == (640, 360, False)

@@ -53,6 +53,8 @@ class Library(Collection):
         Weak hits are left out and counted (``.hidden``) unless ``all``. ``group="video"`` gives one moment per video,
         ``streams`` some of vision, speech and name, ``explain`` the curve of each hit's video.
         """
+        if not isinstance(query, str | Query):
+            raise MomentseekError(f"a query is a text or a Query, not {type(query).__name__}; say what to look for")
         asked = Query.parse(query) if isinstance(query, str) else query
         options = Options(k, localiser, group, STREAMS if streams is None else tuple(streams), explain, all)
         if self._engine is None:
