@@ -265,6 +265,9 @@ class Search:
             dict(c.standings),
             () if on is None else tuple(on.scores.tolist()),
             others,
+            video.width or None,
+            video.height or None,
+            video.audio,
         )
 
 

@@ -54,6 +54,11 @@ class Hit:
     """The vision stream's score of each clip of the video, where an explanation was asked for."""
     also: tuple[str, ...] = ()
     """Names of other files with the same content."""
+    width: int | None = None
+    height: int | None = None
+    """Of the picture as shown, in pixels."""
+    audio: bool = False
+    """Whether the video is known to have sound."""
 
     @property
     def moment(self) -> Moment:

@@ -219,3 +219,18 @@ def test_hits_as_a_run() -> None:
     assert [moment.video for moment in run.moments("q7")] == [one.name for one in HITS]
     assert run.score.tolist() == [one.score for one in HITS]
     assert hits_to_run("q7", QUERY, []).query_ids == ("q7",)
+
+
+def test_fcpxml_has_the_size_of_the_picture_and_sound_only_where_there_is_some() -> None:
+    loud, mute = replace(hit(1), width=1280, height=720, audio=True), replace(hit(2, "mute.mp4"), width=64, height=48)
+    text = render([loud, mute], QUERY, "fcpxml").text
+    assert 'width="1280"' in text
+    assert 'height="48"' in text
+    assert [("hasAudio" in asset) for asset in re.findall(r"<asset [^>]*>", text)] == [True, False]
+    assert "hasAudio" not in render([mute], QUERY, "fcpxml").text
+
+
+def test_a_run_tells_videos_of_one_name_apart() -> None:
+    other = replace(hit(2), path=Path("/other/kitchen.mp4"))
+    run = hits_to_run("q", "a cat", [hit(1), other, hit(3, "hall.mp4")])
+    assert [m.video for m in run.moments("q")] == ["/films/kitchen.mp4", "/other/kitchen.mp4", "hall.mp4"]

@@ -11,11 +11,15 @@ from momentseek.media.edit_lists import Written
 from momentseek.media.edit_lists.locations import url_of
 from momentseek.search.export.kind import Kind, Thumbnail
 from momentseek.search.hit import Hit
+from momentseek.search.results import Results
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> Written:
-    """One object: the query and its hits, best first; times in seconds."""
-    document = {"query": _text(query), "hits": [record(hit) for hit in hits]}
+    """One object: the query and its hits, best first; times in seconds; a search's results bring its remarks."""
+    document: dict[str, Any] = {"query": _text(query)}
+    if isinstance(hits, Results):
+        document |= {"hidden": hits.hidden, "note": _text(hits.note)}
+    document["hits"] = [record(hit) for hit in hits]
     return Written(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
 from momentseek.moments import Run
 from momentseek.search.hit import Hit
 
 
 def hits_to_run(query_id: str, query: str, hits: Sequence[Hit]) -> Run:
-    """A Run of one query, in the order of the hits.
+    """A Run of one query, in the order of the hits; videos that share a name are told apart by their paths.
 
     >>> from pathlib import Path
     >>> hit = Hit(1, 7, Path("/films/kitchen.mp4"), "kitchen.mp4", 3.0, 9.0, 0.03, "strong", 4.5, 60.0)
@@ -19,10 +22,20 @@ def hits_to_run(query_id: str, query: str, hits: Sequence[Hit]) -> Run:
     return Run.from_groups(
         [query_id],
         [len(hits)],
-        [hit.name for hit in hits],
+        _names(hits),
         [hit.start for hit in hits],
         [hit.end for hit in hits],
         [hit.score for hit in hits],
         queries=[query],
         source="search",
     )
+
+
+def _names(hits: Sequence[Hit]) -> list[str]:
+    paths: dict[str, set[Path]] = defaultdict(set)
+    for hit in hits:
+        paths[hit.name].add(hit.path)
+    return [
+        hit.name if len(paths[hit.name]) == 1 else os.fsencode(hit.path).decode("utf-8", "backslashreplace")
+        for hit in hits
+    ]
