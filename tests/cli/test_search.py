@@ -169,6 +169,14 @@ def test_opening_what_is_not_there(library):
 def test_json_and_csv_hold_the_hits(library):
     found = json.loads(search(library, "dog beach", "--json").stdout)
     assert found["hits"][0]["level"] == "strong"
+    assert found["hidden"] > 0
+    assert found["note"] == ""
+    assert json.loads(search(library, "giraffe", "--json", "-k", 4).stdout) == {
+        "query": "giraffe",
+        "hidden": 4,
+        "note": "nothing matches well",
+        "hits": [],
+    }
     rows = list(csv.DictReader(io.StringIO(search(library, "dog beach", "--csv").stdout)))
     assert len(rows) == len(found["hits"])
     with pytest.raises(SystemExit):
@@ -216,3 +224,30 @@ def test_names_and_words_cannot_command_the_terminal(tmp_path):
     result = search(tmp_path, "said:dog")
     assert "dog" in result.stdout
     assert not set(result.stdout) & {"\x1b", "\x07", "\u202e"}
+
+
+@pytest.mark.parametrize("arguments", [["-dog"], ["-kitchen", "dog"], ["-lake", "dog"], ["dog", "-said:x"], ["-2:dog"]])
+def test_a_query_that_begins_with_a_minus_is_not_taken_for_options(library, arguments):
+    result = search(library, *arguments)
+    assert result.exit_code == 2
+    assert "write -- before the query" in result.stderr
+    assert result.stdout == ""
+
+
+def test_short_options_may_hold_their_value(library):
+    assert len(search(library, "-k1", "dog beach", "--all").stdout.splitlines()) == 2
+    assert "shore.mp4" in search(library, "-k", 3, "--", "dog beach", "-cat").stdout
+    assert "shore.mp4" in CliRunner().invoke(cli, ["search", f"-l{library}", "dog beach"]).stdout
+
+
+def test_padded_subtitles_fit_the_padded_edit_list(library, tmp_path):
+    from momentseek.media.edit_lists import read_edl
+    from momentseek.media.subtitles import read
+
+    edl, srt = tmp_path / "out.edl", tmp_path / "out.srt"
+    search(library, "dog beach", "--all", "-k", 3, "--pad", 2, "--edl", edl, "--srt", srt)
+    edits = read_edl(edl.read_text()).edits
+    cues = read(srt)
+    assert len(cues) == len(edits) == 3
+    for cue, edit in zip(cues, edits, strict=True):
+        assert cue.end - cue.start == pytest.approx((edit.end - edit.start) / 25, abs=0.002)

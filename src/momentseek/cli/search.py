@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 PADDED = ("edl", "fcpxml")
-"""Files for an editor, who wants the handles in them."""
+"""Files for an editor, who wants the handles in them; and SRT where it has the times of these."""
 COLUMNS = 120
 """Where there is no terminal to fit into."""
 
@@ -27,7 +27,32 @@ def _file(kind: str, what: str) -> Callable[[F], F]:
     return click.option(f"--{kind}", kind, type=click.Path(), metavar="FILE", help=what)
 
 
-@click.command()
+class _Command(click.Command):
+    """Tells a query that begins with a minus from options: ``-kitchen`` is no ``-k itchen``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        short = {name for p in self.params for name in p.opts if not name.startswith("--")}
+        for arg in args[: args.index("--")] if "--" in args else args:
+            if arg.startswith("-") and not arg.startswith("--") and len(arg) > 1 and not _option(arg, short):
+                raise click.UsageError(
+                    f"{arg!r} looks like an option; if it is part of the query, write -- before the query: "
+                    "momentseek search -- 'dog -leash'",
+                    ctx,
+                )
+        return super().parse_args(ctx, args)
+
+
+def _option(arg: str, short: set[str]) -> bool:
+    """Whether an argument is a short option, alone or with its value: ``-k``, ``-k5``, ``-l/films``.
+
+    >>> [_option(a, {"-k", "-l"}) for a in ("-k", "-k5", "-l./films", "-kitchen", "-lake", "-dog", "-5")]
+    [True, True, True, False, False, False, False]
+    """
+    value = arg[2:]
+    return arg[:2] in short and (not value or value.isdigit() or value[0] in "./~=\\" or value[1:2] == ":")
+
+
+@click.command(cls=_Command)
 @click.argument("query", nargs=-1, metavar="QUERY...")
 @click.option("-k", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many moments.")
 @options.library
@@ -48,7 +73,11 @@ def _file(kind: str, what: str) -> Callable[[F], F]:
     "--exact/--fast", default=True, help="Cut to the frame (encodes anew), or at key frames.  [default: exact]"
 )
 @click.option(
-    "--pad", type=click.FloatRange(0, 600), default=0.0, metavar="SECONDS", help="More on each side of a cut."
+    "--pad",
+    type=click.FloatRange(0, 600),
+    default=0.0,
+    metavar="SECONDS",
+    help="More on each side, in cuts, EDL and FCPXML.",
 )
 @click.option("--images/--no-images", default=None, help="Pictures, if the terminal shows them.  [default: if it does]")
 @click.option("--open", "open_first", is_flag=True, help="Open the best moment in a player.")
@@ -75,7 +104,8 @@ def command(
     """Find moments in the library.
 
     QUERY is plain text, with '"exact words said"', said:WORD, name:WORD, in:GLOB, before:DATE, after:DATE, -avoid and
-    2:weight where you like (docs/searching.md). Quote it, so that the shell leaves it alone.
+    2:weight where you like (docs/searching.md). Quote it, so that the shell leaves it alone; where it begins with a
+    minus, write -- before it.
 
     \b
       momentseek search 'a dog runs on the beach'
@@ -163,7 +193,8 @@ def _write(library: Library, found: Results, files: dict[str, str | None], pad: 
         if kind == "run":
             content[path] = _run(found)
             continue
-        hits = [_padded(hit, pad) for hit in found] if kind in PADDED else found
+        timeline = kind in PADDED or (kind == "srt" and len({hit.path for hit in found}) > 1)
+        hits = [_padded(hit, pad) for hit in found] if timeline else found
         written = render(hits, str(found.query), kind, _picture(library) if kind == "html" else None)
         content[path] = written.text.encode("utf-8", errors="replace")
         notes += [f"{path}: {note}" for note in written.notes]
