@@ -8,8 +8,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 demo: .venv/installed-demo
 	@sh examples/demo.sh $(BIN)/momentseek .venv/demo
 
-test: .venv/installed-dev lint
-	$(BIN)/python -m pytest --cov --cov-report=term
+test: .venv/installed-dev .venv/browser lint
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
@@ -40,4 +40,12 @@ clean:
 
 .venv/installed-dev: .venv/installed
 	$(PIP) -e '.[dev]'
+	@touch $@
+
+# The page's tests drive Debian's chromium; where it can neither be found nor installed they are skipped, and say so.
+.venv/browser: .venv/bin/python
+	@command -v chromium >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	  apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
+	echo "chromium is not here: the browser tests will be skipped"
 	@touch $@
