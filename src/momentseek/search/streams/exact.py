@@ -154,8 +154,8 @@ def _places(lines: _Lines, phrase: str) -> _Places:
     begun = np.array(found, np.int64)
     first = np.searchsorted(lines.offsets, begun, side="right") - 1
     last = np.searchsorted(lines.offsets, begun + len(sought) - 2, side="right") - 1
-    pair = np.unique(np.stack([first, last])[:, last - first <= 1], axis=1)
-    first, last = pair
+    new = np.diff(first, prepend=-1).astype(bool) | np.diff(last, prepend=-1).astype(bool)
+    first, last = (each[new & (last - first <= 1)] for each in (first, last))
     total = lines.words[first] + np.where(last > first, lines.words[last], 0)
     end = np.maximum(lines.end[first], lines.end[last])
     return _Places(lines.video[first], lines.start[first], end, (sought.count(" ") - 1) / total)
@@ -164,7 +164,7 @@ def _places(lines: _Lines, phrase: str) -> _Places:
 def _joined(ones: _Places, others: _Places) -> _Places:
     """Each of the first with the nearest before or after it of the others, if they fit into one utterance."""
     if not len(ones.video) or not len(others.video):
-        return _Places(*(column[:0] for column in ones))
+        return _Places(ones.video[:0], ones.start[:0], ones.end[:0], ones.share[:0])
     order = np.lexsort((others.start, others.video))
     video, start, end = others.video[order], others.start[order], others.end[order]
     # videos one after the other on one axis of time, so that one search finds all neighbours
