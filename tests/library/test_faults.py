@@ -225,7 +225,7 @@ def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, film: Film) -> None:
 
 def _videos(folder: Path) -> int:
     try:
-        with Collection.open(folder) as library:
+        with Collection.open(folder, create=False) as library:
             return len(library.videos())
     except MomentseekError:
         return 0
