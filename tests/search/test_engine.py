@@ -11,7 +11,8 @@ from momentseek.library.snapshot import snapshot
 from momentseek.media.cue import Cue
 from momentseek.search.engine import Engine
 from momentseek.search.options import Options
-from momentseek.search.query import Query
+from momentseek.search.query import Part, Query
+from momentseek.search.streams.vision import aim
 
 BACKGROUND = {f"other{i}.mp4": nothing(24, seed=i) for i in range(12)}
 
@@ -344,9 +345,12 @@ def test_damaged_vectors_cost_their_own_video_alone(tmp_path):
 
 
 def test_a_library_of_nothing_but_damage_is_said_to_be_damaged(tmp_path):
-    hits = ask(damaged(tmp_path, {"spoilt.mp4": nothing(30, 1)}, {}, "vision", slice(None)), "dog")
+    on = damaged(tmp_path, {"spoilt.mp4": nothing(30, 1)}, {}, "vision", slice(None))
+    hits = ask(on, "dog")
     assert list(hits) == []
     assert "damaged" in hits.note
+    with pytest.raises(MomentseekError, match="run momentseek verify"):
+        aim(on._state().vision, [Part("dog")], [], WordVectors().encode)
 
 
 def test_a_damaged_vector_of_what_is_said_costs_only_its_cue(tmp_path):

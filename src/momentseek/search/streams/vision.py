@@ -119,6 +119,8 @@ class Aim:
 
 def aim(sights: Sights, seen: Sequence[Part], avoid: Sequence[Part], encode: Encode) -> Aim:
     """Encode what a query looks for and what it avoids."""
+    if not len(sights.sample):
+        raise MomentseekError("all of the library's vectors are damaged; run momentseek verify")
     rows = encode([part.text for part in (*seen, *avoid)])
     weights = np.array([part.weight for part in seen], np.float32)
     vector = _unit(weights @ rows[: len(seen)])
