@@ -3,7 +3,7 @@ import sqlite3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.search.words import RULES, Matcher, any_of, content, words
+from momentseek.search.words import RULES, Matcher, any_of, content, plain, words
 
 
 @given(st.text(max_size=40), st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=4))
@@ -30,3 +30,10 @@ def test_marks_are_put_around_stems_and_accents():
 def test_expressions_are_words_not_operators():
     matcher = Matcher(["cats AND dogs", "cats"])
     assert matcher.found(["and", "cats OR dogs"]).tolist() == [[True, False], [False, False]]
+
+
+def test_many_signs_between_words_are_all_taken_away():
+    marks = "".join(chr(c) for c in range(0x2190, 0x2300))
+    assert plain([f"Été{marks}là_bas", "x"]) == ["ete la bas", "x"]
+    assert plain(["Été… là_bas", "a\x1eb"]) == ["ete la bas", "a b"]
+    assert plain([]) == []

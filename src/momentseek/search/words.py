@@ -73,9 +73,11 @@ def plain(texts: Sequence[str]) -> list[str]:
     whole = whole.lower() if whole.isascii() else unicodedata.normalize("NFKD", whole).casefold()
     letters = set(whole) - {_END}
     signs = {c for c in letters if SIGN.match(c)}
-    other = {c: "" if unicodedata.combining(c) else " " for c in letters - signs - {" "} if not c.isalnum()}
+    other: dict[str, str] = {
+        c: "" if unicodedata.combining(c) else " " for c in letters - signs - {" "} if not c.isalnum()
+    }
     if len(other) > FEW:
-        whole = whole.translate(str.maketrans(other))
+        whole = whole.translate({ord(c): instead for c, instead in other.items()})
     else:  # several times as fast
         for c, instead in other.items():
             whole = whole.replace(c, instead)
