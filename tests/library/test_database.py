@@ -92,11 +92,11 @@ def test_an_empty_file_is_said_and_made_anew(tmp_path: Path) -> None:
     database.close()
 
 
-def test_another_database_is_said(tmp_path: Path) -> None:
+def test_a_database_without_a_library_is_said(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "catalog.sqlite")
     other.execute("CREATE TABLE letters (text)")
     other.close()
-    with pytest.raises(MomentseekError, match="move it away and add the videos again"):
+    with pytest.raises(MomentseekError, match=r"holds no library yet.*momentseek add"):
         Database(tmp_path)
 
 

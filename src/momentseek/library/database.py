@@ -147,6 +147,10 @@ def unusable(path: Path, e: sqlite3.Error) -> MomentseekError:
         return MomentseekError(f"{path}: the disk is full; make room and run the command again")
     if "readonly" in text or "unable to open" in text:
         return MomentseekError(f"{path}: cannot be opened or written ({text}); check the folder's rights")
+    if "no such table: settings" in text:
+        return MomentseekError(
+            f"{path}: holds no library yet, as a first add that was stopped leaves it; run: momentseek add FOLDER"
+        )
     if "malformed" in text or "not a database" in text or "no such table" in text:
         return MomentseekError(f"{path}: is damaged ({text}); move it away and add the videos again")
     return MomentseekError(f"{path}: the catalog cannot be used ({text})")
