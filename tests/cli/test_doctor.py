@@ -5,9 +5,9 @@ import pytest
 from click.testing import CliRunner
 from tests.encoders.fakes import needs_labels
 
+from momentseek import optional
 from momentseek.cli import checkup as checks
 from momentseek.cli.doctor import command
-from momentseek.encoders import runtime
 
 
 def doctor(*args):
@@ -48,14 +48,14 @@ def test_full_hashes_anew():
 
 
 def test_a_missing_package_fails_with_what_to_install(monkeypatch):
-    real = runtime.import_module
+    real = optional.import_module
 
     def absent(name):
         if name == "tokenizers":
             raise ImportError(name)
         return real(name)
 
-    monkeypatch.setattr(runtime, "import_module", absent)
+    monkeypatch.setattr(optional, "import_module", absent)
     result = doctor()
     assert result.exit_code == 1
     assert "tokenizers: install it with: pip install 'momentseek[search]'" in result.stdout

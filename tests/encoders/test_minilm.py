@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tests.encoders.fakes import needs_minilm
 
-from momentseek.encoders import TextEncoder, minilm, runtime, text_encoder
+from momentseek import optional
+from momentseek.encoders import TextEncoder, minilm, text_encoder
 from momentseek.errors import MomentseekError
 
 
@@ -52,7 +53,7 @@ def test_a_missing_runtime_says_what_to_install(monkeypatch):
     def absent(name):
         raise ImportError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr(runtime, "import_module", absent)
+    monkeypatch.setattr(optional, "import_module", absent)
     with pytest.raises(MomentseekError, match=r"tokenizers; install it with: pip install 'momentseek\[offline\]'"):
         minilm.load()
 
