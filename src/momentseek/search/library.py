@@ -103,6 +103,6 @@ class Library(Collection):
 
 
 def _present(hit: Hit) -> Path:
-    if not hit.path.is_file():
+    if not os.path.isfile(hit.path):  # which, unlike Path, is false where the folder may not be entered
         raise MediaError(f"{hit.path}: is not there; connect the drive it lies on, or add it again where it is now")
     return hit.path
