@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -69,6 +70,16 @@ def test_the_page_gets_a_cookie_for_the_token(guarded: TestClient) -> None:
     assert guarded.get(STATUS).status_code == 200
     assert guarded.post("/logout", json={}).status_code == 200
     assert guarded.get(STATUS).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "others", ['theme={"dark": true}', "a b=c", "lone", "x=é", 'q="open', "", "momentseek-8765=old"]
+)
+def test_cookies_of_others_do_not_hide_ours(guarded: TestClient, others: str) -> None:
+    ours = f"momentseek-8765={Keys(Settings(token=TOKEN)).cookie(now=time.time())}"
+    for given in (f"{others}; {ours}", f"{ours}; {others}", f"{others};{ours};{others}"):
+        assert guarded.get(STATUS, headers={"Cookie": given.encode()}).status_code == 200  # type: ignore[dict-item]
+    assert guarded.get(STATUS, headers={"Cookie": others.encode()}).status_code == 401  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1]])
