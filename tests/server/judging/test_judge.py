@@ -63,6 +63,39 @@ def test_the_second_batch_opens_when_the_last_are_still_relevant(campaign: Any) 
     assert campaign.get("consensus").json()["queries"][0]["second_batch"] == "extended"
 
 
+def test_the_second_batch_closes_again_unless_somebody_has_begun_it(campaign: Any) -> None:
+    def state() -> tuple[Any, ...]:
+        listed = campaign.get("queries").json()["queries"][0]
+        found = campaign.get("consensus").json()["queries"][0]
+        assert len(found["pairs"]) == listed["candidates"]
+        return listed["batch"], listed["candidates"], found["second_batch"], found["reason"]
+
+    query = campaign.ask("red", depth=2)
+    for who in ("ann", "bob"):
+        campaign.judge(query, who, lambda _: 3, most=2)
+    opened = state()
+    assert opened[:3] == (2, 4, "extended")
+    last = campaign.undo("bob").json()["candidate"]
+    assert state() == (1, 2, "waiting", "1 of the first batch still need annotators")
+    campaign.say(query, last, "bob", 3)
+    assert state() == opened
+    for one in (1, 2):  # somebody thinks better of it
+        for who in ("ann", "bob"):
+            campaign.say(query, one, who, 0)
+    assert state()[:3] == (1, 2, "covered")
+    for one in (1, 2):
+        for who in ("ann", "bob"):
+            campaign.say(query, one, who, 3)
+    campaign.judge(query, "cy", lambda _: 2, most=1)
+    campaign.say(query, 1, "ann", 4)
+    campaign.undo("bob")
+    batch, many, outcome, reason = state()
+    assert (batch, many, outcome) == (2, 4, "extended")
+    assert reason.startswith("people have judged moments of the second batch (1 of the first batch still")
+    campaign.undo("cy")
+    assert state()[0] == 1
+
+
 def test_the_second_batch_stays_closed_when_they_are_not(campaign: Any) -> None:
     query = campaign.ask("red", depth=2)
     for who in ("ann", "bob"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from momentseek.construct.annotation.consensus import SIZES
 from momentseek.library.catalog import Catalog
 from momentseek.server.errors import ApiError
-from momentseek.server.judging.candidates import further
+from momentseek.server.judging.candidates import BATCHES, further
 from momentseek.server.judging.consensus import Pair, pairs
 from momentseek.server.judging.order import shuffled
 from momentseek.server.judging.rows import CandidateRow, Judgement
@@ -73,7 +73,7 @@ class Said:
 def judge(store: Store, catalog: Catalog, query: int, candidate: int, annotator: str, relevance: int) -> Said:
     """Keep what somebody says; the latest counts. Whom the pair no longer needs is told so (409)."""
     with store.changes():
-        row = store.query(query)
+        store.query(query)
         candidates = store.candidates(query)
         asked = next((c for c in candidates if c.id == candidate), None)
         if asked is None:
@@ -86,19 +86,28 @@ def judge(store: Store, catalog: Catalog, query: int, candidate: int, annotator:
         store.add_judgement(candidate, annotator, relevance)
         said = store.judgements(query)
         found = pairs((c.pair for c in candidates), said)
-        if row.batches == 1:
-            here: Collection[str] = present(catalog, (c.video for c in candidates))
-            if further(candidates, found, row.depth, here).outcome == "extended":
-                store.open_batch(query, 2)
+        _settle(store, catalog, query)
     mine = next(j for j in said if j.candidate == candidate and j.annotator == annotator)
     return Said(mine, dict(before.labels).get(annotator), found[asked.pair])
 
 
-def undo(store: Store, annotator: str) -> tuple[Judgement, int | None]:
+def _settle(store: Store, catalog: Catalog, query: int) -> None:
+    """Open the second batch if the first asks for it by now, or else close it; what people judged of it stays open."""
+    row, candidates = store.query(query), store.candidates(query)
+    found = pairs((c.pair for c in candidates), store.judgements(query))
+    decision = further(candidates, found, row.depth, present(catalog, (c.video for c in candidates)))
+    begun = any(c.batch == BATCHES and found[c.pair].labels for c in candidates)
+    batches = BATCHES if begun or decision.outcome == "extended" else 1
+    if batches != row.batches:
+        store.open_batch(query, batches)
+
+
+def undo(store: Store, catalog: Catalog, annotator: str) -> tuple[Judgement, int | None]:
     """Take back what somebody said last; that, and what they said before of the same moment, which counts again."""
     with store.changes():
         last = store.take_back(annotator)
         if last is None:
             raise ApiError(404, "there is nothing to take back; no judgement of this annotator is left")
         now = [j for j in store.judgements(last.query) if (j.candidate, j.annotator) == (last.candidate, annotator)]
+        _settle(store, catalog, last.query)
     return last, now[0].relevance if now else None

@@ -176,7 +176,7 @@ class Store:
         )
 
     def open_batch(self, query: int, batch: int) -> None:
-        """Have another batch judged as well."""
+        """Have the batches up to this one judged, and no further."""
         self._db.execute("UPDATE queries SET batches = ? WHERE id = ?", (batch, query))
 
     def remove_query(self, query: int) -> None:

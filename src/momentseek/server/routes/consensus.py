@@ -11,6 +11,7 @@ from fastapi import Query as InQuery
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from momentseek.construct.decisions import Decision
 from momentseek.search import Library
 from momentseek.server.errors import documented
 from momentseek.server.files import disposition
@@ -127,7 +128,7 @@ async def consensus(service: Serving) -> ConsensusOut:
                     discarded=counts["discarded"],
                     waiting=counts["waiting"],
                     second_batch="extended" if extended else decision.outcome,  # type: ignore[arg-type]
-                    reason="the last of the first batch were still relevant" if extended else decision.reason,
+                    reason=_why(extended, decision),
                     pairs=[
                         PairOut(
                             candidate=c.id,
@@ -146,6 +147,13 @@ async def consensus(service: Serving) -> ConsensusOut:
         return ConsensusOut(queries=answer, statistics=statistics(said))
 
     return await service.readers.run(look)
+
+
+def _why(extended: bool, decision: Decision) -> str:
+    """A batch that people have begun to judge stays open, whatever becomes of the first."""
+    if extended and decision.outcome != "extended":
+        return f"people have judged moments of the second batch ({decision.reason})"
+    return decision.reason
 
 
 @router.get("/export", summary="Judgements as files", responses=_FILE, response_class=Response)

@@ -266,7 +266,7 @@ async def delete_last(service: Serving, given: Annotated[WhoIn, InQuery()]) -> U
 
     def back(library: Library) -> UndoneOut:
         with Store(library.path) as store:
-            last, now = undo(store, given.annotator)
+            last, now = undo(store, library.catalog, given.annotator)
         return UndoneOut(**_plain(last), now=now)
 
     return await service.readers.run(back)
