@@ -8,6 +8,7 @@ import { folderChooser } from "./folders.js";
 import * as jobs from "./jobs.js";
 
 const PAGE = 60;
+const ENDED = 5;
 
 export function libraryView() {
   const heading = h("h1", { tabindex: "-1" }, "Library");
@@ -88,17 +89,18 @@ export function libraryView() {
 
   /** Rows are kept and only their figures change, so that a button under the finger or the focus stays. */
   function tellJobs(all) {
-    const shown = all.slice(0, 6);
+    const [left, over] = [all.filter((job) => !jobs.over(job)), all.filter(jobs.over)];
+    const shown = [...left.reverse(), ...over.slice(0, ENDED)]; // in the order of the work, then the newest that ended
     for (const [id, row] of rows) if (!shown.some((job) => job.id === id)) (row.element.remove(), rows.delete(id));
     for (const job of shown) {
       if (!rows.has(job.id)) rows.set(job.id, jobRow(job));
       rows.get(job.id).tell(job);
     }
-    if (shown.length) put(work, shown.map((job) => rows.get(job.id).element));
-    else put(work, h("li", { class: "quiet" }, "Nothing now."));
-    const left = all.filter((job) => !jobs.over(job)).length;
-    if (left < open && element.isConnected && !element.hidden) refresh().catch(() => {});
-    open = left;
+    const elements = shown.map((job) => rows.get(job.id).element);
+    if (!shown.length) put(work, h("li", { class: "quiet" }, "Nothing now."));
+    else if (elements.length !== work.children.length || elements.some((one, i) => one !== work.children[i])) put(work, elements);
+    if (left.length < open && element.isConnected && !element.hidden) refresh().catch(() => {});
+    open = left.length;
   }
 
   return {
