@@ -100,3 +100,26 @@ def test_results_can_be_taken_away(search: Callable[..., Any]) -> None:
         page.get_by_role("link", name="Table (CSV)").click()
     assert download.value.suggested_filename == "a rocket taking off.csv"
     assert "lecture.mp4" in download.value.path().read_text()
+
+
+def test_the_controls_follow_the_address(search: Callable[..., Any]) -> None:
+    page = search("a rocket taking off")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/api/v1/search?" in request.url else None)
+    usual = page.get_by_label("Bounds found by", exact=True).input_value()
+    for settings, bounds, said, grouped in (
+        ("&localiser=contrast&streams=vision&group=video", "contrast", False, True),
+        ("", usual, True, False),
+        ("&streams=speech,name", usual, True, False),
+        ("&localiser=nothing-known&streams=nor-this", usual, True, False),
+    ):
+        before = len(asked)
+        page.evaluate("(text) => { location.hash = `q=a+rocket+taking+off${text}`; }", settings)
+        page.wait_for_function("() => !document.querySelector('.search[aria-busy]')")
+        page.wait_for_timeout(300)
+        assert page.locator(".options select").input_value() == bounds, settings
+        assert page.locator(".options input[value=speech]").is_checked() is said, settings
+        assert page.locator(".options > label.check input").is_checked() is grouped, settings
+        assert len(asked) == before + 1, settings
+    page.go_back()
+    page.wait_for_function("() => !document.querySelector('.options input[value=vision]').checked")

@@ -40,14 +40,20 @@ export function searchView(go) {
   let asked = null;
   let pending = new AbortController();
 
-  async function prepare(params) {
+  async function prepare() {
     const status = await api.status();
     if (settings) return;
-    settings = settingsOf(status, "How to search", again, { localiser: params.get("localiser"), streams: params.get("streams") });
-    group = h("input", { type: "checkbox", checked: params.get("group") === "video", onchange: again });
+    settings = settingsOf(status, "How to search", again);
+    group = h("input", { type: "checkbox", onchange: again });
     options.append(settings.element, h("label", { class: "check" }, group, "One moment per video"));
-    options.open = [...params.keys()].some((name) => ["localiser", "streams", "group"].includes(name));
     tellLibrary(status.library);
+  }
+
+  /** The address decides: the controls show its settings, and the usual ones for what it leaves out. */
+  function choose(params) {
+    settings.set({ localiser: params.get("localiser"), streams: params.get("streams") });
+    group.checked = params.get("group") === "video";
+    if (Object.values(chosen()).some(Boolean)) options.open = true;
   }
 
   function tellLibrary(told) {
@@ -169,7 +175,8 @@ export function searchView(go) {
     async show({ query, params }) {
       if (asked?.query !== query) box.value = query; // at once: what somebody types meanwhile must stay
       tellHint();
-      await prepare(params);
+      await prepare();
+      choose(params);
       const key = JSON.stringify({ q: query, k: PAGE, ...chosen(), all: "" });
       const same = asked && JSON.stringify({ ...asked.params, all: "" }) === key;
       if (!same || !query) await run(query);

@@ -13,12 +13,18 @@ export function settingsOf(status, legend, changed, initial = {}) {
     { id, onchange: () => changed?.() },
     status.localisers.map((name) => h("option", { value: name }, name === status.localiser ? `${name} (usual)` : name)),
   );
-  localiser.value = status.localisers.includes(initial.localiser) ? initial.localiser : status.localiser;
-  const wanted = initial.streams ? initial.streams.split(",") : status.streams;
   const boxes = status.streams.map((name) =>
-    h("label", { class: "check" }, h("input", { type: "checkbox", value: name, checked: wanted.includes(name), onchange: (e) => keepOne(e) }), STREAMS[name] ?? name),
+    h("label", { class: "check" }, h("input", { type: "checkbox", value: name, onchange: (e) => keepOne(e) }), STREAMS[name] ?? name),
   );
   const inputs = boxes.map((box) => box.firstElementChild);
+  /** Choose as parameters of a search say; what they leave out or nobody knows is as usual. */
+  function set(given) {
+    localiser.value = status.localisers.includes(given.localiser) ? given.localiser : status.localiser;
+    const wanted = (given.streams ?? "").split(",");
+    const known = status.streams.some((name) => wanted.includes(name));
+    for (const box of inputs) box.checked = !known || wanted.includes(box.value);
+  }
+  set(initial);
   function keepOne(event) {
     if (!inputs.some((box) => box.checked)) event.target.checked = true;
     changed?.();
@@ -35,6 +41,7 @@ export function settingsOf(status, legend, changed, initial = {}) {
     element,
     localiser: () => localiser.value,
     streams,
+    set,
     /** As parameters of a search; nothing for what is usual. */
     value: () => ({
       localiser: localiser.value === status.localiser ? "" : localiser.value,
