@@ -146,6 +146,17 @@ def test_a_large_file_is_sent_in_bounded_memory(start: Callable[..., Running], p
     assert server.stop()[0] == 0
 
 
+def test_a_stop_with_a_client_that_does_not_read_is_quiet(
+    start: Callable[..., Running], place: Path, large: Path
+) -> None:
+    server = start("--library", place)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as one:
+        one.sendall(b"GET /api/v1/videos/1/media HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert one.recv(1 << 10).startswith(b"HTTP/1.1 200")
+        assert server.request("GET", "/api/v1/status")[0] == 200
+        assert server.stop() == (0, "", "")
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
 def test_curl_gets_the_same_bytes(start: Callable[..., Running], place: Path, large: Path) -> None:
     server = start("--library", place)

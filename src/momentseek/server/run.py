@@ -19,11 +19,12 @@ import uvicorn
 from momentseek.errors import MomentseekError
 from momentseek.search import Library
 from momentseek.server.app import create_app
+from momentseek.server.connections import Connection
 from momentseek.server.service import Service
 from momentseek.server.settings import Settings
 
 FINISH_SECONDS = 10
-"""How long videos that are being sent may go on after the server was told to stop."""
+"""How long requests may take to be answered after the server was told to stop."""
 CONNECTIONS = 1000
 WAITING = 512
 """Connections that wait to be accepted."""
@@ -53,6 +54,7 @@ def run(library: Path, settings: Settings, *, open_page: bool = False, show_toke
     log.addHandler(logging.StreamHandler())
     config = uvicorn.Config(
         app,
+        http=Connection,
         log_level="error",
         backlog=WAITING,
         access_log=False,  # queries stand in addresses, and are nobody's business

@@ -1,0 +1,151 @@
+"""Clients that only take up room, on real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import uvicorn
+
+from momentseek.server import connections
+from momentseek.server.connections import Connection
+
+ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+
+
+async def _answers(scope: Any, receive: Any, send: Any) -> None:
+    """``/long`` has no end until the client is gone; anything else is a word."""
+    long = scope["path"] == "/long"
+    length = b"100000000000" if long else b"2"
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+    if not long:
+        await send({"type": "http.response.body", "body": b"ok"})
+        return
+    gone = asyncio.create_task(_gone(receive))
+    while not gone.done():
+        await send({"type": "http.response.body", "body": bytes(1 << 18), "more_body": True})
+        await asyncio.sleep(0)
+
+
+async def _gone(receive: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _with(client: Callable[[uvicorn.Server, int], Any]) -> None:
+    """Run a server and a client of it in a thread; the server stops when the client returns."""
+
+    async def work() -> None:
+        config = uvicorn.Config(
+            _answers, http=Connection, lifespan="off", log_config=None, timeout_graceful_shutdown=30
+        )
+        server = uvicorn.Server(config)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = listening.getsockname()[1]
+            serving = asyncio.create_task(server._serve([listening]))
+            while not server.started:
+                await asyncio.sleep(0.01)
+            try:
+                await asyncio.to_thread(client, server, port)
+            finally:
+                server.should_exit = True
+                await serving
+        assert not server.server_state.tasks
+
+    asyncio.run(work())
+
+
+def _connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
+def _ended(one: socket.socket) -> bool:
+    """Reads until the end, which must come before the socket's own timeout."""
+    try:
+        while one.recv(1 << 20):
+            pass
+    except ConnectionResetError:
+        pass
+    return True
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET", ASK, ASK + b"X-Long: " + b"x" * 1000])
+def test_headers_that_never_come_whole(monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.2)
+
+    def client(_: uvicorn.Server, port: int) -> None:
+        with _connected(port) as one:
+            one.sendall(begun)
+            assert _ended(one)
+
+    _with(client)
+
+
+def test_the_second_request_of_a_connection_is_no_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 2.0)
+
+    def client(_: uvicorn.Server, port: int) -> None:
+        with _connected(port) as one:
+            one.sendall(ASK + b"\r\n")
+            assert one.recv(1 << 16).startswith(b"HTTP/1.1 200")
+            one.sendall(ASK)
+            assert _ended(one)
+
+    _with(client)
+
+
+def test_who_reads_is_served_beyond_the_time_for_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 1.0)
+
+    def client(server: uvicorn.Server, port: int) -> None:
+        with _connected(port) as one:
+            one.sendall(b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            for _ in range(75):
+                assert one.recv(1 << 20)
+                time.sleep(0.02)
+            assert len(server.server_state.connections) == 1
+
+    _with(client)
+
+
+def test_a_reader_who_stops_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "READER_SECONDS", 0.2)
+
+    def client(server: uvicorn.Server, port: int) -> None:
+        with _connected(port) as one:
+            one.sendall(b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert one.recv(1 << 10)
+            for _ in range(500):
+                if not server.server_state.tasks:
+                    break
+                time.sleep(0.02)
+            assert not server.server_state.connections
+            assert not server.server_state.tasks
+
+    _with(client)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_stop_does_not_wait_for_films(monkeypatch: pytest.MonkeyPatch, reads: bool) -> None:
+    monkeypatch.setattr(connections, "LAST_SECONDS", 0.2)
+
+    def client(server: uvicorn.Server, port: int) -> None:
+        with _connected(port) as one:
+            one.sendall(b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert one.recv(1 << 16)
+            for _ in range(20):
+                time.sleep(0.02)
+            server.should_exit = True
+            if reads:
+                assert _ended(one)
+            for _ in range(500):
+                if not server.server_state.connections:
+                    break
+                time.sleep(0.02)
+            assert not server.server_state.connections
+
+    _with(client)
