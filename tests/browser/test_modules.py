@@ -42,6 +42,11 @@ def test_links_say_what_they_were_made_of(call: Callable[..., Any]) -> None:
     assert link.startswith("#v=7&t=1,2.346&q=")
     found = call("address.js", "parse", link)
     assert (found["view"], found["video"], found["span"], found["query"]) == ("player", 7, [1, 2.346], query)
+    link = call(
+        "address.js", "momentLink", 7, [1, 2], "x", {"localiser": "contrast", "streams": "vision,name", "k": 20}
+    )
+    assert link == "#v=7&t=1,2&q=x&localiser=contrast&streams=vision%2Cname"
+    assert call("address.js", "parse", link)["found"] == {"localiser": "contrast", "streams": "vision,name"}
 
 
 def test_times_that_make_no_sense_are_left_out(call: Callable[..., Any]) -> None:

@@ -178,3 +178,20 @@ def test_a_video_that_is_not_there_is_told(served: Any, open_page: Callable[...,
     page = open_page(served.address + "#v=999&t=1,2", expected=("404",))
     page.locator("#urgent p").wait_for()
     assert "999" in page.locator("#urgent p").inner_text()
+
+
+def test_a_moment_is_shown_as_it_was_found(served: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(
+        served.address + "#q=a+rocket+taking+off&localiser=contrast&streams=vision", reduced_motion="reduce"
+    )
+    with page.expect_request("**/curve?*") as asked:
+        page.locator("a.moment").first.click()
+    assert {"localiser=contrast", "streams=vision"} <= set(asked.value.url.split("?")[1].split("&"))
+    page.wait_for_selector(".lane.vision")
+    assert page.locator(".lane.speech:visible").count() == 0
+    page.locator(".other").last.click()
+    page.wait_for_timeout(200)
+    assert page.evaluate("location.hash").endswith("&localiser=contrast&streams=vision")
+    page.get_by_role("link", name="Back to the results").click()
+    page.wait_for_selector("ol.hits > li")
+    assert not page.locator(".options input[value=speech]").is_checked()

@@ -12,6 +12,7 @@ from momentseek.library.video import Video
 from momentseek.media.cue import Cue
 from momentseek.search import Hit, Library
 from momentseek.search.localise import DEFAULT
+from momentseek.search.options import Stream
 from momentseek.search.query import Query
 from momentseek.search.snippets import sought
 from momentseek.search.streams.vision import Sights, aim, curve
@@ -30,23 +31,29 @@ class Curves:
     hits: list[Hit]
 
 
-def curves(library: Library, video: Video, query: Query, localiser: str = DEFAULT) -> Curves:
-    """The curves of a video for a query, and the query's moments in it.
+def curves(
+    library: Library,
+    video: Video,
+    query: Query,
+    localiser: str = DEFAULT,
+    chosen: Sequence[Stream] = ("vision", "speech", "name"),
+) -> Curves:
+    """The curves of a video for a query in the chosen streams, and the query's moments in it.
 
     Vision is the score of each clip's picture. Speech is, for each clip, how much of the query is said during it: the
     share of its words, or where that is less the likeness of meaning; from 0 to 1.
     """
     edges = clip_edges(video, library.clip_seconds)
     streams: dict[str, NDArray[np.float64]] = {}
-    seen = _seen(library, video, query)
+    seen = _seen(library, video, query) if "vision" in chosen else None
     if seen is not None:
         edges, streams["vision"] = seen
     cues = library.catalog.cues(video.id)
-    if cues and (query.spoken or query.phrases):
+    if "speech" in chosen and cues and (query.spoken or query.phrases):
         streams["speech"] = spread(cues, _said(library, video, query, cues), edges)
     here = replace(query, within=(_exactly(video.name),), outside=(), after=None, before=None)
-    hits = [hit for hit in library.search(here, SPANS, localiser=localiser, all=True) if hit.video_id == video.id]
-    return Curves(edges, streams, hits)
+    found = library.search(here, SPANS, localiser=localiser, streams=tuple(chosen), all=True)
+    return Curves(edges, streams, [hit for hit in found if hit.video_id == video.id])
 
 
 def clip_edges(video: Video, seconds: float) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -107,6 +108,19 @@ def test_a_curve_has_a_value_for_every_clip(client: TestClient) -> None:
     best = answer["spans"][0]
     assert 6.0 <= best["start"] < best["end"] <= 12.0
     assert [span["rank"] for span in answer["spans"]] == list(range(1, len(answer["spans"]) + 1))
+
+
+def test_a_curve_keeps_to_the_chosen_streams(client: TestClient) -> None:
+    def curve(streams: str, status: int = 200) -> Any:
+        answer = client.get("/api/v1/videos/1/curve", params={"q": "green", "streams": streams})
+        assert answer.status_code == status, streams
+        return answer.json()
+
+    seen, heard = curve("vision"), curve("name, speech")
+    assert (list(seen["streams"]), list(heard["streams"])) == (["vision"], ["speech"])
+    assert seen["spans"] != heard["spans"]
+    for nonsense in ("smell", "vision,", "", "visionspeech"):
+        assert "streams" in curve(nonsense, 422)["error"]["message"]
 
 
 def test_the_curve_of_a_video_with_an_odd_name(client: TestClient, ids: dict[str, int]) -> None:

@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from momentseek.search import Library
 from momentseek.search.localise import DEFAULT
 from momentseek.search.localise import localiser as localiser_of
+from momentseek.search.options import Stream
 from momentseek.search.query import Query
 from momentseek.server.answers import Level, Strict, VideoId
-from momentseek.server.asked import LocaliserName, Text
+from momentseek.server.asked import STREAMS, LocaliserName, Text
 from momentseek.server.curves import curves
 from momentseek.server.errors import documented
 from momentseek.server.service import Serving, video_of
@@ -21,11 +22,23 @@ from momentseek.server.service import Serving, video_of
 router = APIRouter(tags=["search"])
 
 
+_ONE = f" *({'|'.join(STREAMS)}) *"
+
+
 class CurveIn(Strict):
-    """The query."""
+    """The query and how to answer it."""
 
     q: Text
     localiser: LocaliserName = DEFAULT
+    streams: Annotated[
+        str,
+        Field(max_length=60, pattern=f"^{_ONE}(,{_ONE})*$", description=f"Some of {', '.join(STREAMS)}, with commas."),
+    ] = ",".join(STREAMS)
+
+    def chosen(self) -> tuple[Stream, ...]:
+        """Each once, in our order."""
+        names = {name.strip() for name in self.streams.split(",")}
+        return tuple(stream for stream in STREAMS if stream in names)
 
 
 class SpanOut(BaseModel):
@@ -62,7 +75,7 @@ async def curve(service: Serving, id: VideoId, asked: Annotated[CurveIn, InQuery
     def work(library: Library) -> CurveOut:
         query = Query.parse(asked.q)
         localiser_of(asked.localiser)
-        made = curves(library, video_of(library, id), query, asked.localiser)
+        made = curves(library, video_of(library, id), query, asked.localiser, asked.chosen())
         return CurveOut(
             edges=made.edges.tolist(),
             streams={name: values.tolist() for name, values in made.streams.items()},

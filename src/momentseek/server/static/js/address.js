@@ -16,13 +16,17 @@ export function parse(fragment) {
     video: Number(given.get("v")) || 0,
     span: timed ? [exact(start), exact(end)] : null,
     params: given,
+    // how a moment was found: what its curve depends on
+    found: { localiser: given.get("localiser") ?? "", streams: given.get("streams") ?? "" },
   };
 }
 
-/** Where a moment is. */
-export function momentLink(video, span, query) {
+/** Where a moment is; how it was found is part of it if that was not as usual. */
+export function momentLink(video, span, query, { localiser = "", streams = "" } = {}) {
   const time = span ? `&t=${exact(span[0])},${exact(span[1])}` : "";
-  return `#v=${video}${time}${query ? `&q=${encodeURIComponent(query)}` : ""}`;
+  if (!query) return `#v=${video}${time}`;
+  const how = Object.entries({ q: query, localiser, streams }).map(([name, value]) => value && `&${name}=${encodeURIComponent(value)}`);
+  return `#v=${video}${time}${how.join("")}`;
 }
 
 /** Where a search is; settings other than the usual ones are part of it. */

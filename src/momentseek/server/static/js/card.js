@@ -26,8 +26,8 @@ export function level(name) {
   return h("span", { class: `level ${name}` }, h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i")), LEVELS[name] ?? name);
 }
 
-/** A list item for a hit. */
-export function card(hit, query, small = false) {
+/** A list item for a hit of a query with settings. */
+export function card(hit, query, { small = false, settings = {} } = {}) {
   const span = [hit.start, hit.end];
   const picture = h(
     "span",
@@ -37,7 +37,7 @@ export function card(hit, query, small = false) {
   );
   const link = h(
     "a",
-    { class: "moment", href: momentLink(hit.video_id, span, query) },
+    { class: "moment", href: momentLink(hit.video_id, span, query, settings) },
     picture,
     h(
       "span",

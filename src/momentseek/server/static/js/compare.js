@@ -39,13 +39,13 @@ export function compareView() {
   async function one() {
     const answer = await api.get("/compare", { a: a.text(), b: b.text(), q: query.value.trim(), k: SHOWN });
     summary.textContent = `${count(answer.shared, "moment")} on both sides. Weak ones are shown too.`;
-    put(single, side("A", "B", answer.a), side("B", "A", answer.b));
+    put(single, side("A", "B", answer.a, a.value()), side("B", "A", answer.b, b.value()));
     speak(summary.textContent);
   }
 
-  function side(name, other, { hits, note, took }) {
+  function side(name, other, { hits, note, took }, settings) {
     const items = hits.map((hit) => {
-      const item = card(hit, query.value.trim(), true);
+      const item = card(hit, query.value.trim(), { small: true, settings });
       item.append(h("p", { class: "moved" }, hit.other === null ? `only in ${name}` : hit.other === hit.rank ? `same place in ${other}` : `#${hit.other} in ${other}`));
       return item;
     });

@@ -13,6 +13,7 @@ export function playerView(go, lastSearch) {
   let video = null;
   let span = [0, 1];
   let query = "";
+  let found = {};
   let looping = true;
   let rate = 25;
   let waiting = 0;
@@ -112,7 +113,7 @@ export function playerView(go, lastSearch) {
   /** An edge came to rest: the address follows, so that a reload or a copied link shows the same. */
   function settle() {
     clearTimeout(waiting);
-    waiting = setTimeout(() => replace(momentLink(video.id, span, query)), 100);
+    waiting = setTimeout(() => replace(momentLink(video.id, span, query, found)), 100);
   }
 
   function mark(which) {
@@ -140,7 +141,7 @@ export function playerView(go, lastSearch) {
     }
   }
 
-  const link = () => location.origin + location.pathname + momentLink(video.id, span, query);
+  const link = () => location.origin + location.pathname + momentLink(video.id, span, query, found);
 
   async function cut() {
     const clip = await api.file(`/videos/${video.id}/clip`, { start: span[0], end: span[1], exact: true });
@@ -211,7 +212,7 @@ export function playerView(go, lastSearch) {
   }
 
   async function loadCurve(mine) {
-    const curve = query ? await api.get(`/videos/${video.id}/curve`, { q: query }) : null;
+    const curve = query ? await api.get(`/videos/${video.id}/curve`, { q: query, ...found }) : null;
     if (mine !== turn) return null;
     line.setCurve(curve);
     tellOthers(curve?.spans ?? []);
@@ -224,10 +225,11 @@ export function playerView(go, lastSearch) {
     focus: () => title.focus({ preventScroll: true }),
     async show(asked) {
       const mine = ++turn;
-      const same = video?.id === asked.video && query === asked.query && film.getAttribute("src");
+      const same = video?.id === asked.video && query === asked.query && String(Object.values(found)) === String(Object.values(asked.found)) && film.getAttribute("src");
       if (same && asked.span && String(asked.span) === String(span)) return;
       query = asked.query;
-      back.href = parse(lastSearch()).query === query ? lastSearch() || "#" : searchLink(query);
+      found = asked.found;
+      back.href = parse(lastSearch()).query === query ? lastSearch() || "#" : searchLink(query, found);
       back.textContent = query ? "Back to the results" : "Search";
       put(others);
       await load(asked.video);

@@ -137,7 +137,7 @@ export function searchView(go) {
   function tellAnswer(answer, offset) {
     remember(asked.query);
     put(list, past().map((one) => h("option", { value: one })));
-    const cards = answer.hits.map((hit) => card(hit, asked.query));
+    const cards = answer.hits.map((hit) => card(hit, asked.query, { settings: asked.params }));
     if (!offset) clear(); // the old moments stay, paler, until the new ones are there
     results.append(...cards);
     const shown = results.children.length;
