@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,6 +43,8 @@ MEANINGS = {
     422: "A parameter is missing, unknown or out of its bounds.",
     503: "The server is busy; `Retry-After` says when to come back.",
 }
+
+_FOLDERS = re.compile(r"""(?<![^\s('"])(?:/(?!api/v1)(?=\S)(?:[^/:;\n]+/)*|[A-Za-z]:\\(?:[^\\:;\n]+\\)*)""")
 
 
 class Problem(BaseModel):
@@ -102,16 +105,27 @@ def _api(_: Request, e: Exception) -> Response:
 
 
 def _refused(_: Request, e: Exception) -> Response:
-    return ApiError(400, str(e), code="refused").response()
+    return ApiError(400, nameless(str(e)), code="refused").response()
 
 
 def _media(_: Request, e: Exception) -> Response:
-    return ApiError(409, str(e), code="unusable_file").response()
+    return ApiError(409, nameless(str(e)), code="unusable_file").response()
 
 
 def _invalid(_: Request, e: Exception) -> Response:
     assert isinstance(e, RequestValidationError)
     return ApiError(422, sentence(e.errors())).response()
+
+
+def nameless(message: str) -> str:
+    r"""A sentence for clients, who need not know where on this machine a file lies: its name instead of its path.
+
+    >>> nameless("/home/ann/My Films/a.mp4: cannot be read, and/or is damaged; see /api/v1/docs")
+    'a.mp4: cannot be read, and/or is damaged; see /api/v1/docs'
+    >>> nameless(r"C:\Films\a.mp4: cannot be read (see '/tmp/x/log')")
+    "a.mp4: cannot be read (see 'log')"
+    """
+    return _FOLDERS.sub("", message)
 
 
 def sentence(errors: Sequence[Any]) -> str:

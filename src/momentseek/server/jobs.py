@@ -16,7 +16,7 @@ from momentseek.library import AddInterrupted, AddReport
 from momentseek.library.ingest.report import Note, Step
 from momentseek.library.stamp import readable
 from momentseek.search import Library
-from momentseek.server.errors import ApiError
+from momentseek.server.errors import ApiError, nameless
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 KEPT = 100
@@ -197,7 +197,7 @@ class Jobs:
         except KeyboardInterrupt:
             state = "cancelled"
         except MomentseekError as e:
-            error = str(e).replace(str(self._library), self._library.name)
+            error = nameless(str(e).replace(str(self._library), self._library.name))
         except Exception as e:  # one bad job must not end the thread
             error = f"a fault in the server ({type(e).__name__}); please report it"
         self._change(job.id, lambda j: _ended(j, state, report, error))
@@ -221,7 +221,11 @@ def _stepped(job: Job, step: Step) -> Job:
 
 def _failure(note: Note) -> tuple[str, str]:
     name, _, reason = note.text.partition(": ")
-    return (readable(name.rsplit("/", 1)[-1]), readable(reason)) if reason else ("", readable(note.text))
+    return (
+        (readable(name.rsplit("/", 1)[-1]), nameless(readable(reason)))
+        if reason
+        else ("", nameless(readable(note.text)))
+    )
 
 
 def _ended(job: Job, state: State, report: AddReport | None, error: str | None) -> Job:
@@ -230,7 +234,7 @@ def _ended(job: Job, state: State, report: AddReport | None, error: str | None) 
             job,
             added=report.added + report.changed + report.copied,
             unchanged=report.unchanged + report.moved + report.refreshed,
-            failed=tuple((readable(f.path.name), readable(f.reason)) for f in report.failed),
+            failed=tuple((readable(f.path.name), nameless(readable(f.reason))) for f in report.failed),
         )
     if state == "done":
         job = replace(job, fraction=1.0, seconds_left=0.0, files_done=job.files_total)

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.media.edit_lists import read_edl, read_fcpxml
+from momentseek.search import Hit
+from momentseek.server.routes.export import elsewhere
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "srt", "edl", "fcpxml", "html"])
@@ -48,3 +51,29 @@ def test_selections_that_cannot_be(client: TestClient, hits: list[object], statu
 
 def test_an_unknown_kind_is_refused(client: TestClient) -> None:
     assert client.get("/api/v1/export", params={"q": "x", "kind": "exe"}).status_code == 422
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "srt", "edl", "fcpxml", "html"])
+def test_where_files_lie_is_told_to_nobody_elsewhere(
+    serve: Callable[..., TestClient], client: TestClient, shared: Path, kind: str
+) -> None:
+    token = "s3cret-token-of-the-owner"
+    other = serve(host="192.0.2.1", token=token)
+    other.headers["Authorization"] = f"Bearer {token}"
+    chosen = {"kind": kind, "hits": [{"video_id": 1, "start": 1, "end": 2}, {"video_id": 2, "start": 1, "end": 2}]}
+    here = client.get("/api/v1/export", params={"q": "green", "kind": kind}).text
+    for answer in (
+        other.get("/api/v1/export", params={"q": "green", "kind": kind}),
+        other.post("/api/v1/export", json=chosen),
+    ):
+        assert answer.status_code == 200
+        assert "one.mp4" in answer.text
+        assert shared.name not in answer.text
+        assert str(Path.cwd()) not in answer.text
+        assert ("data:image/" in answer.text) == ("data:image/" in here)
+    assert (shared.name in here) == (kind != "srt")
+
+
+def test_videos_of_the_same_name_stay_apart() -> None:
+    hits = [Hit(1, id, Path(f"/films/{id}/a.mp4"), "a.mp4", 0.0, 1.0, 0.0, "fair", 0.5, 9.0) for id in (4, 7, 4)]
+    assert [hit.path for hit in elsewhere(hits)] == [Path("/a.mp4"), Path("/7/a.mp4"), Path("/a.mp4")]

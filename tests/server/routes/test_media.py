@@ -129,6 +129,33 @@ def test_impossible_clips_are_refused(client: TestClient, asked: dict[str, objec
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
 
 
+@pytest.mark.parametrize(("start", "end"), [(1.0, 1.001), (1.0, 1.09), (11.95, 20.0)])
+def test_a_clip_without_a_frame_is_said_so(client: TestClient, start: float, end: float) -> None:
+    answer = client.post("/api/v1/videos/1/clip", json={"start": start, "end": end})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"] == "a clip has at least one frame (0.100 s); choose a later end"
+    assert client.post("/api/v1/videos/1/clip", json={"start": 1.0, "end": 1.1}).status_code == 200
+
+
+def test_what_is_wrong_with_a_file_is_said_without_its_place(
+    serve: Callable[..., TestClient], place: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "my films" / "broken.mp4"
+    broken.parent.mkdir()
+    broken.write_bytes(b"no video at all")
+    with Library.open(place) as library, library.catalog.changes() as db:
+        db.execute("UPDATE videos SET path = ? WHERE id = 1", (os.fsencode(broken),))
+    client = serve(place)
+    for answer in (
+        client.get("/api/v1/videos/1/thumbnail?t=2"),
+        client.post("/api/v1/videos/1/clip", json={"start": 1, "end": 2}),
+    ):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "unusable_file")
+        assert answer.json()["error"]["message"].startswith("broken.mp4: ")
+        assert "films" not in answer.text
+        assert tmp_path.name not in answer.text
+
+
 def test_clips_leave_nothing_behind(client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert client.post("/api/v1/videos/1/clip", json={"start": 1, "end": 2}).status_code == 200

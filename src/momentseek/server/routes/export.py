@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
@@ -79,7 +81,8 @@ async def export_get(service: Serving, asked: Annotated[ExportIn, InQuery()]) ->
     def work(library: Library) -> tuple[Written, str]:
         page = search(library, asked)
         query = str(page.results.query)
-        return render(page.hits, query, asked.kind, _pictures(library, asked.kind)), query
+        shown = page.hits if service.settings.loopback else elsewhere(page.hits)
+        return render(shown, query, asked.kind, _pictures(library, asked.kind, page.hits)), query
 
     written, query = await service.searchers.run(work)
     return _attachment(written, asked.kind, query)
@@ -90,7 +93,8 @@ async def export_post(service: Serving, given: SelectionIn) -> Response:
     """Moments of one's own choice as a file."""
 
     def work(library: Library) -> Written:
-        hits = _hits(library, given.hits)
+        found = _hits(library, given.hits)
+        hits = found if service.settings.loopback else elsewhere(found)
         titles = [text(one.title) or text(given.title) for one in given.hits]
         if given.kind in ("edl", "fcpxml"):  # these carry a title for each
             excerpts = [
@@ -98,7 +102,7 @@ async def export_post(service: Serving, given: SelectionIn) -> Response:
                 for h, title in zip(hits, titles, strict=True)
             ]
             return (write_edl if given.kind == "edl" else write_fcpxml)(excerpts, text(given.title) or "Moments")
-        return render(hits, text(given.title), given.kind, _pictures(library, given.kind))
+        return render(hits, text(given.title), given.kind, _pictures(library, given.kind, found))
 
     return _attachment(await service.searchers.run(work), given.kind, given.title)
 
@@ -120,10 +124,26 @@ def _hits(library: Library, chosen: Sequence[ChosenIn]) -> list[Hit]:
     return hits
 
 
-def _pictures(library: Library, kind: str) -> Any:
+def elsewhere(hits: Sequence[Hit]) -> list[Hit]:
+    """For clients on other machines, where our paths mean nothing and are nobody's business: names for paths.
+
+    Editors find the files again by these. Videos that share a name are told apart by a folder with their id.
+    """
+    first: dict[str, int] = {}
+    placed = []
+    for hit in hits:
+        name = hit.name.lstrip("/")
+        alone = first.setdefault(name, hit.video_id) == hit.video_id
+        placed.append(replace(hit, path=Path("/", name) if alone else Path("/", str(hit.video_id), name)))
+    return placed
+
+
+def _pictures(library: Library, kind: str, hits: Sequence[Hit]) -> Any:
+    paths = {hit.video_id: hit.path for hit in hits}
+
     def picture(hit: Hit) -> bytes | None:
         try:
-            return library.thumbnail(hit)
+            return library.thumbnail(replace(hit, path=paths[hit.video_id]))
         except MomentseekError:
             return None
 

@@ -96,6 +96,9 @@ async def clip(service: Serving, id: VideoId, given: ClipIn) -> Response:
         OpenFile(video.path).close()  # 404 for a missing file
         if given.start >= video.duration:
             raise ApiError(422, f"the video has {video.duration:g} s; the start must lie in it")
+        shown = min(video.duration, given.end + given.pad) - max(0.0, given.start - given.pad)
+        if shown * video.rate < 1 - 1e-6:
+            raise ApiError(422, f"a clip has at least one frame ({float(1 / video.rate):.3f} s); choose a later end")
         room = tempfile.TemporaryDirectory(prefix="momentseek-")
         try:
             target = Path(room.name) / "clip.mp4"
