@@ -123,3 +123,18 @@ def test_the_controls_follow_the_address(search: Callable[..., Any]) -> None:
         assert len(asked) == before + 1, settings
     page.go_back()
     page.wait_for_function("() => !document.querySelector('.options input[value=vision]').checked")
+
+
+def test_more_is_offered_only_as_far_as_the_server_goes(search: Callable[..., Any]) -> None:
+    page = search("a rocket taking off")
+
+    def endless(route: Any) -> None:
+        answer = route.fetch(url=route.request.url.split("&offset")[0]).json()
+        route.fulfill(json={**answer, "hits": (answer["hits"] * 300)[:260], "hidden": 0, "more": True})
+
+    page.route("**/api/v1/search?*", endless)
+    page.evaluate("location.hash = 'q=a+rocket'")
+    page.wait_for_function("() => document.querySelectorAll('ol.hits > li').length === 260")
+    page.get_by_role("button", name="More moments").click()
+    page.wait_for_function("() => document.querySelectorAll('ol.hits > li').length === 520")
+    assert page.get_by_role("button", name="More moments").count() == 0

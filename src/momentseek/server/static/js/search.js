@@ -10,6 +10,7 @@ import { forget, past, remember } from "./history.js";
 import { settingsOf } from "./settings.js";
 
 const PAGE = 20;
+const DEEPEST = 500; // the server answers no page that begins further down
 const EXPORTS = { csv: "Table (CSV)", edl: "Edit list (EDL)", fcpxml: "Final Cut (FCPXML)", srt: "Subtitles (SRT)", html: "Page (HTML)", json: "JSON" };
 
 /** The view; `show(query, params)` searches if something else was asked before. */
@@ -148,7 +149,7 @@ export function searchView(go) {
     put(
       after,
       answer.hidden > 0 && h("button", { type: "button", class: "weaker", onclick: () => weaker() }, `${count(answer.hidden, "weaker result")} hidden: show`),
-      answer.more && h("button", { type: "button", onclick: () => page(shown, pending.signal) }, "More moments"),
+      answer.more && shown <= DEEPEST && h("button", { type: "button", onclick: () => page(shown, pending.signal) }, "More moments"),
       !shown && !answer.hidden && h("p", { class: "empty" }, "Try fewer or other words, or look at the hints below the search box."),
     );
     if (offset) cards[0]?.querySelector("a").focus();
