@@ -195,3 +195,46 @@ def test_a_moment_is_shown_as_it_was_found(served: Any, open_page: Callable[...,
     page.get_by_role("link", name="Back to the results").click()
     page.wait_for_selector("ol.hits > li")
     assert not page.locator(".options input[value=speech]").is_checked()
+
+
+def test_a_link_to_a_missing_video_says_so_and_shows_no_other(
+    playing: Callable[..., Any], settled: Callable[[Any], float]
+) -> None:
+    page = playing(expected=("404",))
+    good = page.evaluate("location.hash")
+    page.evaluate("location.hash = 'v=999&t=1,2'")
+    page.locator(".player .lost:visible").wait_for()
+    assert "video" in page.locator(".lost").inner_text()
+    assert page.locator(".stage:visible, .side:visible, .edges:visible").count() == 0
+    assert page.locator("h1:visible").inner_text() == "No video"
+    page.wait_for_function("() => !document.title.includes('lecture')")
+    page.keyboard.press("i")
+    page.wait_for_timeout(200)
+    assert page.evaluate("location.hash") == "#v=999&t=1,2"
+    page.evaluate("(hash) => { location.hash = hash; }", good)
+    page.locator(".stage:visible").wait_for()
+    settled(page)
+    assert page.locator(".lost:visible").count() == 0
+    assert page.locator("h1:visible").inner_text() == "lecture.mp4"
+    assert span(page) == ROCKET
+
+
+def test_the_position_is_not_read_out_at_every_frame(playing: Callable[..., Any]) -> None:
+    page = playing()
+    position = page.locator(".position")
+    assert "/" in position.inner_text()
+    assert position.get_attribute("aria-live") == "off"
+    assert position.evaluate("(element) => element.tagName") != "OUTPUT"
+
+
+def test_a_moment_plays_silently_where_sound_is_not_allowed_yet(served: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(served.address)
+    page.evaluate("""() => {
+        const play = HTMLMediaElement.prototype.play;
+        HTMLMediaElement.prototype.play = function () {
+            return this.muted ? play.call(this) : Promise.reject(new DOMException("not yet", "NotAllowedError"));
+        };
+    }""")
+    page.evaluate("(id) => { location.hash = `v=${id}&t=1,4`; }", served.ids["lecture.mp4"])
+    page.wait_for_function("() => document.querySelector('.player video')?.currentTime > 1.1")
+    page.get_by_role("button", name="Unmute").wait_for()

@@ -25,7 +25,7 @@ export function playerView(go, lastSearch) {
   const words = transcript(seek);
   const title = h("h1", { tabindex: "-1" });
   const back = h("a", { class: "backlink", href: "#" }, "Back to the results");
-  const position = h("output", { class: "position", "aria-label": "Position" });
+  const position = h("span", { class: "position", role: "timer", "aria-live": "off", "aria-label": "Position" });
   const edges = h("p", { class: "edges" });
   const others = h("ol", { class: "others" });
   const othersPanel = h("section", { class: "panel", "aria-labelledby": "others-title" }, h("h2", { id: "others-title" }, "This query in this video"), others);
@@ -59,13 +59,10 @@ export function playerView(go, lastSearch) {
     h("summary", {}, "Keys"),
     h("p", {}, "Space plays and stops. Comma and full stop step by a frame. I and O set the start and the end here. L loops. Escape goes back. On a handle, arrows move by a frame, with Shift by a second; Page Up and Page Down go to cuts and words; while dragging, Alt does not snap."),
   );
-  const element = h(
-    "section",
-    { class: "player" },
-    h("div", { class: "head" }, back, title, edges),
-    h("div", { class: "stage" }, h("div", { class: "frame" }, film), missing, transport, line.element, takeaway, keys),
-    h("aside", { class: "side", "aria-label": "More of this video" }, othersPanel, words.element),
-  );
+  const stage = h("div", { class: "stage" }, h("div", { class: "frame" }, film), missing, transport, line.element, takeaway, keys);
+  const side = h("aside", { class: "side", "aria-label": "More of this video" }, othersPanel, words.element);
+  const lost = h("p", { class: "problem lost", hidden: true });
+  const element = h("section", { class: "player" }, h("div", { class: "head" }, back, title, edges, lost), stage, side);
 
   function tool(name, label, work) {
     return h("button", { type: "button", class: "tool", "aria-label": label, title: label, onclick: work }, icon(name));
@@ -175,7 +172,7 @@ export function playerView(go, lastSearch) {
     setSpan(its);
     line.reveal(its[0]);
     shown.seek(its[0]);
-    film.play().catch(() => {});
+    shown.play();
     settle();
   }
 
@@ -200,9 +197,26 @@ export function playerView(go, lastSearch) {
     command();
   }
 
-  async function load(id) {
+  /** Nothing can be shown: no part of the video before may stay, nor a control that would work on it. */
+  function lose(reason) {
+    clearTimeout(waiting);
+    video = null;
+    shown.close();
+    document.removeEventListener("keydown", key);
+    title.textContent = "No video";
+    lost.textContent = reason;
+    bare(true);
+  }
+
+  function bare(on) {
+    lost.hidden = !on;
+    for (const part of [stage, side, edges]) part.hidden = on;
+  }
+
+  async function load(id, mine) {
     if (video?.id === id) return;
     const [details, said] = await Promise.all([api.get(`/videos/${id}`), api.get(`/videos/${id}/cues`)]);
+    if (mine !== turn) return;
     video = details;
     rate = rateOf(video.rate);
     film.poster = "";
@@ -232,8 +246,14 @@ export function playerView(go, lastSearch) {
       back.href = parse(lastSearch()).query === query ? lastSearch() || "#" : searchLink(query, found);
       back.textContent = query ? "Back to the results" : "Search";
       put(others);
-      await load(asked.video);
+      try {
+        await load(asked.video, mine);
+      } catch (error) {
+        if (mine === turn) lose(error.message);
+        throw error;
+      }
       if (mine !== turn) return;
+      bare(false);
       missing.hidden = true;
       document.addEventListener("keydown", key);
       const whole = [0, exact(video.duration)];

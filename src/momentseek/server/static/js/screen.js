@@ -43,16 +43,28 @@ export function screen(changed, props = {}) {
     video.currentTime = Math.max(0, Math.min(t + NUDGE, last));
   }
 
+  /** Play; silently where the browser lets a page make no sound before somebody touched it. */
+  async function play() {
+    try {
+      await video.play();
+    } catch (error) {
+      if (error.name !== "NotAllowedError" || video.muted) return;
+      video.muted = true;
+      video.play().catch(() => {});
+    }
+  }
+
   return {
     video,
     seek,
+    play,
     /** Show a file at a span; plays if the browser and the person allow. */
-    open(source, given, framesPerSecond, play = true) {
+    open(source, given, framesPerSecond) {
       span = given;
       rate = framesPerSecond;
       const begin = () => {
         seek(span ? span[0] : 0);
-        if (play && !still()) video.play().catch(() => {});
+        if (!still()) play();
       };
       if (video.getAttribute("src") === source && video.readyState >= 1) return begin();
       video.addEventListener("loadedmetadata", begin, { once: true });
