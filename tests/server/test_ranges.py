@@ -43,10 +43,15 @@ def test_what_cannot_be_read_means_the_whole(header: str | None) -> None:
     assert parse(header, 10) is None
 
 
-@pytest.mark.parametrize("header", ["bytes=10-", "bytes=-0", "bytes=10-20", f"bytes={'9' * 19}-"])
+@pytest.mark.parametrize("header", ["bytes=10-", "bytes=-0", "bytes=10-20", f"bytes={'9' * 19}-", f"bytes={'9' * 40}-"])
 def test_outside_is_unsatisfiable(header: str) -> None:
     with pytest.raises(Unsatisfiable):
         parse(header, 10)
+
+
+@pytest.mark.parametrize("header", ["bytes=0-99999999999999999999", f"bytes=0-{'9' * 300}", f"bytes=-{'9' * 30}"])
+def test_an_end_far_beyond_the_file_is_its_end(header: str) -> None:
+    assert parse(header, 10) == Span(0, 9)
 
 
 def test_of_an_empty_file_there_is_no_range() -> None:

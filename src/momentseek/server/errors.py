@@ -26,7 +26,6 @@ CODES = {
     415: "unsupported_type",
     416: "range_not_satisfiable",
     422: "invalid",
-    429: "too_many",
     500: "fault",
     503: "busy",
 }

@@ -80,7 +80,7 @@ class OpenFile:
 
 
 class FileAnswer(Response):
-    """A file as an answer to GET or HEAD, with ranges and conditions; ``ended`` is called when all is sent, or not."""
+    """A file as an answer; to GET or HEAD with ranges and conditions. ``ended`` is called when all is sent, or not."""
 
     def __init__(
         self, file: OpenFile, media_type: str, headers: dict[str, str], ended: Callable[[], None] | None = None
@@ -112,7 +112,7 @@ class FileAnswer(Response):
     def prepared(self, headers: Headers, method: str) -> Span | None:
         """Status and headers for a request, and the bytes to send."""
         file = self.file
-        if matches(headers.get("if-none-match"), file.etag):
+        if method in ("GET", "HEAD") and matches(headers.get("if-none-match"), file.etag):
             self.status_code = 304
             return None
         part = None

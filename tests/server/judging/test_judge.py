@@ -146,6 +146,14 @@ def test_what_is_no_level_is_refused(campaign: Any, level: Any) -> None:
     assert campaign.say(campaign.ask("red"), 1, "ann", level).status_code == 422
 
 
+@pytest.mark.parametrize("id", ["1", True, 1.0, None])
+def test_what_is_no_number_is_no_id(campaign: Any, id: Any) -> None:
+    query = campaign.ask("red")
+    assert campaign.say(query, id, "ann", 1).status_code == 422
+    assert campaign.say(id, 1, "ann", 1).status_code == 422
+    assert campaign.client.post("/api/v1/judging/queries", json={"text": "green", "depth": id}).status_code == 422
+
+
 def test_moments_and_queries_that_are_not_there(campaign: Any) -> None:
     first, second = campaign.ask("red", depth=2), campaign.ask("green", depth=2)
     assert campaign.say(9, 1, "ann", 1).status_code == 404

@@ -156,6 +156,14 @@ def test_what_is_wrong_with_a_file_is_said_without_its_place(
         assert tmp_path.name not in answer.text
 
 
+@pytest.mark.parametrize("tag", ["*", '"x"'])
+def test_a_clip_is_made_whatever_the_client_has(client: TestClient, tag: str) -> None:
+    asked = {"start": 1, "end": 2}
+    answer = client.post("/api/v1/videos/1/clip", json=asked, headers={"If-None-Match": tag})
+    assert answer.status_code == 200
+    assert len(answer.content) > 100
+
+
 def test_clips_leave_nothing_behind(client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert client.post("/api/v1/videos/1/clip", json={"start": 1, "end": 2}).status_code == 200

@@ -15,7 +15,7 @@ from momentseek.errors import MomentseekError
 from momentseek.moments import MAX_RELEVANCE
 from momentseek.search import Hit, Library
 from momentseek.search.query import LONGEST, Query
-from momentseek.server.answers import Strict, media_url, text
+from momentseek.server.answers import Body, Strict, media_url, text
 from momentseek.server.errors import CHANGING, ApiError, documented
 from momentseek.server.judging.candidates import BATCHES, DEPTH, create, refuse_again
 from momentseek.server.judging.consensus import pairs
@@ -35,10 +35,10 @@ Annotator = Annotated[
     Field(min_length=1, max_length=LONGEST_NAME, description="A name: 1 to 64 printable characters.", examples=["ann"]),
     AfterValidator(annotator_name),
 ]
-Relevance = Annotated[int, Field(ge=0, le=MAX_RELEVANCE, strict=True)]
+Relevance = Annotated[int, Field(ge=0, le=MAX_RELEVANCE)]
 
 
-class QueryIn(Strict):
+class QueryIn(Body):
     """A query to be judged."""
 
     text: Annotated[str, Field(min_length=1, max_length=LONGEST, examples=["a dog runs"])]
@@ -123,7 +123,7 @@ class NextOut(BaseModel):
     note: str = Field(description="What the annotator should know; often nothing.")
 
 
-class JudgementIn(Strict):
+class JudgementIn(Body):
     """What somebody says about a moment."""
 
     query: Id

@@ -15,8 +15,6 @@ from momentseek.server.settings import Settings
 
 COOKIE_SECONDS = 7 * 24 * 3600
 SECRET_KEYS = frozenset({"token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey", "password"})
-PUBLIC = frozenset({"/login", "/logout"})
-"""Besides the page's own files, which hold nothing of anybody's."""
 
 
 class Tokens:
@@ -29,9 +27,9 @@ class Tokens:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             self.check_address(scope)
-            path = scope["path"]
-            public = path in PUBLIC or not path.startswith("/api")
-            if not public and not self.keys.known(Headers(scope=scope)):
+            # the rest are the page's own files, which hold nothing of anybody's, and the way in
+            private = scope["path"].startswith("/api")
+            if private and not self.keys.known(Headers(scope=scope)):
                 raise ApiError(
                     401,
                     "a token is needed; send it as 'Authorization: Bearer TOKEN', or open the page and enter it",
