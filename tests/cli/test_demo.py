@@ -19,6 +19,6 @@ def test_the_right_scenes_come_first_with_their_edges(momentseek, tmp_path: Path
 
     again = momentseek("demo", "--into", tmp_path)
     assert again.returncode == 0, again.stderr
-    assert "4 unchanged" in again.stderr
+    assert "4 videos unchanged" in again.stderr
     assert "'a cat looking at the camera'" in again.stdout
     assert "label" in again.stdout
