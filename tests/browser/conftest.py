@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,8 @@ class Served:
 
     address: str
     library: Path
+    process: int
+    """The server's process id."""
 
     @property
     def ids(self) -> dict[str, int]:
@@ -73,12 +75,12 @@ class Served:
 
 
 @contextmanager
-def _serving(library: Path, *options: str) -> Iterator[str]:
+def _serving(library: Path, *options: str) -> Iterator[Served]:
     command = [sys.executable, "-m", "momentseek", "serve", "--library", str(library), "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        yield process.stdout.readline().split()[-1]
+        yield Served(process.stdout.readline().split()[-1], library, process.pid)
     finally:
         process.terminate()
         process.communicate(timeout=30)
@@ -102,8 +104,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def served(browser: Any, demo: Path) -> Iterator[Served]:
     """The sample library, which tests only look at."""
-    with _serving(demo / "library") as address:
-        yield Served(address, demo / "library")
+    with _serving(demo / "library") as running:
+        yield running
 
 
 @pytest.fixture
@@ -115,8 +117,15 @@ def guarded(browser: Any, demo: Path, tmp_path: Path, make_video: Callable[..., 
     make_video(more / "harbour.mp4", [(4.0, (200, 30, 30)), (5.0, (30, 30, 200))], rate=10, size=(160, 90))
     (more / "harbour.srt").write_text("1\n00:00:01,000 --> 00:00:03,000\nThe lighthouse keeper waved.\n")
     (more / "broken.mp4").write_bytes(b"not a video at all")
-    with _serving(tmp_path / "library", "--folder", str(more), "--token", TOKEN) as address:
-        yield Served(address, tmp_path / "library")
+    with _serving(tmp_path / "library", "--folder", str(more), "--token", TOKEN) as running:
+        yield running
+
+
+@pytest.fixture
+def serving(browser: Any) -> Iterator[Callable[..., Served]]:
+    """``serving(library, *options)``: a server for one test."""
+    with ExitStack() as open:
+        yield lambda library, *options: open.enter_context(_serving(library, *options))
 
 
 @pytest.fixture(scope="session")
@@ -127,8 +136,8 @@ def judged(browser: Any, demo: Path, tmp_path_factory: pytest.TempPathFactory) -
     broken = library.parent / "more"
     broken.mkdir()
     (broken / "broken.mp4").write_bytes(b"not a video at all")
-    with _serving(library, "--folder", str(broken)) as address:
-        yield Served(address, library)
+    with _serving(library, "--folder", str(broken)) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
