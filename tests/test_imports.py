@@ -10,12 +10,18 @@ import pytest
 import momentseek
 
 ROOT = Path(momentseek.__file__).parent
+TRAINED = {"models", "training"}
 ABOVE = {
+    "features": {"simulate", "ranking", *TRAINED, "encoders", "library", "search", "server", "cli"},
+    "ranking": {"simulate", *TRAINED, "encoders", "library", "search", "server", "cli"},
+    "simulate": {*TRAINED, "library", "search", "server", "cli"},
+    "models": {"training", "simulate", "library", "server", "cli"},
+    "training": {"simulate", "library", "server", "cli"},
     "media": {"encoders", "library", "search", "server", "cli"},
     "encoders": {"media", "library", "search", "server", "cli"},
-    "library": {"search", "server", "cli"},
-    "search": {"server", "cli"},
-    "server": {"cli"},
+    "library": {*TRAINED, "search", "server", "cli"},
+    "search": {*TRAINED, "server", "cli"},
+    "server": {*TRAINED, "cli"},
 }
 
 

@@ -1,0 +1,22 @@
+"""Trained models behind the search; one file each, on shared layers and losses. Needs ``momentseek[train]``."""
+
+from momentseek.models.batch import Batch, Clips, Encoded, Pairs, Words, rows
+from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.registry import MODELS, build, configured, entry, register
+
+__all__ = [
+    "MODELS",
+    "Batch",
+    "Clips",
+    "CorpusModel",
+    "Dims",
+    "Encoded",
+    "ModelConfig",
+    "Pairs",
+    "Words",
+    "build",
+    "configured",
+    "entry",
+    "register",
+    "rows",
+]

@@ -1,0 +1,89 @@
+"""What every corpus model does: encode queries, encode videos, match the two, score spans, and say its loss.
+
+Video retrieval (VR) is ``match``; moment retrieval in a known video (SVMR) is ``spans``; over a corpus (VCMR, RVMR)
+the best videos by ``match`` are searched by ``spans`` and a moment's score is ``span + alpha * match``, which orders
+moments as XML's ``p_start p_end exp(alpha s)`` does (TVR, section 4.4). All three come from the same encodings.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from momentseek.models.batch import Batch, Clips, Encoded, Words
+
+
+@dataclass(frozen=True)
+class Dims:
+    """Columns of the features a model is built for; a modality the data do not have is None."""
+
+    query: int
+    video: int | None
+    subtitle: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Settings every model has; each adds its own in a subclass, and all of them can be set by name."""
+
+    hidden: int = 256
+    dropout: float = 0.1
+    max_words: int = 30
+    max_clips: int = 100
+    fit: str = "truncate"
+    """What happens to longer videos: ``truncate`` (XML) or ``resample`` to ``max_clips`` means (ReLoCLNet)."""
+    modalities: str = "video+subtitle"
+    """``video``, ``subtitle`` or both."""
+    normalise: bool = True
+    """Bring feature rows to length 1 first."""
+    endpoints: bool = False
+    """Append the temporal endpoint feature (TEF) [i/L, (i+1)/L] to the clip features."""
+    shortest: int = 1
+    """Clips of the shortest span considered."""
+    longest: int = 16
+    """Clips of the longest span considered."""
+    alpha: float = 20.0
+    """Weight of the video's score beside the span's."""
+    videos: int = 100
+    """Videos searched for moments, per query."""
+
+
+class CorpusModel(nn.Module, ABC):
+    """A model that can be trained by ``training`` and searched with by ``models.inference``."""
+
+    retrieves: ClassVar[bool] = True
+    """Whether ``match`` is worth ranking videos by; if not, another model's list is needed."""
+
+    def __init__(self, config: ModelConfig, dims: Dims) -> None:
+        super().__init__()
+        self.config = config
+        self.dims = dims
+
+    @abstractmethod
+    def encode_words(self, words: Words) -> Encoded:
+        """What is kept of queries."""
+
+    @abstractmethod
+    def encode_clips(self, clips: Clips) -> Encoded:
+        """What is kept of videos; ``mask``, (videos, clips), is always there. Padding changes nothing else."""
+
+    @abstractmethod
+    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """(queries, videos): how well each video answers each query."""
+
+    @abstractmethod
+    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """(n, clips, lengths): row i scores spans of video i for query i, by first clip and length.
+
+        Entry ``[i, s, w]`` is the span of clips ``s`` to ``s + shortest - 1 + w`` (included), with
+        ``w < longest - shortest + 1``; spans that leave the video are minus infinity. Scores are logarithms of
+        probabilities where the model has such.
+        """
+
+    @abstractmethod
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """The terms of the loss by name, weighted; training minimises their sum. ``rng`` decides what is sampled."""
