@@ -115,6 +115,7 @@ def test_explanations_have_ranks_scores_and_the_curve(library):
         (['dog "x'], "without its partner at character 5"),
         (["dog", "--streams", "vision,smell"], "no stream 'smell'"),
         (["dog", "--localiser", "nope"], "no localiser 'nope'"),
+        (["dog", "--fusion", "nope"], "no fusion 'nope'"),
     ],
 )
 def test_bad_questions_are_answered_in_one_sentence(library, arguments, why):
@@ -181,6 +182,15 @@ def test_json_and_csv_hold_the_hits(library):
     assert len(rows) == len(found["hits"])
     with pytest.raises(SystemExit):
         raise search(library, "dog", "--json", "--csv").exception
+
+
+def test_another_fusion_scores_otherwise(library):
+    usual, scores = (
+        json.loads(search(library, "dog beach", "--json", *more).stdout)["hits"]
+        for more in ((), ("--fusion", "scores"))
+    )
+    assert scores[0]["video"] == usual[0]["video"] == "shore.mp4"
+    assert scores[0]["score"] != usual[0]["score"]
 
 
 def test_files_are_written_and_not_overwritten(library, film, tmp_path):

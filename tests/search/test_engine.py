@@ -10,6 +10,7 @@ from momentseek.errors import MomentseekError
 from momentseek.library.snapshot import snapshot
 from momentseek.media.cue import Cue
 from momentseek.search.engine import Engine
+from momentseek.search.fusion import FUSIONS
 from momentseek.search.options import Options
 from momentseek.search.query import Part, Query
 from momentseek.search.streams.vision import aim
@@ -374,3 +375,21 @@ def test_of_words_that_the_encoder_does_not_know_nothing_is_sure(tmp_path, monke
     assert {hit.level for hit in ask(on, "qqqq", all=True)} == {"weak"}
     assert [set(hit.streams) & {"speech"} for hit in ask(on, "said:xyz")] == [{"speech"}]
     assert not ask(on, "a dog").note.startswith("the encoder")
+
+
+@pytest.mark.parametrize("fusion", sorted(FUSIONS))
+def test_every_fusion_finds_what_is_seen_and_said(tmp_path, fusion):
+    films = {**BACKGROUND, "shore.mp4": planted("dog beach"), "talk.mp4": nothing(30, 900)}
+    cues = {"shore.mp4": [Cue(16.0, 18.0, "look, the dog on the beach")], "talk.mp4": [Cue(3.0, 4.0, "a dog, you say")]}
+    on = engine(tmp_path, films, cues)
+    hits = ask(on, "dog beach", fusion=fusion, all=True, k=40)
+    assert (hits[0].name, hits[0].level) == ("shore.mp4", "strong")
+    assert set(hits[0].streams) == {"vision", "speech"}
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    fewer = ask(on, "dog beach", fusion=fusion, all=True, k=10)
+    assert [hit.moment for hit in fewer] == [hit.moment for hit in hits[:10]]
+
+
+def test_an_unknown_fusion_is_refused():
+    with pytest.raises(MomentseekError, match="did you mean 'scores'"):
+        Options(fusion="score")

@@ -59,6 +59,7 @@ def _option(arg: str, short: set[str]) -> bool:
 @click.option("--group", type=click.Choice(["clip", "video"]), default="clip", show_default=True, help="One per …")
 @click.option("--localiser", metavar="NAME", help="What finds start and end (docs/localising.md). Default: scenes.")
 @click.option("--streams", metavar="NAMES", help="Some of vision,speech,name. Default: all.")
+@click.option("--fusion", metavar="NAME", help="How streams become one ranking: rrf or scores. Default: rrf.")
 @click.option("--all", "show_all", is_flag=True, help="Weak results too.")
 @click.option("--explain", is_flag=True, help="Each stream's rank and score, and the curve with the span marked.")
 @options.as_json
@@ -89,6 +90,7 @@ def command(
     group: str,
     localiser: str | None,
     streams: str | None,
+    fusion: str | None,
     show_all: bool,
     explain: bool,
     as_json: bool,
@@ -119,6 +121,7 @@ def command(
     folder = _cut_folder(cut)
     from momentseek.library.place import library_folder
     from momentseek.search import Library
+    from momentseek.search import fusion as fusions
     from momentseek.search.localise import DEFAULT
 
     with Library.open(library_folder(library), create=False) as opened:
@@ -131,6 +134,7 @@ def command(
             streams=chosen,
             explain=explain,
             all=show_all,
+            fusion=fusion or fusions.DEFAULT,
         )
         if as_json or as_csv:
             click.echo(_text(found, "json" if as_json else "csv"), nl=False)

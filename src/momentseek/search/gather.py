@@ -1,7 +1,7 @@
 """One search: what the streams find, gathered into moments, ranked, and chosen for showing.
 
 The streams run on their own; their findings that lie on the same stretch of a video become one candidate, whose bounds
-are those the picture gives. Then ranks are fused, repetitions dropped, and levels decide what is shown.
+are those the picture gives. Then they are fused into one ranking, repetitions dropped, and levels decide what is shown.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ SHORTEST = 0.5
 SMALL = 200
 """Clips (five minutes) below which the nearest hits are shown even if none is sure."""
 NEAREST = 3
+MUCH = 2.0
+"""Spreads between two pictures that are much, where scores are fused."""
 UNKNOWN = "the encoder of pictures knows no word of the query; ask in other words, or see docs/encoders.md"
 DAMAGED = "some of the library's vectors are damaged; run momentseek verify"
 
@@ -87,7 +89,7 @@ class Search:
         if "name" in streams and query.called and not query.phrases:
             self._lift(found)
         self.unsaid = said(self.catalog, query.unsaid, {c.video for c in found})
-        return distinct(ranked(self._allowed_to_say(found)))
+        return distinct(self._ranked(self._allowed_to_say(found)))
 
     def shown(self, candidates: list[Candidate]) -> tuple[list[Hit], int, str]:
         """The hits to show, how many weak ones are not, and what to say about it."""
@@ -203,7 +205,7 @@ class Search:
         """Let names count for the best moment of their video."""
         names = named(self.catalog, self.query.called, self.allowed)
         known = self.videos([n.video for n in names])
-        best = {c.video: c for c in reversed(ranked(found))}
+        best = {c.video: c for c in reversed(self._ranked(found))}
         for rank, n in enumerate(names, 1):
             if n.video not in known:
                 continue
@@ -212,6 +214,10 @@ class Search:
                 one = self._best_of(known[n.video])
                 found.append(one)
             one.stand("name", rank, n.score, n.level)
+
+    def _ranked(self, found: Sequence[Candidate]) -> list[Candidate]:
+        units = {"vision": MUCH * self.aim.scale.spread} if self.aim else {}
+        return ranked(found, self.options.fusion, units)
 
     def _best_of(self, video: Video) -> Candidate:
         """The best span of a video that was not among the best, or all of it where nothing is looked for."""

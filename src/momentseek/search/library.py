@@ -11,6 +11,7 @@ from momentseek.encoders.protocol import TextEncoder
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.collection import Collection
+from momentseek.search import fusion as fusions
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
 from momentseek.search.localise import DEFAULT
@@ -47,16 +48,18 @@ class Library(Collection):
         streams: Sequence[Stream] | None = None,
         explain: bool = False,
         all: bool = False,
+        fusion: str = fusions.DEFAULT,
     ) -> Results:
         """The best ``k`` moments for a query (docs/searching.md has the language).
 
         Weak hits are left out and counted (``.hidden``) unless ``all``. ``group="video"`` gives one moment per video,
-        ``streams`` some of vision, speech and name, ``explain`` the curve of each hit's video.
+        ``streams`` some of vision, speech and name, ``explain`` the curve of each hit's video; ``fusion`` is how the
+        streams become one ranking.
         """
         if not isinstance(query, str | Query):
             raise MomentseekError(f"a query is a text or a Query, not {type(query).__name__}; say what to look for")
         asked = Query.parse(query) if isinstance(query, str) else query
-        options = Options(k, localiser, group, STREAMS if streams is None else tuple(streams), explain, all)
+        options = Options(k, localiser, group, STREAMS if streams is None else tuple(streams), explain, all, fusion)
         if self._engine is None:
             self._engine = Engine(self.catalog, self.snapshot, self._encoder_of, self.clip_seconds, self.place.plan)
         found = self._engine.search(asked, options)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from momentseek.errors import MomentseekError
+from momentseek.search import fusion as fusions
 from momentseek.search.localise import DEFAULT, localiser
 
 Group = Literal["clip", "video"]
@@ -23,6 +24,7 @@ class Options:
     streams: tuple[Stream, ...] = STREAMS
     explain: bool = False
     all: bool = False
+    fusion: str = fusions.DEFAULT
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -34,3 +36,4 @@ class Options:
             what = f"there is no stream {unknown[0]!r}" if unknown else "no stream is chosen"
             raise MomentseekError(f"{what}; there are {', '.join(STREAMS)}")
         localiser(self.localiser)
+        fusions.fusion(self.fusion)
