@@ -7,7 +7,8 @@ C.1) is known rather than guessed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,6 +25,10 @@ class Words:
     """(queries, words, dim)."""
     mask: Tensor
     """(queries, words), True where there is a word."""
+    roles: Tensor | None = None
+    """(queries, words): 0 for most words, 1 for verbs, 2 for nouns; None where the words were not parsed."""
+    phrase: Tensor | None = None
+    """(queries, words): which verb of the query, counted from 0, a verb is or a noun belongs to; -1 for other words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,8 @@ class Pairs:
     """(pairs,), similarity of query and caption; 1 where the data say nothing."""
     positive: Tensor
     """(queries, videos), True where the training set holds the query and the video for related."""
+    times: Tensor | None = None
+    """(pairs, 2), start and end as shares of the video's duration, for models whose targets are overlaps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +75,11 @@ class Batch:
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
 
-        def moved(t: Tensor | None) -> Tensor | None:
-            return None if t is None else t.to(device, non_blocking=True)
+        def moved(part: Any) -> Any:
+            values = (getattr(part, field.name) for field in fields(part))
+            return type(part)(*(None if v is None else v.to(device, non_blocking=True) for v in values))
 
-        def sure(t: Tensor) -> Tensor:
-            return t.to(device, non_blocking=True)
-
-        return Batch(
-            Words(sure(self.words.features), sure(self.words.mask)),
-            Clips(moved(self.clips.video), moved(self.clips.subtitle), sure(self.clips.mask)),
-            Pairs(*(sure(getattr(self.pairs, n)) for n in ("query", "video", "start", "end", "weight", "positive"))),
-        )
+        return Batch(moved(self.words), moved(self.clips), moved(self.pairs))
 
 
 def rows(encoded: Encoded, index: Tensor) -> Encoded:
