@@ -1,0 +1,123 @@
+"""From feature rows to what a model sees: fitted, normalised, with endpoints if asked, padded. One path for all uses.
+
+Training and inference both call this, so a model never searches with other preparation than it was trained with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from momentseek.errors import MomentseekError
+from momentseek.features.clips import endpoints, fit, normalised
+from momentseek.models.batch import Clips, Words
+from momentseek.models.model import ModelConfig
+
+Floats = NDArray[np.float32]
+
+
+class Table(Protocol):
+    """Feature rows by name; ``features.store.Features`` is one."""
+
+    def read(self, name: str, /) -> Floats:
+        """(rows, columns) of one video or query."""
+        ...
+
+
+class Videos(Protocol):
+    """Clip features of videos; ``features.data.Data`` is one."""
+
+    @property
+    def video(self) -> Table | None: ...
+    @property
+    def subtitle(self) -> Table | None: ...
+
+
+class Queries(Protocol):
+    """Word features of queries; ``features.data.Split`` is one."""
+
+    @property
+    def query(self) -> Table: ...
+
+
+def clips_of(data: Videos, names: Sequence[str], config: ModelConfig) -> Clips:
+    """The videos as a model with this config sees them, padded to the longest of them."""
+    video, subtitle = (
+        [clip_rows(table.read(name), config) for name in names] if table is not None else None
+        for table in tables(data, config)
+    )
+    return stacked_clips(video, subtitle, names)
+
+
+def words_of(split: Queries, query_ids: Sequence[str], config: ModelConfig) -> Words:
+    """The queries as a model with this config sees them, padded to the longest of them."""
+    parts = [word_rows(split.query.read(str(q)), config) for q in query_ids]
+    for query, part in zip(query_ids, parts, strict=True):
+        if not len(part):
+            raise MomentseekError(f"query {query} has no words; leave it out or encode its text again")
+    return Words(*padded(parts))
+
+
+def tables(data: Videos, config: ModelConfig) -> tuple[Table | None, Table | None]:
+    """The features for the model's modalities: video, subtitle; None for one it does not use."""
+    wanted = set(config.modalities.split("+"))
+    found = tuple(getattr(data, name) if name in wanted else None for name in ("video", "subtitle"))
+    if unknown := wanted - {"video", "subtitle"}:
+        raise MomentseekError(f"there is no modality {min(unknown)!r}; choose video, subtitle or video+subtitle")
+    if missing := [n for n, table in zip(("video", "subtitle"), found, strict=True) if n in wanted and table is None]:
+        raise MomentseekError(f"the data have no {missing[0]} features, and the model needs them; set modalities")
+    return found[0], found[1]
+
+
+def clip_rows(features: Floats, config: ModelConfig) -> Floats:
+    """One video's rows of one modality, prepared: as many as the model takes, of length 1, with endpoints."""
+    rows = fit(features, config.max_clips, config.fit)
+    if config.normalise:
+        rows = normalised(rows)
+    if config.endpoints:
+        rows = np.concatenate([rows, endpoints(len(rows))], axis=1)
+    return np.asarray(rows, dtype=np.float32)
+
+
+def word_rows(features: Floats, config: ModelConfig) -> Floats:
+    """One query's words, prepared: the first ``max_words``, of length 1."""
+    rows = features[: config.max_words]
+    return np.asarray(normalised(rows) if config.normalise else rows, dtype=np.float32)
+
+
+def stacked_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | None, names: Sequence[str]) -> Clips:
+    """Prepared rows of each video as one padded batch."""
+    for name, v, s in zip(names, video or (), subtitle or (), strict=False):
+        if len(v) != len(s):
+            raise MomentseekError(
+                f"video {name} has {len(v)} clips of video features and {len(s)} of subtitle features; make them agree"
+            )
+    seen = video if video is not None else subtitle
+    if seen is None:
+        raise MomentseekError("a model needs video or subtitle features; give one of them")
+    for name, rows in zip(names, seen, strict=True):
+        if not len(rows):
+            raise MomentseekError(f"video {name} has no clips; leave it out or extract its features again")
+    mask = padded(seen)[1]
+    first, second = (None if part is None else padded(part)[0] for part in (video, subtitle))
+    return Clips(first, second, mask)
+
+
+def padded(parts: Sequence[Floats]) -> tuple[Tensor, Tensor]:
+    """Rows of different counts as one tensor, zero where there are none, and the mask of where there are.
+
+    >>> features, mask = padded([np.ones((1, 2), np.float32), np.ones((2, 2), np.float32)])
+    >>> features[:, :, 0].tolist(), mask.tolist()
+    ([[1.0, 0.0], [1.0, 1.0]], [[True, False], [True, True]])
+    """
+    counts = np.array([len(p) for p in parts], dtype=np.int64)
+    longest = int(counts.max(initial=0))
+    block = np.zeros((len(parts), longest, parts[0].shape[1] if len(parts) else 0), dtype=np.float32)
+    for row, part in zip(block, parts, strict=True):
+        row[: len(part)] = part
+    return torch.from_numpy(block), torch.from_numpy(np.arange(longest) < counts[:, None])
