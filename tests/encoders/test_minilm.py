@@ -91,3 +91,16 @@ def test_the_runtime_reports_nothing_and_leaves_no_device_id(tmp_path):
 )
 def test_it_says_whether_it_knows_any_word(text, known):
     assert minilm.load().knows(text) is known
+
+
+@needs_minilm
+def test_words_are_rows_of_their_own_and_average_to_the_sentence():
+    encoder = text_encoder("minilm")
+    texts = ["a woman slices aubergines", "", "run"]
+    tables = encoder.words(texts)
+    assert [len(table) for table in tables] == [len(encoder.tokens(text)) for text in texts]
+    assert encoder.tokens(texts[0])[:3] == ["a", "woman", "slices"]
+    assert len(tables[1]) == 2  # of nothing, the marks
+    np.testing.assert_allclose(encoder.words([texts[2]])[0], tables[2], atol=1e-5)  # whatever it is encoded with
+    cosine = tables[2].mean(axis=0) @ encoder.encode([texts[2]])[0] / np.linalg.norm(tables[2].mean(axis=0))
+    assert cosine > 0.5

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.encoders.runtime import session
@@ -57,7 +58,35 @@ class MiniLM:
         tokens = self._tokenizer.encode(text, add_special_tokens=False).tokens
         return any(token != "[UNK]" and token.isascii() and token.strip("#").isalnum() for token in tokens)
 
+    def words(self, texts: Sequence[str]) -> list[Vectors]:
+        """The token vectors of the last layer, a table per text, without the marks around it: what models train on.
+
+        A text without any token keeps its marks, so that a table is never empty.
+        """
+        encoded = self._tokenizer.encode_batch(list(texts))
+        own = [[i for i, mark in enumerate(e.special_tokens_mask) if not mark] or [*range(len(e.ids))] for e in encoded]
+        tables: list[Vectors] = [np.empty((0, DIM), np.float32)] * len(encoded)
+        for batch in _batches([len(e.ids) for e in encoded]):
+            hidden, _ = self._hidden([encoded[i].ids for i in batch])
+            for states, i in zip(hidden, batch, strict=True):
+                tables[i] = np.ascontiguousarray(states[own[i]], np.float32)
+        return tables
+
+    def tokens(self, text: str) -> list[str]:
+        """What the rows of ``words`` stand for; a piece that goes on with a word begins with ``##``."""
+        encoded = self._tokenizer.encode(text)
+        own = [t for t, mark in zip(encoded.tokens, encoded.special_tokens_mask, strict=True) if not mark]
+        return own or list(encoded.tokens)
+
     def _encode(self, tokens: list[list[int]]) -> Vectors:
+        hidden, mask = self._hidden(tokens)
+        weight = mask[:, :, None].astype(np.float32)
+        mean = (hidden * weight).sum(axis=1) / weight.sum(axis=1)
+        unit: Vectors = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        return unit
+
+    def _hidden(self, tokens: list[list[int]]) -> tuple[Vectors, NDArray[np.int64]]:
+        """The last layer of each token, and which are no padding."""
         ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
         mask = np.zeros_like(ids)
         for row, own in enumerate(tokens):
@@ -65,10 +94,7 @@ class MiniLM:
             mask[row, : len(own)] = 1
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         (hidden,) = self._session.run(["last_hidden_state"], given)
-        weight = mask[:, :, None].astype(np.float32)
-        mean = (hidden * weight).sum(axis=1) / weight.sum(axis=1)
-        unit: Vectors = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-        return unit
+        return hidden, mask
 
 
 def load(folder: Path | None = None, threads: int | None = None) -> MiniLM:

@@ -59,6 +59,19 @@ class ImageTextEncoder(TextEncoder, Protocol):
         ...
 
 
+@runtime_checkable
+class WordEncoder(TextEncoder, Protocol):
+    """A text encoder that also gives a row per word (or piece of one): what a trained model reads queries by."""
+
+    def words(self, texts: Sequence[str]) -> list[Vectors]:
+        """A table ``(words, columns)`` for each text; at least one row each."""
+        ...
+
+    def tokens(self, text: str) -> list[str]:
+        """What the rows of a text's table stand for."""
+        ...
+
+
 def fingerprint(encoder: TextEncoder) -> str | None:
     """What the encoder's vectors depend on, if it says so."""
     value = getattr(encoder, "fingerprint", None)
