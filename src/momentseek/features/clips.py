@@ -1,0 +1,105 @@
+"""Clips of a video as a model takes them: fitted to a longest length, normalised, with their place in the video.
+
+A clip's times follow from how it was made: ``edges`` says where the fitted clips begin and end in seconds, so that
+labels (``labels``) and predicted spans are exact whether a long video was cut or averaged.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.errors import MomentseekError
+
+Array = NDArray[np.float32]
+Times = NDArray[np.float64]
+FITS = ("truncate", "resample")
+EndLabel = Literal["inclusive", "official"]
+
+
+def bounds(rows: int, most: int, how: str) -> NDArray[np.int64]:
+    """Rows at which the fitted clips begin, and the last one's end: ``fitted + 1`` numbers.
+
+    >>> bounds(5, 2, "resample").tolist(), bounds(5, 2, "truncate").tolist(), bounds(2, 4, "resample").tolist()
+    ([0, 2, 5], [0, 1, 2], [0, 1, 2])
+    """
+    if how not in FITS:
+        raise MomentseekError(f"long videos are fitted by {' or '.join(FITS)}, not by {how!r}")
+    if rows <= most or how == "truncate":
+        return np.arange(min(rows, most) + 1)
+    return np.arange(most + 1) * rows // most
+
+
+def fit(x: Array, most: int, how: str) -> Array:
+    """At most ``most`` rows: the first (``truncate``, as XML) or means of even stretches (``resample``, ReLoCLNet).
+
+    >>> fit(np.float32([[1], [3], [5], [7], [9]]), 2, "resample").ravel().tolist()
+    [2.0, 7.0]
+    """
+    at = bounds(len(x), most, how)
+    if len(x) <= most or how == "truncate":
+        return x[: len(at) - 1]
+    sums = np.add.reduceat(x, at[:-1], axis=0)
+    return np.asarray(sums / np.diff(at)[:, None], dtype=np.float32)
+
+
+def edges(rows: int, most: int, how: str, clip_seconds: float = 1.5, duration: float = float("nan")) -> Times:
+    """Seconds at which the fitted clips begin, and at which the last one ends (not after the video).
+
+    >>> edges(3, 10, "truncate", 1.5, duration=4.0).tolist()
+    [0.0, 1.5, 3.0, 4.0]
+    """
+    seconds: Times = bounds(rows, most, how).astype(np.float64) * clip_seconds
+    if duration == duration and len(seconds) > 1 and seconds[-2] < duration < seconds[-1]:
+        seconds[-1] = duration
+    return seconds
+
+
+def labels(
+    start: Times, end: Times, clip_edges: Times, end_label: EndLabel = "inclusive"
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and last clip (included) of moments ``[start, end)``: floor(s / 1.5) and ceil(e / 1.5) - 1.
+
+    ``official`` labels the clip after the last one, as the public code of XML and ReLoCLNet does.
+
+    >>> moment = np.array([2.0]), np.array([6.0])
+    >>> [x.tolist() for x in labels(*moment, edges(10, 10, "truncate"))]
+    [[1], [3]]
+    >>> [x.tolist() for x in labels(*moment, edges(10, 10, "truncate"), "official")]
+    [[1], [4]]
+    """
+    last = len(clip_edges) - 2
+    first = np.clip(np.searchsorted(clip_edges, start, side="right") - 1, 0, last)
+    after = np.searchsorted(clip_edges, end, side="left")
+    final = np.clip(after if end_label == "official" else after - 1, first, last)
+    return first.astype(np.int64), final.astype(np.int64)
+
+
+def normalised(x: Array, eps: float = 1e-5) -> Array:
+    """Rows divided by their length plus ``eps``; rows of zeros (silence) stay zero.
+
+    >>> normalised(np.float32([[3, 4], [0, 0]])).round(3).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    length = np.sqrt(np.einsum("ij,ij->i", x, x, dtype=np.float32))[:, None]
+    result: Array = x / (length + np.float32(eps))
+    return result
+
+
+def endpoints(length: int) -> Array:
+    """The temporal endpoint feature (TEF): clip i of L is at ``[i/L, (i+1)/L]``.
+
+    >>> endpoints(2).tolist()
+    [[0.0, 0.5], [0.5, 1.0]]
+    """
+    at = np.arange(length + 1, dtype=np.float32) / np.float32(max(length, 1))
+    return np.stack([at[:-1], at[1:]], axis=1)
+
+
+def prepared(x: Array, most: int, how: str, normalise: bool, with_endpoints: bool) -> Array:
+    """All of it: fitted, normalised, endpoints appended; for those who prepare features without torch."""
+    x = fit(x, most, how)
+    x = normalised(x) if normalise else x
+    return np.concatenate([x, endpoints(len(x))], axis=1) if with_endpoints else x

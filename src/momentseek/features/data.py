@@ -1,0 +1,227 @@
+"""A data folder: which feature files belong to which truths, said once in ``data.toml``.
+
+    name = "TVR-Ranking"
+    clip_seconds = 1.5
+    [features]
+    video = ["tvr_i3d_rgb600_avg_cl-1.5.h5"]
+    subtitle = "tvr_sub_pretrained_w_sub_query_max_cl-1.5.h5"
+    [splits.train_top40]
+    truth = "train_top40.json"
+    query = "query_bert.h5"
+    corpus = "video_corpus.json"
+
+Paths are relative to the file. Nothing is read until it is asked for, and features never as a whole.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from momentseek.errors import MomentseekError
+from momentseek.features.store import Features
+from momentseek.formats import read_corpus, read_truth
+from momentseek.moments import Judgements
+
+FILE = "data.toml"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How many columns the features have; None for what the data lack."""
+
+    query: int
+    video: int | None
+    subtitle: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One split: its truth, its queries' features, and the videos that are searched."""
+
+    name: str
+    truth: Judgements
+    query: Features
+    corpus: tuple[str, ...]
+    durations: Mapping[str, float]
+    """Seconds of every video of the corpus and the truth; from its clips where no file says."""
+
+
+class Data:
+    """An open data folder; use it as a context manager, or ``close`` it."""
+
+    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+        self.path = path
+        self.folder = path.parent
+        self._settings = settings
+        self._open: dict[tuple[Path, ...], Features] = {}
+        self._splits: dict[str, Split] = {}
+        self._rows: dict[str, int] = {}
+        self.name = str(settings.get("name", self.folder.resolve().name))
+        self.clip_seconds = float(settings.get("clip_seconds", 1.5))
+        self.simulated = bool(settings.get("simulated", False))
+        self.splits: tuple[str, ...] = tuple(settings["splits"])
+        features = settings["features"]
+        video, subtitle = features.get("video"), features.get("subtitle")
+        if not video and not subtitle:
+            raise MomentseekError(f"{path}: [features] names no file; give video = [...] or subtitle = ...")
+        try:
+            self.video = self._features(video, "video") if video else None
+            self.subtitle = self._features(subtitle, "video") if subtitle else None
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Data:
+        """The data of a folder (or of its data.toml)."""
+        file = Path(path)
+        file = file / FILE if file.is_dir() or file.suffix != ".toml" else file
+        try:
+            settings = tomllib.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise MomentseekError(
+                f"{file}: there is no such file; data are described by a {FILE} (`momentseek simulate` makes one)"
+            ) from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as e:
+            raise MomentseekError(f"{file}: cannot be read as TOML ({e}); correct the file") from None
+        _check_settings(file, settings)
+        return cls(file, settings)
+
+    def split(self, name: str) -> Split:
+        """The split called ``name``, read once."""
+        if name not in self._splits:
+            self._splits[name] = self._read_split(name)
+        return self._splits[name]
+
+    def dims_of(self, split: str) -> Columns:
+        """Columns of the features, with the queries of one split."""
+        return Columns(
+            self._query(split).dim,
+            self.video.dim if self.video else None,
+            self.subtitle.dim if self.subtitle else None,
+        )
+
+    @property
+    def dims(self) -> Columns:
+        """Columns of the features; every split has the same (``check`` makes sure)."""
+        return self.dims_of(self.splits[0])
+
+    def rows(self, video: str) -> int:
+        """Clips of a video: as many as all its features have."""
+        if video not in self._rows:
+            counts = [f.rows(video) for f in (self.video, self.subtitle) if f]
+            if max(counts) != min(counts):
+                raise MomentseekError(
+                    f"{self.path}: video {video} has {counts[0]} clips in the video features and {counts[1]} in the "
+                    "subtitle features; both must be of the same clips"
+                )
+            if not min(counts):
+                raise MomentseekError(f"{self.path}: video {video} has no clip; extract it, or leave it out")
+            self._rows[video] = min(counts)
+        return self._rows[video]
+
+    def check(self, splits: Iterable[str]) -> None:
+        """Find out, without reading features, whether training or predicting on ``splits`` would fail half-way."""
+        first: tuple[str, int] | None = None
+        for name in splits:
+            split = self.split(name)
+            if first and split.query.dim != first[1]:
+                raise MomentseekError(
+                    f"{self.path}: queries of {name} have {split.query.dim:,} columns and those of {first[0]} "
+                    f"{first[1]:,}; encode all with one encoder"
+                )
+            first = first or (name, split.query.dim)
+            for video in dict.fromkeys([*split.corpus, *split.truth.videos]):
+                self.rows(video)
+            for query in split.truth.query_ids:
+                if not split.query.rows(query):
+                    raise MomentseekError(
+                        f"{split.query.source}: query {query} of split {name} has no words; encode it, or leave it out"
+                    )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Tells data sets apart at the cost of a few reads: settings, sizes, keys, first and last entries."""
+        seen = hashlib.sha256()
+        seen.update(f"{self.clip_seconds}".encode())
+        for features in (self.video, self.subtitle, *(self._query(s) for s in sorted(self.splits))):
+            seen.update((features.fingerprint() if features else "-").encode())
+        for name in sorted(self.splits):
+            file = self.folder / self._settings["splits"][name]["truth"]
+            if file.is_file():
+                seen.update(f"{name} {file.stat().st_size}".encode())
+                with file.open("rb") as f:
+                    seen.update(f.read(1 << 16))
+        return seen.hexdigest()[:16]
+
+    def close(self) -> None:
+        """Close all files."""
+        for features in self._open.values():
+            features.close()
+
+    def __enter__(self) -> Data:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _features(self, files: str | list[str], what: str) -> Features:
+        paths = tuple(self.folder / f for f in ([files] if isinstance(files, str) else files))
+        if paths not in self._open:
+            self._open[paths] = Features(paths, what)
+        return self._open[paths]
+
+    def _query(self, name: str) -> Features:
+        return self._features(self._entry(name)["query"], "query")
+
+    def _entry(self, name: str) -> Mapping[str, Any]:
+        splits = self._settings["splits"]
+        if name not in splits:
+            near = difflib.get_close_matches(name, splits, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(splits)}"
+            raise MomentseekError(f"{self.path}: there is no split {name!r}; {hint}")
+        entry: Mapping[str, Any] = splits[name]
+        return entry
+
+    def _read_split(self, name: str) -> Split:
+        entry = self._entry(name)
+        corpus = read_corpus(self.folder / entry["corpus"]) if "corpus" in entry else None
+        truth = read_truth(self.folder / entry["truth"], corpus=corpus)
+        durations = dict(zip(truth.videos, truth.durations.tolist(), strict=True))
+        searched = tuple(corpus.durations) if corpus else truth.videos
+        durations |= corpus.durations if corpus else {}
+        for video, seconds in durations.items():
+            if seconds != seconds:
+                durations[video] = self.rows(video) * self.clip_seconds
+        return Split(name, truth, self._query(name), searched, durations)
+
+
+def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
+    features, splits = settings.get("features"), settings.get("splits")
+    if not isinstance(features, dict):
+        raise MomentseekError(f"{file}: has no [features]; name the HDF5 files there")
+    if not isinstance(splits, dict) or not splits:
+        raise MomentseekError(f"{file}: has no splits; add a section such as [splits.train]")
+    for kind, value in features.items():
+        if kind not in ("video", "subtitle"):
+            raise MomentseekError(f"{file}: [features] knows video and subtitle, not {kind!r}")
+        if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(v, str) for v in value)):
+            raise MomentseekError(f"{file}: features.{kind} must be a file name or a list of them, not {value!r}")
+    seconds = settings.get("clip_seconds", 1.5)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+        raise MomentseekError(f"{file}: clip_seconds must be a number above 0, not {seconds!r}")
+    for name, entry in splits.items():
+        for key in ("truth", "query"):
+            if not isinstance(entry, dict) or key not in entry:
+                raise MomentseekError(f"{file}: split {name} does not say its {key} file; add {key} = ...")
+        for key in entry:
+            if key not in ("truth", "query", "corpus") or not isinstance(entry[key], str):
+                raise MomentseekError(f"{file}: splits.{name}.{key} is not understood; known are truth, query, corpus")

@@ -1,0 +1,183 @@
+"""Feature files: HDF5 with one float dataset per video or query, read row by name and never as a whole.
+
+TVR's, TVR-Ranking's and most others' features are of this shape: ``vid_name -> (clips, columns)``, ``str(query_id) ->
+(words, columns)``. Several files side by side (ResNet and I3D) are joined by columns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.errors import MomentseekError
+from momentseek.optional import optional_module
+
+Array = NDArray[np.float32]
+PathLike = str | os.PathLike[str]
+COMPANIONS = ("-mask", "-lengths")
+"""Endings of the datasets that stand beside the features in TVR's subtitle files."""
+SLACK = 2
+"""Rows by which files of the same video may differ; the extra ones are cut (I3D windows and ResNet frames do)."""
+
+
+class Features:
+    """One or more feature files, open for reading; safe to use from several threads.
+
+    ``what`` is what the keys are, for messages: "video" or "query".
+    """
+
+    def __init__(self, paths: PathLike | Sequence[PathLike], what: str = "video") -> None:
+        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        if not given:
+            raise MomentseekError("no feature file is named; give at least one HDF5 file")
+        self.paths = tuple(Path(p) for p in given)
+        self.what = what
+        self._lock = threading.Lock()
+        self._files: list[Any] = []
+        try:
+            for path in self.paths:
+                self._files.append(_opened(path))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def source(self) -> str:
+        """The files' names, for messages."""
+        return " + ".join(map(str, self.paths))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Videos or queries that every file has, in order."""
+        with self._lock:
+            listed = [{k for k in file if not k.endswith(COMPANIONS)} for file in self._files]
+        return tuple(sorted(set.intersection(*listed)))
+
+    @cached_property
+    def dims(self) -> tuple[int, ...]:
+        """Columns of each file."""
+        if not self.names:
+            raise MomentseekError(f"{self.source}: holds no features; is this the right file?")
+        return tuple(self._shape(i, self.names[0])[1] for i in range(len(self._files)))
+
+    @cached_property
+    def dim(self) -> int:
+        """Columns of a row as ``read`` returns it."""
+        return sum(self.dims)
+
+    def __contains__(self, name: object) -> bool:
+        with self._lock:
+            return all(name in file for file in self._files)
+
+    def rows(self, name: str) -> int:
+        """How many rows ``name`` has, without reading them."""
+        counts = [self._shape(i, name)[0] for i in range(len(self._files))]
+        if max(counts) - min(counts) > SLACK:
+            raise MomentseekError(
+                f"{self.source}: {self.what} {name} has {' and '.join(map(str, counts))} rows; the files must be of "
+                "the same clips"
+            )
+        return min(counts)
+
+    def read(self, name: str) -> Array:
+        """The rows of ``name``, float32, the files' columns side by side."""
+        count = self.rows(name)
+        parts = [self._read(i, name)[:count] for i in range(len(self._files))]
+        joined = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        if not np.isfinite(joined).all():
+            raise MomentseekError(f"{self.source}: {self.what} {name} has values that are no numbers; extract it anew")
+        return joined
+
+    def fingerprint(self) -> str:
+        """A hash of sizes, keys, and the first and last entry: tells files apart without reading them."""
+        seen = hashlib.sha256()
+        for path in self.paths:
+            seen.update(f"{path.stat().st_size}\n".encode())
+        seen.update("\n".join(self.names).encode())
+        for name in self.names[:1] + self.names[-1:]:
+            seen.update(self.read(name).tobytes())
+        return seen.hexdigest()[:16]
+
+    def close(self) -> None:
+        """Close the files; reading is over."""
+        with self._lock:
+            for file in self._files:
+                with contextlib.suppress(Exception):
+                    file.close()
+
+    def __enter__(self) -> Features:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _dataset(self, i: int, name: str) -> Any:
+        file, path = self._files[i], self.paths[i]
+        if not file:
+            raise MomentseekError(f"{path}: was closed; open the data again")
+        try:
+            found = file[name]
+        except (KeyError, ValueError):
+            remedy = (
+                "extract it, or leave it out of the split's corpus and truth"
+                if self.what == "video"
+                else "encode it, or leave it out of the split's truth"
+            )
+            raise MomentseekError(f"{path}: has no features for {self.what} {name}; {remedy}") from None
+        except (OSError, RuntimeError) as e:
+            raise self._damaged(path, name, e) from None
+        if getattr(found, "ndim", 0) != 2 or found.dtype.kind not in "fiu":
+            shape = getattr(found, "shape", "a group")
+            raise MomentseekError(f"{path}: {self.what} {name} must be a table of numbers (rows, columns), not {shape}")
+        return found
+
+    def _shape(self, i: int, name: str) -> tuple[int, int]:
+        with self._lock:
+            count, columns = self._dataset(i, name).shape
+        return int(count), int(columns)
+
+    def _read(self, i: int, name: str) -> Array:
+        with self._lock:
+            dataset = self._dataset(i, name)
+            try:
+                rows: Array = np.asarray(dataset[()], dtype=np.float32)
+            except (OSError, RuntimeError) as e:
+                raise self._damaged(self.paths[i], name, e) from None
+        if rows.shape[1] != self.dims[i]:
+            raise MomentseekError(
+                f"{self.paths[i]}: {self.what} {name} has {rows.shape[1]:,} columns and others have "
+                f"{self.dims[i]:,}; extract all with one encoder"
+            )
+        return rows
+
+    def _damaged(self, path: Path, name: str, error: Exception) -> MomentseekError:
+        return MomentseekError(f"{path}: {self.what} {name} cannot be read ({_first(error)}); copy the file again")
+
+
+def _opened(path: Path) -> Any:
+    h5py = optional_module("h5py", "train")
+    if not path.is_file():
+        raise MomentseekError(f"{path}: there is no such feature file; check the path in data.toml")
+    try:
+        return h5py.File(path, "r")
+    except OSError as e:
+        why = _first(e)
+        if "truncated" in why:
+            raise MomentseekError(f"{path}: ends in the middle; copy or extract the file again") from None
+        if "signature" in why:
+            raise MomentseekError(f"{path}: is not an HDF5 file; features are read from HDF5") from None
+        raise MomentseekError(f"{path}: cannot be opened as HDF5 ({why}); check the file") from None
+
+
+def _first(error: Exception) -> str:
+    return (str(error).strip("'\" ") or type(error).__name__).splitlines()[0]
