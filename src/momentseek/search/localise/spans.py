@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from momentseek.moments.arrays import FloatArray
-from momentseek.moments.overlap import iou as overlap
+from momentseek.ranking.suppress import suppress as unlike
 from momentseek.search.localise.curve import Curve
 
 
@@ -76,14 +76,4 @@ def suppress(spans: Spans, iou: float = 0.5, limit: int | None = None) -> Spans:
     >>> suppress(spans).start.tolist()
     [0.0, 20.0]
     """
-    kept: list[int] = []
-    alive = np.ones(len(spans), dtype=bool)
-    for i in range(len(spans)):
-        if not alive[i]:
-            continue
-        kept.append(i)
-        if limit is not None and len(kept) >= limit:
-            break
-        rest = slice(i + 1, None)
-        alive[rest] &= overlap(spans.start[rest], spans.end[rest], spans.start[i], spans.end[i]) <= iou
-    return spans.take(np.asarray(kept, dtype=np.intp))
+    return spans.take(np.flatnonzero(unlike(spans.start, spans.end, iou, limit)))
