@@ -6,13 +6,9 @@ as loud as the dense one (2D-TAN, section 3.3).
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-
-Padding = Literal["each", "first"]
 
 
 class MapConvolution(nn.Module):
@@ -24,7 +20,7 @@ class MapConvolution(nn.Module):
 
     def __init__(
         self, mask: Tensor, dim: int, hidden: int, layers: int, kernel: int, *, norm: bool = False,
-        padding: Padding = "each",
+        padding: str = "each",
     ) -> None:  # fmt: skip
         super().__init__()
         reach = kernel // 2

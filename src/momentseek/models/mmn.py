@@ -1,0 +1,138 @@
+"""MMN: moments and queries as vectors of two spaces, so that a query is matched by one matrix product.
+
+The map of candidates runs through convolutions without the query; two projections put each candidate, and two the
+query, into a space for overlap and one for matching. A moment's score is ``((cos_match + 1) / 2)^p · sigmoid(10
+cos_overlap)`` (Wang et al. 2022, section 3; facts on the public code in the table of docs/models.md). Moment vectors do
+not depend on the query: a corpus is encoded once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from momentseek.models.batch import Batch, Clips, Encoded, Words
+from momentseek.models.losses.mutual_matching import mutual_matching
+from momentseek.models.model import CorpusModel, Dims
+from momentseek.models.moment_map import MapConvolution, cells, max_over, overlap, scaled
+from momentseek.models.registry import register
+from momentseek.models.tan2d import ClipInput, Sentence, Tan2dConfig
+
+SHARPNESS = 10.0
+"""What the overlap's cosine is multiplied by before the sigmoid."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MmnConfig(Tan2dConfig):
+    """MMN's settings; the defaults are those for Charades-STA."""
+
+    alpha: float = 0.0
+    videos: int = 100
+    space: int = 256
+    """Columns of the two joint spaces."""
+    text: str = "mean"
+    """``mean`` over token features (DistilBERT's in the paper), or ``lstm``."""
+    norm: bool = True
+    """Batch normalisation in the map's convolutions."""
+    power: float = 0.5
+    """Of the matching score beside the overlap's."""
+    contrast: float = 0.05
+    """Weight of the mutual matching loss (lambda)."""
+    temperature: float = 0.1
+    margin: float = 0.4
+    negative_overlap: float = 0.5
+    """Candidates of the right video that overlap less than this are negatives."""
+    positives: int = 1
+    """Candidates of the right video, best overlap first, that count as the moment."""
+
+
+class Mmn(CorpusModel):
+    """MMN."""
+
+    retrieves: ClassVar[bool] = True
+    config: MmnConfig
+
+    def __init__(self, config: MmnConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        self.cells = cells(config.max_clips)
+        self.clips = ClipInput(config, dims)
+        self.neighbours = MapConvolution(
+            self.cells.mask(), config.hidden, config.hidden, config.map_layers, config.kernel, norm=config.norm,
+            padding=config.padding,
+        )  # fmt: skip
+        self.sentence = Sentence(dims.query, config.hidden, config.text_layers) if config.text == "lstm" else None
+        width = config.hidden if config.text == "lstm" else dims.query
+        self.text_norm, self.moment_norm = nn.LayerNorm(width), nn.LayerNorm(config.hidden)
+        self.text_match, self.text_overlap = nn.Linear(width, config.space), nn.Linear(width, config.space)
+        self.moment_match = nn.Linear(config.hidden, config.space)
+        self.moment_overlap = nn.Linear(config.hidden, config.space)
+
+    def encode_words(self, words: Words) -> Encoded:
+        """The query in both spaces, of length 1."""
+        if self.sentence is not None:
+            pooled = self.sentence(words)[0]
+        else:
+            weight = words.mask.float()
+            pooled = torch.einsum("qnd,qn->qd", words.features, weight) / weight.sum(1, keepdim=True).clamp(min=1)
+        pooled = self.text_norm(pooled)
+        return {
+            "match": F.normalize(self.text_match(pooled), dim=1),
+            "overlap": F.normalize(self.text_overlap(pooled), dim=1),
+        }
+
+    def encode_clips(self, clips: Clips) -> Encoded:
+        """Every candidate moment in both spaces, of length 1."""
+        moments = max_over(self.clips(clips), self.cells)
+        near = self.moment_norm(self.cells.of_map(self.neighbours(self.cells.as_map(moments))))
+        return {
+            "match": F.normalize(self.moment_match(near), dim=2),
+            "overlap": F.normalize(self.moment_overlap(near), dim=2),
+            "mask": clips.mask,
+        }
+
+    def combined(self, match: Tensor, overlap: Tensor) -> Tensor:
+        """Logarithm of the score, from the two cosines."""
+        base = (0.5 * match + 0.5).clamp(min=1e-6)
+        return self.config.power * base.log() + F.logsigmoid(SHARPNESS * overlap)
+
+    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """The best candidate's score: all queries against all moments, two matrix products."""
+        cosines = (torch.einsum("qd,vcd->qvc", queries[s], videos[s]) for s in ("match", "overlap"))
+        return self.combined(*cosines).amax(2)
+
+    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """Logarithm of each candidate's score."""
+        cosines = (torch.einsum("nd,ncd->nc", queries[s], videos[s]) for s in ("match", "overlap"))
+        return self.cells.as_spans(self.combined(*cosines), self.config.longest)
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """Overlap by cross-entropy, and mutual matching of moments and queries (eq. 4–6 of CroCs, as in MMN)."""
+        words, clips = self.encode_words(batch.words), self.encode_clips(batch.clips)
+        pairs, config = batch.pairs, self.config
+        assert pairs.times is not None, "the map's targets are overlaps in time"
+        iou = overlap(self.cells, pairs.times)
+        cosine = torch.einsum("pd,pcd->pc", words["overlap"][pairs.query], clips["overlap"][pairs.video])
+        target = scaled(iou, config.low, config.high)
+        each = F.binary_cross_entropy_with_logits(SHARPNESS * cosine, target, reduction="none").mean(1)
+        contrast = mutual_matching(
+            words["match"], clips["match"], pairs, iou, self.negatives(batch),
+            temperature=config.temperature, margin=config.margin,
+            negative_overlap=config.negative_overlap, positives=config.positives,
+        )  # fmt: skip
+        return {
+            "overlap": (each * pairs.weight).sum() / pairs.weight.sum().clamp(min=1e-6),
+            "matching": config.contrast * contrast,
+        }
+
+    def negatives(self, batch: Batch) -> Tensor:
+        """(queries, videos): which videos of the batch are held against a query. MMN: all but its own."""
+        own = torch.zeros_like(batch.pairs.positive)
+        own[batch.pairs.query, batch.pairs.video] = True
+        return ~own
+
+
+register("mmn", MmnConfig, Mmn, "MMN: moments and queries in two joint spaces, trained by mutual matching")

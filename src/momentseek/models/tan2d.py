@@ -1,0 +1,143 @@
+"""2D-TAN: a query is fused with every candidate moment of a video, and convolutions let neighbours compare notes.
+
+The last state of an LSTM over the words meets the maximum over each candidate's clips by element-wise product; the
+normalised product runs through the map's convolutions and one score per cell comes out, trained to be the scaled
+overlap with the true moment (Zhang et al. 2020, sections 3.1–3.4; the base model of MDD, section 4.2). As query and
+video meet early, each pair costs a forward: rank videos with another model first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
+from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.moment_map import ConvolutionStack, MapConvolution, cells, max_over, overlap, scaled
+from momentseek.models.registry import register
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tan2dConfig(ModelConfig):
+    """2D-TAN's settings; the defaults are those for Charades-STA."""
+
+    hidden: int = 512
+    max_clips: int = 16
+    fit: str = "stretch"
+    modalities: str = "video"
+    longest: int = 16
+    alpha: float = 0.0
+    videos: int = 5
+    dropout: float = 0.0
+    text_layers: int = 3
+    map_layers: int = 8
+    kernel: int = 5
+    moments: str = "pool"
+    """``pool`` (maximum over clips) or ``convolution``."""
+    padding: str = "each"
+    """``each`` layer, or all in the ``first`` as in the public code."""
+    low: float = 0.5
+    high: float = 1.0
+    """Overlaps up to ``low`` count as wrong, from ``high`` as right."""
+
+
+class Sentence(nn.Module):
+    """The last state of a one-way LSTM over a query's words; 2D-TAN and MDD read queries so."""
+
+    def __init__(self, dim: int, hidden: int, layers: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(dim, hidden, layers, batch_first=True)
+
+    def forward(self, words: Words) -> tuple[Tensor, Tensor]:
+        """(queries, hidden) of the last words, and (queries, words, hidden) of all."""
+        states = self.lstm(words.features)[0]
+        last = words.mask.sum(1) - 1  # one-way: padding comes later and cannot have changed it
+        return states[torch.arange(len(states), device=last.device), last], states
+
+
+class ClipInput(nn.Module):
+    """Clip features of the modalities in use, side by side, through one linear layer and ReLU."""
+
+    def __init__(self, config: ModelConfig, dims: Dims) -> None:
+        super().__init__()
+        self.modalities = config.modalities.split("+")
+        sizes = {"video": dims.video, "subtitle": dims.subtitle}
+        width = sum((sizes[m] or 0) + 2 * config.endpoints for m in self.modalities)
+        self.linear = nn.Linear(width, config.hidden)
+
+    def forward(self, clips: Clips) -> Tensor:
+        """(videos, clips, hidden)."""
+        parts = [part for m in self.modalities if (part := getattr(clips, m)) is not None]
+        return F.relu(self.linear(torch.cat(parts, dim=2)))
+
+
+class Tan2d(CorpusModel):
+    """2D-TAN."""
+
+    retrieves: ClassVar[bool] = False
+    config: Tan2dConfig
+
+    def __init__(self, config: Tan2dConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        self.cells = cells(config.max_clips)
+        self.sentence = Sentence(dims.query, config.hidden, config.text_layers)
+        self.clips = ClipInput(config, dims)
+        self.stack = ConvolutionStack(config.hidden, config.max_clips) if config.moments == "convolution" else None
+        self.text_in = nn.Linear(config.hidden, config.hidden)
+        self.map_in = nn.Linear(config.hidden, config.hidden)
+        self.neighbours = MapConvolution(
+            self.cells.mask(), config.hidden, config.hidden, config.map_layers, config.kernel, padding=config.padding
+        )
+        self.score = nn.Linear(config.hidden, 1)
+
+    def encode_words(self, words: Words) -> Encoded:
+        """The query's vector."""
+        return {"query": self.text_in(self.sentence(words)[0])}
+
+    def encode_clips(self, clips: Clips) -> Encoded:
+        """The clips; candidates are pooled when they are scored, as they outnumber the clips tenfold."""
+        return {"clips": self.clips(clips), "mask": clips.mask}
+
+    def candidates(self, clips: Tensor) -> Tensor:
+        """(videos, cells, hidden)."""
+        moments = max_over(clips, self.cells) if self.stack is None else self.stack(clips, self.cells)
+        mapped: Tensor = self.map_in(moments)
+        return mapped
+
+    def logits(self, query: Tensor, candidates: Tensor) -> Tensor:
+        """(n, cells): before the sigmoid, for query i and the candidates of video i."""
+        fused = F.normalize(query[:, None] * candidates, dim=2)
+        near = self.cells.of_map(self.neighbours(self.cells.as_map(fused)))
+        scores: Tensor = self.score(near)[..., 0]
+        return scores
+
+    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """Logarithm of each candidate's score."""
+        scores = F.logsigmoid(self.logits(queries["query"], self.candidates(videos["clips"])))
+        return self.cells.as_spans(scores, self.config.longest)
+
+    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """The best candidate's score, pair by pair; costly, for small sets."""
+        count = len(videos["mask"])
+        columns = []
+        for i in range(len(queries["query"])):
+            here = torch.full((count,), i, device=videos["mask"].device)
+            columns.append(self.spans(rows(queries, here), videos).flatten(1).amax(1))
+        return torch.stack(columns)
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """Cross-entropy of the scores and the scaled overlaps, mean over candidates and pairs (eq. 13 of MDD)."""
+        pairs = batch.pairs
+        assert pairs.times is not None, "the map's targets are overlaps in time"
+        query = self.encode_words(batch.words)["query"][pairs.query]
+        candidates = self.candidates(self.encode_clips(batch.clips)["clips"])[pairs.video]
+        target = scaled(overlap(self.cells, pairs.times), self.config.low, self.config.high)
+        each = F.binary_cross_entropy_with_logits(self.logits(query, candidates), target, reduction="none").mean(1)
+        return {"overlap": (each * pairs.weight).sum() / pairs.weight.sum().clamp(min=1e-6)}
+
+
+register("tan2d", Tan2dConfig, Tan2d, "2D-TAN: convolutions over a map of all candidate moments, query fused early")

@@ -1,0 +1,92 @@
+"""What every model of the map family must do, whatever it is inside."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import momentseek.models.mmn
+import momentseek.models.tan2d  # noqa: F401
+from momentseek.models import Batch, Clips, CorpusModel, Dims, Pairs, Words, build, rows
+
+SMALL = {"hidden": 12, "max_clips": 8, "longest": 8, "map_layers": 2, "kernel": 3}
+MODELS = {
+    "tan2d": ("tan2d", {"text_layers": 2}),
+    "tan2d-convolution": ("tan2d", {"moments": "convolution", "padding": "first"}),
+    "mmn": ("mmn", {"space": 10}),
+    "mmn-lstm": ("mmn", {"text": "lstm", "norm": False}),
+}
+
+
+def model(name: str) -> CorpusModel:
+    torch.manual_seed(0)
+    kind, settings = MODELS[name]
+    return build(kind, {**SMALL, **settings}, Dims(query=6, video=9, subtitle=None)).eval()
+
+
+def batch(words: int = 5, seed: int = 0) -> Batch:
+    g = torch.Generator().manual_seed(seed)
+    features = torch.randn(4, 5, 6, generator=g)
+    mask = torch.arange(5) < torch.tensor([[5], [3], [1], [4]])
+    features = torch.cat([features * mask[..., None], torch.randn(4, words - 5, 6, generator=g)], 1)
+    mask = torch.cat([mask, torch.zeros(4, words - 5, dtype=torch.bool)], 1)
+    clips = Clips(torch.randn(3, 8, 9, generator=g), None, torch.ones(3, 8, dtype=torch.bool))
+    query, video = torch.arange(4), torch.tensor([0, 1, 2, 0])
+    times = torch.tensor([[0.0, 0.3], [0.5, 1.0], [0.2, 0.4], [0.6, 0.9]])
+    positive = torch.zeros(4, 3, dtype=torch.bool)
+    positive[query, video] = True
+    return Batch(Words(features, mask), clips, Pairs(query, video, query, query, torch.ones(4), positive, times))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@torch.no_grad()
+def test_padding_words_changes_no_score(name: str) -> None:
+    m, b = model(name), batch()
+    wide = torch.cat([b.words.features, torch.full((4, 3, 6), 7.0)], 1)
+    padded = Words(wide, torch.cat([b.words.mask, torch.zeros(4, 3, dtype=torch.bool)], 1))
+    videos = m.encode_clips(b.clips)
+    torch.testing.assert_close(m.match(m.encode_words(padded), videos), m.match(m.encode_words(b.words), videos))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@torch.no_grad()
+def test_one_by_one_is_as_all_together(name: str) -> None:
+    m, b = model(name), batch()
+    queries, videos = m.encode_words(b.words), m.encode_clips(b.clips)
+    paired = m.spans(rows(queries, b.pairs.query), rows(videos, b.pairs.video))
+    assert paired.shape == (4, 8, 8)
+    for i, v in enumerate(b.pairs.video.tolist()):
+        alone = Clips(b.clips.video[v : v + 1], None, b.clips.mask[v : v + 1])
+        single = m.encode_words(Words(b.words.features[i : i + 1], b.words.mask[i : i + 1]))
+        torch.testing.assert_close(m.spans(single, m.encode_clips(alone))[0], paired[i])
+        assert m.match(single, m.encode_clips(alone)).item() == pytest.approx(paired[i].max().item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_reach_every_parameter(name: str) -> None:
+    m = model(name).train()
+    sum(m.loss(batch(), 0, torch.Generator().manual_seed(0)).values()).backward()
+    assert [n for n, p in m.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0] == []
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_learns_a_handful_of_pairs_by_heart(name: str) -> None:
+    m, b = model(name).train(), batch()
+    optimiser = torch.optim.Adam(m.parameters(), lr=5e-3)
+    first = last = 0.0
+    for step in range(150):
+        optimiser.zero_grad()
+        loss = sum(m.loss(b, 0, torch.Generator().manual_seed(step)).values())
+        loss.backward()
+        optimiser.step()
+        last = loss.item()
+        first = first or last
+    assert last < first / 2
+    m.eval()
+    with torch.no_grad():
+        queries, videos = m.encode_words(b.words), m.encode_clips(b.clips)
+        best = m.spans(rows(queries, b.pairs.query), rows(videos, b.pairs.video)).flatten(1).argmax(1)
+    for place, (start, end) in zip(best.tolist(), b.pairs.times.tolist(), strict=True):
+        s, n = place // 8, place % 8 + 1
+        shared = max(0.0, min((s + n) / 8, end) - max(s / 8, start))
+        assert shared / (n / 8 + end - start - shared) > 0.5
