@@ -1,5 +1,7 @@
 """Trained models behind the search; one file each, on shared layers and losses. Needs ``momentseek[train]``."""
 
+from momentseek.models import reloclnet as reloclnet
+from momentseek.models import xml as xml
 from momentseek.models.batch import Batch, Clips, Encoded, Pairs, Words, rows
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import MODELS, build, configured, entry, register

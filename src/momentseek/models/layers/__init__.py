@@ -1,0 +1,30 @@
+"""Parts that trained models share: projections, encoders, query pooling, boundary filters, and grids of spans."""
+
+from momentseek.models.layers.attention import Attention, CrossEncoder, SelfEncoder
+from momentseek.models.layers.boundaries import Boundaries
+from momentseek.models.layers.encoders import ENCODERS, Encoder, Stack, encoder
+from momentseek.models.layers.initial import initialise
+from momentseek.models.layers.late import best_clip
+from momentseek.models.layers.modular import MaxQuery, ModularQuery
+from momentseek.models.layers.projection import Positions, Projection, clip_width
+from momentseek.models.layers.spans import inside, span_grid
+
+__all__ = [
+    "ENCODERS",
+    "Attention",
+    "Boundaries",
+    "CrossEncoder",
+    "Encoder",
+    "MaxQuery",
+    "ModularQuery",
+    "Positions",
+    "Projection",
+    "SelfEncoder",
+    "Stack",
+    "best_clip",
+    "clip_width",
+    "encoder",
+    "initialise",
+    "inside",
+    "span_grid",
+]

@@ -1,0 +1,37 @@
+"""Contrast with the whole batch: InfoNCE, and MIL-NCE with several positives (ReLoCLNet's VideoCL)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from momentseek.models.batch import Pairs
+from momentseek.models.losses.positives import Related
+
+
+def mil_nce(scores: Tensor, pairs: Pairs, known: Related) -> Tensor:
+    """``-log(sum_P e^s / (sum_P e^s + sum_N e^s))`` for each pair (q, v), from ``scores`` (queries, videos).
+
+    P are the videos related to q (with the positive-pair mask all of them, else only v); N are the unrelated videos
+    with q, and the unrelated queries with v (Miech et al. 2020, equation 1, as TVR-Ranking, appendix C.1 uses it).
+
+    The public code counts the pair itself twice in the denominator, once by its row and once by its column.
+    """
+    rows, columns = scores[pairs.query], scores.T[pairs.video]
+    positive = rows.masked_fill(~known.videos, -torch.inf)
+    negative = columns.masked_fill(known.queries, -torch.inf)
+    return torch.cat([rows, negative], 1).logsumexp(1) - positive.logsumexp(1)
+
+
+def info_nce(scores: Tensor, pairs: Pairs, known: Related, temperature: float = 1.0) -> Tensor:
+    """Both directions apart: ``-log softmax`` of the pair among videos for q, plus that among queries for v.
+
+    Related others are left out of the denominator, so nothing true is pushed away.
+    """
+    scaled = scores / temperature
+    own = scaled[pairs.query, pairs.video]
+    total = torch.zeros_like(own)
+    for rows, taken in ((scaled[pairs.query], known.videos), (scaled.T[pairs.video], known.queries)):
+        others = rows.masked_fill(taken, -torch.inf)
+        total = total + torch.cat([own[:, None], others], 1).logsumexp(1) - own
+    return total

@@ -1,0 +1,34 @@
+"""Which queries and videos of a batch belong together: the positive-pair mask (TVR-Ranking, appendix C.1).
+
+A query of TVR-Ranking has up to 40 moments, so a batch can hold several videos that answer it. The paper takes none of
+them for a negative; the public code takes all but the pair's own (``masked=False``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from momentseek.models.batch import Pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Related:
+    """For each pair, what of the batch is related to it."""
+
+    videos: Tensor
+    """(pairs, videos), True where the video answers the pair's query."""
+    queries: Tensor
+    """(pairs, queries), True where the query is answered by the pair's video."""
+
+
+def related(pairs: Pairs, *, masked: bool = True) -> Related:
+    """What belongs to each pair: all the training set says, or only the pair itself."""
+    queries, videos = pairs.positive.shape
+    own_video = pairs.video[:, None] == torch.arange(videos, device=pairs.video.device)
+    own_query = pairs.query[:, None] == torch.arange(queries, device=pairs.query.device)
+    if not masked:
+        return Related(own_video, own_query)
+    return Related(own_video | pairs.positive[pairs.query], own_query | pairs.positive.T[pairs.video])

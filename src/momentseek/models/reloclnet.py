@@ -1,0 +1,92 @@
+"""ReLoCLNet: XML with contrastive learning (Zhang et al. 2021, SIGIR).
+
+A deeper XML (two query layers, three per modality) that ranks videos on its last layer, and whose middle layer learns
+from two more terms: VideoCL contrasts a query with all videos of the batch (MIL-NCE over the best clips' dot products),
+FrameCL contrasts the clips of the moment with the others of its video.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from momentseek.models.batch import Batch, Encoded
+from momentseek.models.layers import best_clip, inside
+from momentseek.models.losses import frame_contrast, mil_nce, related, weighted
+from momentseek.models.registry import register
+from momentseek.models.xml import XML, XMLConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReLoCLNetConfig(XMLConfig):
+    """Settings of ReLoCLNet; the defaults are the paper's."""
+
+    hidden: int = 384
+    heads: int = 8
+    query_layers: int = 2
+    max_clips: int = 128
+    fit: str = "resample"
+    alpha: float = 30.0
+    video_weight: float = 0.03
+    """Weight of VideoCL."""
+    frame_weight: float = 0.03
+    """Weight of FrameCL."""
+
+
+class ReLoCLNet(XML):
+    """As XML, with one more layer per modality and the two contrastive terms."""
+
+    config: ReLoCLNetConfig
+    clip_layers = 3
+    match_layer = -1
+    contrast_layer = 1
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        pooled = self.pooling(self._words(batch.words), batch.words.mask)
+        stack = self._clip_stack(batch.clips)
+        queries, videos = self._query_parts(pooled), self._clip_parts(stack, batch.clips.mask)
+        return (
+            self._retrieval_loss(batch, queries, videos, epoch, rng)
+            | self._span_loss(batch, queries, videos)
+            | self._contrast_loss(batch, pooled, stack)
+        )
+
+    def curve(self, queries: Encoded, videos: Encoded) -> Tensor:
+        dots = ((videos[m] @ queries[f"{m}_span"][..., None]).squeeze(-1) for m in self.modalities)
+        return self._mean([dot * videos[f"{m}_length"] for m, dot in zip(self.modalities, dots, strict=True)])
+
+    def _clip_parts(self, stack: dict[str, list[Tensor]], mask: Tensor) -> Encoded:
+        """Unit vectors and their lengths: videos are matched and localised on the same layer, kept once."""
+        kept: Encoded = {"mask": mask}
+        for m, layers in stack.items():
+            last = layers[-1]
+            kept[m] = normalize(last, dim=-1) * mask[..., None]
+            kept[f"{m}_length"] = last.norm(dim=-1) * mask
+        return kept
+
+    def _curve_parts(self) -> list[str]:
+        return [name for m in self.modalities for name in (m, f"{m}_length")]
+
+    def _contrast_loss(self, batch: Batch, pooled: Tensor, stack: dict[str, list[Tensor]]) -> dict[str, Tensor]:
+        """VideoCL and FrameCL, on the middle layer and without normalisation, as the authors' code has them."""
+        config, pairs, mask = self.config, batch.pairs, batch.clips.mask
+        weight = self._weight(batch)
+        known = related(pairs, masked=config.positive_mask)
+        moment, seen = inside(pairs.start, pairs.end, mask.shape[1]), mask[pairs.video]
+        scores, frames = [], []
+        for m, query in zip(self.modalities, pooled.unbind(1), strict=True):
+            clips = stack[m][self.contrast_layer]
+            scores.append(best_clip(query, clips, mask))
+            curve = (clips[pairs.video] @ query[pairs.query][..., None]).squeeze(-1)
+            frames.append(frame_contrast(curve, moment, seen))
+        video = mil_nce(self._mean(scores), pairs, known)
+        return {
+            "video_contrast": weighted(video, weight * config.video_weight),
+            "frame_contrast": weighted(self._mean(frames), weight * config.frame_weight),
+        }
+
+
+register("reloclnet", ReLoCLNetConfig, ReLoCLNet, "ReLoCLNet: XML with video and frame contrastive learning (2021)")

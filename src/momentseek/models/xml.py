@@ -1,0 +1,228 @@
+"""XML, cross-modal moment localisation (Lei et al. 2020, "TVR", section 4).
+
+The query becomes one vector per modality. Clips are encoded per modality, then each modality looks at the other. A
+video's score is its best clip's cosine with the query, on the first layer; starts and ends are found by two filters
+over the curve of query-clip similarities of the last layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from momentseek.errors import MomentseekError
+from momentseek.models.batch import Batch, Clips, Encoded, Words
+from momentseek.models.layers import (
+    Boundaries,
+    CrossEncoder,
+    MaxQuery,
+    ModularQuery,
+    Positions,
+    Projection,
+    Stack,
+    best_clip,
+    clip_width,
+    initialise,
+    span_grid,
+)
+from momentseek.models.losses import Negatives, ranking_hinge, related, span_cross_entropy, weighted, weights
+from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.registry import register
+
+MODALITIES = ("video", "subtitle")
+WEIGHTED = ("all", "not-hinge", "none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class XMLConfig(ModelConfig):
+    """Settings of XML; the defaults are the paper's."""
+
+    heads: int = 4
+    encoder: str = "transformer"
+    """``transformer``, ``lstm`` or ``cnn`` (Table 5)."""
+    query_layers: int = 1
+    kernel: int = 5
+    """Clips a boundary filter sees."""
+    modular: bool = True
+    """One attention over the words per modality; False takes the largest value of each column (Table 5)."""
+    cross_linear: bool = True
+    """A linear map after cross-attention, as in the paper; the public code has none."""
+    query_linear: bool = True
+    """A linear map of the query before the curve, as in the public code; the paper's formula has none."""
+    margin: float = 0.1
+    hinge_weight: float = 1.0
+    span_weight: float = 0.01
+    """The paper's lambda."""
+    hard_from: int | None = 20
+    """First epoch, counted from 0, with hard negatives; None for never."""
+    hard_pool: int = 20
+    positive_mask: bool = True
+    """Other videos of the same query are no negatives, as in TVR-Ranking's paper; False is its public code."""
+    weighted: str = "all"
+    """What the similarity weighs: ``all`` terms (TVR-Ranking's paper), ``not-hinge`` (its public code), ``none``."""
+    weighting: str = "linear"
+    """How similarity becomes weight: ``linear`` or ``exponential``."""
+
+
+class XML(CorpusModel):
+    """Queries and videos meet in one space per modality, so that videos can be encoded before queries are known."""
+
+    config: XMLConfig
+    clip_layers = 2
+    """Encoders per modality; cross-attention stands before the second."""
+    match_layer = 0
+    """The layer whose clips are compared with the query to rank videos."""
+
+    def __init__(self, config: XMLConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        wanted = config.modalities.split("+")
+        self.modalities = tuple(m for m in MODALITIES if m in wanted)
+        if set(wanted) - set(MODALITIES):
+            raise MomentseekError(f"modalities must be video, subtitle or video+subtitle, not {config.modalities!r}")
+        if config.weighted not in WEIGHTED:
+            raise MomentseekError(f"weighted must be one of {', '.join(WEIGHTED)}, not {config.weighted!r}")
+        hidden, dropout = config.hidden, config.dropout
+
+        def stack(count: int) -> Stack:
+            return Stack(count, config.encoder, hidden, config.heads, dropout)
+
+        def by_modality(make: Callable[[str], nn.Module]) -> nn.ModuleDict:
+            return nn.ModuleDict({m: make(m) for m in self.modalities})
+
+        self.word_projection = Projection(dims.query, hidden, dropout)
+        self.word_positions = Positions(config.max_words, hidden, dropout)
+        self.word_encoders = stack(config.query_layers)
+        self.pooling: ModularQuery | MaxQuery = (
+            ModularQuery(hidden, len(self.modalities)) if config.modular else MaxQuery(len(self.modalities))
+        )
+        self.clip_projections = by_modality(lambda m: Projection(clip_width(dims, config, m), hidden, dropout))
+        self.clip_positions = Positions(config.max_clips, hidden, dropout)
+        self.clip_first = by_modality(lambda m: stack(1))
+        self.clip_later = by_modality(lambda m: stack(self.clip_layers - 1))
+        if len(self.modalities) == 2:
+            self.cross = by_modality(lambda m: CrossEncoder(hidden, config.heads, dropout, linear=config.cross_linear))
+        self.span_queries = by_modality(lambda m: nn.Linear(hidden, hidden) if config.query_linear else nn.Identity())
+        self.boundaries_head = Boundaries(config.kernel)
+        initialise(self)
+
+    def encode_words(self, words: Words) -> Encoded:
+        return self._query_parts(self.pooling(self._words(words), words.mask))
+
+    def encode_clips(self, clips: Clips) -> Encoded:
+        return self._clip_parts(self._clip_stack(clips), clips.mask)
+
+    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+        return self._mean([best_clip(queries[m], videos[m], videos["mask"]) for m in self.modalities])
+
+    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+        return span_grid(*self.boundaries(queries, videos), self.config.shortest, self.config.longest)
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        queries, videos = self.encode_words(batch.words), self.encode_clips(batch.clips)
+        return self._retrieval_loss(batch, queries, videos, epoch, rng) | self._span_loss(batch, queries, videos)
+
+    # What explains a result
+
+    def attention(self, words: Words) -> dict[str, Tensor]:
+        """(queries, words) for each modality: the weight of each word in the query's vector."""
+        if not isinstance(self.pooling, ModularQuery):
+            raise MomentseekError("this model has no modular queries, so words have no weights; train with modular")
+        weight = self.pooling.attention(self._words(words), words.mask)
+        return dict(zip(self.modalities, weight.unbind(1), strict=True))
+
+    def curve(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """(n, clips): similarity of query i with each clip of video i, ``(H_v q_v + H_s q_s) / 2``."""
+        return self._mean([_paired(queries[f"{m}_span"], videos[f"{m}_span"]) for m in self.modalities])
+
+    def responses(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """(n, 2, clips): answers of the start and the end filter to the curve."""
+        return self.boundaries_head.responses(self.curve(queries, videos), videos["mask"])
+
+    def boundaries(self, queries: Encoded, videos: Encoded) -> tuple[Tensor, Tensor]:
+        """Log-probabilities (n, clips) that each clip of video i is the first, and the last, for query i."""
+        start, end = self.boundaries_head(self.curve(queries, videos), videos["mask"])
+        return start, end
+
+    # Parts
+
+    def _words(self, words: Words) -> Tensor:
+        x: Tensor = self.word_positions(self.word_projection(words.features))
+        encoded: list[Tensor] = self.word_encoders(x, words.mask)
+        return encoded[-1]
+
+    def _query_parts(self, pooled: Tensor) -> Encoded:
+        """What is kept of queries (queries, modalities, hidden): unit vectors to match, vectors for the curve."""
+        kept: Encoded = {}
+        for m, q in zip(self.modalities, pooled.unbind(1), strict=True):
+            kept[m] = normalize(q, dim=-1)
+            kept[f"{m}_span"] = self.span_queries[m](q)
+        return kept
+
+    def _clip_stack(self, clips: Clips) -> dict[str, list[Tensor]]:
+        """The output of each encoder, by modality."""
+        mask = clips.mask
+        stack: dict[str, list[Tensor]] = {}
+        for m in self.modalities:
+            features = clips.video if m == "video" else clips.subtitle
+            if features is None:
+                raise MomentseekError(f"the batch has no {m} features, and the model needs them")
+            x = self.clip_positions(self.clip_projections[m](features))
+            stack[m] = self.clip_first[m](x, mask)
+        first = {m: layers[0] for m, layers in stack.items()}
+        for m, x in first.items():
+            if len(self.modalities) == 2:
+                other = next(o for o in self.modalities if o != m)
+                x = self.cross[m](x, first[other], mask)
+            stack[m] = stack[m] + self.clip_later[m](x, mask)
+        return stack
+
+    def _clip_parts(self, stack: dict[str, list[Tensor]], mask: Tensor) -> Encoded:
+        """What is kept of encoded clips: unit vectors to match, the last layer for the curve; zero where padded."""
+        kept: Encoded = {"mask": mask}
+        for m, layers in stack.items():
+            kept[m] = normalize(layers[self.match_layer], dim=-1) * mask[..., None]
+            kept[f"{m}_span"] = layers[-1] * mask[..., None]
+        return kept
+
+    def _curve_parts(self) -> list[str]:
+        """Names of what the curve takes of the videos."""
+        return [f"{m}_span" for m in self.modalities]
+
+    def _retrieval_loss(
+        self, batch: Batch, queries: Encoded, videos: Encoded, epoch: int, rng: torch.Generator
+    ) -> dict[str, Tensor]:
+        config, pairs = self.config, batch.pairs
+        known = related(pairs, masked=config.positive_mask)
+        pool = Negatives(config.hard_from, config.hard_pool).at(epoch)
+        video, query = ranking_hinge(self.match(queries, videos), pairs, known, config.margin, pool, rng)
+        weight = self._weight(batch, hinge=True) * config.hinge_weight
+        return {"wrong_video": weighted(video, weight), "wrong_query": weighted(query, weight)}
+
+    def _span_loss(self, batch: Batch, queries: Encoded, videos: Encoded) -> dict[str, Tensor]:
+        pairs = batch.pairs
+        # Of the videos only what the curve needs is copied per pair.
+        start, end = self.boundaries(
+            {name: queries[name][pairs.query] for name in queries if name.endswith("_span")},
+            {name: videos[name][pairs.video] for name in ("mask", *self._curve_parts())},
+        )
+        values = span_cross_entropy(start, end, pairs.start, pairs.end)
+        return {"span": weighted(values, self._weight(batch) * self.config.span_weight)}
+
+    def _weight(self, batch: Batch, *, hinge: bool = False) -> Tensor:
+        """Each pair's weight in a term, from its similarity."""
+        plain = self.config.weighted == "none" or (hinge and self.config.weighted == "not-hinge")
+        return weights(batch.pairs.weight, "none" if plain else self.config.weighting)
+
+    def _mean(self, parts: list[Tensor]) -> Tensor:
+        return parts[0] if len(parts) == 1 else (parts[0] + parts[1]) / 2
+
+
+def _paired(queries: Tensor, clips: Tensor) -> Tensor:
+    return (clips @ queries[..., None]).squeeze(-1)
+
+
+register("xml", XMLConfig, XML, "XML: cross-modal moment localisation with start and end filters (TVR, 2020)")
