@@ -15,34 +15,47 @@ from momentseek.errors import MomentseekError
 
 Array = NDArray[np.float32]
 Times = NDArray[np.float64]
-FITS = ("truncate", "resample")
+FITS = ("truncate", "resample", "stretch")
 EndLabel = Literal["inclusive", "official"]
 
 
-def bounds(rows: int, most: int, how: str) -> NDArray[np.int64]:
+def bounds(rows: int, most: int, how: str) -> Times:
     """Rows at which the fitted clips begin, and the last one's end: ``fitted + 1`` numbers.
 
     >>> bounds(5, 2, "resample").tolist(), bounds(5, 2, "truncate").tolist(), bounds(2, 4, "resample").tolist()
-    ([0, 2, 5], [0, 1, 2], [0, 1, 2])
+    ([0.0, 2.0, 5.0], [0.0, 1.0, 2.0], [0.0, 1.0, 2.0])
+    >>> bounds(2, 4, "stretch").tolist()
+    [0.0, 0.5, 1.0, 1.5, 2.0]
     """
     if how not in FITS:
-        raise MomentseekError(f"long videos are fitted by {' or '.join(FITS)}, not by {how!r}")
+        raise MomentseekError(f"videos are fitted by {', '.join(FITS)}, not by {how!r}")
+    if how == "stretch" and rows:
+        return np.arange(most + 1) * rows / most
     if rows <= most or how == "truncate":
-        return np.arange(min(rows, most) + 1)
-    return np.arange(most + 1) * rows // most
+        return np.arange(min(rows, most) + 1, dtype=np.float64)
+    return np.floor(np.arange(most + 1) * rows / most)
 
 
 def fit(x: Array, most: int, how: str) -> Array:
-    """At most ``most`` rows: the first (``truncate``, as XML) or means of even stretches (``resample``, ReLoCLNet).
+    """At most ``most`` rows.
+
+    ``truncate`` keeps the first ones (XML), ``resample`` replaces longer videos by means of even stretches of whole
+    rows (ReLoCLNet), ``stretch`` brings every video, shorter ones too, to exactly ``most`` parts of equal time, each
+    the mean of what it covers (2D-TAN).
 
     >>> fit(np.float32([[1], [3], [5], [7], [9]]), 2, "resample").ravel().tolist()
     [2.0, 7.0]
+    >>> fit(np.float32([[1], [3], [5]]), 2, "stretch").ravel().round(3).tolist()
+    [1.6670000553131104, 4.333000183105469]
     """
     at = bounds(len(x), most, how)
-    if len(x) <= most or how == "truncate":
+    if not len(x) or how == "truncate" or (how == "resample" and len(x) <= most):
         return x[: len(at) - 1]
-    sums = np.add.reduceat(x, at[:-1], axis=0)
-    return np.asarray(sums / np.diff(at)[:, None], dtype=np.float32)
+    # The integral of the rows up to any time, rows being constant during their clip; a mean is a difference of two.
+    sums = np.concatenate([np.zeros((1, x.shape[1])), np.cumsum(x, axis=0, dtype=np.float64)])
+    whole = np.minimum(at.astype(np.int64), len(x) - 1)
+    upto = sums[whole] + (at - whole)[:, None] * x[whole]
+    return np.asarray(np.diff(upto, axis=0) / np.diff(at)[:, None], dtype=np.float32)
 
 
 def edges(rows: int, most: int, how: str, clip_seconds: float = 1.5, duration: float = float("nan")) -> Times:
@@ -51,7 +64,7 @@ def edges(rows: int, most: int, how: str, clip_seconds: float = 1.5, duration: f
     >>> edges(3, 10, "truncate", 1.5, duration=4.0).tolist()
     [0.0, 1.5, 3.0, 4.0]
     """
-    seconds: Times = bounds(rows, most, how).astype(np.float64) * clip_seconds
+    seconds = bounds(rows, most, how) * clip_seconds
     if duration == duration and len(seconds) > 1 and seconds[-2] < duration < seconds[-1]:
         seconds[-1] = duration
     return seconds

@@ -1,27 +1,108 @@
-"""What a training step needs of the data; ``models.inputs`` prepares features, for training and searching alike."""
+"""A training step's input from the data; ``models.inputs`` prepares features, for training and searching alike."""
 
 from __future__ import annotations
 
-from momentseek.errors import MomentseekError
-from momentseek.features.data import Data
-from momentseek.models.inputs import clips_of, tables, words_of
-from momentseek.models.model import Dims, ModelConfig
+from typing import cast
 
-__all__ = ["clips_of", "dims_of", "words_of"]
+import numpy as np
+import torch
+
+from momentseek.features.cache import Cache
+from momentseek.features.clips import EndLabel, edges, labels
+from momentseek.features.data import Data, Split
+from momentseek.models.batch import Batch, Clips, Pairs, Words
+from momentseek.models.inputs import clip_rows, clips_of, padded, stacked_clips, tables, word_rows, words_of
+from momentseek.models.model import Dims, ModelConfig
+from momentseek.training.config import Training
+from momentseek.training.order import Ints
+from momentseek.training.pairs import pairs_of
+
+__all__ = ["Batches", "clips_of", "dims_of", "words_of"]
+
+
+class Batches:
+    """Makes batches of chosen pairs; features read lately are kept, up to ``cache_mb``."""
+
+    def __init__(self, data: Data, split: Split, config: ModelConfig, training: Training) -> None:
+        self.pairs = pairs_of(split.truth, training.similarity)
+        self._data, self._split, self._config, self._training = data, split, config, training
+        self._cache = Cache(training.cache_mb)
+        self._tables = tables(data, config)
+        self._edges: dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
+
+    def batch(self, chosen: Ints) -> Batch:
+        """The batch of these pairs: their distinct queries and videos, and the pairs among them."""
+        queries, query = np.unique(self.pairs.query[chosen], return_inverse=True)
+        videos, video = np.unique(self.pairs.video[chosen], return_inverse=True)
+        first, last, shares = self._labels(chosen)
+        if self._training.positive_mask:
+            positive = self.pairs.related(queries, videos)
+        else:
+            positive = np.zeros((len(queries), len(videos)), dtype=bool)
+            positive[query, video] = True
+        return Batch(
+            self._words(queries),
+            self._clips(videos),
+            Pairs(
+                torch.from_numpy(query),
+                torch.from_numpy(video),
+                torch.from_numpy(first),
+                torch.from_numpy(last),
+                torch.from_numpy(self.pairs.weight[chosen]),
+                torch.from_numpy(positive),
+                torch.from_numpy(shares),
+            ),
+        )
+
+    def _labels(self, chosen: Ints) -> tuple[Ints, Ints, np.ndarray[tuple[int, int], np.dtype[np.float32]]]:
+        first, last = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
+        how = cast(EndLabel, self._training.end_label)
+        seconds = np.empty(len(chosen))
+        for i, pair in enumerate(chosen):
+            at, span = self._clip_edges(int(self.pairs.video[pair])), slice(pair, pair + 1)
+            s, e = labels(self.pairs.start[span], self.pairs.end[span], at, how)
+            first[i], last[i], seconds[i] = s[0], e[0], at[-1]
+        times = np.stack([self.pairs.start[chosen], self.pairs.end[chosen]], axis=1) / seconds[:, None]
+        return first, last, np.clip(times, 0, 1).astype(np.float32)
+
+    def _clip_edges(self, video: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        if video not in self._edges:
+            name, config = self._split.truth.videos[video], self._config
+            self._edges[video] = edges(
+                self._data.rows(name),
+                config.max_clips,
+                config.fit,
+                self._data.clip_seconds,
+                self._split.durations.get(name, float("nan")),
+            )
+        return self._edges[video]
+
+    def _clips(self, videos: Ints) -> Clips:
+        names = [self._split.truth.videos[v] for v in videos]
+        video, subtitle = (
+            None
+            if table is None
+            else [
+                self._cache.get((kind, name), lambda t=table, n=name: clip_rows(t.read(n), self._config))  # type: ignore[misc]
+                for name in names
+            ]
+            for kind, table in enumerate(self._tables)
+        )
+        return stacked_clips(video, subtitle, names)
+
+    def _words(self, queries: Ints) -> Words:
+        ids = [self._split.truth.query_ids[q] for q in queries]
+        read = self._split.query.read
+        rows = [self._cache.get(("query", q), lambda q=q: word_rows(read(q), self._config)) for q in ids]  # type: ignore[misc]
+        return Words(*padded(rows))
 
 
 def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:
-    """Columns of the features as ``clips_of`` and ``words_of`` make them.
-
-    The two columns of the endpoint feature are counted, and a modality the config leaves out is None.
-    """
+    """Columns of the data's features (a model adds the endpoint feature's two itself); None for what it does not see."""
     columns = data.dims_of(split) if split else data.dims
     video, subtitle = tables(data, config)
-    more = 2 if config.endpoints else 0
-    if video is None and subtitle is None:
-        raise MomentseekError(f"{data.path}: has no features for the model; set modalities")
     return Dims(
         columns.query,
-        columns.video + more if video is not None and columns.video else None,
-        columns.subtitle + more if subtitle is not None and columns.subtitle else None,
+        columns.video if video is not None else None,
+        columns.subtitle if subtitle is not None else None,
     )

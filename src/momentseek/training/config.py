@@ -1,0 +1,260 @@
+"""What a training run is: the model and its settings, how it is trained, on which splits. TOML in, TOML out.
+
+    [model]
+    name = "reloclnet"
+    hidden = 384
+    [training]
+    epochs = 100
+    lr = 1e-4
+    [data]
+    train = "train_top40"
+    validate = "val"
+
+A config comes from a preset or a file, changed by ``key=value`` settings; every name and type is checked at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from momentseek.errors import MomentseekError
+from momentseek.measures import parse_all
+from momentseek.models import ModelConfig, configured, entry  # the package, for the models it registers
+from momentseek.training import toml
+
+SECTIONS = ("model", "training", "data")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a model is trained."""
+
+    seed: int = 0
+    batch: int = 128
+    """Pairs per step; with ``pairs_per_video`` above 1, videos per step."""
+    pairs_per_video: int = 1
+    """Up to this many pairs of a drawn video are trained at once, so that encoding it serves them all."""
+    epochs: float = 100.0
+    steps: int | None = None
+    """If given, counts instead of epochs."""
+    minutes: float | None = None
+    """Stop after this time, wherever training is; the schedule still goes by steps."""
+    optimiser: str = "adamw"
+    """``adamw`` or ``bert_adam`` (as the public code of XML: no bias correction)."""
+    lr: float = 1e-4
+    weight_decay: float = 0.01
+    schedule: str = "constant"
+    """``constant``, ``linear`` (down to 0) or ``cosine``."""
+    warmup: float = 0.0
+    """The share of all steps in which the rate rises from 0."""
+    clip: float = 1.0
+    """The longest gradient; 0 leaves gradients as they are."""
+    clip_by: str = "all"
+    """``all`` parameters together, or each ``tensor``."""
+    measure: str = "NDCG@20[IoU>=0.5]"
+    """What the best checkpoint is chosen by; several joined by `` + `` are summed."""
+    task: str = "VCMR"
+    """What is predicted to measure it: VCMR, SVMR or VR."""
+    validations: float = 1.0
+    """Validations per epoch."""
+    validate_every: int | None = None
+    """Steps between validations, instead."""
+    patience: int | None = None
+    """Stop after this many validations without a better one."""
+    report: tuple[str, ...] = ("NDCG@{10,20,40}[IoU>={0.3,0.5,0.7}]",)
+    """Measures of the best checkpoint, at the end."""
+    similarity: bool = True
+    """Weigh pairs by the similarity of query and caption where the data have it."""
+    positive_mask: bool = True
+    """Related videos of a query are no negatives (paper); False: only the pair's own video is positive (code)."""
+    end_label: str = "inclusive"
+    """``official``: the clip after a moment's last one, as the public code of XML and ReLoCLNet has it."""
+    cache_mb: float = 1024.0
+    """Features kept in memory."""
+    prefetch: int = 2
+    """Batches made ahead."""
+    device: str = "auto"
+    threads: int | None = None
+    """CPU threads; None leaves it to PyTorch."""
+    save_minutes: float = 5.0
+    """A checkpoint at least this often."""
+
+    def __post_init__(self) -> None:
+        for name, allowed in CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise MomentseekError(f"training: {name} must be {' or '.join(allowed)}, not {getattr(self, name)!r}")
+        for name in ("batch", "pairs_per_video", "prefetch"):
+            _at_least(name, getattr(self, name), 1)
+        for name in ("lr", "weight_decay", "clip", "cache_mb", "seed"):
+            _at_least(name, getattr(self, name), 0)
+        for name in ("epochs", "minutes", "validations", "save_minutes"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise MomentseekError(f"training: {name} must be above 0, not {value:g}")
+        for name in ("steps", "validate_every", "patience", "threads"):
+            if getattr(self, name) is not None:
+                _at_least(name, getattr(self, name), 1)
+        if not 0 <= self.warmup < 1:
+            raise MomentseekError(f"training: warmup is a share of all steps, from 0 to below 1, not {self.warmup:g}")
+        parse_all(measures_of(self.measure))
+        parse_all(self.report)
+
+
+CHOICES = {
+    "optimiser": ("adamw", "bert_adam"),
+    "schedule": ("constant", "linear", "cosine"),
+    "clip_by": ("all", "tensor"),
+    "task": ("VCMR", "SVMR", "VR"),
+    "end_label": ("inclusive", "official"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Which data are used."""
+
+    path: str = ""
+    """The data folder."""
+    train: str = "train"
+    validate: str = "val"
+    test: str | None = None
+    """Evaluated once, with the best checkpoint, at the end."""
+    first_stage: str | None = None
+    """For models that only search videos found by others: a checkpoint of another model, or a run."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """A model, how it is trained, and on what."""
+
+    model: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    training: Training = field(default_factory=Training)
+    data: Source = field(default_factory=Source)
+
+    @property
+    def model_config(self) -> ModelConfig:
+        """The model's settings, its defaults filled in."""
+        return configured(entry(self.model).config, self.settings, f"model {self.model}")
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], where: str = "config") -> TrainConfig:
+        """From the sections of a TOML file."""
+        for section in table:
+            if section not in SECTIONS and section != "about":
+                raise MomentseekError(f"{where}: there is no section {section!r}; sections are {', '.join(SECTIONS)}")
+        model = dict(_section(table, "model", where))
+        name = model.pop("name", None)
+        if not isinstance(name, str):
+            raise MomentseekError(f"{where}: does not say which model; add name = ... under [model]")
+        config = cls(
+            name,
+            model,
+            configured(Training, _section(table, "training", where), f"{where}: training"),
+            configured(Source, _section(table, "data", where), f"{where}: data"),
+        )
+        _ = config.model_config
+        return config
+
+    def table(self) -> dict[str, dict[str, Any]]:
+        """The sections, with every setting that has a value (the model's defaults included)."""
+        sections = {
+            "model": {"name": self.model, **dataclasses.asdict(self.model_config)},
+            "training": dataclasses.asdict(self.training),
+            "data": dataclasses.asdict(self.data),
+        }
+        return {s: {k: v for k, v in values.items() if v is not None} for s, values in sections.items()}
+
+    def text(self) -> str:
+        """As a TOML file."""
+        return toml.text(self.table())
+
+    def changed(self, assignments: Iterable[str]) -> TrainConfig:
+        """With ``key=value`` settings applied; ``key`` may name its section (``training.lr``) or leave it out."""
+        return TrainConfig.of(with_settings(self.table(), assignments))
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The sections of a config file, unchecked."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MomentseekError(f"{path}: there is no such config; check the path") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as e:
+        raise MomentseekError(f"{path}: cannot be read as TOML ({e}); correct the file") from None
+
+
+def with_settings(table: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
+    """Sections with ``key=value`` settings applied; values are TOML or plain words, and ``key=`` takes one away.
+
+    >>> with_settings({"model": {"name": "xml"}, "training": {"lr": 1e-4}}, ["lr=0.001", "data.train=train_top20"])
+    {'model': {'name': 'xml'}, 'training': {'lr': 0.001}, 'data': {'train': 'train_top20'}}
+    """
+    changed = {k: dict(v) if isinstance(v, Mapping) else v for k, v in table.items()}
+    for assignment in assignments:
+        key, sign, value = assignment.partition("=")
+        if not sign:
+            raise MomentseekError(f"{assignment!r} is not a setting; write key=value, such as lr=0.0005")
+        section, key = _place(key.strip(), changed)
+        changed.setdefault(section, {})[key] = _value(value.strip())
+        if (section, key) == ("training", "epochs"):
+            changed[section].pop("steps", None)
+    return changed
+
+
+def measures_of(text: str) -> list[str]:
+    """The measures of a sum.
+
+    >>> measures_of("R@1[IoU>=0.5] + R@1[IoU>=0.7]")
+    ['R@1[IoU>=0.5]', 'R@1[IoU>=0.7]']
+    """
+    return [part.strip() for part in text.split(" + ")]
+
+
+def _place(key: str, table: Mapping[str, Any]) -> tuple[str, str]:
+    section, dot, name = key.partition(".")
+    if dot:
+        if section not in SECTIONS:
+            raise MomentseekError(
+                f"there is no section {section!r} to set {key} in; sections are {', '.join(SECTIONS)}"
+            )
+        return section, name
+    model = _section(table, "model", "config").get("name", "")
+    known = {
+        "training": [f.name for f in dataclasses.fields(Training)],
+        "data": [f.name for f in dataclasses.fields(Source)],
+        "model": [f.name for f in dataclasses.fields(entry(model).config)] if model and "model" in table else [],
+    }
+    holders = [s for s, names in known.items() if key in names]
+    if len(holders) == 1:
+        return holders[0], key
+    if holders:
+        raise MomentseekError(f"{key} is a setting of {' and '.join(holders)}; write {holders[0]}.{key}=...")
+    near = difflib.get_close_matches(key, [n for names in known.values() for n in names], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "`momentseek train --list` shows what can be set"
+    raise MomentseekError(f"there is no setting {key!r}; {hint}")
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"v = {text}")["v"] if text else None
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _section(table: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
+    section = table.get(name, {})
+    if not isinstance(section, Mapping):
+        raise MomentseekError(f"{where}: {name} must be a section [{name}], not {section!r}")
+    return section
+
+
+def _at_least(name: str, value: float, least: float) -> None:
+    if not least <= value < float("inf"):
+        raise MomentseekError(f"training: {name} must be at least {least:g}, not {value:g}")
