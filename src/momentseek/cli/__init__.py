@@ -32,6 +32,7 @@ VERBS = {
     "compare": "Compare runs, with significance.",
     "diagnose": "Question the measures and the data.",
     "data": "Build datasets as the papers do: consensus, re-splits, pools, ….",
+    "simulate": "Make a corpus to train and test on, with every truth known.",
     "baseline": "Predict without looking at the videos.",
     "convert": "Rewrite a file in another format.",
     "formats": "List the file formats that can be read and written.",

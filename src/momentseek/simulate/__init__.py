@@ -1,0 +1,12 @@
+"""Seeded corpora with known ground truth: TVR-like statistics, the community's files, any size.
+
+Everything here is a simulation. It tests learning, ranking and measuring where the real features cannot be had; its
+numbers say nothing about real videos.
+"""
+
+from momentseek.simulate.difficulty import Difficulty
+from momentseek.simulate.report import Report
+from momentseek.simulate.settings import Settings
+from momentseek.simulate.simulation import simulate
+
+__all__ = ["Difficulty", "Report", "Settings", "simulate"]

@@ -1,0 +1,64 @@
+"""Judging as TVR-Ranking's annotators do (section 3.2): pools by similarity, two opinions, consensus.
+
+The top 20 by similarity are judged first; the queries whose last five of these are still the most relevant get a
+second batch of 20 (47 % of them, the paper's share). Two annotators each see the true level, or one beside it; where
+they differ by more than 1 two more are asked and the extremes set aside; where the middle two still differ by more
+the pair is dropped. The mean is rounded up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.moments.arrays import FloatArray, IntArray
+from momentseek.simulate.relevance import Judge
+
+BATCH = 20
+SECOND_BATCH = 0.47
+LAST = 5
+OFF_BY_ONE = 0.12
+"""How often an annotator goes one level up, and as often down."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Judged moments of some queries, by query, best similarity first."""
+
+    counts: IntArray
+    moment: IntArray
+    similarity: FloatArray
+    relevance: IntArray
+
+
+def annotate(
+    judge: Judge, queries: IntArray, near: IntArray, similarity: FloatArray, rng: np.random.Generator
+) -> Judged:
+    """Judge the nearest moments ``near`` (queries, 40) of queries that are captions of the moments ``queries``."""
+    truth = judge(queries[:, None], near)
+    first = near[:, :BATCH].shape[1]
+    still = truth[:, max(0, first - LAST) : first].sum(axis=1) + rng.random(len(queries))
+    again = np.argsort(-still, kind="stable")[: round(SECOND_BATCH * len(queries))]
+    asked = np.zeros(truth.shape, dtype=bool)
+    asked[:, :first] = True
+    asked[again] = True
+    level = consensus(truth.astype(np.int64), rng)
+    kept = asked & (level >= 0)
+    return Judged(kept.sum(axis=1), near[kept], similarity[kept], level[kept])
+
+
+def consensus(truth: IntArray, rng: np.random.Generator) -> IntArray:
+    """Levels on which simulated annotators agree; -1 where they do not.
+
+    >>> levels = consensus(np.full(5000, 2), np.random.default_rng(0))
+    >>> (np.bincount(levels + 1, minlength=6) / 5000).round(2).tolist()
+    [0.0, 0.0, 0.01, 0.78, 0.21, 0.0]
+    """
+    noise = rng.random((4, *truth.shape))
+    opinions = np.clip(truth + (noise < OFF_BY_ONE) - (noise > 1 - OFF_BY_ONE).astype(np.int64), 0, 4)
+    two, four = np.sort(opinions[:2], axis=0), np.sort(opinions, axis=0)
+    agree = two[1] - two[0] <= 1
+    low, high = np.where(agree, two[0], four[1]), np.where(agree, two[1], four[2])
+    result: IntArray = np.where(high - low <= 1, (low + high + 1) // 2, -1).astype(np.int64)
+    return result

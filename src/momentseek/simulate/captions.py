@@ -1,0 +1,66 @@
+"""Captions of moments: a small grammar with synonyms, the people by name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from momentseek.simulate.story import NONE, Event, Moments
+from momentseek.simulate.world import World
+
+SPEECH_FIRST = 0.4
+WITH_AND = 0.6
+PLACE_LAST = 0.5
+WORDS = 10
+"""Random numbers a sentence may need."""
+
+
+def captions(world: World, moments: Moments, rng: np.random.Generator) -> list[str]:
+    """One sentence per moment, with the people's names; what it mentions is what ``relevance`` asks for.
+
+    The same moments with another stream of random numbers give paraphrases.
+    """
+    draws = rng.random((len(moments), WORDS)).tolist()
+    return [Sentence(world, event, draw).text() for event, draw in zip(moments.events(), draws, strict=True)]
+
+
+class Sentence:
+    """The caption of one event, with its own random numbers to choose words by."""
+
+    def __init__(self, world: World, event: Event, draw: list[float]) -> None:
+        self.world = world
+        self.event = event
+        self.draw = iter(draw)
+        self.whom = world.name(event.other)
+
+    def text(self) -> str:
+        """The whole sentence."""
+        e, clauses = self.event, []
+        order, ending = next(self.draw), next(self.draw)
+        if e.action != NONE:
+            clauses.append(self.deed(e.action, e.object, e.color if e.names_color else NONE, e.manner))
+        if e.action2 != NONE:
+            clauses.append(self.deed(e.action2, e.object2, NONE, NONE))
+        if e.speech != NONE:
+            said = f"{self.word(e.speech)} {self.whom} about the {self.word(e.topic)}"
+            clauses.insert(0 if order < SPEECH_FIRST else 1, said)
+        joined = (" and " if e.speech != NONE or order < WITH_AND else ", then ").join(clauses)
+        who = self.world.name(e.actor)
+        if not e.names_place:
+            return f"{who} {joined}."
+        where = f"in the {self.word(e.place)}"
+        return f"{who} {joined} {where}." if ending < PLACE_LAST else f"{where.capitalize()}, {who} {joined}."
+
+    def deed(self, action: int, thing: int, color: int, manner: int) -> str:
+        """An action with its objects: slowly hands the red mug to Nora."""
+        words = [self.word(manner)] if manner != NONE else []
+        words.append(self.word(action))
+        together = action in self.world.takes_two
+        if thing != NONE:
+            words += ["the", *([self.word(color)] if color != NONE else []), self.word(thing)]
+            words += ["to"] if together else []
+        return " ".join([*words, *([self.whom or ""] if together else [])])
+
+    def word(self, concept: int) -> str:
+        """One of the concept's words."""
+        words = self.world.concepts[concept].words
+        return words[int(next(self.draw) * len(words))]

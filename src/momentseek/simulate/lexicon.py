@@ -1,0 +1,56 @@
+"""Reading a text back into concepts, word by word: the longest known phrase wins."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from momentseek.simulate.world import the_world
+
+WORD = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """The words of a text in lower case, and the concept each stands for (-1: none)."""
+
+    words: tuple[str, ...]
+    concepts: tuple[int, ...]
+
+
+def tag(text: str) -> Tagged:
+    """Words and their concepts.
+
+    >>> tagged = tag("A man picks up the mug.")
+    >>> [(w, the_world().name(c)) for w, c in zip(tagged.words, tagged.concepts)]
+    [('a', None), ('man', 'male'), ('picks', 'lift'), ('up', 'lift'), ('the', None), ('mug', 'mug')]
+    """
+    known = phrases()
+    words = tuple(w.removesuffix("'s").lower() for w in WORD.findall(text))
+    concepts: list[int] = []
+    while len(concepts) < len(words):
+        at = len(concepts)
+        for length in range(min(LONGEST, len(words) - at), 0, -1):
+            concept = known.get(words[at : at + length])
+            if concept is not None:
+                concepts += [concept] * length
+                break
+        else:
+            concepts.append(-1)
+    return Tagged(words, tuple(concepts))
+
+
+LONGEST = 4
+
+
+@cache
+def phrases() -> dict[tuple[str, ...], int]:
+    """Every phrase of the world, as words, and its one concept."""
+    found: dict[tuple[str, ...], int] = {}
+    for number, concept in enumerate(the_world().concepts):
+        for phrase in concept.words:
+            words = tuple(phrase.lower().split())
+            if found.setdefault(words, number) != number:
+                raise ValueError(f"{phrase!r} belongs to two concepts")
+    return found

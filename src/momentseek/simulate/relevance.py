@@ -1,0 +1,128 @@
+"""How well a moment answers a query, from 0 to 4, by TVR-Ranking's guideline (appendix B.1).
+
+The guideline asks for the main action first, then for details, then whether the moment holds the whole action and
+little else. Here a query is the caption of a moment, and knows its concepts:
+
+* 4: the main action, all details, and a moment that covers the action without much more;
+* 3: the main action, with a small mismatch (a detail, or the times);
+* 2: the main action with several mismatches, or an action like it with all details;
+* 1: another action, but something of the query is there (an object, a second action, what is talked of);
+* 0: nothing of it. People are like stop words: alone they make nothing relevant.
+
+What happens in a moment is its own event and those of other moments that overlap it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
+from momentseek.moments.overlap import iou
+from momentseek.simulate.story import NONE, Story
+from momentseek.simulate.world import World
+
+EVENTS = 3
+"""A moment's own event, and at most so many less one of its neighbours'."""
+OBJECT, OBJECT2, ACTION2, TOPIC, TALK = 1.0, 0.5, 1.0, 1.5, 0.5
+PLACE, COLOR, MANNER, PEOPLE = 0.5, 0.5, 0.5, 0.5
+"""What a mismatch of each detail costs, in levels."""
+ONLY_TALK = 1.0
+"""What another topic costs more where the query is about nothing but talk."""
+INCOMPLETE = ((0.7, 0.5), (0.45, 0.5))
+"""Below each completeness (IoU of action and moment), what is lost."""
+BLOCK = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Events per moment, best first, and what the judge needs to know of the world."""
+
+    world: World
+    story: Story
+    event: IntArray
+    """``(moments, EVENTS)``: rows of the moments table whose events happen in this moment; NONE where fewer."""
+    completeness: FloatArray
+    """``(moments, EVENTS)``: IoU of the event's action with this moment."""
+
+    def __call__(self, queries: IntArray, moments: IntArray) -> NDArray[np.int8]:
+        """Levels of pairs: a query (by the moment whose caption it is) and a moment; the arrays broadcast."""
+        levels = np.zeros(np.broadcast_shapes(queries.shape, moments.shape), dtype=np.int8)
+        for slot in range(EVENTS):
+            event = self.event[moments, slot]
+            found = self._levels(queries, event, self.completeness[moments, slot])
+            np.maximum(levels, np.where(event == NONE, 0, found), out=levels)
+        return levels
+
+    def everything(self, queries: IntArray) -> NDArray[np.int8]:
+        """Levels of every moment for each of some queries, ``(queries, moments)``."""
+        every = np.arange(len(self.story.moments))
+        parts = [self(queries[i : i + BLOCK, None], every[None]) for i in range(0, len(queries), BLOCK)]
+        return np.concatenate(parts) if parts else np.zeros((0, len(every)), dtype=np.int8)
+
+    def _levels(self, q: IntArray, e: IntArray, completeness: FloatArray) -> NDArray[np.int8]:
+        m, group = self.story.moments, self.world.group
+
+        def asked(column: IntArray) -> BoolArray:
+            result: BoolArray = column[q] != NONE
+            return result
+
+        def differs(column: IntArray, *others: IntArray) -> BoolArray:
+            same = column[q] == column[e]
+            for other in others:
+                same = same | (column[q] == other[e])
+            result: BoolArray = asked(column) & ~same
+            return result
+
+        main = np.where(m.action != NONE, m.action, m.speech)
+        same = (main[q] == main[e]) | (main[q] == m.action2[e]) | (main[q] == m.speech[e])
+        alike = group[main[q]] == group[main[e]]
+        spoken = m.speech[q] != NONE
+        object_off = differs(m.object, m.object2)
+        action2_off = differs(m.action2, m.action)
+        topic_off = differs(m.topic)
+        gender = np.append(self.world.gender, NONE)  # of nobody: nothing
+        people_off = (gender[m.actor[q]] != gender[m.actor[e]]) | (
+            asked(m.other) & (gender[m.other[q]] != gender[m.other[e]])
+        )
+        missed = (
+            OBJECT * object_off
+            + OBJECT2 * differs(m.object2, m.object)
+            + ACTION2 * action2_off
+            + np.where(m.action[q] == NONE, TOPIC + ONLY_TALK, TOPIC) * topic_off
+            + TALK * (spoken & (m.speech[q] != m.speech[e]))
+            + PLACE * ((m.names_place[q] == 1) & (m.place[q] != m.place[e]))
+            + COLOR * ((m.names_color[q] == 1) & (m.color[q] != m.color[e]))
+            + MANNER * differs(m.manner)
+            + PEOPLE * people_off
+        )
+        for least, cost in INCOMPLETE:
+            missed = missed + cost * (completeness < least)
+        with_main = np.clip(np.floor(4.5 - missed), 1, 4)
+        points = (
+            (asked(m.object) & ~object_off) | (asked(m.action2) & ~action2_off) | (asked(m.topic) & ~topic_off) | alike
+        )
+        without = np.where(alike & (missed < 1), 2, points.astype(np.int64))
+        levels: NDArray[np.int8] = np.where(same, with_main, without).astype(np.int8)
+        return levels
+
+
+def judge_of(world: World, story: Story) -> Judge:
+    """Find what happens in every moment."""
+    m = story.moments
+    event = np.full((len(m), EVENTS), NONE, dtype=np.int64)
+    share = np.zeros((len(m), EVENTS))
+    event[:, 0] = np.arange(len(m))
+    share[:, 0] = iou(m.start, m.end, m.begin, m.finish)
+    for first, last in zip(story.offsets[:-1].tolist(), story.offsets[1:].tolist(), strict=True):
+        rows = np.arange(first, last)
+        overlap = iou(m.start[rows, None], m.end[rows, None], m.begin[None, rows], m.finish[None, rows])
+        np.fill_diagonal(overlap, 0)
+        best = np.argsort(-overlap, axis=1, kind="stable")[:, : EVENTS - 1]
+        value = np.take_along_axis(overlap, best, axis=1)
+        width = best.shape[1]
+        event[first:last, 1 : 1 + width] = np.where(value > 0.1, rows[best], NONE)
+        share[first:last, 1 : 1 + width] = value
+    return Judge(world, story, event, share)

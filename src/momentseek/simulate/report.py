@@ -1,0 +1,134 @@
+"""What a simulated corpus is like, beside TVR's own statistics, and what the oracle and blind guesses score on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from momentseek.baselines import BASELINES
+from momentseek.baselines import Settings as BaselineSettings
+from momentseek.evaluation import evaluate
+from momentseek.formats import read_truth
+from momentseek.moments import Judgements
+from momentseek.simulate.lengths import KINDS
+from momentseek.simulate.oracle import all_knowing, oracle
+from momentseek.simulate.queries import Queries
+from momentseek.simulate.relevance import Judge
+from momentseek.simulate.settings import Settings
+from momentseek.simulate.story import Story
+from momentseek.tables import text_table
+
+MEASURE = "NDCG@20[IoU>=0.5]"
+TOP = 20
+TVR: dict[str, float] = {
+    "seconds per video": 76.19,
+    "shortest video, s": 2.02,
+    "longest video, s": 272.02,
+    "moments per video": 5.0,
+    "mean moment, s": 9.19,
+    "median moment, s": 5.06,
+    "starts in the first tenth, %": 27.9,
+    "words per query": 13.97,
+    "video queries, %": 74.3,
+    "subtitle queries, %": 8.9,
+    "queries of both, %": 16.8,
+    "judged per query": 28.8,
+    "relevant per query": 27.0,
+    "level 0, %": 13.0,
+    "level 1, %": 23.3,
+    "level 2, %": 29.5,
+    "level 3, %": 22.0,
+    "level 4, %": 12.2,
+}
+"""TVR's public annotations and TVR-Ranking's Table 4 and raw labels."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Sizes, statistics beside ``TVR``, and NDCG@20[IoU>=0.5] on the validation queries."""
+
+    settings: Settings
+    fingerprint: str
+    sizes: Mapping[str, int]
+    statistics: Mapping[str, float]
+    scores: Mapping[str, float]
+
+    def as_json(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {
+            "simulated": True,
+            "settings": asdict(self.settings),
+            "fingerprint": self.fingerprint,
+            "sizes": dict(self.sizes),
+            "statistics": {k: {"simulated": v, "tvr": TVR[k]} for k, v in self.statistics.items()},
+            "measure": MEASURE,
+            "split": "val",
+            "scores": dict(self.scores),
+        }
+
+    def as_text(self) -> str:
+        """Two tables."""
+        rows = [[name, f"{value:.2f}", f"{TVR[name]:.2f}"] for name, value in self.statistics.items()]
+        scores = [[name, f"{value:.4f}"] for name, value in self.scores.items()]
+        return "\n\n".join(
+            [
+                text_table(["a simulation", "here", "TVR"], rows),
+                text_table([f"{MEASURE} on val (simulated)", ""], scores),
+            ]
+        )
+
+
+def report(folder: Path, settings: Settings, story: Story, queries: Queries, judge: Judge, fingerprint: str) -> Report:
+    """Read the files back and measure them."""
+    val = read_truth(folder / "val.json")
+    test = read_truth(folder / "test.json")
+    m = story.moments
+    seconds = np.array([v.seconds for v in story.videos])
+    length = m.end - m.start
+    kinds = np.bincount(m.kind, minlength=len(KINDS)) / len(m) * 100
+    judged = len(val.start) + len(test.start)
+    levels = (np.bincount(val.relevance, minlength=5) + np.bincount(test.relevance, minlength=5)) / judged * 100
+    asked = len(val) + len(test)
+    values = (
+        seconds.mean(),
+        seconds.min(),
+        seconds.max(),
+        len(m) / len(seconds),
+        length.mean(),
+        np.median(length),
+        100 * (m.start < 0.1 * seconds[m.video]).mean(),
+        np.mean([len(text.split()) for text in queries.texts]),
+        *kinds,
+        judged / asked,
+        judged * (1 - levels[0] / 100) / asked,
+        *levels,
+    )
+    sizes = dict(zip(("train queries", "val queries", "test queries"), queries.sizes, strict=True))
+    return Report(
+        settings,
+        fingerprint,
+        {"videos": len(seconds), "moments": len(m), **sizes, "judged moments": judged},
+        {name: round(float(value), 4) for name, value in zip(TVR, values, strict=True)},
+        _scores(val, read_truth(folder / "train_top01.json"), story, queries, judge, settings),
+    )
+
+
+def _scores(
+    val: Judgements, train: Judgements, story: Story, queries: Queries, judge: Judge, settings: Settings
+) -> dict[str, float]:
+    runs = {
+        "oracle (knows the judgements, to the clip)": oracle(val),
+        "all-knowing (knows the world, not what was judged)": all_knowing(
+            val, story, judge, queries.moment[queries.rows("val")], settings.random("all-knowing")
+        ),
+    }
+    told = BaselineSettings(seed=settings.seed, top=TOP)
+    for name, baseline in BASELINES.items():
+        runs[f"{name} (told which videos were judged)"] = baseline.predict(train, val, told)
+    return {
+        name: round(float(evaluate(run, val, MEASURE, missing="zero").means[MEASURE]), 6) for name, run in runs.items()
+    }

@@ -1,0 +1,124 @@
+"""Make a corpus: tell the story, caption it, judge it, and write every file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from momentseek.errors import MomentseekError
+from momentseek.features.write import write_features
+from momentseek.simulate import files
+from momentseek.simulate.annotation import BATCH, annotate
+from momentseek.simulate.captions import captions
+from momentseek.simulate.imprecise import imprecise
+from momentseek.simulate.lexicon import tag
+from momentseek.simulate.queries import choose_queries
+from momentseek.simulate.relevance import judge_of
+from momentseek.simulate.report import Report, report
+from momentseek.simulate.settings import Settings
+from momentseek.simulate.similarity import nearest, sentence_vectors
+from momentseek.simulate.story import tell
+from momentseek.simulate.vectors import Features, query_features, spaces, subtitle_features, video_features
+from momentseek.simulate.world import the_world
+
+Progress = Callable[[int], None]
+T = TypeVar("T")
+
+
+def steps(settings: Settings) -> int:
+    """How many steps ``progress`` will be told of: every video twice, every query once."""
+    return 2 * settings.videos + settings.queries
+
+
+def simulate(
+    out: str | os.PathLike[str],
+    settings: Settings | None = None,
+    *,
+    force: bool = False,
+    progress: Progress = lambda _: None,
+) -> Report:
+    """Write a simulated corpus to the folder ``out``, and say what it is like.
+
+    The folder appears only when all is written. One that holds something is refused, unless ``force``: then files of
+    the same names are replaced, and others left alone.
+    """
+    settings = settings or Settings()
+    target = Path(out)
+    check_target(target, force)
+    try:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
+    except OSError as e:
+        raise MomentseekError(f"{target}: cannot be made ({e.strerror}); choose another folder (--out)") from None
+    try:
+        result = _fill(folder, settings, progress)
+        _move(folder, target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return result
+
+
+def check_target(target: Path, force: bool) -> None:
+    """Refuse a folder with something in it."""
+    if target.exists() and not target.is_dir():
+        raise MomentseekError(f"{target}: is a file; give the name of a folder (--out)")
+    if not force and target.is_dir() and any(target.iterdir()):
+        raise MomentseekError(f"{target}: is not empty; choose another folder, or replace its files (--force)")
+
+
+def _fill(folder: Path, settings: Settings, progress: Progress) -> Report:
+    world = the_world()
+    story = tell(world, settings)
+    moments = story.moments
+    descriptions = captions(world, moments, settings.random("captions"))
+    imprecise_captions = imprecise(world, descriptions)
+    queries = choose_queries(world, moments, imprecise_captions, settings)
+
+    vectors = sentence_vectors(world, [*imprecise_captions, *queries.texts], settings)
+    near, similarity = nearest(vectors[len(moments) :], vectors[: len(moments)], 2 * BATCH)
+    judge = judge_of(world, story)
+    train = queries.rows("train")
+    files.write_corpus(folder, story)
+    files.write_training(folder, story, imprecise_captions, queries, near[train], similarity[train])
+    for split in ("val", "test"):
+        rows = queries.rows(split)
+        judged = annotate(judge, queries.moment[rows], near[rows], similarity[rows], settings.random("judging", split))
+        files.write_judged(folder, split, story, imprecise_captions, queries, judged)
+    files.write_tvr(folder, story, descriptions)
+    files.write_concepts(folder, world, story)
+
+    tagged = {text: tag(text) for text in (*descriptions, *queries.texts)}
+    space = spaces(world, sorted({w for t in tagged.values() for w in t.words}), settings)
+
+    def texts(name: str, wanted: Iterable[tuple[int, str]]) -> Iterator[tuple[str, Features]]:
+        for number, text in wanted:
+            yield str(number), query_features(tagged[text], space, settings, settings.random(name, number))
+
+    write_features(folder / "query.h5", _counted(texts("query words", enumerate(queries.texts, start=1)), progress))
+    write_features(folder / "tvr_query.h5", texts("description words", enumerate(descriptions)))
+    write_features(folder / "video.h5", _counted(video_features(world, story, space, settings), progress))
+    write_features(folder / "subtitle.h5", _counted(subtitle_features(world, story, space, settings), progress))
+    files.write_data(folder, settings)
+    fingerprint = files.write_world(folder, settings)
+    return report(folder, settings, story, queries, judge, fingerprint)
+
+
+def _counted(items: Iterable[T], progress: Progress) -> Iterator[T]:
+    for item in items:
+        yield item
+        progress(1)
+
+
+def _move(folder: Path, target: Path) -> None:
+    """Put the finished files in their place; ``data.toml``, which makes it a corpus, goes first and comes last."""
+    try:
+        target.mkdir(exist_ok=True)
+        (target / files.DATA).unlink(missing_ok=True)
+        for path in sorted(folder.iterdir(), key=lambda p: (p.name == files.DATA, p.name)):
+            path.replace(target / path.name)
+    except OSError as e:
+        raise MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder") from None

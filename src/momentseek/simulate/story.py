@@ -1,0 +1,254 @@
+"""What happens: the scenes of every video, and the moments worth a caption.
+
+A video has one to three scenes, each with a place, some of the show's people, and props. Moments take their people
+and most of their objects from the scene they lie in, so that neighbours share much and differ in what is done. An
+annotator's edges are not quite the action's: a moment may hold a little more or less than what its caption says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from momentseek.moments.arrays import FloatArray, IntArray
+from momentseek.simulate import lengths
+from momentseek.simulate.settings import Settings
+from momentseek.simulate.world import Show, World
+
+NONE = -1
+SECOND_ACTION = 0.4
+NAMES_PLACE = 0.4
+NAMES_COLOR = 0.4
+SOME_MANNER = 0.4
+PROP = 0.5
+"""How often an object was in the scene before it is used."""
+PROPS = 5
+ZIPF = 0.6
+"""Frequency of the n-th concept of a kind falls with n to this power."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A stretch of a video at one place."""
+
+    start: float
+    end: float
+    place: int
+    people: tuple[int, ...]
+    props: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """A name, a length and scenes that follow each other without gaps."""
+
+    name: str
+    seconds: float
+    show: int
+    scenes: tuple[Scene, ...]
+
+
+class Event(NamedTuple):
+    """What happens in a moment: concept numbers, ``NONE`` where there is nothing, and what the caption mentions.
+
+    The second action follows the first; colour and manner belong to the first.
+    """
+
+    actor: int
+    other: int
+    action: int
+    object: int
+    color: int
+    manner: int
+    action2: int
+    object2: int
+    speech: int
+    topic: int
+    place: int
+    names_place: int
+    names_color: int
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """One row per moment: its times and, in columns, its event.
+
+    ``begin`` and ``finish`` are when the action itself happens; ``start`` and ``end`` the annotated times.
+    """
+
+    video: IntArray
+    kind: IntArray
+    start: FloatArray
+    end: FloatArray
+    begin: FloatArray
+    finish: FloatArray
+    actor: IntArray
+    other: IntArray
+    action: IntArray
+    object: IntArray
+    color: IntArray
+    manner: IntArray
+    action2: IntArray
+    object2: IntArray
+    speech: IntArray
+    topic: IntArray
+    place: IntArray
+    names_place: IntArray
+    names_color: IntArray
+
+    def __len__(self) -> int:
+        return len(self.video)
+
+    def events(self) -> Iterator[Event]:
+        """Row by row."""
+        columns = (getattr(self, name).tolist() for name in Event._fields)
+        return map(Event._make, zip(*columns, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """All videos and all moments; the moments of a video are rows ``offsets[i]:offsets[i + 1]``."""
+
+    videos: tuple[Video, ...]
+    moments: Moments
+    offsets: IntArray
+
+
+def tell(world: World, settings: Settings) -> Story:
+    """The story of a whole corpus."""
+    rng = settings.random("story")
+    seconds = lengths.video_seconds(settings.videos, rng)
+    counts = lengths.moments_in(seconds)
+    owner = np.repeat(np.arange(settings.videos), counts)
+    kind = lengths.kinds(len(owner), rng)
+    start, end = lengths.places(kind, seconds[owner], rng)
+    order = np.lexsort((end, start, owner))
+    kind, start, end = kind[order], start[order], end[order]
+    begin, finish = _action_times(start, end, seconds[owner], settings.difficulty.looseness, rng)
+
+    chance = Chance(world, rng)
+    videos = tuple(_video(i, float(s), world, chance) for i, s in enumerate(seconds))
+    rows = [
+        _event(videos[v], (s + e) / 2, lengths.KINDS[k], chance)
+        for v, s, e, k in zip(owner.tolist(), start.tolist(), end.tolist(), kind.tolist(), strict=True)
+    ]
+    columns = np.array(rows, dtype=np.int64).T
+    moments = Moments(owner, kind, start, end, begin, finish, *columns)
+    return Story(videos, moments, np.concatenate([[0], np.cumsum(counts)]))
+
+
+class Chance:
+    """Draws of concepts: frequent ones and rare ones, as in any language (Zipf)."""
+
+    def __init__(self, world: World, rng: np.random.Generator) -> None:
+        self.world = world
+        self.rng = rng
+        self.actions = _shuffled(world.of_kind("action"), rng)
+        self.speeches = _shuffled(world.of_kind("speech"), rng)
+        self.topics = _shuffled(world.of_kind("topic"), rng)
+        self.colors = _shuffled(world.of_kind("color"), rng)
+        self.manners = _shuffled(world.of_kind("manner"), rng)
+        self.objects = _shuffled(world.of_kind("object"), rng)
+        rank = {int(o): i for i, o in enumerate(self.objects)}
+        self.fitting = {
+            action: np.array(sorted(found.tolist(), key=rank.__getitem__), dtype=np.int64)
+            for action, found in world.objects_for.items()
+        }
+
+    def pick(self, among: IntArray) -> int:
+        """One of these, the first more often than the last."""
+        if len(among) not in _CUMULATED:
+            weights = 1 / (1 + np.arange(len(among))) ** ZIPF
+            _CUMULATED[len(among)] = np.cumsum(weights) / weights.sum()
+        return int(among[np.searchsorted(_CUMULATED[len(among)], self.rng.random(), side="right")])
+
+    def some(self, among: tuple[int, ...], count: int) -> tuple[int, ...]:
+        """Different ones, all equally likely."""
+        return tuple(among[i] for i in self.rng.permutation(len(among))[:count].tolist())
+
+    def happens(self, share: float) -> bool:
+        """Whether something of this probability happens."""
+        return bool(self.rng.random() < share)
+
+
+_CUMULATED: dict[int, FloatArray] = {}
+
+
+def _shuffled(concepts: IntArray, rng: np.random.Generator) -> IntArray:
+    return rng.permutation(concepts)
+
+
+def _video(number: int, seconds: float, world: World, chance: Chance) -> Video:
+    show = int(chance.rng.integers(len(world.shows)))
+    series = world.shows[show]
+    count = 1 + int(seconds > 20) * int(chance.happens(0.6)) + int(seconds > 40) * int(chance.happens(0.4))
+    cuts = np.sort(chance.rng.uniform(0.1, 0.9, count - 1)) * seconds
+    edges = [0.0, *cuts.tolist(), seconds]
+    places = chance.some(series.places, count)
+    scenes = tuple(_scene(edges[i], edges[i + 1], places[i], series, chance) for i in range(count))
+    name = f"{series.name}_s{number // 480 + 1:02d}e{number // 20 % 24 + 1:02d}_seg02_clip_{number % 20:02d}"
+    return Video(name, seconds, show, scenes)
+
+
+def _scene(start: float, end: float, place: int, show: Show, chance: Chance) -> Scene:
+    people = chance.some(show.cast, 2 + int(chance.rng.integers(3)))
+    props = tuple(sorted({chance.pick(chance.objects) for _ in range(PROPS)}))
+    return Scene(start, end, place, people, props)
+
+
+def _event(video: Video, when: float, kind: str, chance: Chance) -> Event:
+    """One event of a kind, in the scene of that time."""
+    scene = next(s for s in video.scenes if when < s.end or s is video.scenes[-1])
+    actor, other = chance.some(scene.people, 2)
+    action = thing = color = manner = action2 = thing2 = speech = topic = NONE
+    if kind != "t":
+        action, thing = _deed(scene, chance)
+        color = NONE if thing == NONE else chance.pick(chance.colors)
+        manner = chance.pick(chance.manners) if chance.happens(SOME_MANNER) else NONE
+    if kind == "v" and chance.happens(SECOND_ACTION):
+        action2, thing2 = _deed(scene, chance, but=action)
+    if kind != "v":
+        speech, topic = chance.pick(chance.speeches), chance.pick(chance.topics)
+    needs_other = kind != "v" or action in chance.world.takes_two or action2 in chance.world.takes_two
+    return Event(
+        actor=actor,
+        other=other if needs_other else NONE,
+        action=action,
+        object=thing,
+        color=color,
+        manner=manner,
+        action2=action2,
+        object2=thing2,
+        speech=speech,
+        topic=topic,
+        place=scene.place,
+        names_place=int(chance.happens(NAMES_PLACE)),
+        names_color=int(color != NONE and chance.happens(NAMES_COLOR)),
+    )
+
+
+def _deed(scene: Scene, chance: Chance, but: int = NONE) -> tuple[int, int]:
+    while (action := chance.pick(chance.actions)) == but:
+        pass
+    fitting = chance.fitting[action]
+    if not len(fitting):
+        return action, NONE
+    props = [o for o in scene.props if o in fitting]
+    if props and chance.happens(PROP):
+        return action, props[int(chance.rng.integers(len(props)))]
+    return action, chance.pick(fitting)
+
+
+def _action_times(
+    start: FloatArray, end: FloatArray, seconds: FloatArray, looseness: float, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """When the action happens: the annotated times, each edge moved by a share of the length."""
+    length = end - start
+    moved = rng.standard_normal((2, len(start))).clip(-2, 2) * looseness * length
+    begin = np.clip(start + moved[0], 0, None)
+    finish = np.clip(end + moved[1], None, seconds)
+    wrong = finish - begin < 0.4 * length
+    return np.where(wrong, start, begin), np.where(wrong, end, finish)
