@@ -1,0 +1,196 @@
+"""Encode videos or queries once: streamed from the feature files, alike lengths together, kept without padding."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from momentseek.errors import MomentseekError
+from momentseek.models.batch import Clips, Encoded, Words
+from momentseek.models.inference.ragged import EncodedCorpus, Shape
+from momentseek.models.inputs import Floats, Table, Videos, clips_of, words_of
+from momentseek.models.model import CorpusModel
+from momentseek.moments.arrays import IntArray
+
+Progress = Callable[[str, int, int], None]
+"""Told the stage, what is done and what there is to do."""
+Precision = Literal["float32", "float16"]
+
+
+class Searched(Videos, Protocol):
+    """Videos with the lengths of their clips; ``features.data.Data`` is one."""
+
+    @property
+    def clip_seconds(self) -> float: ...
+    def rows(self, video: str, /) -> int:
+        """Clips of a video, before any fitting."""
+        ...
+
+
+class Counted(Table, Protocol):
+    """Feature rows whose number is known without reading them; ``features.store.Features`` is one."""
+
+    def rows(self, name: str, /) -> int: ...
+    def read(self, name: str, /) -> Floats: ...
+
+
+class Asked(Protocol):
+    """Queries; ``features.data.Split`` is one."""
+
+    @property
+    def query(self) -> Counted: ...
+
+
+def encode_corpus(
+    model: CorpusModel,
+    data: Searched,
+    names: Sequence[str],
+    *,
+    batch: int = 64,
+    precision: Precision = "float32",
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> EncodedCorpus:
+    """What the model keeps of these videos, in their order.
+
+    Videos are read and encoded ``batch`` at a time, those of like length together, so that little is padded. With
+    ``precision="float16"`` the result takes half the space; with a ``folder`` it lies in mapped files there, which
+    ``EncodedCorpus.open`` opens again.
+    """
+    config = model.config
+    counts = np.array([min(data.rows(name), config.max_clips) for name in names], dtype=np.int64)
+
+    def encode(index: IntArray, change: int) -> Encoded:
+        clips = clips_of(data, [names[i] for i in index], config)
+        return model.encode_clips(_moved(_longer(clips, change), device_of(model)))
+
+    return _encoded(model, names, counts, config.max_clips, encode, batch, precision, folder, "videos", progress)
+
+
+def encode_queries(
+    model: CorpusModel,
+    split: Asked,
+    query_ids: Sequence[str],
+    *,
+    batch: int = 256,
+    progress: Progress | None = None,
+) -> EncodedCorpus:
+    """What the model keeps of these queries, in their order."""
+    config = model.config
+    counts = np.array([min(split.query.rows(q), config.max_words) for q in query_ids], dtype=np.int64)
+
+    def encode(index: IntArray, change: int) -> Encoded:
+        words = words_of(split, [query_ids[i] for i in index], config)
+        return model.encode_words(_moved(_longer(words, change), device_of(model)))
+
+    return _encoded(model, query_ids, counts, config.max_words, encode, batch, "float32", None, "queries", progress)
+
+
+def _encoded(
+    model: CorpusModel,
+    names: Sequence[str],
+    counts: IntArray,
+    most: int,
+    encode: Callable[[IntArray, int], Encoded],
+    batch: int,
+    precision: Precision,
+    folder: Path | None,
+    what: str,
+    progress: Progress | None,
+) -> EncodedCorpus:
+    if not len(names):
+        raise MomentseekError(f"there are no {what} to encode; check the split")
+    tell = progress or _silent
+    with searching(model):
+        shapes = _shapes(counts, most, encode, precision)
+        kept = EncodedCorpus.empty(names, counts, shapes, folder)
+        order = np.argsort(counts, kind="stable")
+        tell(what, 0, len(names))
+        for first in range(0, len(order), max(1, batch)):
+            index = order[first : first + batch]
+            kept.put(index, encode(index, 0))
+            tell(what, first + len(index), len(names))
+    if folder is not None:
+        kept.finish(folder)
+    return kept
+
+
+def _shapes(
+    counts: IntArray, most: int, encode: Callable[[IntArray, int], Encoded], precision: Precision
+) -> Mapping[str, Shape]:
+    """Which of the model's tensors have a row per clip, found by encoding one item at two lengths."""
+    item = int(np.argmin(counts))
+    size = int(counts[item])
+    change = 1 if size < most else -1
+    index = np.array([item])
+    one, other = encode(index, 0), encode(index, change)
+    shapes = {}
+    for key, tensor in one.items():
+        grows = [axis for axis in range(tensor.ndim) if tensor.shape[axis] != other[key].shape[axis]]
+        kind = str(tensor.dtype).removeprefix("torch.")
+        kind = precision if tensor.is_floating_point() else kind
+        if grows == [1] and other[key].shape[1] - tensor.shape[1] == change:
+            shapes[key] = Shape(tensor.shape[1] - size, tuple(tensor.shape[2:]), kind)
+        elif not grows:
+            shapes[key] = Shape(None, tuple(tensor.shape[1:]), kind)
+        else:
+            raise MomentseekError(f"the model's {key!r} grows with clips in axis {grows[-1]}; only axis 1 may grow")
+    return shapes
+
+
+P = TypeVar("P", Clips, Words)
+
+
+def _longer(part: P, change: int) -> P:
+    """With so many places of padding more, or the last places cut off."""
+    if change == 0:
+        return part
+
+    def changed(tensor: Tensor) -> Tensor:
+        if change < 0:
+            return tensor[:, :change]
+        return torch.cat([tensor, tensor.new_zeros((len(tensor), change, *tensor.shape[2:]))], dim=1)
+
+    return _each(part, changed)
+
+
+def _moved(part: P, device: torch.device) -> P:
+    return _each(part, lambda tensor: tensor.to(device))
+
+
+def _each(part: P, change: Callable[[Tensor], Tensor]) -> P:
+    values: dict[str, Any] = {}
+    for field in dataclasses.fields(part):
+        tensor = getattr(part, field.name)
+        values[field.name] = None if tensor is None else change(tensor)
+    return dataclasses.replace(part, **values)
+
+
+def device_of(model: CorpusModel) -> torch.device:
+    """Where the model's parameters are."""
+    for tensor in (*model.parameters(), *model.buffers()):
+        return tensor.device
+    return torch.device("cpu")
+
+
+@contextmanager
+def searching(model: CorpusModel) -> Iterator[None]:
+    """Without gradients and dropout; the model is left as it was."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(training)
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Say nothing."""

@@ -1,0 +1,147 @@
+"""First stage: the videos of each query that are searched for moments, by the model or from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.errors import MomentseekError
+from momentseek.models.inference.encode import Progress, device_of, searching
+from momentseek.models.inference.ragged import EncodedCorpus
+from momentseek.models.model import CorpusModel
+from momentseek.moments import Judgements, Run
+from momentseek.moments.arrays import FloatArray, IntArray
+from momentseek.ranking import Running, top_videos
+
+CELLS = 1 << 24
+"""Numbers of one temporary tensor (64 MB); a model makes a handful of them."""
+TOGETHER = 512
+"""Queries matched at once, against as many clips as the cells allow."""
+HELD = 1 << 22
+"""Scores of queries and videos that wait to be sifted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Videos of each query, best first, as places in the corpus; -1 where a query has fewer."""
+
+    video: IntArray
+    score: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.video)
+
+    def part(self, first: int, last: int) -> Candidates:
+        """Those of some queries."""
+        return Candidates(self.video[first:last], self.score[first:last])
+
+
+def retrieve(
+    model: CorpusModel,
+    queries: EncodedCorpus,
+    corpus: EncodedCorpus,
+    n: int,
+    *,
+    cells: int = CELLS,
+    progress: Progress | None = None,
+) -> Candidates:
+    """The ``n`` best videos of each query by the model's ``match``; ties go to the video first in the corpus.
+
+    Videos pass by in blocks of like length, each meets the queries in blocks, and only the best ``n`` are kept.
+    """
+    if not model.retrieves:
+        raise MomentseekError("this model does not rank videos; give it another model's run with --videos")
+    device = device_of(model)
+    size = max(1, (8 * cells) // (queries.width * max(1, int(queries.counts.max())) + queries.fixed))
+    size = min(size, 8 * TOGETHER)
+    blocks = list(alike(corpus.counts, max(1, cells // min(TOGETHER, len(queries)))))
+    found = []
+    done, total = 0, len(queries) * len(corpus)
+    with searching(model):
+        for first in range(0, len(queries), size):
+            asked = np.arange(first, min(first + size, len(queries)))
+            parts = [queries.take(part, device) for part in np.split(asked, range(TOGETHER, len(asked), TOGETHER))]
+            running = Running(len(asked), n)
+            waiting: list[tuple[NDArray[np.float32], IntArray]] = []
+            for block in blocks:
+                videos = corpus.take(block, device)
+                scores = np.concatenate([model.match(q, videos).float().cpu().numpy() for q in parts])
+                if np.isnan(scores).any():
+                    raise MomentseekError("the model's scores are no numbers; its training has diverged")
+                waiting.append((scores, block))
+                if sum(s.size for s, _ in waiting) >= HELD or block is blocks[-1]:
+                    running.add(np.concatenate([s for s, _ in waiting], 1), np.concatenate([b for _, b in waiting]))
+                    waiting.clear()
+                done += scores.size
+                if progress is not None:
+                    progress("first stage", done, total)
+            found.append(Candidates(running.video, running.score))
+    return Candidates(np.concatenate([f.video for f in found]), np.concatenate([f.score for f in found]))
+
+
+def alike(counts: IntArray, cells: int) -> Iterator[IntArray]:
+    """Places of videos in blocks of like length, at most ``cells`` clips each with padding; each block in order.
+
+    >>> [block.tolist() for block in alike(np.array([5, 1, 4, 1]), 9)]
+    [[1, 3], [0, 2]]
+    """
+    order = np.argsort(counts, kind="stable")
+    first = 0
+    while first < len(order):
+        last = first + 1
+        while last < len(order) and (last + 1 - first) * counts[order[last]] <= cells:
+            last += 1
+        yield np.sort(order[first:last])
+        first = last
+
+
+def from_scores(scores: NDArray[Any], queries: int, videos: int, n: int) -> Candidates:
+    """The ``n`` best videos by scores ``(queries, videos)`` from elsewhere; minus infinity leaves a video out."""
+    if np.shape(scores) != (queries, videos):
+        raise MomentseekError(f"scores of videos have the shape {np.shape(scores)}; needed is {(queries, videos)}")
+    if np.isnan(scores).any():
+        raise MomentseekError("scores of videos must be numbers; minus infinity leaves a video out")
+    place, best = top_videos(scores, n)
+    return Candidates(place, best.astype(np.float64))
+
+
+def from_run(run: Run, query_ids: Sequence[str], position: Mapping[str, int], n: int) -> Candidates:
+    """The first ``n`` distinct videos of each query's ranked moments; a video's score is that of its first moment."""
+    places = np.array([position.get(name, -1) for name in run.videos], dtype=np.int64)
+    found = []
+    for query in query_ids:
+        if query not in run:
+            raise MomentseekError(f"{run.source}: has no videos for query {query}; make the list for this split")
+        rows = run.rows(query)
+        video, first = np.unique(run.video[rows], return_index=True)
+        order = np.argsort(first, kind="stable")[:n]
+        video = video[order]
+        if (places[video] < 0).any():
+            name = run.videos[video[places[video] < 0][0]]
+            raise MomentseekError(f"{run.source}: video {name} is not in the corpus searched; use the split's own list")
+        found.append((places[video], run.score[rows][first[order]]))
+    return _together(found)
+
+
+def from_truth(truth: Judgements, query_ids: Sequence[str], position: Mapping[str, int]) -> Candidates:
+    """The videos that hold a relevant moment of each query, for moment retrieval in a known video (SVMR)."""
+    places = np.array([position.get(name, -1) for name in truth.videos], dtype=np.int64)
+    found = []
+    for query in query_ids:
+        rows = truth.rows(query)
+        video = np.unique(places[truth.video[rows][truth.relevance[rows] > 0]])
+        found.append((video, np.zeros(len(video))))
+    return _together(found)
+
+
+def _together(found: Sequence[tuple[IntArray, FloatArray]]) -> Candidates:
+    most = max((len(v) for v, _ in found), default=0)
+    video = np.full((len(found), most), -1, dtype=np.int64)
+    score = np.full((len(found), most), -np.inf)
+    for i, (v, s) in enumerate(found):
+        video[i, : len(v)], score[i, : len(v)] = v, s
+    return Candidates(video, score)
