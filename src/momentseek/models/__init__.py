@@ -1,6 +1,12 @@
 """Trained models behind the search; one file each, on shared layers and losses. Needs ``momentseek[train]``."""
 
+from momentseek.models import cal as cal
+from momentseek.models import conquer as conquer
+from momentseek.models import excl as excl
+from momentseek.models import mcn as mcn
+from momentseek.models import mee as mee
 from momentseek.models import reloclnet as reloclnet
+from momentseek.models import tef_only as tef_only
 from momentseek.models import xml as xml
 from momentseek.models.batch import Batch, Clips, Encoded, Pairs, Words, rows
 from momentseek.models.model import CorpusModel, Dims, ModelConfig

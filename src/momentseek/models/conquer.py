@@ -1,0 +1,190 @@
+"""CONQUER: contextual query-aware ranking of moments in the videos of a first stage (Hou et al., ACM MM 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from momentseek.errors import MomentseekError
+from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
+from momentseek.models.layers import Positions, Projection, clip_width, initialise, span_grid
+from momentseek.models.layers.fusion import ModalityWeights, fused
+from momentseek.models.layers.query_aware import QueryAware
+from momentseek.models.layers.transformer import TransformerLayer
+from momentseek.models.losses import drawn, related, weighted, weights
+from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.registry import register
+from momentseek.models.streams import features, streams
+
+SCORES = ("disjoint", "general", "exclusive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConquerConfig(ModelConfig):
+    """Settings of CONQUER; the defaults are the published ones."""
+
+    hidden: int = 768
+    heads: int = 12
+    feedforward: int = 3072
+    clusters: int = 32
+    """Centres by which NetVLAD pools the query to weigh the modalities."""
+    kernel: int = 5
+    head: int = 128
+    """Columns between the two convolutions of a begin or end head."""
+    longest: int = 24
+    videos: int = 10
+    score: str = "disjoint"
+    """What ranks moments of different videos: ``disjoint`` begin + end alone, which shared normalisation has made
+    comparable; ``general`` adds ``alpha`` times the first stage's score, ``exclusive`` a video score of its own."""
+    alpha: float = 0.0
+    negatives: int = 3
+    """Wrong videos of the batch that share the normalisation with the right one; 0 in TVR-Ranking's runs."""
+    span_weight: float = 0.01
+    video_weight: float = 0.05
+    """Weight of the video's cross-entropy, for ``exclusive``."""
+    weighting: str = "linear"
+    """How the similarity of query and caption weighs a pair: ``linear``, ``exponential`` or ``none``."""
+    positive_mask: bool = True
+    """Take no video for wrong that the training set holds for related to the query."""
+
+
+class BoundaryHead(nn.Module):
+    """An encoder and two convolutions: ``W2 relu(conv(x))``, one logit per clip."""
+
+    def __init__(self, config: ConquerConfig) -> None:
+        super().__init__()
+        self.encoder = _layer(config)
+        self.wide = nn.Conv1d(config.hidden, config.head, config.kernel, padding=config.kernel // 2)
+        self.narrow = nn.Conv1d(config.head, 1, 1, bias=False)
+
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, L, hidden), (n, L) -> encoded clips (n, L, hidden) and logits (n, L), minus infinity in the padding."""
+        x = self.encoder(x, mask) * mask[..., None]
+        logits = self.narrow(self.wide(x.transpose(1, 2)).relu()).squeeze(1)
+        return x, logits.float().masked_fill(~mask, -torch.inf)
+
+
+class Conquer(CorpusModel):
+    """Modalities fused as the query asks, clips that have read it, then begin, and end in the light of the begin.
+
+    Videos are encoded once, both modalities in one transformer layer; all else is done per query and video, so a first
+    stage must say which videos are worth it.
+    """
+
+    retrieves: ClassVar[bool] = False
+    config: ConquerConfig
+
+    def __init__(self, config: ConquerConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        if config.score not in SCORES:
+            raise MomentseekError(f"score must be one of {', '.join(SCORES)}, not {config.score!r}")
+        if config.alpha and config.score == "disjoint":
+            raise MomentseekError("disjoint scores leave the first stage out; set score to general, or alpha to 0")
+        if config.kernel % 2 == 0:
+            raise MomentseekError(f"the heads' kernel must be odd, not {config.kernel}")
+        hidden, dropout = config.hidden, config.dropout
+        self.streams = streams(config)
+        self.project_words = Projection(dims.query, hidden, dropout)
+        self.word_positions = Positions(config.max_words, hidden, dropout)
+        self.word_encoder = _layer(config)
+        self.project_clips = nn.ModuleDict(
+            {name: Projection(clip_width(dims, config, name), hidden, dropout) for name in self.streams}
+        )
+        self.kind = nn.Embedding(len(self.streams), hidden)
+        self.clip_positions = Positions(config.max_clips, hidden, dropout)
+        self.joint = _layer(config)
+        self.weigh = ModalityWeights(hidden, config.clusters, len(self.streams)) if len(self.streams) > 1 else None
+        self.read = QueryAware(hidden, dropout)
+        self.contextual = _layer(config)
+        self.begin = BoundaryHead(config)
+        self.end = BoundaryHead(config)
+        self.whole = _layer(config) if config.score == "exclusive" else None
+        self.whole_score = nn.Linear(hidden, 1, bias=False) if config.score == "exclusive" else None
+        initialise(self)
+
+    def encode_words(self, words: Words) -> Encoded:
+        x = self.word_encoder(self.word_positions(self.project_words(words.features)), words.mask)
+        weight = self.weigh(x, words.mask) if self.weigh is not None else x.new_ones(len(x), 1)
+        return {"words": x * words.mask[..., None], "word_mask": words.mask, "weights": weight}
+
+    def encode_clips(self, clips: Clips) -> Encoded:
+        parts = [
+            self.clip_positions(self.project_clips[name](features(clips, name)) + self.kind.weight[m])
+            for m, name in enumerate(self.streams)
+        ]
+        several = len(self.streams)
+        x = (
+            self.joint(torch.cat(parts, dim=1), clips.mask.repeat(1, several))
+            * clips.mask.repeat(1, several)[..., None]
+        )
+        return {"mask": clips.mask} | dict(zip(self.streams, x.chunk(several, dim=1), strict=True))
+
+    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """No video before another: a first stage ranks them."""
+        return queries["words"].new_zeros(len(queries["words"]), len(videos["mask"]))
+
+    def logits(self, queries: Encoded, videos: Encoded) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Begin and end of video i for query i, (n, L), and the video's own score, (n,), if it has one.
+
+        Logits of different videos can be compared for one query: they share their normalisation in training.
+        """
+        mask = videos["mask"]
+        clips = fused(queries["weights"], [videos[name] for name in self.streams])
+        clips = self.contextual(self.read(clips, mask, queries["words"], queries["word_mask"]), mask)
+        begun, begin = self.begin(clips, mask)
+        _, end = self.end(begun, mask)
+        if self.whole is None or self.whole_score is None:
+            return begin, end, None
+        seen = self.whole(clips, mask).masked_fill(~mask[..., None], -torch.inf).amax(1)
+        return begin, end, self.whole_score(seen).squeeze(-1)
+
+    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+        begin, end, video = self.logits(queries, videos)
+        grid = span_grid(begin, end, self.config.shortest, self.config.longest)
+        return grid if video is None else grid + video[:, None, None]
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """Cross-entropy of begin and end over the clips of the right video and of ``negatives`` wrong ones."""
+        c, pairs = self.config, batch.pairs
+        wrong = ~related(pairs, masked=c.positive_mask).videos
+        chosen, there = [pairs.video], [torch.ones_like(pairs.video, dtype=torch.bool)]
+        for _ in range(c.negatives):
+            video, found = drawn(wrong.float(), wrong, None, rng)
+            chosen.append(video)
+            there.append(found)
+            wrong = wrong.scatter(1, video[:, None], False)
+        shown, valid = torch.stack(chosen, 1), torch.stack(there, 1)  # (pairs, 1 + negatives), the right one first
+        queries = rows(self.encode_words(batch.words), pairs.query.repeat_interleave(shown.shape[1]))
+        videos = rows(self.encode_clips(batch.clips), shown.flatten())
+        begin, end, video_score = self.logits(queries, videos)
+        values = shared_cross_entropy(begin, valid, pairs.start) + shared_cross_entropy(end, valid, pairs.end)
+        weight = weights(pairs.weight, c.weighting)
+        terms = {"span": c.span_weight * weighted(values, weight)}
+        if video_score is not None:
+            scores = video_score.float().view(valid.shape).masked_fill(~valid, -torch.inf)
+            terms["video"] = c.video_weight * weighted(-scores.log_softmax(1)[:, 0], weight)
+        return terms
+
+
+def shared_cross_entropy(logits: Tensor, valid: Tensor, target: Tensor) -> Tensor:
+    """``-log softmax`` of clip ``target`` of each row's first video among the clips of all its videos.
+
+    ``logits`` is (n * videos, L), minus infinity in the padding; ``valid``, (n, videos), leaves videos out.
+    (Shared normalisation: Clark and Gardner, ACL 2018; CONQUER, section 3.5.)
+
+    >>> even = torch.zeros(2, 4)
+    >>> shared_cross_entropy(even, torch.tensor([[True, True]]), torch.tensor([1])).exp()
+    tensor([8.0000])
+    """
+    several = logits.view(*valid.shape, -1).masked_fill(~valid[..., None], -torch.inf)
+    return -several.flatten(1).log_softmax(1).gather(1, target[:, None]).squeeze(1)
+
+
+def _layer(config: ConquerConfig) -> TransformerLayer:
+    return TransformerLayer(config.hidden, config.heads, config.feedforward, config.dropout)
+
+
+register("conquer", ConquerConfig, Conquer, "contextual query-aware ranking in the videos of a first stage")

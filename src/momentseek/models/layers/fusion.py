@@ -1,0 +1,35 @@
+"""How much each modality counts for a query (CONQUER's query-dependent fusion, QDF)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from momentseek.models.layers.netvlad import NetVLAD
+
+
+class ModalityWeights(nn.Module):
+    """Weights that sum to 1, from the words pooled by NetVLAD: ``softmax(W vlad(q) + b)``."""
+
+    def __init__(self, dim: int, clusters: int, modalities: int) -> None:
+        super().__init__()
+        self.pool = NetVLAD(dim, clusters)
+        self.weigh = nn.Linear(self.pool.width, modalities)
+
+    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
+        """(n, T, dim), (n, T) -> (n, modalities)."""
+        weights: Tensor = self.weigh(self.pool(words, mask)).softmax(-1)
+        return weights
+
+
+def fused(weights: Tensor, streams: Sequence[Tensor]) -> Tensor:
+    """``sum_m weights[:, m] * streams[m]``, clip by clip.
+
+    >>> fused(torch.tensor([[0.25, 0.75]]), [torch.ones(1, 1, 2), 2 * torch.ones(1, 1, 2)]).tolist()
+    [[[1.75, 1.75]]]
+    """
+    total = weights[:, 0, None, None] * streams[0]
+    for m, stream in enumerate(streams[1:], start=1):
+        total = total + weights[:, m, None, None] * stream
+    return total

@@ -1,0 +1,23 @@
+"""The max-margin loss over a whole batch, both ways (MEE: Miech et al., 2018, section 3.3)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from momentseek.models.batch import Pairs
+from momentseek.models.losses.hinge import hinge
+from momentseek.models.losses.positives import Related
+
+
+def max_margin(scores: Tensor, pairs: Pairs, known: Related, margin: float) -> Tensor:
+    """One value per pair (q, v) from ``scores`` (queries, videos): the hinge's means over all wrong videos and queries.
+
+    ``mean_v' max(0, D + s(q, v') - s(q, v)) + mean_q' max(0, D + s(q', v) - s(q, v))`` with v' and q' all that
+    ``known`` does not hold for related; 0 where the batch has none.
+    """
+    own = scores[pairs.query, pairs.video][:, None]
+    total = torch.zeros_like(own[:, 0])
+    for rows, taken in ((scores[pairs.query], known.videos), (scores.T[pairs.video], known.queries)):
+        total = total + (hinge(own, rows, margin) * ~taken).sum(1) / (~taken).sum(1).clamp(min=1)
+    return total

@@ -1,0 +1,123 @@
+"""MEE, mixture of embedding experts: one space per modality, weighed by what the query says (Miech et al., 2018).
+
+It retrieves videos and knows nothing of moments: it is the first stage of TVR's retrieval + re-ranking baselines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from momentseek.errors import MomentseekError
+from momentseek.models.batch import Batch, Clips, Encoded, Words
+from momentseek.models.layers import clip_width
+from momentseek.models.layers.netvlad import NetVLAD
+from momentseek.models.layers.windows import fits
+from momentseek.models.losses import related, weighted, weights
+from momentseek.models.losses.max_margin import max_margin
+from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.registry import register
+from momentseek.models.streams import features, streams
+
+POOLINGS = ("max", "mean", "netvlad")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MEEConfig(ModelConfig):
+    """Settings of MEE."""
+
+    clusters: int = 2
+    """Centres by which NetVLAD pools the words."""
+    pooling: str = "max"
+    """How a modality's clips become one vector: ``max``, ``mean`` or ``netvlad``."""
+    clip_clusters: int = 16
+    """Centres by which NetVLAD pools clips."""
+    margin: float = 0.2
+    weighting: str = "linear"
+    """How the similarity of query and caption weighs a pair: ``linear``, ``exponential`` or ``none``."""
+    positive_mask: bool = True
+    """Take no video for wrong that the training set holds for related to the query."""
+
+
+class GatedEmbedding(nn.Module):
+    """``y = W1 x + b1``, gated by itself, ``y * sigmoid(W2 y + b2)``, of length 1 (section 3.1)."""
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, hidden)
+        self.gate = nn.Linear(hidden, hidden)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.linear(x)
+        return F.normalize(y * self.gate(y).sigmoid(), dim=-1)
+
+
+class MEE(CorpusModel):
+    """``s(q, v) = sum_m w_m(q) <text_m(q), expert_m(v)>``; a video without a modality shares its weight out."""
+
+    config: MEEConfig
+
+    def __init__(self, config: MEEConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        if config.pooling not in POOLINGS:
+            raise MomentseekError(f"pooling must be one of {', '.join(POOLINGS)}, not {config.pooling!r}")
+        self.streams = streams(config)
+        self.words = NetVLAD(dims.query, config.clusters)
+        self.dropout = nn.Dropout(config.dropout)
+        self.weigh = nn.Linear(self.words.width, len(self.streams)) if len(self.streams) > 1 else None
+        self.text = nn.ModuleDict({name: GatedEmbedding(self.words.width, config.hidden) for name in self.streams})
+        widths = {name: clip_width(dims, config, name) for name in self.streams}
+        pools = {n: NetVLAD(w, config.clip_clusters) for n, w in widths.items() if config.pooling == "netvlad"}
+        widths |= {n: pool.width for n, pool in pools.items()}
+        self.pools = nn.ModuleDict(pools)
+        self.experts = nn.ModuleDict({n: GatedEmbedding(w, config.hidden) for n, w in widths.items()})
+
+    def encode_words(self, words: Words) -> Encoded:
+        pooled = self.dropout(self.words(words.features, words.mask))
+        encoded = {name: self.text[name](pooled) for name in self.streams}
+        ones = pooled.new_zeros(len(pooled), 1)
+        return encoded | {"weights": self.weigh(pooled) if self.weigh is not None else ones}
+
+    def encode_clips(self, clips: Clips) -> Encoded:
+        encoded: Encoded = {"mask": clips.mask}
+        there = []
+        for name in self.streams:
+            x = features(clips, name)
+            encoded[name] = self.experts[name](self.dropout(self._pooled(name, x, clips.mask)))
+            content = x[..., :-2] if self.config.endpoints else x
+            there.append((content != 0).any(-1).logical_and(clips.mask).any(1))
+        return encoded | {"there": torch.stack(there, 1)}
+
+    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+        there = videos["there"].float()
+        rest = (queries["weights"] - queries["weights"].amax(1, keepdim=True)).exp()
+        parts = [
+            rest[:, m, None] * there[:, m] * (queries[name] @ videos[name].T) for m, name in enumerate(self.streams)
+        ]
+        return torch.stack(parts).sum(0) / (rest @ there.T).clamp(min=1e-12)
+
+    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """Every span that fits is as likely as any other."""
+        inside = fits(videos["mask"], self.config.shortest, self.config.longest)
+        even = -inside.sum((1, 2), keepdim=True).clamp(min=1).float().log()
+        return even.expand(inside.shape).masked_fill(~inside, -torch.inf)
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        scores = self.match(self.encode_words(batch.words), self.encode_clips(batch.clips))
+        known = related(batch.pairs, masked=self.config.positive_mask)
+        values = max_margin(scores, batch.pairs, known, self.config.margin)
+        return {"max_margin": weighted(values, weights(batch.pairs.weight, self.config.weighting))}
+
+    def _pooled(self, name: str, x: Tensor, mask: Tensor) -> Tensor:
+        if self.config.pooling == "netvlad":
+            pooled: Tensor = self.pools[name](x, mask)
+            return pooled
+        if self.config.pooling == "mean":
+            return (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+        return x.masked_fill(~mask[..., None], -torch.inf).amax(1)
+
+
+register("mee", MEEConfig, MEE, "mixture of embedding experts: video retrieval, the first stage of two")
