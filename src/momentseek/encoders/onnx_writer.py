@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 IR_VERSION, OPSET = 8, 17
-ELEMENT = {"float32": 1, "uint8": 2, "int64": 7}
+ELEMENT = {"float32": 1, "uint8": 2, "int32": 6, "int64": 7, "bool": 9}
 """TensorProto.DataType."""
 Attribute = float | int | str | Sequence[int]
 Shape = Sequence[int | str]

@@ -1,0 +1,1 @@
+"""Trained corpus models on ONNX Runtime: clips in context and queries as vectors, without torch."""

@@ -1,0 +1,142 @@
+"""``model.json``: what an exported model was trained for, on which encoders' vectors, and the hashes of its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from momentseek.encoders.hashes import sha256
+from momentseek.encoders.protocol import Vectors
+from momentseek.errors import MomentseekError
+
+FILE = "model.json"
+CLIPS, WORDS = "clips.onnx", "words.onnx"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Source:
+    """An encoder whose vectors the model was trained on."""
+
+    spec: str
+    fingerprint: str
+    dim: int
+
+
+@dataclass(frozen=True, eq=False)
+class Manifest:
+    """An exported model, as its folder describes it."""
+
+    folder: Path
+    model: str
+    fingerprint: str
+    """Of the weights and of everything here that vectors and spans depend on."""
+    clip_seconds: float
+    video: Source | None
+    """The encoder of frames, for a model that sees them."""
+    subtitle: Source | None
+    """The encoder of cues, for a model that reads them."""
+    query: Source
+    """The encoder of the queries' words."""
+    modalities: int
+    """1 or 2: in how many equal parts a match vector falls, each of the same length."""
+    match: int
+    """Columns of the vectors that rank videos, of length 1."""
+    spans: int
+    """Columns of the vectors that find spans."""
+    max_words: int
+    max_clips: int
+    normalise: bool
+    endpoints: bool
+    start: Vectors
+    """The filter that answers to where a moment starts, over neighbouring clips; odd in length."""
+    end: Vectors
+    shortest: int
+    longest: int
+    alpha: float
+    """Weight of the video's score beside the span's."""
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of an export; the files beside it must be those it was written with."""
+    values = _values(folder)
+    for name in (CLIPS, WORDS):
+        _check(folder / name, values["files"].get(name))
+    return _manifest(folder, values)
+
+
+def fingerprint_of(values: Mapping[str, Any]) -> str:
+    """The hash of a manifest's values, its own fingerprint left out; the files are in it by their hashes."""
+    rest = {k: v for k, v in values.items() if k not in ("fingerprint", "trained")}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _values(folder: Path) -> dict[str, Any]:
+    if not folder.exists():
+        raise MomentseekError(f"{folder}: there is no such folder; name one that momentseek export has written")
+    if folder.is_file() or not (folder / FILE).is_file():
+        again = f"momentseek export {shlex.quote(str(folder))} --out FOLDER"
+        raise MomentseekError(f"{folder}: is no exported model; if it is a checkpoint, export it first: {again}")
+    try:
+        values = json.loads((folder / FILE).read_bytes())
+        known = isinstance(values, dict) and values.get("format") == FORMAT and isinstance(values["files"], dict)
+    except (OSError, ValueError, KeyError, RecursionError):
+        known = False
+    if not known:
+        raise MomentseekError(f"{folder / FILE}: does not describe a model this version knows; export it again")
+    found: dict[str, Any] = values
+    if found.get("fingerprint") != fingerprint_of(found):
+        raise MomentseekError(f"{folder / FILE}: was changed after the export; export the model again")
+    return found
+
+
+def _check(path: Path, expected: Any) -> None:
+    if not path.is_file():
+        raise MomentseekError(f"{path}: is missing; export the model again")
+    if sha256(path) != expected:
+        raise MomentseekError(f"{path}: is not the file that was exported; export the model again")
+
+
+def _manifest(folder: Path, values: Mapping[str, Any]) -> Manifest:
+    try:
+        encoders, config, head = values["encoders"], values["config"], values["head"]
+        query = _source(encoders.get("query"))
+        if query is None:
+            raise MomentseekError(
+                f"{folder / FILE}: does not say which encoders its features were made by, so no video or query can be "
+                "encoded for it; export it with --data FOLDER, of features that `momentseek data features` wrote"
+            )
+        return Manifest(
+            folder=folder,
+            model=str(values["model"]),
+            fingerprint=str(values["fingerprint"]),
+            clip_seconds=float(values["clip_seconds"]),
+            video=_source(encoders.get("video")),
+            subtitle=_source(encoders.get("subtitle")),
+            query=query,
+            modalities=int(head["modalities"]),
+            match=int(head["match"]),
+            spans=int(head["spans"]),
+            max_words=int(config["max_words"]),
+            max_clips=int(config["max_clips"]),
+            normalise=bool(config["normalise"]),
+            endpoints=bool(config["endpoints"]),
+            start=np.asarray(head["start"], np.float32),
+            end=np.asarray(head["end"], np.float32),
+            shortest=int(config["shortest"]),
+            longest=int(config["longest"]),
+            alpha=float(config["alpha"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        raise MomentseekError(f"{folder / FILE}: lacks what a model must say; export it again") from None
+
+
+def _source(values: Any) -> Source | None:
+    return None if values is None else Source(str(values["spec"]), str(values["fingerprint"]), int(values["dim"]))

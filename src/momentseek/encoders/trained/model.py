@@ -1,0 +1,187 @@
+"""A trained model as the library uses it: frames and cues in, contextual vectors out; queries in, vectors out.
+
+For a clip there are two vectors. Those for ``match`` have length 1 and are what videos are ranked by: one part per
+modality, each of length 1/sqrt(parts), so that the dot product with a query's is the mean of the modalities' cosines.
+Those for ``spans`` are as long as the model makes them: their product with a query's is the curve on which the model's
+filters find where a moment starts and ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from momentseek.encoders.protocol import ImageTextEncoder, Pixels, TextEncoder, Vectors, WordEncoder, fingerprint
+from momentseek.encoders.runtime import session
+from momentseek.encoders.trained.manifest import CLIPS, WORDS, Manifest, Source, read
+from momentseek.encoders.trained.subtitles import said_in_clips
+from momentseek.encoders.trained.windows import windows
+from momentseek.errors import MomentseekError
+from momentseek.features.clips import normalised, prepared
+
+TEXTS = 32
+"""Queries encoded at once."""
+
+
+class Trained:
+    """An exported model. To the library it is an image-text encoder whose rows are made in two steps: ``frames``
+    encodes pictures one by one, ``clips`` puts a whole video's into their context.
+    """
+
+    def __init__(self, about: Manifest, threads: int | None = None) -> None:
+        self.about = about
+        self.name = f"{about.model} {about.fingerprint[:8]}"
+        self.fingerprint = about.fingerprint
+        self.dim = about.match
+        self._threads = threads
+
+    @cached_property
+    def frames(self) -> ImageTextEncoder:
+        """The encoder of pictures that it was trained on."""
+        from momentseek.encoders.registry import image_text_encoder
+
+        if self.about.video is None:
+            raise MomentseekError(
+                f"{self.about.folder}: the model sees no pictures, and a library is cut into clips by them; "
+                "train one with modalities=video+subtitle"
+            )
+        encoder = image_text_encoder(self.about.video.spec)
+        self._same(self.about.video, encoder)
+        return encoder
+
+    @cached_property
+    def texts(self) -> WordEncoder:
+        """The encoder of the words of queries."""
+        from momentseek.encoders.registry import text_encoder
+
+        encoder = text_encoder(self.about.query.spec)
+        self._same(self.about.query, encoder)
+        if not isinstance(encoder, WordEncoder):
+            raise MomentseekError(f"the text encoder {encoder.name} gives no vectors of words; the model needs them")
+        return encoder
+
+    @property
+    def short_side(self) -> int:
+        """Pixels of the shorter side that frames need."""
+        return self.frames.short_side
+
+    def encode_images(self, images: Sequence[Pixels]) -> Vectors:
+        """Refused: a picture alone is no clip in its context."""
+        raise MomentseekError("a trained model encodes whole videos; pictures go through its .frames first")
+
+    def check_speech(self, encoder: TextEncoder | None) -> None:
+        """Refuse an encoder of cues that is not the one it was trained on."""
+        if self.about.subtitle is None:
+            return
+        if encoder is None:
+            raise MomentseekError(
+                f"the model reads what is said by {self.about.subtitle.spec!r}, which is not installed; "
+                "pip install 'momentseek[offline]'"
+            )
+        self._same(self.about.subtitle, encoder)
+
+    def clips(
+        self, frames: Vectors, times: Sequence[tuple[float, float]], cues: Vectors | None
+    ) -> tuple[Vectors, Vectors]:
+        """A video's vectors for match and for spans, a row per frame: from its frames' rows, and its cues' times and
+        rows.
+        """
+        about = self.about
+        said = None
+        if about.subtitle is not None:
+            said = said_in_clips(times, cues, len(frames), about.clip_seconds, about.subtitle.dim)
+        match = np.empty((len(frames), about.match), np.float32)
+        spans = np.empty((len(frames), about.spans), np.float32)
+        for window in windows(len(frames), about.max_clips):
+            part = slice(window.first, window.last)
+            given: dict[str, Any] = {"mask": np.ones((1, window.last - window.first), np.bool_)}
+            if about.video is not None:
+                given["video"] = self._prepared(frames[part])
+            if said is not None:
+                given["subtitle"] = self._prepared(said[part])
+            rows, curves = self._run(self._clips, ["match", "spans"], given)
+            kept = slice(window.begin - window.first, window.end - window.first)
+            match[window.begin : window.end], spans[window.begin : window.end] = rows[0, kept], curves[0, kept]
+        return match, spans
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """What videos are ranked by: a row of length 1 per query."""
+        return self._queries(texts, "match", self.about.match)
+
+    def encode_spans(self, texts: Sequence[str]) -> Vectors:
+        """What spans are found by: a row per query."""
+        return self._queries(texts, "spans", self.about.spans)
+
+    @property
+    def for_spans(self) -> TextEncoder:
+        """``encode_spans`` as an encoder of its own."""
+        return _ForSpans(self)
+
+    def knows(self, text: str) -> bool:
+        """Whether its encoder of words knows any of a text."""
+        own = getattr(self.texts, "knows", None)
+        return True if own is None else bool(own(text))
+
+    def _queries(self, texts: Sequence[str], output: str, columns: int) -> Vectors:
+        rows = [np.empty((0, columns), np.float32)]
+        for at in range(0, len(texts), TEXTS):
+            tables = [table[: self.about.max_words] for table in self.texts.words(texts[at : at + TEXTS])]
+            if self.about.normalise:
+                tables = [normalised(table) for table in tables]
+            words = np.zeros((len(tables), max(map(len, tables)), self.about.query.dim), np.float32)
+            mask = np.zeros(words.shape[:2], np.bool_)
+            for i, table in enumerate(tables):
+                words[i, : len(table)], mask[i, : len(table)] = table, True
+            rows += self._run(self._words, [output], {"words": words, "mask": mask})
+        return np.concatenate(rows)
+
+    def _prepared(self, rows: Vectors) -> Vectors:
+        about = self.about
+        return prepared(rows, about.max_clips, "truncate", about.normalise, about.endpoints)[None]
+
+    def _run(self, network: Any, outputs: list[str], given: dict[str, Any]) -> list[Vectors]:
+        try:
+            found: list[Vectors] = network.run(outputs, given)
+        except Exception as e:  # the runtime has a class of its own for each fault
+            raise MomentseekError(f"{self.about.folder}: ONNX Runtime stopped ({str(e).splitlines()[0]})") from None
+        if not all(np.isfinite(rows).all() for rows in found):
+            raise MomentseekError(f"{self.about.folder}: the model gave vectors that are not finite; train it anew")
+        return found
+
+    def _same(self, source: Source, encoder: TextEncoder) -> None:
+        if (fingerprint(encoder) or encoder.name) != source.fingerprint:
+            raise MomentseekError(
+                f"{self.about.folder}: was trained on vectors of another {source.spec!r} than the one here; bring that "
+                "back, or train the model on features of this one (momentseek data features)"
+            )
+
+    @cached_property
+    def _clips(self) -> Any:
+        return session(self.about.folder / CLIPS, self._threads)
+
+    @cached_property
+    def _words(self) -> Any:
+        return session(self.about.folder / WORDS, self._threads)
+
+
+class _ForSpans:
+    """A model's queries for spans, where an encoder is expected."""
+
+    def __init__(self, model: Trained) -> None:
+        self._model = model
+        self.name = model.name
+        self.dim = model.about.spans
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Rows of any length."""
+        return self._model.encode_spans(texts)
+
+
+def load(folder: str | os.PathLike[str], threads: int | None = None) -> Trained:
+    """The exported model of a folder."""
+    return Trained(read(Path(folder).expanduser().absolute()), threads)

@@ -1,0 +1,92 @@
+"""The two graphs of a model: clips in their context, and queries."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from momentseek.encoders.onnx_writer import Shape
+from momentseek.errors import MomentseekError
+from momentseek.models.export.nodes import Nodes
+from momentseek.models.layers import Projection
+from momentseek.models.model import CorpusModel
+from momentseek.models.xml import XML
+
+EXPORTABLE = ("xml", "reloclnet")
+
+
+def exportable(model: CorpusModel, name: str) -> XML:
+    """The model as one whose graphs can be drawn; others are refused."""
+    if not isinstance(model, XML):
+        raise MomentseekError(
+            f"{name} cannot be exported: only models that keep one vector per clip can be searched in a library; "
+            f"train {' or '.join(EXPORTABLE)}"
+        )
+    return model
+
+
+def clips_network(model: XML) -> bytes:
+    """``video``, ``subtitle`` (videos, clips, columns), ``mask`` (videos, clips) to ``match`` and ``spans``.
+
+    ``match`` is the modalities' unit vectors side by side, divided by the root of their number; ``spans`` the last
+    layers side by side. What stands in padding means nothing.
+    """
+    nodes, columns = Nodes("clips"), ["videos", "clips"]
+    graph, parts = nodes.graph, model.modalities
+    inputs = {part: graph.input(part, "float32", [*columns, width]) for part, width in widths(model).items()}
+    mask = graph.input("mask", "bool", columns)
+    stacks: dict[str, list[str]] = {}
+    for part in parts:
+        placed = nodes.positions(model.clip_positions, nodes.projection(model.clip_projections[part], inputs[part]))
+        stacks[part] = nodes.stack(model.clip_first[part], placed, mask)
+    first = {part: layers[0] for part, layers in stacks.items()}
+    for part, x in first.items():
+        if len(parts) == 2:
+            other = next(o for o in parts if o != part)
+            x = nodes.block(model.cross[part], x, first[other], mask)
+        stacks[part] = stacks[part] + nodes.stack(model.clip_later[part], x, mask)
+    match = [nodes.unit(stacks[part][model.match_layer]) for part in parts]
+    spans = [stacks[part][-1] for part in parts]
+    shape: Shape = [*columns, model.config.hidden * len(parts)]
+    _outputs(nodes, _joined(nodes, match, 1 / math.sqrt(len(parts))), _joined(nodes, spans, 1.0), shape)
+    return graph.model()
+
+
+def words_network(model: XML) -> bytes:
+    """``words`` (queries, words, columns), ``mask`` (queries, words) to ``match`` and ``spans``.
+
+    The dot product of a query's and a clip's ``match`` is the mean of the modalities' cosines, that of their ``spans``
+    the model's curve.
+    """
+    nodes = Nodes("words")
+    graph, parts = nodes.graph, model.modalities
+    words = graph.input("words", "float32", ["queries", "words", model.dims.query])
+    mask = graph.input("mask", "bool", ["queries", "words"])
+    placed = nodes.positions(model.word_positions, nodes.projection(model.word_projection, words))
+    pooled = nodes.pooling(model.pooling, nodes.stack(model.word_encoders, placed, mask)[-1], mask, len(parts))
+    match = [nodes.unit(q) for q in pooled]
+    spans = [nodes.linear(model.span_queries[part], q) for part, q in zip(parts, pooled, strict=True)]
+    shape: Shape = ["queries", model.config.hidden * len(parts)]
+    _outputs(nodes, _joined(nodes, match, 1 / math.sqrt(len(parts))), _joined(nodes, spans, 1 / len(parts)), shape)
+    return graph.model()
+
+
+def widths(model: XML) -> dict[str, int]:
+    """Columns of each modality as the graph takes them, endpoints included."""
+    found = {}
+    for part in model.modalities:
+        projection = model.clip_projections[part]
+        assert isinstance(projection, Projection)
+        found[part] = projection.linear.in_features
+    return found
+
+
+def _joined(nodes: Nodes, parts: list[str], scale: float) -> str:
+    joined = parts[0] if len(parts) == 1 else nodes.add("Concat", *parts, axis=-1)
+    return joined if scale == 1 else nodes.add("Mul", joined, nodes.constant(np.float32(scale)))
+
+
+def _outputs(nodes: Nodes, match: str, spans: str, shape: Shape) -> None:
+    for name, value in (("match", match), ("spans", spans)):
+        nodes.graph.output(nodes.graph.add("Identity", value, output=name), "float32", shape)

@@ -1,0 +1,168 @@
+"""Layers as ONNX nodes: each function adds what a layer computes to a graph and returns the result's name.
+
+The graphs are written by ``encoders.onnx_writer``, in milliseconds and without the packages ``onnx`` and
+``onnxscript`` (torch's own exporter took half a minute for a model of this size); every export is compared with torch
+before it counts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from torch import Tensor, nn
+
+from momentseek.encoders.onnx_writer import Graph
+from momentseek.errors import MomentseekError
+from momentseek.models.layers import CrossEncoder, ModularQuery, Positions, Projection
+from momentseek.models.layers.attention import Attention, SelfEncoder
+from momentseek.models.layers.encoders import CnnEncoder, LstmEncoder, Stack
+
+NEVER = -3e38
+"""In the place of minus infinity, of which an exponential also makes 0."""
+
+
+class Nodes:
+    """A graph being drawn, with names for its constants."""
+
+    def __init__(self, name: str) -> None:
+        self.graph = Graph(name)
+        self._constants = 0
+
+    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """An operator on values."""
+        return self.graph.add(operator, *inputs, **attributes)
+
+    def constant(self, value: Any, kind: str = "float32") -> str:
+        """A number, array or tensor."""
+        array = value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+        self._constants += 1
+        return self.graph.constant(f"constant_{self._constants}", np.array(array, kind, order="C"))
+
+    def integers(self, *values: int) -> str:
+        """Sizes, axes and the like."""
+        return self.constant(values, "int64")
+
+    # layers
+
+    def linear(self, layer: nn.Module, x: str) -> str:
+        """``x W' + b``; an identity stays one."""
+        if isinstance(layer, nn.Identity):
+            return x
+        assert isinstance(layer, nn.Linear)
+        out = self.add("MatMul", x, self.constant(layer.weight.T))
+        return out if layer.bias is None else self.add("Add", out, self.constant(layer.bias))
+
+    def norm(self, layer: nn.LayerNorm, x: str) -> str:
+        """Layer normalisation over the columns."""
+        scale, shift = self.constant(layer.weight), self.constant(layer.bias)
+        return self.add("LayerNormalization", x, scale, shift, axis=-1, epsilon=float(layer.eps))
+
+    def unit(self, x: str) -> str:
+        """Rows of length 1."""
+        length = self.add("ReduceL2", x, axes=[-1], keepdims=1)
+        return self.add("Div", x, self.add("Max", length, self.constant(np.float32(1e-12))))
+
+    def projection(self, layer: nn.Module, x: str) -> str:
+        """Norm, linear map, ReLU."""
+        assert isinstance(layer, Projection)
+        return self.add("Relu", self.linear(layer.linear, self.norm(layer.norm, x)))
+
+    def positions(self, layer: nn.Module, x: str) -> str:
+        """As many of the places' vectors as there are rows, added; then the norm."""
+        assert isinstance(layer, Positions)
+        count = self.add("Gather", self.add("Shape", x), self.integers(1), axis=0)
+        places = self.add("Slice", self.constant(layer.place.weight), self.integers(0), count, self.integers(0))
+        return self.norm(layer.norm, self.add("Add", x, places))
+
+    def encoder(self, layer: nn.Module, x: str, mask: str) -> str:
+        """One of the sequence encoders."""
+        if isinstance(layer, SelfEncoder):
+            return self.block(layer, x, x, mask)
+        if isinstance(layer, CnnEncoder):
+            return self.cnn(layer, x, mask)
+        if isinstance(layer, LstmEncoder):
+            return self.lstm(layer, x, mask)
+        raise MomentseekError(f"layers of the kind {type(layer).__name__} cannot be exported yet")
+
+    def stack(self, layers: nn.Module, x: str, mask: str) -> list[str]:
+        """What each of several encoders gives."""
+        assert isinstance(layers, Stack)
+        outputs = []
+        for layer in layers.layers:
+            x = self.encoder(layer, x, mask)
+            outputs.append(x)
+        return outputs
+
+    def block(self, layer: nn.Module, x: str, other: str, mask: str) -> str:
+        """Attention, linear map, residual, norm."""
+        assert isinstance(layer, SelfEncoder | CrossEncoder)
+        seen = self.linear(layer.linear, self.attention(layer.attention, x, other, mask))
+        return self.norm(layer.norm, self.add("Add", x, seen))
+
+    def attention(self, layer: Attention, x: str, other: str, mask: str) -> str:
+        """``softmax(Q K' / sqrt(d)) V`` in several heads, over the rows of ``other`` that are there."""
+        hidden, heads = layer.query.out_features, layer.heads
+        key, value = layer.key_value.weight.chunk(2)
+        key_bias, value_bias = layer.key_value.bias.chunk(2)
+        shape = self.integers(0, 0, heads, hidden // heads)
+
+        def heads_of(rows: str, weight: Tensor, bias: Tensor, order: list[int]) -> str:
+            out = self.add("Add", self.add("MatMul", rows, self.constant(weight.T)), self.constant(bias))
+            return self.add("Transpose", self.add("Reshape", out, shape), perm=order)
+
+        scale = self.constant(np.float32(1 / math.sqrt(hidden // heads)))
+        query = self.add("Mul", heads_of(x, layer.query.weight, layer.query.bias, [0, 2, 1, 3]), scale)
+        scores = self.add("MatMul", query, heads_of(other, key, key_bias, [0, 2, 3, 1]))
+        there = self.add("Unsqueeze", mask, self.integers(1, 2))
+        weight = self.add("Softmax", self.add("Where", there, scores, self.constant(NEVER)), axis=-1)
+        taken = self.add("MatMul", weight, heads_of(other, value, value_bias, [0, 2, 1, 3]))
+        return self.add("Reshape", self.add("Transpose", taken, perm=[0, 2, 1, 3]), self.integers(0, 0, hidden))
+
+    def cnn(self, layer: CnnEncoder, x: str, mask: str) -> str:
+        """A depthwise convolution over the rows, columns mixed, residual, norm."""
+        there = self.masked(x, mask)
+        kernel, columns = layer.depth.kernel_size[0], layer.depth.in_channels
+        deep = self.add(
+            "Conv", self.add("Transpose", there, perm=[0, 2, 1]), self.constant(layer.depth.weight),
+            kernel_shape=[kernel], pads=[kernel // 2, kernel // 2], group=columns,
+        )  # fmt: skip
+        mixed = self.add("Relu", self.linear(layer.point, self.add("Transpose", deep, perm=[0, 2, 1])))
+        return self.norm(layer.norm, self.add("Add", there, mixed))
+
+    def lstm(self, layer: LstmEncoder, x: str, mask: str) -> str:
+        """Both directions, each row as long as it is. ONNX has the gates in the order i, o, f, c; torch i, f, c, o."""
+        own = layer.lstm
+
+        def gates(kind: str) -> Any:
+            rows = []
+            for end in ("", "_reverse"):
+                i, f, c, o = getattr(own, f"{kind}{end}").detach().cpu().numpy().reshape(4, own.hidden_size, -1)
+                rows.append(np.concatenate([i, o, f, c]))
+            return np.stack(rows)
+
+        bias = np.concatenate([gates("bias_ih_l0"), gates("bias_hh_l0")], axis=1)[..., 0]
+        counts = self.add("Cast", mask, to=6)
+        lengths = self.add("ReduceSum", counts, self.integers(1), keepdims=0)
+        weights = [self.constant(gates(kind)) for kind in ("weight_ih_l0", "weight_hh_l0")]
+        out = self.add(
+            "LSTM", self.add("Transpose", x, perm=[1, 0, 2]), *weights, self.constant(bias), lengths,
+            hidden_size=own.hidden_size, direction="bidirectional",
+        )  # fmt: skip
+        turned = self.add("Transpose", out, perm=[2, 0, 1, 3])  # from (length, directions, rows, columns)
+        return self.add("Reshape", turned, self.integers(0, 0, 2 * own.hidden_size))
+
+    def masked(self, x: str, mask: str, filler: float = 0.0) -> str:
+        """``filler`` where there is nothing."""
+        return self.add("Where", self.add("Unsqueeze", mask, self.integers(2)), x, self.constant(filler))
+
+    def pooling(self, layer: nn.Module, x: str, mask: str, modalities: int) -> list[str]:
+        """The query's vector for each modality."""
+        if not isinstance(layer, ModularQuery):
+            return [self.add("ReduceMax", self.masked(x, mask, NEVER), axes=[1], keepdims=0)] * modalities
+        scores = self.add("Transpose", self.linear(layer.weight, x), perm=[0, 2, 1])
+        there = self.add("Unsqueeze", mask, self.integers(1))
+        weight = self.add("Softmax", self.add("Where", there, scores, self.constant(NEVER)), axis=-1)
+        pooled = self.add("MatMul", weight, x)
+        return [self.add("Gather", pooled, self.constant(i, "int64"), axis=1) for i in range(modalities)]
