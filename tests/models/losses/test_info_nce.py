@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from momentseek.models import Batch
+from momentseek.models.losses import info_nce, mil_nce, related
+
+
+@pytest.mark.parametrize("masked", [True, False], ids=["masked", "public-code"])
+def test_mil_nce_is_the_papers_formula(make_batch: Callable[..., Batch], masked: bool) -> None:
+    pairs = make_batch(5, 4, 8).pairs
+    scores = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
+    values = mil_nce(scores, pairs, related(pairs, masked=masked))
+    for i, (q, v) in enumerate(zip(pairs.query.tolist(), pairs.video.tolist(), strict=True)):
+        positives = {(q, j) for j in range(4) if (pairs.positive[q, j] if masked else j == v)}
+        rows = {(q, j) for j in range(4)} - positives
+        columns = {(z, v) for z in range(5) if z != q and not (masked and pairs.positive[z, v])}
+        top = sum(math.exp(scores[p].item()) for p in positives)
+        bottom = top + sum(math.exp(scores[p].item()) for p in rows | columns)
+        assert values[i].item() == pytest.approx(-math.log(top / bottom), rel=1e-5)
+
+
+def test_info_nce_in_both_directions(make_batch: Callable[..., Batch]) -> None:
+    pairs = make_batch(5, 4, 8).pairs
+    scores = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
+    values = info_nce(scores, pairs, related(pairs), temperature=0.5)
+    for i, (q, v) in enumerate(zip(pairs.query.tolist(), pairs.video.tolist(), strict=True)):
+        own = math.exp(scores[q, v].item() / 0.5)
+        rows = sum(math.exp(scores[q, j].item() / 0.5) for j in range(4) if not pairs.positive[q, j])
+        columns = sum(math.exp(scores[z, v].item() / 0.5) for z in range(5) if not pairs.positive[z, v])
+        expected = -math.log(own / (own + rows)) - math.log(own / (own + columns))
+        assert values[i].item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_large_scores_stay_finite(make_batch: Callable[..., Batch]) -> None:
+    pairs = make_batch(5, 4, 8).pairs
+    scores = (torch.randn(5, 4) * 1e4).requires_grad_()
+    total = mil_nce(scores, pairs, related(pairs)).sum() + info_nce(scores, pairs, related(pairs)).sum()
+    total.backward()  # type: ignore[no-untyped-call]
+    assert torch.isfinite(total)
+    assert scores.grad is not None
+    assert torch.isfinite(scores.grad).all()
