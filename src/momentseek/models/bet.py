@@ -1,0 +1,141 @@
+"""BET: queries and clips apart through transformers, starts and ends found by cosine (CroCs, appendix C.2, eq. 13–15).
+
+Clips run through a transformer; the mean of a query's words goes through one small network for starts and one for ends;
+``p = sigmoid(r cos)`` says how likely each clip is either. A span's score is the product of its edges' probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
+from momentseek.models.layers.spans import span_grid
+from momentseek.models.losses.interpolation import edge_labels, edge_loss
+from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.registry import register
+
+
+@dataclass(frozen=True, kw_only=True)
+class BetConfig(ModelConfig):
+    """BET's and CET's settings."""
+
+    hidden: int = 512
+    heads: int = 8
+    layers: int = 6
+    modalities: str = "video"
+    max_clips: int = 64
+    longest: int = 64
+    alpha: float = 0.0
+    sharpness: float = 10.0
+    """What cosines are multiplied by (r)."""
+    power: float = 10.0
+    """How steeply labels fall off from the edge (k)."""
+    printed_labels: bool = False
+    """Labels exactly as equation 10 prints them."""
+
+
+def transformer(config: BetConfig) -> nn.TransformerEncoder:
+    """The encoder both models use."""
+    layer = nn.TransformerEncoderLayer(
+        config.hidden, config.heads, 4 * config.hidden, config.dropout, "gelu", batch_first=True
+    )
+    return nn.TransformerEncoder(layer, config.layers, enable_nested_tensor=False)
+
+
+def mlp(hidden: int, out: int) -> nn.Sequential:
+    """Three layers with ReLU between."""
+    return nn.Sequential(
+        nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, out)
+    )
+
+
+class ClipTokens(nn.Module):
+    """Clip features of the modalities in use, side by side, as tokens with learned positions."""
+
+    def __init__(self, config: ModelConfig, dims: Dims) -> None:
+        super().__init__()
+        self.modalities = config.modalities.split("+")
+        sizes = {"video": dims.video, "subtitle": dims.subtitle}
+        width = sum((sizes[m] or 0) + 2 * config.endpoints for m in self.modalities)
+        self.linear = nn.Linear(width, config.hidden)
+        self.positions = nn.Parameter(0.02 * torch.randn(config.max_clips, config.hidden))
+
+    def forward(self, clips: Clips) -> Tensor:
+        """(videos, clips, hidden)."""
+        x = torch.cat([part for m in self.modalities if (part := getattr(clips, m)) is not None], dim=2)
+        tokens: Tensor = self.linear(x) + self.positions[: x.shape[1]]
+        return tokens
+
+
+class EdgeModel(CorpusModel):
+    """A model of two probabilities per clip; says how spans are scored by them and what the loss is."""
+
+    config: BetConfig
+
+    def edges(self, queries: Encoded, videos: Encoded) -> tuple[Tensor, Tensor]:
+        """(n, clips) logits of starts and ends of query i in video i."""
+        raise NotImplementedError
+
+    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """Logarithm of the product of the edges' probabilities."""
+        outside = ~videos["mask"]
+        start, end = (F.logsigmoid(x).masked_fill(outside, -torch.inf) for x in self.edges(queries, videos))
+        return span_grid(start, end, self.config.shortest, self.config.longest)
+
+    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+        """The best span's score, query by query."""
+        count = len(videos["mask"])
+        return torch.stack(
+            [
+                self.spans(rows(queries, torch.full((count,), i, device=videos["mask"].device)), videos)
+                .flatten(1)
+                .amax(1)
+                for i in range(len(next(iter(queries.values()))))
+            ]
+        )
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """Cross-entropy of both edges and their soft labels (eq. 10–12)."""
+        pairs, config = batch.pairs, self.config
+        queries = rows(self.encode_words(batch.words), pairs.query)
+        videos = rows(self.encode_clips(batch.clips), pairs.video)
+        labels = edge_labels(pairs.start, pairs.end, videos["mask"].shape[1], config.power, config.printed_labels)
+        each = edge_loss(self.edges(queries, videos), labels, videos["mask"])
+        return {"edges": (each * pairs.weight).sum() / pairs.weight.sum().clamp(min=1e-6)}
+
+
+class Bet(EdgeModel):
+    """BET."""
+
+    retrieves: ClassVar[bool] = True
+
+    def __init__(self, config: BetConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        self.clips = ClipTokens(config, dims)
+        self.context = transformer(config)
+        self.words = nn.Linear(dims.query, config.hidden)
+        self.start, self.end = mlp(config.hidden, config.hidden), mlp(config.hidden, config.hidden)
+
+    def encode_words(self, words: Words) -> Encoded:
+        """The query as it looks for starts, and for ends; of length 1."""
+        weight = words.mask.float()
+        pooled = torch.einsum("qnd,qn->qd", self.words(words.features), weight) / weight.sum(1, keepdim=True)
+        return {"start": F.normalize(self.start(pooled), dim=1), "end": F.normalize(self.end(pooled), dim=1)}
+
+    def encode_clips(self, clips: Clips) -> Encoded:
+        """The clips in context, of length 1."""
+        context = self.context(self.clips(clips), src_key_padding_mask=~clips.mask)
+        return {"clips": F.normalize(context, dim=2), "mask": clips.mask}
+
+    def edges(self, queries: Encoded, videos: Encoded) -> tuple[Tensor, Tensor]:
+        """Cosines, sharpened."""
+        start, end = (torch.einsum("nd,nld->nl", queries[e], videos["clips"]) for e in ("start", "end"))
+        return self.config.sharpness * start, self.config.sharpness * end
+
+
+register("bet", BetConfig, Bet, "BET: bi-encoder transformer with start and end cosines, a baseline of CroCs")

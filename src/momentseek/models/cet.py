@@ -1,0 +1,48 @@
+"""CET: clips and words together through one transformer, an edge network on top (CroCs, appendix C.2, eq. 7–12).
+
+As every pair of query and video costs a forward, rank videos with another model first.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from momentseek.models.batch import Clips, Encoded, Words
+from momentseek.models.bet import BetConfig, ClipTokens, EdgeModel, mlp, transformer
+from momentseek.models.model import Dims
+from momentseek.models.registry import register
+
+
+class Cet(EdgeModel):
+    """CET."""
+
+    retrieves: ClassVar[bool] = False
+
+    def __init__(self, config: BetConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        self.clips = ClipTokens(config, dims)
+        self.words = nn.Linear(dims.query, config.hidden)
+        self.places = nn.Parameter(0.02 * torch.randn(config.max_words, config.hidden))
+        self.together = transformer(config)
+        self.start, self.end = mlp(config.hidden, 1), mlp(config.hidden, 1)
+
+    def encode_words(self, words: Words) -> Encoded:
+        """The words, projected."""
+        return {"words": self.words(words.features) + self.places[: words.mask.shape[1]], "word_mask": words.mask}
+
+    def encode_clips(self, clips: Clips) -> Encoded:
+        """The clips, projected."""
+        return {"clips": self.clips(clips), "mask": clips.mask}
+
+    def edges(self, queries: Encoded, videos: Encoded) -> tuple[Tensor, Tensor]:
+        """From the clips' part of the joint encoding."""
+        tokens = torch.cat([videos["clips"], queries["words"]], dim=1)
+        mask = torch.cat([videos["mask"], queries["word_mask"]], dim=1)
+        joint = self.together(tokens, src_key_padding_mask=~mask)[:, : videos["clips"].shape[1]]
+        return self.start(joint)[..., 0], self.end(joint)[..., 0]
+
+
+register("cet", BetConfig, Cet, "CET: cross-encoder transformer with start and end networks, a baseline of CroCs")

@@ -1,0 +1,92 @@
+"""MDD: 2D-TAN that leans less on where moments usually lie (debiased grounding, section 4; no public code exists).
+
+Three things are added: the query's vector is gated by a tree of its verbs and nouns (eq. 3–7), a layer must recover
+each moment's position from its features so that position is told apart from content (eq. 8), and dictionaries of
+confounders are mixed in so that the score does not depend on them alone (eq. 9–12).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from momentseek.models.batch import Batch, Encoded, Words
+from momentseek.models.layers.deconfounder import Deconfounder
+from momentseek.models.layers.positions_2d import positions_2d
+from momentseek.models.layers.role_tree import RoleTree
+from momentseek.models.model import Dims
+from momentseek.models.moment_map import overlap, scaled
+from momentseek.models.registry import register
+from momentseek.models.tan2d import Tan2d, Tan2dConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class MddConfig(Tan2dConfig):
+    """MDD's settings (section 5.1)."""
+
+    map_layers: int = 4
+    heads: int = 4
+    confounders: str = "L*U*U"
+    """Branches of the deconfounder (Table 4); empty for none (base + EM in Table 3)."""
+    actions: int = 80
+    unobserved: int = 80
+    tree: bool = True
+    """Gate the query by its semantic roles."""
+    reconstruction: float = 1.0
+    """Weight of the position's reconstruction (lambda); 0 for none."""
+
+
+class Mdd(Tan2d):
+    """MDD."""
+
+    config: MddConfig
+
+    def __init__(self, config: MddConfig, dims: Dims) -> None:
+        super().__init__(config, dims)
+        self.tree = RoleTree(config.hidden) if config.tree else None
+        self.position = nn.Linear(config.hidden, config.hidden) if config.reconstruction else None
+        self.where: Tensor
+        self.register_buffer("where", positions_2d(self.cells, config.hidden), persistent=False)
+        self.deconfounder = None
+        if config.confounders:
+            self.deconfounder = Deconfounder(
+                config.confounders, config.hidden, config.heads, config.max_clips, dims.query,
+                actions=config.actions, unobserved=config.unobserved,
+            )  # fmt: skip
+
+    def encode_words(self, words: Words) -> Encoded:
+        """The query's vector, gated by its roles where they are known."""
+        sentence, states = self.sentence(words)
+        if self.tree is not None and words.roles is not None and words.phrase is not None:
+            sentence = self.tree(sentence, states, words.roles, words.phrase)
+        return {"query": self.text_in(sentence)}
+
+    def logits(self, query: Tensor, candidates: Tensor) -> Tensor:
+        """2D-TAN's, on moments with the confounders mixed in."""
+        moments = candidates if self.deconfounder is None else self.deconfounder(query, candidates)
+        return super().logits(query, moments)
+
+    def reconstruction(self, candidates: Tensor) -> Tensor:
+        """Root of the mean squared distance between tanh(FC(M)) and the positions' waves (eq. 8), over moments."""
+        assert self.position is not None
+        return (torch.tanh(self.position(candidates)) - self.where).square().mean(2).sqrt().mean()
+
+    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """2D-TAN's, and the reconstruction of positions (eq. 13, 14)."""
+        pairs, config = batch.pairs, self.config
+        assert pairs.times is not None, "the map's targets are overlaps in time"
+        query = self.encode_words(batch.words)["query"][pairs.query]
+        candidates = self.candidates(self.encode_clips(batch.clips)["clips"])
+        target = scaled(overlap(self.cells, pairs.times), config.low, config.high)
+        logits = self.logits(query, candidates[pairs.video])
+        each = F.binary_cross_entropy_with_logits(logits, target, reduction="none").mean(1)
+        terms = {"overlap": (each * pairs.weight).sum() / pairs.weight.sum().clamp(min=1e-6)}
+        if self.position is not None:
+            terms["position"] = config.reconstruction * self.reconstruction(candidates)
+        return terms
+
+
+register("mdd", MddConfig, Mdd, "MDD: 2D-TAN with a gated query, position reconstruction and a deconfounder")
