@@ -14,6 +14,8 @@ from momentseek.simulate.world import World
 
 ACTION, OBJECT, COLOR, MANNER, PERSON, GENDER, IDLE = 1.0, 0.8, 0.5, 0.5, 0.4, 0.3, 0.5
 TOPIC, SPEECH, SPEAKER, MENTION = 1.0, 0.6, 0.3, 0.5
+CLEAR = (0.1, 0.6, 1.0)
+"""How much is seen of an action that is hardly in the picture, at its edge, or at a prominent spot."""
 MENTIONED = 0.3
 """How often the object of an action is spoken of while it is used."""
 QUIET = 0.3
@@ -69,11 +71,12 @@ def seen(
             middle = (begin + finish) / 2
             second = (int(m.action2[row]), int(m.object2[row]), middle, finish)
             halves = [(*halves[0][:2], begin, middle), second]
+        clear = CLEAR[m.prominence[row]]
         for detail, weight in ((int(m.color[row]), COLOR), (int(m.manner[row]), MANNER)):
             if detail != NONE:
-                strength[:, detail] += weight * covered(clips, halves[0][2], halves[0][3])
+                strength[:, detail] += clear * weight * covered(clips, halves[0][2], halves[0][3])
         for action, thing, since, until in halves:
-            part = covered(clips, since, until)
+            part = clear * covered(clips, since, until)
             strength[:, action] += ACTION * part
             if thing != NONE:
                 strength[:, thing] += OBJECT * part

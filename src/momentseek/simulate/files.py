@@ -105,6 +105,7 @@ def write_concepts(folder: Path, world: World, story: Story) -> None:
             "type": lengths.KINDS[m.kind[i]],
             "place_named": bool(m.names_place[i]),
             "color_named": bool(m.names_color[i]),
+            "prominence": int(m.prominence[i]),
         }
         return json.dumps({"desc_id": i, **where, **times, **about, **known})
 

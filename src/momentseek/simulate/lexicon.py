@@ -41,7 +41,7 @@ def tag(text: str) -> Tagged:
     return Tagged(words, tuple(concepts))
 
 
-LONGEST = 4
+LONGEST = 5
 
 
 @cache

@@ -29,6 +29,8 @@ EVENTS = 3
 OBJECT, OBJECT2, ACTION2, TOPIC, TALK = 1.0, 0.5, 1.0, 1.5, 0.5
 PLACE, COLOR, MANNER, PEOPLE = 0.5, 0.5, 0.5, 0.5
 """What a mismatch of each detail costs, in levels."""
+ASIDE = np.array([3.0, 0.5, 0.0])
+"""What an action loses that is hardly in the picture, at its edge, or at a prominent spot."""
 ONLY_TALK = 1.0
 """What another topic costs more where the query is about nothing but talk."""
 INCOMPLETE = ((0.7, 0.5), (0.45, 0.5))
@@ -97,12 +99,16 @@ class Judge:
             + COLOR * ((m.names_color[q] == 1) & (m.color[q] != m.color[e]))
             + MANNER * differs(m.manner)
             + PEOPLE * people_off
+            + ASIDE[m.prominence[e]]
         )
         for least, cost in INCOMPLETE:
             missed = missed + cost * (completeness < least)
-        with_main = np.clip(np.floor(4.5 - missed), 1, 4)
+        with_main = np.clip(np.floor(4.3 - missed), 0, 4)
         points = (
-            (asked(m.object) & ~object_off) | (asked(m.action2) & ~action2_off) | (asked(m.topic) & ~topic_off) | alike
+            (asked(m.object) & ~object_off)
+            | (asked(m.action2) & ~action2_off)
+            | (asked(m.topic) & ~topic_off)
+            | (alike & ~people_off)
         )
         without = np.where(alike & (missed < 1), 2, points.astype(np.int64))
         levels: NDArray[np.int8] = np.where(same, with_main, without).astype(np.int8)

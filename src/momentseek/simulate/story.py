@@ -19,14 +19,18 @@ from momentseek.simulate.settings import Settings
 from momentseek.simulate.world import Show, World
 
 NONE = -1
-SECOND_ACTION = 0.4
-NAMES_PLACE = 0.4
+SECOND_ACTION = 0.3
+NAMES_PLACE = 0.35
 NAMES_COLOR = 0.4
 SOME_MANNER = 0.4
+PROMINENCE = (0.1, 0.2, 0.7)
+"""How often an action is hardly in the picture, is at its edge, and is at a prominent spot."""
 PROP = 0.5
 """How often an object was in the scene before it is used."""
 PROPS = 5
-ZIPF = 0.6
+WHOLE_WORLD = 10_000
+"""From so many moments on, everything there is occurs; a smaller corpus has a smaller world, down to a quarter."""
+ZIPF = 0.4
 """Frequency of the n-th concept of a kind falls with n to this power."""
 
 
@@ -70,6 +74,7 @@ class Event(NamedTuple):
     place: int
     names_place: int
     names_color: int
+    prominence: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +103,7 @@ class Moments:
     place: IntArray
     names_place: IntArray
     names_color: IntArray
+    prominence: IntArray
 
     def __len__(self) -> int:
         return len(self.video)
@@ -129,7 +135,7 @@ def tell(world: World, settings: Settings) -> Story:
     kind, start, end = kind[order], start[order], end[order]
     begin, finish = _action_times(start, end, seconds[owner], settings.difficulty.looseness, rng)
 
-    chance = Chance(world, rng)
+    chance = Chance(world, len(owner), rng)
     videos = tuple(_video(i, float(s), world, chance) for i, s in enumerate(seconds))
     rows = [
         _event(videos[v], (s + e) / 2, lengths.KINDS[k], chance)
@@ -143,19 +149,15 @@ def tell(world: World, settings: Settings) -> Story:
 class Chance:
     """Draws of concepts: frequent ones and rare ones, as in any language (Zipf)."""
 
-    def __init__(self, world: World, rng: np.random.Generator) -> None:
+    def __init__(self, world: World, moments: int, rng: np.random.Generator) -> None:
         self.world = world
         self.rng = rng
-        self.actions = _shuffled(world.of_kind("action"), rng)
-        self.speeches = _shuffled(world.of_kind("speech"), rng)
-        self.topics = _shuffled(world.of_kind("topic"), rng)
-        self.colors = _shuffled(world.of_kind("color"), rng)
-        self.manners = _shuffled(world.of_kind("manner"), rng)
-        self.objects = _shuffled(world.of_kind("object"), rng)
-        rank = {int(o): i for i, o in enumerate(self.objects)}
+        share = min(1.0, max(0.25, moments / WHOLE_WORLD))
+        kinds = ("action", "speech", "topic", "color", "manner", "object")
+        self.known = {kind: _some(world.of_kind(kind), share, rng) for kind in kinds}
+        order = rng.permutation(world.of_kind("object")).tolist()
         self.fitting = {
-            action: np.array(sorted(found.tolist(), key=rank.__getitem__), dtype=np.int64)
-            for action, found in world.objects_for.items()
+            action: _fitting([o for o in order if o in found], share) for action, found in world.objects_for.items()
         }
 
     def pick(self, among: IntArray) -> int:
@@ -177,8 +179,13 @@ class Chance:
 _CUMULATED: dict[int, FloatArray] = {}
 
 
-def _shuffled(concepts: IntArray, rng: np.random.Generator) -> IntArray:
-    return rng.permutation(concepts)
+def _some(concepts: IntArray, share: float, rng: np.random.Generator) -> IntArray:
+    shuffled: IntArray = rng.permutation(concepts)
+    return shuffled[: max(2, round(share * len(shuffled)))]
+
+
+def _fitting(objects: list[int], share: float) -> IntArray:
+    return np.array(objects[: max(2, round(share * len(objects)))], dtype=np.int64)
 
 
 def _video(number: int, seconds: float, world: World, chance: Chance) -> Video:
@@ -195,7 +202,7 @@ def _video(number: int, seconds: float, world: World, chance: Chance) -> Video:
 
 def _scene(start: float, end: float, place: int, show: Show, chance: Chance) -> Scene:
     people = chance.some(show.cast, 2 + int(chance.rng.integers(3)))
-    props = tuple(sorted({chance.pick(chance.objects) for _ in range(PROPS)}))
+    props = tuple(sorted({chance.pick(chance.known["object"]) for _ in range(PROPS)}))
     return Scene(start, end, place, people, props)
 
 
@@ -206,12 +213,12 @@ def _event(video: Video, when: float, kind: str, chance: Chance) -> Event:
     action = thing = color = manner = action2 = thing2 = speech = topic = NONE
     if kind != "t":
         action, thing = _deed(scene, chance)
-        color = NONE if thing == NONE else chance.pick(chance.colors)
-        manner = chance.pick(chance.manners) if chance.happens(SOME_MANNER) else NONE
+        color = NONE if thing == NONE else chance.pick(chance.known["color"])
+        manner = chance.pick(chance.known["manner"]) if chance.happens(SOME_MANNER) else NONE
     if kind == "v" and chance.happens(SECOND_ACTION):
         action2, thing2 = _deed(scene, chance, but=action)
     if kind != "v":
-        speech, topic = chance.pick(chance.speeches), chance.pick(chance.topics)
+        speech, topic = chance.pick(chance.known["speech"]), chance.pick(chance.known["topic"])
     needs_other = kind != "v" or action in chance.world.takes_two or action2 in chance.world.takes_two
     return Event(
         actor=actor,
@@ -227,11 +234,12 @@ def _event(video: Video, when: float, kind: str, chance: Chance) -> Event:
         place=scene.place,
         names_place=int(chance.happens(NAMES_PLACE)),
         names_color=int(color != NONE and chance.happens(NAMES_COLOR)),
+        prominence=2 if action == NONE else int(np.searchsorted(np.cumsum(PROMINENCE)[:2], chance.rng.random())),
     )
 
 
 def _deed(scene: Scene, chance: Chance, but: int = NONE) -> tuple[int, int]:
-    while (action := chance.pick(chance.actions)) == but:
+    while (action := chance.pick(chance.known["action"])) == but:
         pass
     fitting = chance.fitting[action]
     if not len(fitting):
