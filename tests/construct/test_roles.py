@@ -1,0 +1,54 @@
+"""Verbs, nouns and who belongs to whom."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from momentseek.construct.roles import NEITHER, NOUN, VERB, parser, roles
+from momentseek.errors import MomentseekError
+
+
+@given(st.text(max_size=80))
+def test_any_text_has_a_role_and_a_phrase_per_word(text: str) -> None:
+    found = roles(text)
+    assert len(found.words) == len(found.role) == len(found.phrase)
+    verbs = found.role.count(VERB)
+    for role, phrase in zip(found.role, found.phrase, strict=True):
+        assert (phrase == -1) == (role == NEITHER or not verbs)
+        assert phrase < max(verbs, 1)
+    assert [p for r, p in zip(found.role, found.phrase, strict=True) if r == VERB] == list(range(verbs))
+
+
+def test_a_query_without_verbs_has_no_phrases() -> None:
+    found = roles("a red car")
+    assert found.role == (NEITHER, NOUN, NOUN)
+    assert set(found.phrase) == {-1}
+
+
+def test_roles_are_not_claimed_for_other_tokens() -> None:
+    found = roles("a man opens the door")
+    assert found.fitted(3)[0] == [NEITHER, NOUN, VERB]
+    assert found.fitted(9) == ([NEITHER] * 9, [-1] * 9)
+
+
+def test_rules_parse_many(root) -> None:  # type: ignore[no-untyped-def]
+    one, two = parser("rules")(["she sits", "he eats an apple"])
+    assert one.role == (NEITHER, VERB)
+    assert two.phrase == (-1, 0, -1, 0)
+
+
+def test_spacy_attaches_nouns_by_the_parse() -> None:
+    pytest.importorskip("spacy")
+    try:
+        (found,) = parser("spacy")(["The man in the kitchen opens a cupboard and takes out two plates."])
+    except MomentseekError:
+        pytest.skip("spaCy's English model is not installed")
+    by_word = dict(zip(found.words, found.phrase, strict=True))
+    assert (by_word["opens"], by_word["takes"], by_word["man"], by_word["plates"]) == (0, 1, 0, 1)
+
+
+def test_an_unknown_parser_is_named() -> None:
+    with pytest.raises(MomentseekError, match="not by 'nltk'"):
+        parser("nltk")
