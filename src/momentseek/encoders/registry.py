@@ -9,7 +9,7 @@ from functools import cache
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder
 from momentseek.errors import MomentseekError
 
-FILE, HUB = "file:", "hub:"
+FILE, HUB, MODEL = "file:", "hub:", "model:"
 
 
 def _minilm() -> TextEncoder:
@@ -41,8 +41,9 @@ def register_image_text(name: str, load: Callable[[], ImageTextEncoder]) -> None
     """Add an image-text encoder of your own, so that ``image_text_encoder(NAME)`` finds it."""
     if name in IMAGE_TEXT_ENCODERS:
         raise MomentseekError(f"an image-text encoder called {name!r} is there already; choose another name")
-    if name.startswith((FILE, HUB)):
-        raise MomentseekError(f"{name!r} begins like a place to load from ({FILE} or {HUB}); choose another name")
+    if name.startswith((FILE, HUB, MODEL)):
+        places = f"{FILE}, {HUB} or {MODEL}"
+        raise MomentseekError(f"{name!r} begins like a place to load from ({places}); choose another name")
     IMAGE_TEXT_ENCODERS[name] = load
 
 
@@ -67,15 +68,17 @@ def image_text_encoder(spec: str = "labels") -> ImageTextEncoder:
     """The encoder for images and texts that ``spec`` names.
 
     ``labels`` is the offline default; ``file:FOLDER`` an ONNX export of CLIP or SigLIP; ``hub:NAME`` one that
-    ``momentseek models get NAME`` has downloaded; any other a name given to ``register_image_text``. Nothing is
-    downloaded here. How many threads it uses: ``MOMENTSEEK_THREADS``, else all cores.
+    ``momentseek models get NAME`` has downloaded; ``model:FOLDER`` a trained model that ``momentseek export`` has
+    written, whose clips are read in context (``encoders.trained``); any other a name given to
+    ``register_image_text``. Nothing is downloaded here. ``MOMENTSEEK_THREADS`` says how many threads it uses, else all
+    cores.
 
     >>> image_text_encoder("lables")
     Traceback (most recent call last):
         ...
     momentseek.errors.MomentseekError: there is no image-text encoder 'lables'; did you mean 'labels'?
     """
-    if not spec.startswith((FILE, HUB)) and spec not in IMAGE_TEXT_ENCODERS:
+    if not spec.startswith((FILE, HUB, MODEL)) and spec not in IMAGE_TEXT_ENCODERS:
         raise _unknown("image-text", spec, IMAGE_TEXT_ENCODERS)
     return _loaded_image_text(spec)
 
@@ -95,6 +98,10 @@ def _loaded_image_text(spec: str) -> ImageTextEncoder:
         from momentseek.encoders.hub.installed import load as load_installed
 
         return load_installed(spec.removeprefix(HUB))
+    if spec.startswith(MODEL):
+        from momentseek.encoders.trained.model import load as load_trained
+
+        return load_trained(spec.removeprefix(MODEL))
     return IMAGE_TEXT_ENCODERS[spec]()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder
+from momentseek.encoders.trained.model import Trained
 from momentseek.errors import MomentseekError
 from momentseek.library import encoding, ledger
 from momentseek.library.catalog import Catalog
@@ -64,7 +65,8 @@ class Collection:
 
         ``create=True`` makes the folders above it too, ``create=False`` refuses where there is no library.
         ``encoder`` and ``clip_seconds`` are a new library's, once and for all; naming another encoder for one that is
-        there is refused with the command that makes its vectors anew.
+        there is refused with the command that makes its vectors anew. ``encoder="model:FOLDER"`` is a trained model
+        that ``momentseek export`` has written; the library keeps a copy of it.
         """
         folder = Path(os.path.abspath(path))
         new = not (folder / FILE).is_file() or (folder / FILE).stat().st_size == 0
@@ -75,6 +77,7 @@ class Collection:
         if new and create:
             if not 0.1 <= clip_seconds <= 600:
                 raise MomentseekError(f"clips of {clip_seconds} s are not possible; choose 0.1 to 600 seconds")
+            encoding.check_model(encoder, clip_seconds)
             Place(folder).make()
         opened = cls(folder, Catalog(folder, create=create))
         opened.wait = wait
@@ -82,7 +85,7 @@ class Collection:
             if create and opened.catalog.get("clip_seconds") is None:
                 with opened.catalog.changes():
                     opened.catalog.set("clip_seconds", float(clip_seconds))
-                    opened.catalog.set("encoder", encoder or encoding.DEFAULT)
+                    opened.catalog.set("encoder", encoding.adopted(encoder or encoding.DEFAULT, folder))
             if encoder is not None:
                 encoding.check_spec(opened.catalog, encoder, folder)
         except BaseException:
@@ -128,6 +131,11 @@ class Collection:
         if self._vision is None:
             self._vision = encoding.vision(self.catalog, self.path)
         return self._vision
+
+    @property
+    def model(self) -> Trained | None:
+        """The trained model that makes this library's vectors, if one does."""
+        return encoder if isinstance(encoder := self.vision_encoder, Trained) else None
 
     @property
     def speech_encoder(self) -> TextEncoder | None:

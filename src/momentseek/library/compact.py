@@ -41,7 +41,7 @@ def compact(catalog: Catalog, place: Place) -> CompactReport:
             rewritten += 1
     with catalog.changes():
         catalog.run("DELETE FROM gone")
-    rewritten += sum(merge(catalog, place, stream) for stream in ("vision", "speech"))
+    rewritten += sum(merge(catalog, place, stream) for stream in segments.STREAMS)
     orphans = place.drop_orphans(catalog)
     checkpoint.drop_old(place.folder)
     _drop_thumbnails(place, set(gone.tolist()))

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import tempfile
 from pathlib import Path
 
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
+from momentseek.encoders.registry import MODEL
+from momentseek.encoders.trained.manifest import CLIPS, FILE, WORDS
+from momentseek.encoders.trained.manifest import read as manifest
+from momentseek.encoders.trained.model import Trained
+from momentseek.encoders.trained.model import load as trained
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow
+from momentseek.library.place import Place
 
 DEFAULT = "labels"
 SPEECH = "minilm"
+DIGITS = 16
+"""Of a model's fingerprint, in the name of its folder in the library."""
 
 
 def check_spec(catalog: Catalog, spec: str, library: Path) -> None:
     """Refuse to mix: vectors of two encoders cannot be compared."""
     used = vision_spec(catalog)
-    if spec != used:
+    if named(spec) != used:
         raise MomentseekError(
             f"{library}: its vectors were made by {used!r}, and {spec!r} cannot be mixed with it; "
             f"to make them all anew run: {command(library, spec)}"
@@ -32,7 +42,7 @@ def vision_spec(catalog: Catalog) -> str:
 def vision(catalog: Catalog, library: Path) -> ImageTextEncoder:
     """The encoder of frames; refused if it is not the one that made the vectors, although it has its name."""
     spec = vision_spec(catalog)
-    encoder = load(spec)
+    encoder = load(spec, library)
     row = catalog.encoder("vision")
     if row is not None and row.fingerprint != row_of("vision", spec, encoder).fingerprint:
         raise MomentseekError(
@@ -68,17 +78,73 @@ def speech_encoder() -> TextEncoder | None:
         return None
 
 
-def load(spec: str) -> ImageTextEncoder:
-    """An image-text encoder by its spec."""
+def load(spec: str, library: Path) -> ImageTextEncoder:
+    """An image-text encoder by its spec; a model from the library's own copy of it."""
     from momentseek.encoders import image_text_encoder
 
+    if spec.startswith(MODEL):
+        spec = f"{MODEL}{Place(library).models / spec.removeprefix(MODEL)}"
     encoder: ImageTextEncoder = image_text_encoder(spec)
     return encoder
+
+
+def named(spec: str) -> str:
+    """A spec as the catalog keeps it: a model goes by its fingerprint, wherever its folder lies."""
+    if not spec.startswith(MODEL):
+        return spec
+    return f"{MODEL}{manifest(_folder(spec)).fingerprint[:DIGITS]}"
+
+
+def check_model(spec: str | None, clip_seconds: float) -> None:
+    """Refuse, before a library is made, a model that could not be used in it."""
+    if spec is None or not spec.startswith(MODEL):
+        return
+    model = trained(_folder(spec))
+    if abs(model.about.clip_seconds - clip_seconds) > 1e-9:
+        raise MomentseekError(
+            f"{_folder(spec)}: was trained on clips of {model.about.clip_seconds:g} s, and the library has clips of "
+            f"{clip_seconds:g} s; make one with --clip-seconds {model.about.clip_seconds:g}"
+        )
+    model.check_speech(speech_encoder())
+    if model.frames.dim != model.about.video.dim or model.texts.dim != model.about.query.dim:  # type: ignore[union-attr]
+        raise MomentseekError(f"{_folder(spec)}: was trained on vectors of other sizes than its encoders give here")
+
+
+def adopted(spec: str, library: Path) -> str:
+    """The spec by which a library knows an encoder; a trained model is copied into the library first."""
+    if not spec.startswith(MODEL):
+        return spec
+    found = named(spec)
+    target = Place(library).models / found.removeprefix(MODEL)
+    if target.is_dir():
+        return found
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
+        try:
+            beside.chmod(0o755)
+            for name in (FILE, CLIPS, WORDS):
+                shutil.copyfile(_folder(spec) / name, beside / name)
+            beside.replace(target)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    except OSError as e:
+        raise MomentseekError(f"{target}: the model cannot be copied there ({e.strerror}); make room") from None
+    return found
+
+
+def _folder(spec: str) -> Path:
+    return Path(spec.removeprefix(MODEL)).expanduser().absolute()
 
 
 def row_of(stream: str, spec: str, encoder: TextEncoder) -> EncoderRow:
     """What the catalog keeps of an encoder."""
     return EncoderRow(stream, spec, encoder.name, fingerprint(encoder) or encoder.name, encoder.dim)
+
+
+def spans_row(spec: str, model: Trained) -> EncoderRow:
+    """What the catalog keeps of a model's vectors for spans."""
+    return EncoderRow("spans", spec, model.name, model.fingerprint, model.about.spans)
 
 
 def command(library: Path, spec: str) -> str:

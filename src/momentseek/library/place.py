@@ -36,6 +36,11 @@ class Place:
         """Pictures that searches keep, named by video."""
         return self.folder / "thumbnails"
 
+    @property
+    def models(self) -> Path:
+        """Copies of the trained models that make its vectors, each named by its fingerprint."""
+        return self.folder / "models"
+
     def make(self) -> None:
         """Make the folders."""
         try:

@@ -5,23 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from momentseek.encoders.protocol import Vectors
+from momentseek.encoders.trained.model import Trained
 from momentseek.errors import MomentseekError
 from momentseek.library import encoding, segments
 from momentseek.library.catalog import EncoderRow
 from momentseek.library.files import Found
 from momentseek.library.ingest.clock import Clock
-from momentseek.library.ingest.pool import Pool
+from momentseek.library.ingest.pool import Pool, Ready, vectors_of
 from momentseek.library.ingest.reader import Plan
 from momentseek.library.ingest.report import AddInterrupted, AddReport, Progress
 from momentseek.library.ingest.run import Run
 from momentseek.library.ingest.speech import speech_rows
 from momentseek.library.merge import joined_row, merge
-from momentseek.library.rows import pooled
 from momentseek.library.stamp import shown
 from momentseek.library.verify import NEW
 from momentseek.tables import count
@@ -30,22 +31,32 @@ if TYPE_CHECKING:
     from momentseek.library.collection import Collection
 
 SETTING = "reencoding"
+CLIPS = ("vision", "spans")
+"""The streams that an encoder of clips makes."""
 
 
 class NewVectors(Pool):
     """Writes vectors of videos that are there, as a stream of its own that no search reads."""
 
-    def __init__(self, library: Collection, ids: dict[bytes, int], clock: Clock) -> None:
-        super().__init__(library.place, library.catalog, None, clock, library.pace)
+    def __init__(self, library: Collection, ids: dict[bytes, int], clock: Clock, model: Trained | None) -> None:
+        speech = encoding.speech_encoder() if model is not None else None
+        super().__init__(library.place, library.catalog, speech, clock, library.pace, model)
         self.ids = ids
+
+    def add(self, ready: Ready) -> None:
+        """A whole video; a model reads what is said in it, which this run leaves as it is."""
+        if self.model is not None:
+            ready = replace(ready, cues=self.catalog.cues(self.ids[bytes(ready.video.path)]))
+        super().add(ready)
 
     def _write(self, spoken: Sequence[Vectors | None]) -> None:
         if not self.ready:
             return
         ids = [self.ids[bytes(ready.video.path)] for ready in self.ready]
-        row = joined_row(self.place, "vision" + NEW, [pooled("vision", ids, [ready.vision for ready in self.ready])])
+        rows = [joined_row(self.place, part.stream + NEW, [part]) for part in vectors_of(ids, self.ready)]
         with self.catalog.changes():
-            self.catalog.insert_segment(row)
+            for row in rows:
+                self.catalog.insert_segment(row)
 
 
 def reencode(library: Collection, spec: str, progress: Progress | None = None) -> AddReport:
@@ -55,7 +66,11 @@ def reencode(library: Collection, spec: str, progress: Progress | None = None) -
     not there or cannot be read, the switch is refused. The caller holds the lock.
     """
     catalog = library.catalog
-    encoder = encoding.load(spec)
+    encoding.check_model(spec, library.clip_seconds)
+    spec = encoding.adopted(spec, library.path)
+    encoder = encoding.load(spec, library.path)
+    model = encoder if isinstance(encoder, Trained) else None
+    frames = encoder if model is None else model.frames
     row = encoding.row_of("vision", spec, encoder)
     begun = time.monotonic()
     library.place.drop_orphans(catalog)
@@ -70,12 +85,13 @@ def reencode(library: Collection, spec: str, progress: Progress | None = None) -
     report.unchanged = sum(video.id in done for video in videos)
     files = [Found(video.path, video.name, video.size) for video in videos if video.id not in done]
     clock = Clock()
-    pool = NewVectors(library, {bytes(video.path): video.id for video in videos}, clock)
+    pool = NewVectors(library, {bytes(video.path): video.id for video in videos}, clock, model)
     plan = Plan(
-        library.path, row.fingerprint, encoder.dim, encoder.short_side, library.clip_seconds,
+        library.path, encoding.row_of("vision", "", frames).fingerprint, frames.dim, frames.short_side,
+        library.clip_seconds,
         library.pace.part_clips, again=True,
     )  # fmt: skip
-    run = Run(files, plan, encoder, pool, lambda _: None, report, progress)
+    run = Run(files, plan, frames, pool, lambda _: None, report, progress)
     report.stages = clock.seconds
     try:
         run.go()
@@ -88,7 +104,7 @@ def reencode(library: Collection, spec: str, progress: Progress | None = None) -
             f"{count(len(report.failed), 'video')} could not be encoded anew ({shown(report.failed[0].path)}: "
             f"{report.failed[0].reason}); the old vectors stay in use. Mend or remove them and run this again"
         )
-    _switch(library, row)
+    _switch(library, row, model)
     return report
 
 
@@ -98,7 +114,8 @@ def _continue(library: Collection, row: EncoderRow) -> bool:
     pending = bool(catalog.get(SETTING) == [row.spec, row.fingerprint])
     with catalog.changes():
         if not pending:
-            catalog.run("DELETE FROM segments WHERE stream = ?", ("vision" + NEW,))
+            for stream in CLIPS:
+                catalog.run("DELETE FROM segments WHERE stream = ?", (stream + NEW,))
         catalog.set(SETTING, [row.spec, row.fingerprint])
     return pending
 
@@ -108,10 +125,10 @@ def _done(library: Collection) -> set[int]:
     return {int(id) for row in rows for id in segments.read(library.place.segments, row.name).ids}
 
 
-def _switch(library: Collection, row: EncoderRow) -> None:
+def _switch(library: Collection, row: EncoderRow, model: Trained | None) -> None:
     """The new vectors count from now on, and the old ones no longer."""
     catalog, place = library.catalog, library.place
-    old = catalog.segments("vision")
+    old = [segment for stream in CLIPS for segment in catalog.segments(stream)]
     speech = encoding.speech_encoder()
     said = None if speech is None else encoding.row_of("speech", encoding.SPEECH, speech)
     anew = [] if speech is None or said == catalog.encoder("speech") else speech_rows(library, speech)
@@ -121,10 +138,14 @@ def _switch(library: Collection, row: EncoderRow) -> None:
     with catalog.changes():
         for segment in old:
             catalog.remove_segment(segment.name)
-        catalog.run("UPDATE segments SET stream = 'vision' WHERE stream = ?", ("vision" + NEW,))
+        for stream in CLIPS:
+            catalog.run("UPDATE segments SET stream = ? WHERE stream = ?", (stream, stream + NEW))
         for id, rows in clips:
             catalog.run("UPDATE videos SET clips = ? WHERE id = ? AND clips != ?", (rows, id, rows))
         catalog.set_encoder(row)
+        catalog.run("DELETE FROM encoders WHERE stream = 'spans'")
+        if model is not None:
+            catalog.set_encoder(encoding.spans_row(row.spec, model))
         if said is not None:
             catalog.set_encoder(said)
         for segment in anew:
@@ -133,7 +154,8 @@ def _switch(library: Collection, row: EncoderRow) -> None:
     for segment in old:
         with suppress(OSError):
             (place.segments / f"{segment.name}{segments.SUFFIX}").unlink()
-    merge(catalog, place, "vision")
+    for stream in CLIPS:
+        merge(catalog, place, stream)
 
 
 def _clips(library: Collection) -> list[tuple[int, int]]:

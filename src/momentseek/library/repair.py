@@ -57,8 +57,10 @@ def repair(library: Collection, report: VerifyReport) -> VerifyReport:
 def _replace(library: Collection, damaged: Sequence[SegmentRow]) -> int:
     """Put segments of what is sound in the place of damaged ones; returns how many videos' rows were kept."""
     catalog, place = library.catalog, library.place
+    clips = {video.id: video.clips for video in catalog.videos()}
     rows = {
-        "vision": {video.id: video.clips for video in catalog.videos()},
+        "vision": clips,
+        "spans": clips,
         "speech": dict(catalog.rows("SELECT video, count(*) FROM cues GROUP BY video")),
     }
     fresh = []

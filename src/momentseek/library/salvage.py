@@ -1,7 +1,8 @@
 """What is still good in a damaged segment.
 
-Every vector is kept twice, as int8 and as float16, and has length 1: damage to either copy, or to the scale between
-them, shows in that row. So the videos all of whose rows are sound are kept, and only the others are made again.
+Every vector is kept twice, as int8 and as float16, and has length 1 (but for those of ``spans``): damage to either
+copy, or to the scale between them, shows in that row. So the videos all of whose rows are sound are kept, and only the
+others are made again.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def row_faults(found: Segment, first: int, last: int) -> dict[str, NDArray[np.bo
     with np.errstate(over="ignore", invalid="ignore"):
         length = np.linalg.norm(rows, axis=1)
         empty = ~np.isfinite(length) | (length == 0)
-        long = np.abs(length - 1) > LENGTH_ERROR
+        long = (np.abs(length - 1) > LENGTH_ERROR) & (found.stream != "spans")
         differ = ~(np.abs(found.codes[first:last] * scales - rows) <= scales * 0.51 + 1e-3).all(axis=1)
     return {
         "holds vectors that are not finite or of length 0": empty,

@@ -32,6 +32,8 @@ CHUNK = 1 << 14
 """Rows written at a time."""
 STEPS = 127
 """The largest int8 code."""
+STREAMS = ("vision", "spans", "speech")
+"""What clips are found by, what a trained model finds spans by (rows of any length), and what is said."""
 ARRAYS = {"ids": np.int64, "offsets": np.int64, "codes": np.int8, "scales": np.float32, "half": np.float16}
 
 

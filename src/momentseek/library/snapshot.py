@@ -28,6 +28,8 @@ class Snapshot:
     speech: tuple[Segment, ...]
     gone: NDArray[np.int64]
     generation: tuple[int, int]
+    spans: tuple[Segment, ...] = ()
+    """What a trained model finds spans by; a row for each of ``vision``."""
 
 
 def snapshot(catalog: Catalog, folder: Path) -> Snapshot:
@@ -39,11 +41,11 @@ def snapshot(catalog: Catalog, folder: Path) -> Snapshot:
         try:
             opened = {
                 stream: tuple(segments.read(folder, row.name) for row in rows if row.stream == stream)
-                for stream in ("vision", "speech")
+                for stream in segments.STREAMS
             }
         except MomentseekError:
             if attempt + 1 < TRIES and catalog.state() != generation:
                 continue
             raise
-        return Snapshot(opened["vision"], opened["speech"], gone, generation)
+        return Snapshot(opened["vision"], opened["speech"], gone, generation, opened["spans"])
     raise AssertionError

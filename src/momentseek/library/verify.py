@@ -61,10 +61,10 @@ def verify(catalog: Catalog, place: Place) -> VerifyReport:
     with catalog.view():
         rows, gone, videos = catalog.segments(), set(catalog.gone().tolist()), catalog.videos()
         counted = dict(catalog.rows("SELECT video, count(*) FROM cues GROUP BY video"))
-        used = [catalog.encoder(stream) for stream in ("vision", "speech")]
+        used = [catalog.encoder(stream) for stream in segments.STREAMS]
         dims = {encoder.stream: encoder.dim for encoder in used if encoder is not None}
     report.videos, report.segments, report.cues = len(videos), len(rows), sum(counted.values())
-    held: dict[str, Counter[int]] = {"vision": Counter(), "speech": Counter()}
+    held: dict[str, Counter[int]] = {stream: Counter() for stream in segments.STREAMS}
     known = {video.id for video in videos}
     for row in rows:
         found = _segment(place, row, dims, report)
@@ -77,6 +77,10 @@ def verify(catalog: Catalog, place: Place) -> VerifyReport:
         clips, said = held["vision"][video.id], counted.get(video.id, 0)
         if clips != video.clips:
             report.broken[video.id] = f"has {count(clips, 'row')} of vectors for {count(video.clips, 'clip')}"
+        elif "spans" in dims and held["spans"][video.id] != clips:
+            report.broken[video.id] = (
+                f"has {count(held['spans'][video.id], 'row')} for spans, of {count(clips, 'clip')}"
+            )
         if said != video.cues:
             report.broken[video.id] = f"has {count(said, 'cue')}, but should have {video.cues:,}"
         elif "speech" in dims and held["speech"][video.id] != said:

@@ -22,7 +22,6 @@ from momentseek.encoders.trained.manifest import CLIPS, WORDS, Manifest, Source,
 from momentseek.encoders.trained.subtitles import said_in_clips
 from momentseek.encoders.trained.windows import windows
 from momentseek.errors import MomentseekError
-from momentseek.features.clips import normalised, prepared
 
 TEXTS = 32
 """Queries encoded at once."""
@@ -128,6 +127,8 @@ class Trained:
         return True if own is None else bool(own(text))
 
     def _queries(self, texts: Sequence[str], output: str, columns: int) -> Vectors:
+        from momentseek.features.clips import normalised
+
         rows = [np.empty((0, columns), np.float32)]
         for at in range(0, len(texts), TEXTS):
             tables = [table[: self.about.max_words] for table in self.texts.words(texts[at : at + TEXTS])]
@@ -141,6 +142,8 @@ class Trained:
         return np.concatenate(rows)
 
     def _prepared(self, rows: Vectors) -> Vectors:
+        from momentseek.features.clips import prepared  # here, because a plain library needs none of it
+
         about = self.about
         return prepared(rows, about.max_clips, "truncate", about.normalise, about.endpoints)[None]
 

@@ -42,15 +42,16 @@ def add_found(
         progress(Note("resumed", None, "the last add was stopped before its end; going on from there"))
     library.place.drop_orphans(catalog)
     checkpoint.drop_old(library.path)
-    encoder = library.vision_encoder
+    model = library.model
+    encoder = library.vision_encoder if model is None else model.frames
     clock = Clock()
     prepare(library, clock, report)
-    pool = Pool(library.place, catalog, library.speech_encoder, clock, library.pace)
+    pool = Pool(library.place, catalog, library.speech_encoder, clock, library.pace, model)
     for path, reason in found.odd:
         _odd(pool, report, progress, path, reason)
     plan = Plan(
         library.path, encoding.row_of("vision", "", encoder).fingerprint, encoder.dim, encoder.short_side,
-        library.clip_seconds, library.pace.part_clips, subtitles, retry,
+        library.clip_seconds, library.pace.part_clips, subtitles, retry, in_context=model is not None,
     )  # fmt: skip
     run = Run(found.files, plan, encoder, pool, lambda id: _copy(library, id), report, progress)
     try:
@@ -69,11 +70,15 @@ def add_found(
 def prepare(library: Collection, clock: Clock, report: AddReport) -> None:
     """Note the encoders at the first time, and that a run has begun."""
     catalog = library.catalog
-    speech = library.speech_encoder
+    speech, model = library.speech_encoder, library.model
+    if model is not None:
+        model.check_speech(speech)
     with catalog.changes():
         if catalog.encoder("vision") is None:
             spec = encoding.vision_spec(catalog)
             catalog.set_encoder(encoding.row_of("vision", spec, library.vision_encoder))
+            if model is not None:
+                catalog.set_encoder(encoding.spans_row(spec, model))
         catalog.set(BUSY, {"since": time.time()})
     if speech is None:
         report.notes.append(

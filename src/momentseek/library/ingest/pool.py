@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from momentseek.encoders.protocol import TextEncoder, Vectors
+from momentseek.encoders.trained.model import Trained
 from momentseek.library import ledger, segments
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.files import Found
@@ -46,6 +49,8 @@ class Ready:
     replaces: int | None = None
     """A video at another path that goes."""
     written: Callable[[], None] = lambda: None
+    spans: Rows | None = None
+    """What a trained model finds spans by, once ``vision`` has become what it finds clips by."""
 
 
 class Pool:
@@ -55,8 +60,18 @@ class Pool:
     Killed between, the files are orphans, which the next writer deletes, and the videos are done again.
     """
 
-    def __init__(self, place: Place, catalog: Catalog, speech: TextEncoder | None, clock: Clock, pace: Pace) -> None:
+    def __init__(
+        self,
+        place: Place,
+        catalog: Catalog,
+        speech: TextEncoder | None,
+        clock: Clock,
+        pace: Pace,
+        model: Trained | None = None,
+    ) -> None:
         self.place, self.catalog, self.speech, self.clock, self.pace = place, catalog, speech, clock, pace
+        self.model = model
+        """Puts the frames of a whole video into their context, if the library has one."""
         self.ready: list[Ready] = []
         self.updates: list[Updated] = []
         self.failures: list[tuple[Found, str, Stamp | None]] = []
@@ -81,6 +96,9 @@ class Pool:
         if not (self.ready or self.updates or self.failures):
             return
         spoken = self._spoken()
+        if self.model is not None:
+            with self.clock.stage("context"):
+                self.ready = [in_context(self.model, *each) for each in zip(self.ready, spoken, strict=True)]
         with self.clock.stage("write"):
             self._write(spoken)
         for ready in self.ready:
@@ -93,7 +111,7 @@ class Pool:
     def join(self) -> None:
         """Join small segments, so that there are few however long it takes."""
         with self.clock.stage("write"):
-            for stream in ("vision", "speech"):
+            for stream in segments.STREAMS:
                 merge(self.catalog, self.place, stream)
         self.written = 0
 
@@ -108,7 +126,7 @@ class Pool:
         ids = range(first, first + len(self.ready))
         fresh: list[Segment] = []
         if self.ready:
-            fresh.append(pooled("vision", ids, [ready.vision for ready in self.ready]))
+            fresh += vectors_of(ids, self.ready)
         said = [(id, Rows.of(rows)) for id, rows in zip(ids, spoken, strict=True) if rows is not None]
         if said:
             fresh.append(pooled("speech", [id for id, _ in said], [rows for _, rows in said]))
@@ -130,6 +148,21 @@ class Pool:
                 ledger.note_failure(self.catalog, file.path, file.name, reason, stamp)
 
 
+def in_context(model: Trained, ready: Ready, spoken: Vectors | None) -> Ready:
+    """A video with a trained model's vectors, from those of its frames and cues as they would lie in a library."""
+    frames = ready.vision.half.astype(np.float32)
+    cues = None if spoken is None else np.asarray(spoken, np.float16).astype(np.float32)
+    match, spans = model.clips(frames, [(cue.start, cue.end) for cue in ready.cues], cues)
+    return replace(ready, vision=Rows.of(match), spans=Rows.of(spans))
+
+
+def vectors_of(ids: Sequence[int], ready: Sequence[Ready]) -> list[Segment]:
+    """The segments of some videos' clips."""
+    found = [pooled("vision", ids, [one.vision for one in ready])]
+    spans = [one.spans for one in ready if one.spans is not None]
+    return [*found, pooled("spans", ids, spans)] if spans else found
+
+
 def write_segment(place: Place, content: Segment) -> SegmentRow:
     """Write a segment's file; the row makes it count once it is in the catalog."""
     name = segments.write(place.segments, content)
@@ -138,8 +171,6 @@ def write_segment(place: Place, content: Segment) -> SegmentRow:
 
 def encoded_cues(encoder: TextEncoder, cues: Sequence[Sequence[Cue]]) -> list[Vectors | None]:
     """One row per cue for each video; None for a video in which nothing is said."""
-    import numpy as np
-
     texts = [cue.text for video in cues for cue in video]
     rows = [encoder.encode(texts[at : at + TEXTS]) for at in range(0, len(texts), TEXTS)]
     whole = np.concatenate(rows) if rows else np.empty((0, encoder.dim), np.float32)

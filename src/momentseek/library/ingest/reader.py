@@ -36,6 +36,8 @@ class Plan:
     part_clips: int
     subtitles: Path | None = None
     retry: bool = False
+    in_context: bool = False
+    """Vectors depend on cues (a trained model's), so those of other cues do not serve."""
     again: bool = False
     """Decode also what is in the library already, and leave cues alone: for another encoder."""
 
@@ -87,6 +89,8 @@ def _known(file: Found, stamp: Stamp, plan: Plan, catalog: Catalog, clock: Clock
         return Failed(file, before, stamp, before=True) if before is not None else None
     marks = subtitle_marks(file.path, _folder(plan, known))
     if marks != known.subtitles:
+        if plan.in_context:
+            return None
         return _copied(file, known, stamp, marks, clock, replaces=True)
     if has_failed(catalog, file.path):  # it was another file for a while, and is the old one again
         return Updated(file, known, stamp, marks, moved=False)
@@ -127,6 +131,8 @@ def _twin(
     marks = subtitle_marks(file.path, _folder(plan, twin))
     if (here or (left and known is None)) and marks == twin.subtitles:
         return Updated(file, twin, stamp, marks, moved=here is None)
+    if plan.in_context:
+        return None
     return _copied(file, twin, stamp, marks, clock, replaces=twin in (here, left))
 
 
