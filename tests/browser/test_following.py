@@ -1,8 +1,7 @@
-"""Many jobs at once. The server's answers are played, so that the jobs stand still."""
+"""Many jobs at once. The server's answers are played, so that the jobs stand still, and the tab has no shared worker."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,15 +9,25 @@ import pytest
 
 COUNT = 9
 EVENTS = """
+delete window.SharedWorker;
 window.sources = [];
 window.EventSource = class extends EventTarget {
   static CLOSED = 2;
   constructor(address) { super(); this.address = address; this.readyState = 1; window.sources.push(this); }
   close() { this.readyState = 2; }
 };
-window.following = () =>
-  window.sources.filter((one) => one.readyState !== 2).map((one) => one.address.split("/").at(-2));
+window.following = () => window.sources.filter((one) => one.readyState !== 2).map((one) => one.address);
+window.send = (job) => {
+  const name = {done: "done", cancelled: "done", failed: "failed"}[job.state] ?? "progress";
+  sources.at(-1).dispatchEvent(new MessageEvent(name, {data: JSON.stringify(job)}));
+};
+window.hide = (hidden) => {
+  Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
+  document.dispatchEvent(new Event("visibilitychange"));
+};
 """
+STREAM = "() => following().join() === '/api/v1/jobs/events'"
+SILENCE = "() => following().length === 0"
 
 
 def job(number: int, state: str, **more: Any) -> dict[str, Any]:
@@ -43,24 +52,51 @@ def crowded(served: Any, open_page: Callable[..., Any]) -> tuple[Any, list[dict[
     return page, jobs
 
 
-def test_only_the_running_job_is_listened_to_and_the_others_are_asked_for(crowded: Any) -> None:
+def test_one_stream_tells_of_all_jobs(crowded: Any) -> None:
     page, jobs = crowded
-    assert page.evaluate("following()") == ["job0"]
+    page.wait_for_function(STREAM)
     page.get_by_role("button", name="Stop Folder 3").focus()
-    further = json.dumps(job(0, "running", files_done=2))
-    page.evaluate("(data) => sources.at(-1).dispatchEvent(new MessageEvent('progress', {data}))", further)
+    page.evaluate("(job) => send(job)", job(0, "running", files_done=2))
     page.locator(".job", has_text="Folder 0").get_by_text("2 of 3").wait_for()
     assert page.evaluate("document.activeElement.ariaLabel") == "Stop Folder 3"
-    jobs[-1] = job(0, "done")
-    jobs[-2] = job(1, "running", files_done=1)
-    jobs[-3] = job(2, "cancelled")
-    page.clock.run_for(3500)
-    page.wait_for_function("() => following().join() === 'job1'")
+    for one in (job(0, "done"), job(1, "running", files_done=1), job(2, "cancelled")):
+        page.evaluate("(job) => send(job)", one)
     page.locator(".job", has_text="Folder 1").get_by_text("1 of 3").wait_for()
     page.locator(".job", has_text="Folder 2").get_by_text("stopped").wait_for()
-    done = json.dumps(job(1, "done"))
-    page.evaluate("(data) => sources.at(-1).dispatchEvent(new MessageEvent('done', {data}))", done)
-    page.wait_for_function("() => following().join() === 'job3'")
+    assert page.evaluate("sources.length") == 1
+    jobs.insert(0, job(COUNT, "waiting"))  # of another tab
+    page.evaluate("(job) => send(job)", jobs[0])
+    page.get_by_text(f"Folder {COUNT}").wait_for()
+    for number in range(COUNT + 1):
+        page.evaluate("(job) => send(job)", job(number, "done"))
+    page.wait_for_function(SILENCE)
+
+
+def test_a_hidden_tab_listens_to_nothing_and_catches_up_when_seen(crowded: Any) -> None:
+    page, jobs = crowded
+    page.wait_for_function(STREAM)
+    page.evaluate("hide(true)")
+    page.wait_for_function(SILENCE)
+    jobs[-1] = job(0, "running", files_done=2)
+    page.clock.run_for(10_000)
+    assert page.evaluate("following()") == []
+    assert page.get_by_text("2 of 3").count() == 0
+    page.evaluate("hide(false)")
+    page.wait_for_function(STREAM)
+    page.get_by_text("2 of 3").wait_for()
+
+
+def test_a_refused_stream_is_asked_for_again(crowded: Any) -> None:
+    page, jobs = crowded
+    page.wait_for_function(STREAM)
+    jobs[-1] = job(0, "running", files_done=2)
+    page.evaluate("(sources.at(-1).close(), sources.at(-1).dispatchEvent(new Event('error')))")
+    page.wait_for_timeout(300)
+    assert page.evaluate("sources.length") == 1
+    page.clock.run_for(3500)
+    page.get_by_text("2 of 3").wait_for()
+    page.wait_for_function(STREAM)
+    assert page.evaluate("sources.length") == 2
 
 
 def test_every_job_that_is_not_over_is_shown_and_can_be_stopped(crowded: Any) -> None:
@@ -74,7 +110,7 @@ def test_every_job_that_is_not_over_is_shown_and_can_be_stopped(crowded: Any) ->
     page.get_by_role("button", name="Stop Folder 0").click()
     page.get_by_text("Stopped; 1 video added").wait_for()
     assert page.locator(".job strong").all_inner_texts()[-1] == "Folder 0"
-    jobs[:] = [job(n, "done") for n in reversed(range(COUNT))]
-    page.clock.run_for(3500)
+    for number in range(1, COUNT):
+        page.evaluate("(job) => send(job)", job(number, "done"))
     page.wait_for_function("() => document.querySelectorAll('.job').length === 5")
-    assert page.evaluate("following()") == []
+    page.wait_for_function(SILENCE)

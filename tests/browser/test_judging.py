@@ -49,6 +49,8 @@ def test_two_people_judge_and_the_commands_agree_with_the_page(
 ) -> None:
     page = judging
     query = "a rocket taking off"
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "GET" else None)
     page.get_by_label("New query").fill(query)
     page.get_by_label("Moments", exact=True).fill(str(MOMENTS))
     page.get_by_label("Your name").fill("ann")
@@ -68,6 +70,8 @@ def test_two_people_judge_and_the_commands_agree_with_the_page(
     assert sorted(seen["ann"]) == sorted(seen["bob"])
     assert seen["ann"] != seen["bob"]  # each in an order of their own
 
+    assert not [url for url in asked if "consensus" in url]  # what changed comes with the answers
+    assert len([url for url in asked if url.endswith("/judging/queries")]) <= 2  # at the beginning, and a new one
     page.locator(".consensus tr", has_text=query).locator("td:text-is('10')").wait_for()
     assert agreed(page, query).all_inner_texts()[:2] == ["10", "0"]
     page.get_by_label("Measure").first.select_option(MEASURE)
@@ -90,6 +94,21 @@ def test_two_people_judge_and_the_commands_agree_with_the_page(
 
     page.get_by_role("button", name="Compare localisers").click()
     page.wait_for_selector("table >> text=watershed")
+    page.get_by_role("link", name="Change them in Search").click()
+    page.get_by_text("Options").click()
+    page.get_by_label("Bounds found by").select_option("whole")
+    page.get_by_role("checkbox", name="file names").uncheck()
+    page.get_by_label("Streams joined by").select_option("scores")
+    page.wait_for_function("() => location.hash.includes('fusion=scores')")
+    page.get_by_role("link", name="Judge", exact=True).click()
+    words = "bounds found by whole, streams joined by scores, pictures seen by labels; looking at what is seen and what is said"
+    page.locator(".setup", has_text=words).wait_for()
+    with page.expect_response("**/judging/evaluation?*") as answer:
+        page.get_by_role("button", name="Evaluate").click()
+    assert answer.value.json()["settings"] == "localiser=whole;streams=vision,speech;fusion=scores"
+    page.locator(".result", has_text=words).wait_for()
+    assert float(page.locator(".judge .figure strong").get_attribute("data-value")) < value
+
     page.get_by_role("link", name="Compare", exact=True).click()
     page.get_by_role("button", name="Compare on the judgements").click()
     page.locator(".compare .figure").wait_for()

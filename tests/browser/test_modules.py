@@ -46,7 +46,23 @@ def test_links_say_what_they_were_made_of(call: Callable[..., Any]) -> None:
         "address.js", "momentLink", 7, [1, 2], "x", {"localiser": "contrast", "streams": "vision,name", "k": 20}
     )
     assert link == "#v=7&t=1,2&q=x&localiser=contrast&streams=vision%2Cname"
-    assert call("address.js", "parse", link)["found"] == {"localiser": "contrast", "streams": "vision,name"}
+    found = {"localiser": "contrast", "fusion": "", "streams": "vision,name"}
+    assert call("address.js", "parse", link)["found"] == found
+
+
+def test_settings_in_words_and_without_what_is_usual(call: Callable[..., Any]) -> None:
+    status = {
+        "localisers": ["contrast", "scenes"], "localiser": "scenes", "fusions": ["rrf", "scores"], "fusion": "rrf",
+        "encoders": ["labels"], "streams": ["vision", "speech", "name"],
+    }  # fmt: skip
+    given = {"localiser": "scenes", "fusion": "scores", "encoder": "none", "streams": "name,vision"}
+    known = {"localiser": "", "fusion": "scores", "encoder": "", "streams": "vision,name"}
+    assert call("settings.js", "knownOf", status, given) == known
+    words = "bounds found by scenes, streams joined by scores, pictures seen by labels; looking at what is seen and file names"
+    assert call("settings.js", "inWords", status, given) == words
+    assert call("settings.js", "inWords", {**status, "fusions": None, "encoders": None}, {}) == (
+        "bounds found by scenes; looking at what is seen, what is said, and file names"
+    )
 
 
 def test_times_that_make_no_sense_are_left_out(call: Callable[..., Any]) -> None:

@@ -107,17 +107,18 @@ def test_the_controls_follow_the_address(search: Callable[..., Any]) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/api/v1/search?" in request.url else None)
     usual = page.get_by_label("Bounds found by", exact=True).input_value()
-    for settings, bounds, said, grouped in (
-        ("&localiser=contrast&streams=vision&group=video", "contrast", False, True),
-        ("", usual, True, False),
-        ("&streams=speech,name", usual, True, False),
-        ("&localiser=nothing-known&streams=nor-this", usual, True, False),
+    for settings, bounds, joined, said, grouped in (
+        ("&localiser=contrast&streams=vision&group=video", "contrast", "rrf", False, True),
+        ("", usual, "rrf", True, False),
+        ("&streams=speech,name&fusion=scores", usual, "scores", True, False),
+        ("&localiser=nothing-known&streams=nor-this&fusion=neither", usual, "rrf", True, False),
     ):
         before = len(asked)
         page.evaluate("(text) => { location.hash = `q=a+rocket+taking+off${text}`; }", settings)
         page.wait_for_function("() => !document.querySelector('.search[aria-busy]')")
         page.wait_for_timeout(300)
-        assert page.locator(".options select").input_value() == bounds, settings
+        assert page.get_by_label("Bounds found by").input_value() == bounds, settings
+        assert page.get_by_label("Streams joined by").input_value() == joined, settings
         assert page.locator(".options input[value=speech]").is_checked() is said, settings
         assert page.locator(".options > label.check input").is_checked() is grouped, settings
         assert len(asked) == before + 1, settings
@@ -138,3 +139,43 @@ def test_more_is_offered_only_as_far_as_the_server_goes(search: Callable[..., An
     page.get_by_role("button", name="More moments").click()
     page.wait_for_function("() => document.querySelectorAll('ol.hits > li').length === 520")
     assert page.get_by_role("button", name="More moments").count() == 0
+
+
+def test_settings_chosen_before_a_query_stay_when_one_looks_elsewhere(
+    served: Any, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(served.address)
+    page.get_by_text("Options").click()
+    page.get_by_label("Streams joined by").select_option("scores")
+    page.get_by_role("link", name="Library", exact=True).click()
+    page.wait_for_selector(".videos > li")
+    page.get_by_role("link", name="Search", exact=True).click()
+    page.wait_for_function("() => document.activeElement.id === 'q'")
+    assert page.get_by_label("Streams joined by").input_value() == "scores"
+    with page.expect_request("**/api/v1/search?*") as asked:
+        page.keyboard.type("a rocket")
+        page.keyboard.press("Enter")
+    assert "fusion=scores" in asked.value.url
+    page.wait_for_selector("ol.hits > li")
+    page.get_by_role("link", name="Judge", exact=True).click()
+    page.get_by_role("link", name="Search", exact=True).click()
+    page.wait_for_selector("ol.hits > li")  # as it was left
+    page.get_by_role("link", name="Search", exact=True).click()
+    page.wait_for_function("() => document.querySelectorAll('ol.hits > li').length === 0")  # and once more: anew
+
+
+def test_the_menu_closes_when_one_goes_on(search: Callable[..., Any]) -> None:
+    page = search("a rocket taking off")
+    menu = page.locator("details.menu")
+    for leave in (
+        lambda: page.keyboard.press("Escape"),
+        lambda: page.mouse.click(5, 400),
+        lambda: page.locator("a.moment").first.focus(),
+    ):
+        page.get_by_text("Take them away").click()
+        page.get_by_role("link", name="Table (CSV)").focus()
+        leave()
+        page.wait_for_function("() => !document.querySelector('details.menu').open")
+    page.get_by_text("Take them away").click()
+    page.keyboard.press("Escape")
+    assert menu.evaluate("(menu) => document.activeElement === menu.firstElementChild")

@@ -4,6 +4,9 @@ import { exact } from "./format.js";
 
 const VIEWS = ["library", "judge", "compare"];
 
+/** Settings of a search, by their names in addresses. */
+const SETTINGS = ["localiser", "fusion", "streams"];
+
 /** What an address's fragment asks for. */
 export function parse(fragment) {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
@@ -16,17 +19,17 @@ export function parse(fragment) {
     video: Number(given.get("v")) || 0,
     span: timed ? [exact(start), exact(end)] : null,
     params: given,
-    // how a moment was found: what its curve depends on
-    found: { localiser: given.get("localiser") ?? "", streams: given.get("streams") ?? "" },
+    // how to search, or how a moment was found, which its curve depends on
+    found: Object.fromEntries(SETTINGS.map((name) => [name, given.get(name) ?? ""])),
   };
 }
 
 /** Where a moment is; how it was found is part of it if that was not as usual. */
-export function momentLink(video, span, query, { localiser = "", streams = "" } = {}) {
+export function momentLink(video, span, query, settings = {}) {
   const time = span ? `&t=${exact(span[0])},${exact(span[1])}` : "";
   if (!query) return `#v=${video}${time}`;
-  const how = Object.entries({ q: query, localiser, streams }).map(([name, value]) => value && `&${name}=${encodeURIComponent(value)}`);
-  return `#v=${video}${time}${how.join("")}`;
+  const how = SETTINGS.filter((name) => settings[name]).map((name) => `&${name}=${encodeURIComponent(settings[name])}`);
+  return `#v=${video}${time}&q=${encodeURIComponent(query)}${how.join("")}`;
 }
 
 /** Where a search is; settings other than the usual ones are part of it. */

@@ -66,8 +66,11 @@ function nameOf(disposition) {
 /** The address of a file that the browser itself fetches. */
 export const link = address;
 
-/** Give the token; the cookie that comes back is the page's key. */
-export const enter = (token) => send("/login", withBody("POST", { token }));
+/** Give the token; the cookie that comes back is the page's key. Says whether a token was needed at all. */
+export const enter = async (token) => (await (await send("/login", withBody("POST", { token }))).json()).needed;
+
+/** Give the cookie back. */
+export const leave = () => send("/logout", withBody("POST"));
 
 let known = null;
 

@@ -6,6 +6,7 @@ import { speak, typing, warn } from "./dom.js";
 import * as jobs from "./jobs.js";
 import { judgeView } from "./judge.js";
 import { libraryView } from "./library.js";
+import { leaving } from "./login.js";
 import { playerView } from "./player.js";
 import { searchView } from "./search.js";
 
@@ -15,6 +16,7 @@ const views = {};
 const scrolls = {};
 let current = null;
 let lastSearch = "";
+let origin = null; // the view from which the player was opened
 
 /** Go to an address of the page, as a link would. */
 function go(fragment) {
@@ -23,7 +25,7 @@ function go(fragment) {
 
 function viewOf(name) {
   if (!views[name]) {
-    views[name] = makers[name](go, () => lastSearch);
+    views[name] = makers[name](go, () => lastSearch, () => origin);
     views[name].element.hidden = true;
     main.append(views[name].element);
   }
@@ -36,6 +38,7 @@ async function show() {
   const before = current;
   current = asked.view;
   if (asked.view === "search") lastSearch = location.hash;
+  if (asked.view === "player" && before !== "player") origin = before;
   if (before !== asked.view) {
     if (before) {
       scrolls[before] = scrollY;
@@ -44,8 +47,11 @@ async function show() {
     }
     view.element.hidden = false;
     for (const link of document.querySelectorAll("nav a")) {
-      if (link.dataset.view === (asked.view === "player" ? "search" : asked.view)) link.setAttribute("aria-current", "page");
+      const here = link.dataset.view === (asked.view === "player" ? "search" : asked.view);
+      if (here) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
+      // from elsewhere, back to the search as it was left
+      if (link.dataset.view === "search") link.href = asked.view === "search" ? "#" : lastSearch || "#";
     }
   }
   const shown = view.show(asked);
@@ -62,19 +68,20 @@ async function show() {
 
 /** Put the eyes and the focus where they belong: back on the result one came from, or at the view's beginning. */
 function arrive(before, asked, view) {
-  const returning = before === "player" && asked.view === "search";
-  scrollTo(0, returning ? (scrolls.search ?? 0) : 0);
-  const from = returning && opened && view.element.querySelector(`a.moment[href="${CSS.escape(opened)}"]`);
+  const returning = before === "player" && asked.view === origin;
+  scrollTo(0, returning ? (scrolls[origin] ?? 0) : 0);
+  const from = returning && opened && view.element.querySelector(`a[href="${CSS.escape(opened)}"]`);
   if (from) from.focus({ preventScroll: true });
   else view.focus(asked);
 }
 
 let opened = "";
 main.addEventListener("click", (event) => {
-  const link = event.target.closest("a.moment");
+  const link = event.target.closest("a.moment, a.video");
   if (link) opened = link.getAttribute("href");
 });
 
+document.querySelector("header").append(leaving());
 document.getElementById("skip").addEventListener("click", () => main.focus());
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || typing(event)) return;

@@ -1,5 +1,6 @@
 // Two settings side by side: for one query, and over all judged queries.
 
+import { parse } from "./address.js";
 import * as api from "./api.js";
 import { card, stopPreview } from "./card.js";
 import { action, busy, h, put, speak } from "./dom.js";
@@ -9,12 +10,16 @@ import { settingsOf } from "./settings.js";
 
 const SHOWN = 12;
 
-export function compareView() {
+export function compareView(go, lastSearch) {
   const heading = h("h1", { tabindex: "-1" }, "Compare");
-  const query = h("input", { id: "compare-q", type: "search", maxlength: 2000, autocomplete: "off", required: true, placeholder: "a rocket taking off" });
+  const query = h("input", {
+    id: "compare-q", type: "search", maxlength: 2000, autocomplete: "off", autocapitalize: "off", required: true,
+    enterkeyhint: "go", placeholder: "a rocket taking off",
+  });
   const measure = h("select", { id: "compare-measure" }, MEASURES.map((name) => h("option", {}, name)));
   const sides = h("div", { class: "columns" });
-  const form = h("form", {}, sides, h("div", { class: "inline" }, h("div", { class: "field wide" }, h("label", { for: "compare-q" }, "For one query"), query), h("button", { class: "main" }, "Compare")));
+  const ask = h("div", { class: "field wide" }, h("label", { for: "compare-q" }, "For one query"), query);
+  const form = h("form", {}, sides, h("div", { class: "inline" }, ask, h("button", { class: "main" }, "Compare")));
   const single = h("div", { class: "sides" });
   const summary = h("p", { class: "quiet" });
   const overall = h("div", { class: "result" });
@@ -26,7 +31,15 @@ export function compareView() {
     form,
     summary,
     single,
-    h("section", { class: "panel", "aria-labelledby": "all-title" }, h("h2", { id: "all-title" }, "Over all judged queries"), h("div", { class: "inline" }, h("div", { class: "field" }, h("label", { for: "compare-measure" }, "Measure"), measure), action("Compare on the judgements", judged)), overall),
+    h(
+      "section",
+      { class: "panel", "aria-labelledby": "all-title" },
+      h("h2", { id: "all-title" }, "Over all judged queries"),
+      h("div", { class: "inline" },
+        h("div", { class: "field" }, h("label", { for: "compare-measure" }, "Measure"), measure),
+        action("Compare on the judgements", judged)),
+      overall,
+    ),
   );
   let a = null;
   let b = null;
@@ -36,30 +49,58 @@ export function compareView() {
     busy(form, one);
   });
 
+  /** Side A is set up as the search is now, side B with another localiser. */
+  async function prepare() {
+    const status = await api.status();
+    if (a) return;
+    const { found } = parse(lastSearch());
+    a = settingsOf(status, "A", { initial: found, encoders: true });
+    const other = status.localisers.find((name) => name !== (a.value().localiser || status.localiser));
+    b = settingsOf(status, "B", { initial: { ...found, localiser: other }, encoders: true });
+    put(sides, a.element, b.element);
+  }
+
   async function one() {
+    await prepare();
     const answer = await api.get("/compare", { a: a.text(), b: b.text(), q: query.value.trim(), k: SHOWN });
     summary.textContent = `${count(answer.shared, "moment")} on both sides. Weak ones are shown too.`;
     put(single, side("A", "B", answer.a, a.value()), side("B", "A", answer.b, b.value()));
     speak(summary.textContent);
   }
 
-  function side(name, other, { hits, note, took }, settings) {
+  function side(name, other, { hits, note, took, left_out: away }, settings) {
     const items = hits.map((hit) => {
       const item = card(hit, query.value.trim(), { small: true, settings });
-      item.append(h("p", { class: "moved" }, hit.other === null ? `only in ${name}` : hit.other === hit.rank ? `same place in ${other}` : `#${hit.other} in ${other}`));
+      item.append(h("p", { class: "moved" }, place(hit, name, other)));
       return item;
     });
-    const list = items.length ? h("ol", { class: "hits narrow" }, items) : h("p", { class: "quiet" }, "Nothing was found.");
-    return h("section", { "aria-label": `Setting ${name}` }, h("div", { class: "bar" }, h("h2", {}, name), h("span", { class: "quiet" }, [`${count(hits.length, "moment")} in ${Math.max(1, Math.round(took))} ms`, note].filter(Boolean).join("; "))), list);
+    const lacking = away && `${count(away, "moment")} left out, whose videos this library does not have`;
+    const figures = [`${count(hits.length, "moment")} in ${Math.max(1, Math.round(took))} ms`, note, lacking];
+    return h(
+      "section",
+      { "aria-label": `Setting ${name}` },
+      h("div", { class: "bar" }, h("h2", {}, name), h("span", { class: "quiet" }, figures.filter(Boolean).join("; "))),
+      items.length ? h("ol", { class: "hits narrow" }, items) : h("p", { class: "quiet" }, "Nothing was found."),
+    );
   }
 
   async function judged() {
+    await prepare();
     const answer = await api.get("/judging/compare", { a: a.text(), b: b.text(), measure: measure.value });
+    const how = `A − B on ${answer.measure}, 95 % interval ${interval(answer)}, p = ${figure(answer.p)} (${answer.test}), `;
+    const means = [["A", answer.a], ["B", answer.b]].map(([name, one]) => [
+      `${name}: ${one.settings.replaceAll(";", "; ")}`, figure(one.value), interval(one),
+    ]);
+    const each = answer.per_query.map((one) => [one.text, figure(one.a), figure(one.b), signed(one.difference)]);
+    const wins = `A is better on ${answer.wins}, equal on ${answer.ties}, worse on ${answer.losses}`;
     put(
       overall,
-      h("p", { class: "figure" }, h("strong", {}, signed(answer.difference)), h("span", {}, verdict(answer)), h("span", { class: "quiet" }, `A − B on ${answer.measure}, 95 % interval ${interval(answer)}, p = ${figure(answer.p)} (${answer.test}), over ${count(answer.queries, "query", "queries")}`)),
-      table(["Setting", answer.measure, "95 % interval"], [["A", answer.a], ["B", answer.b]].map(([name, one]) => [`${name}: ${one.settings}`, figure(one.value), interval(one)]), "Means"),
-      table(["Query", "A", "B", "A − B"], answer.per_query.map((one) => [one.text, figure(one.a), figure(one.b), signed(one.difference)]), `Every query: A is better on ${answer.wins}, equal on ${answer.ties}, worse on ${answer.losses}`),
+      h("p", { class: "figure" },
+        h("strong", {}, signed(answer.difference)),
+        h("span", {}, verdict(answer)),
+        h("span", { class: "quiet" }, `${how}over ${count(answer.queries, "query", "queries")}`)),
+      table(["Setting", answer.measure, "95 % interval"], means, "Means"),
+      table(["Query", "A", "B", "A − B"], each, `Every query: ${wins}`),
     );
     speak(verdict(answer));
   }
@@ -69,16 +110,17 @@ export function compareView() {
     title: () => "Compare",
     focus: () => heading.focus({ preventScroll: true }),
     async show({ params }) {
-      const status = await api.status();
-      if (a) return;
-      const other = status.localisers.find((name) => name !== status.localiser);
-      a = settingsOf(status, "A", null);
-      b = settingsOf(status, "B", null, { localiser: other });
-      put(sides, a.element, b.element);
-      if (params.get("q")) query.value = params.get("q");
+      query.value ||= params.get("q") ?? parse(lastSearch()).query;
+      await prepare();
     },
     hide: stopPreview,
   };
+}
+
+/** Where a moment of one side stands on the other. */
+function place(hit, name, other) {
+  if (hit.other === null) return `only in ${name}`;
+  return hit.other === hit.rank ? `same place in ${other}` : `#${hit.other} in ${other}`;
 }
 
 const signed = (value) => (value > 0 ? "+" : "") + figure(value).replace("-", "−");

@@ -28,11 +28,15 @@ const ICONS = {
   pause: "M7 5h3.5v14H7zM13.5 5H17v14h-3.5z",
   back: "M17 5v14l-9-7zM5 5h2.2v14H5z",
   next: "M7 5v14l9-7zM16.8 5H19v14h-2.2z",
-  loop: "M7 7h8.5a3.5 3.5 0 0 1 3.5 3.5V12h-2v-1.5A1.5 1.5 0 0 0 15.5 9H7v3L2.5 8 7 4zM17 17H8.500a3.500 3.500 0 0 1-3.500-3.500V12h2v1.500a1.500 1.500 0 0 0 1.500 1.500H17v-3l4.500 4-4.500 4z",
-  sound: "M4 9v6h4l5 4V5L8 9zM15.500 8.500a5 5 0 0 1 0 7l1.400 1.400a7 7 0 0 0 0-9.800z",
-  silent: "M4 9v6h4l5 4V5L8 9zM15 10.400l1.400-1.400 1.900 1.900L20.200 9l1.400 1.400-1.900 1.900 1.900 1.900-1.400 1.400-1.900-1.900-1.900 1.900L15 14.200l1.900-1.900z",
+  loop:
+    "M7 7h8.5a3.5 3.5 0 0 1 3.5 3.5V12h-2v-1.5A1.5 1.5 0 0 0 15.5 9H7v3L2.5 8 7 4z" +
+    "M17 17H8.5a3.5 3.5 0 0 1-3.5-3.5V12h2v1.5a1.5 1.5 0 0 0 1.5 1.5H17v-3l4.5 4-4.5 4z",
+  sound: "M4 9v6h4l5 4V5L8 9zM15.5 8.5a5 5 0 0 1 0 7l1.4 1.4a7 7 0 0 0 0-9.8z",
+  silent:
+    "M4 9v6h4l5 4V5L8 9z" +
+    "M15 10.4l1.4-1.4 1.9 1.9L20.2 9l1.4 1.4-1.9 1.9 1.9 1.9-1.4 1.4-1.9-1.9-1.9 1.9L15 14.2l1.9-1.9z",
   full: "M4 4h6v2H6v4H4zM14 4h6v6h-2V6h-4zM4 14h2v4h4v2H4zM18 14h2v6h-6v-2h4z",
-  close: "M6.400 5 12 10.600 17.600 5 19 6.400 13.400 12 19 17.600 17.600 19 12 13.400 6.400 19 5 17.600 10.600 12 5 6.400z",
+  close: "M6.4 5 12 10.6 17.6 5 19 6.4 13.4 12 19 17.6 17.6 19 12 13.4 6.4 19 5 17.6 10.6 12 5 6.4z",
 };
 
 /** A small picture for a button; the button needs a label of its own. */
@@ -55,12 +59,33 @@ export function typing(event) {
   return target.isContentEditable || target.matches("select, textarea, input:not([type=checkbox], [type=radio], [type=range])");
 }
 
+/** A list that opens under its name; Escape, a choice, or going elsewhere closes it. */
+export function menu(label, items) {
+  const summary = h("summary", {}, label);
+  const element = h("details", { class: "menu" }, summary, h("ul", {}, items.map((one) => h("li", {}, one))));
+  const close = () => (element.open = false);
+  element.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !element.open) return;
+    event.stopPropagation();
+    close();
+    summary.focus();
+  });
+  element.addEventListener("click", (event) => event.target.closest("a") && close());
+  element.addEventListener("focusout", ({ relatedTarget }) => relatedTarget && !element.contains(relatedTarget) && close());
+  element.addEventListener("toggle", () => {
+    const outside = (event) => element.contains(event.target) || close();
+    if (element.open) document.addEventListener("pointerdown", outside, { capture: true, once: true });
+  });
+  return element;
+}
+
 const timers = new WeakMap();
 
 function notice(place, text) {
   const box = document.getElementById(place);
   clearTimeout(timers.get(box));
-  put(box, h("p", {}, text, h("button", { type: "button", class: "plain", "aria-label": "Dismiss", onclick: () => put(box) }, icon("close"))));
+  const away = h("button", { type: "button", class: "plain", "aria-label": "Dismiss", onclick: () => put(box) }, icon("close"));
+  put(box, h("p", {}, text, away));
   timers.set(box, setTimeout(() => put(box), place === "urgent" ? 12000 : 4000));
 }
 

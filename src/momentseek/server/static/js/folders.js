@@ -35,7 +35,8 @@ export function folderChooser() {
   async function roots() {
     const { folders } = await api.get("/folders");
     put(path);
-    put(list, folders.length ? folders.map(row) : h("li", { class: "quiet" }, "No folder may be added from here. Start the server with momentseek serve --folder DIR."));
+    const none = "No folder may be added from here. Start the server with momentseek serve --folder DIR.";
+    put(list, folders.length ? folders.map(row) : h("li", { class: "quiet" }, none));
   }
 
   return { element, show: roots };

@@ -3,12 +3,14 @@
 import * as api from "./api.js";
 import { speak, tell, warn } from "./dom.js";
 import { count } from "./format.js";
+import { stream } from "./stream.js";
 
 const EVERY = 3000;
 const jobs = new Map();
 const listeners = new Set();
-let followed = null;
+const events = stream(hear);
 let asked = 0;
+let looking = false;
 let timer = 0;
 
 /** Call back with all jobs, the newest first, now and whenever one changes. */
@@ -25,11 +27,15 @@ export const over = (job) => ["done", "failed", "cancelled"].includes(job.state)
 export async function look() {
   const mine = ++asked;
   clearTimeout(timer);
+  looking = true;
   try {
     const answer = await api.get("/jobs");
     if (mine === asked) take(answer.jobs);
   } finally {
-    if (mine === asked) follow();
+    if (mine === asked) {
+      looking = false;
+      follow();
+    }
   }
 }
 
@@ -50,42 +56,27 @@ function enter(job) {
   take(jobs.has(job.id) ? all().map((one) => (one.id === job.id ? job : one)) : [job, ...all()]);
 }
 
-/**
- * Listen to the job at work, and ask for the others now and then: a browser grants a host six connections, so one
- * for each waiting job would leave none for anything else.
- */
+/** Hear of every change while something is at work and this tab can be seen. */
 function follow() {
-  const open = all().filter((job) => !over(job));
-  const job = open.find((one) => one.state === "running") ?? open.at(-1); // the oldest is the next
-  if (followed?.id !== job?.id) {
-    followed?.events.close();
-    followed = job ? { id: job.id, events: eventsOf(job.id) } : null;
-  }
-  clearTimeout(timer);
-  if (open.length > 1) timer = setTimeout(again, EVERY);
+  events.want(!document.hidden && all().some((job) => !over(job)));
 }
 
 const again = () => look().catch(() => {});
 
-function eventsOf(id) {
-  const events = new EventSource(api.link(`/jobs/${id}/events`));
-  const hear = (event) => enter(JSON.parse(event.data));
-  const end = (event) => {
-    hear(event);
+function hear({ job, lost }) {
+  if (job && jobs.has(job.id)) {
+    enter(job);
     follow();
-  };
-  events.addEventListener("progress", hear);
-  events.addEventListener("done", end);
-  // "failed" is the job's; "error" is the connection's, which comes back by itself
-  events.addEventListener("failed", end);
-  events.addEventListener("error", () => {
-    if (events.readyState !== EventSource.CLOSED || followed?.events !== events) return;
-    followed = null; // the server no longer knows the job: it was started anew
+  } else if (job) {
+    if (!looking) again(); // another tab began it
+  } else if (lost && !document.hidden) {
     clearTimeout(timer);
-    timer = setTimeout(again, EVERY);
-  });
-  return events;
+    timer = setTimeout(again, EVERY); // the server was started anew, or wants the token
+  }
 }
+
+document.addEventListener("visibilitychange", () => (document.hidden ? follow() : again()));
+addEventListener("pageshow", (event) => event.persisted && again());
 
 function ended(job) {
   const failed = job.failed.length ? `, ${count(job.failed.length, "file")} could not be added` : "";
@@ -97,6 +88,7 @@ function ended(job) {
 async function change(path, body) {
   const job = await api.change("POST", path, body);
   asked++; // an answer that is still under way does not know of this
+  looking = false;
   enter(job);
   follow();
 }

@@ -26,7 +26,11 @@ export function judgeStage(judge, undo, pass) {
     h("div", { class: "watch" }, frame, missing, h("div", { class: "bar" }, play, h("span", { class: "push" }), over, back)),
     guide,
   );
-  const element = h("section", { class: "panel judging", hidden: true, "aria-label": "Judging" }, title, h("div", { class: "bar" }, progress, left), work, done);
+  const element = h(
+    "section",
+    { class: "panel judging", hidden: true, "aria-label": "Judging" },
+    title, h("div", { class: "bar" }, progress, left), work, done,
+  );
   const buttons = new Map();
 
   function moved() {
@@ -45,7 +49,8 @@ export function judgeStage(judge, undo, pass) {
       example.textContent = guideline.example ?? "";
       for (const level of [...guideline.levels].sort((a, b) => b.value - a.value)) {
         const meaning = h("span", { class: "meaning", id: `level-${level.value}` }, level.meaning);
-        const button = h("button", { type: "button", class: "level-button" }, h("kbd", {}, level.value), h("span", {}, h("strong", {}, level.name), meaning));
+        const said = h("span", {}, h("strong", {}, level.name), meaning);
+        const button = h("button", { type: "button", class: "level-button" }, h("kbd", {}, level.value), said);
         button.addEventListener("click", () => busy(levels, () => judge(level.value)));
         buttons.set(level.value, button);
         levels.append(h("li", {}, button));

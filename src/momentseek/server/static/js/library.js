@@ -17,7 +17,11 @@ export function libraryView() {
   const chooser = folderChooser();
   const work = h("ul", { class: "jobs" });
   const failed = h("ul", { class: "failures" });
-  const failures = h("section", { class: "panel", hidden: true, "aria-labelledby": "failures-title" }, h("h2", { id: "failures-title" }, "Could not be added"), failed, action("Try these again", () => jobs.retry()));
+  const failures = h(
+    "section",
+    { class: "panel", hidden: true, "aria-labelledby": "failures-title" },
+    h("h2", { id: "failures-title" }, "Could not be added"), failed, action("Try these again", () => jobs.retry()),
+  );
   const filter = h("input", { type: "search", id: "filter", maxlength: 200, placeholder: "part of a name", autocomplete: "off" });
   const videos = h("ul", { class: "videos" });
   const more = h("button", { type: "button", onclick: () => busy(more, () => list(videos.children.length)) }, "More videos");
@@ -62,7 +66,9 @@ export function libraryView() {
       h(
         "a",
         { class: "video", href: momentLink(video.id) },
-        h("span", { class: "picture" }, h("img", { src: video.thumbnail, alt: "", loading: "lazy", onerror: (e) => e.target.remove() }), h("span", { class: "long" }, clock(video.duration, 0))),
+        h("span", { class: "picture" },
+          h("img", { src: video.thumbnail, alt: "", loading: "lazy", onerror: (e) => e.target.remove() }),
+          h("span", { class: "long" }, clock(video.duration, 0))),
         h("span", { class: "name" }, video.name),
         h("span", { class: video.available ? "quiet" : "problem" }, `${video.width}×${video.height}, ${state}, ${day(video.added)}`),
       ),
@@ -73,9 +79,17 @@ export function libraryView() {
   async function refresh() {
     const [status, failing] = await Promise.all([api.status(true), api.get("/failures")]);
     const told = status.library;
-    put(facts, tile("Videos", told.videos.toLocaleString("en")), tile("Length", length(told.seconds)), tile("Clips", told.clips.toLocaleString("en")), tile("Cues", told.cues.toLocaleString("en")), tile("Encoder", told.encoder.name));
+    const many = (n) => n.toLocaleString("en");
+    put(
+      facts,
+      tile("Videos", many(told.videos)), tile("Length", length(told.seconds)), tile("Clips", many(told.clips)),
+      tile("Cues", many(told.cues)), tile("Encoder", told.encoder.name),
+    );
     note.textContent = told.encoder.note ? `The encoder ${told.encoder.note.replaceAll("`", "")}.` : "";
-    put(failed, failing.failures.map((one) => h("li", {}, h("strong", {}, one.name), h("span", {}, one.reason), h("span", { class: "quiet" }, `${count(one.tries, "try", "tries")}, last ${day(one.at)}`))));
+    put(failed, failing.failures.map((one) => {
+      const tries = `${count(one.tries, "try", "tries")}, last ${day(one.at)}`;
+      return h("li", {}, h("strong", {}, one.name), h("span", {}, one.reason), h("span", { class: "quiet" }, tries));
+    }));
     failures.hidden = !failing.failures.length;
     if (generation !== told.generation) {
       generation = told.generation;
@@ -115,6 +129,15 @@ export function libraryView() {
   };
 }
 
+function outcome({ error, added, unchanged, failed }) {
+  return error ?? `${added} added, ${unchanged} unchanged${failed.length ? `, ${failed.length} could not be added` : ""}`;
+}
+
+function doing({ files_done: done, files_total: total, file, rate, seconds_left: left }) {
+  const parts = [`${done} of ${total}`, file, rate && `${Math.round(rate)}× real time`, left && `${length(left)} left`];
+  return parts.filter(Boolean).join(", ");
+}
+
 const STATES = { waiting: "waiting", running: "adding", done: "done", failed: "failed", cancelled: "stopped" };
 
 function jobRow(first) {
@@ -133,9 +156,7 @@ function jobRow(first) {
       bar.hidden = done;
       stop.hidden = done;
       state.textContent = STATES[job.state];
-      detail.textContent = done
-        ? (job.error ?? `${job.added} added, ${job.unchanged} unchanged${job.failed.length ? `, ${job.failed.length} could not be added` : ""}`)
-        : [`${job.files_done} of ${job.files_total}`, job.file, job.rate ? `${Math.round(job.rate)}× real time` : "", job.seconds_left ? `${length(job.seconds_left)} left` : ""].filter(Boolean).join(", ");
+      detail.textContent = done ? outcome(job) : doing(job);
       // when it is over, they stand among all failures
       put(bad, !done && job.failed.map((one) => h("li", {}, h("strong", {}, one.name), h("span", {}, one.reason))));
     },

@@ -1,9 +1,30 @@
 // The dialog that asks for the token, when the server is open to others.
 
-import { enter } from "./api.js";
-import { h, put } from "./dom.js";
+import { enter, leave } from "./api.js";
+import { action, h, put } from "./dom.js";
+import { setting } from "./history.js";
 
 let asking = null;
+
+/** A button to log out, shown once a token has been entered in this browser. */
+export function leaving() {
+  const button = action("Log out", out, { class: "small leave" });
+  const tell = () => (button.hidden = !setting("entered"));
+  addEventListener("entered", tell);
+  addEventListener("storage", () => {
+    if (!button.hidden && !setting("entered")) location.reload(); // logged out in another tab
+    tell();
+  });
+  tell();
+  return button;
+}
+
+/** Nothing of the library stays on the screen of any tab: pages begin anew, and ask for the token. */
+async function out() {
+  await leave();
+  setting("entered", "");
+  location.reload();
+}
 
 /** Ask until the token is right; several callers share one dialog. */
 export function askForToken() {
@@ -26,17 +47,24 @@ export function askForToken() {
       event.preventDefault();
       put(problem);
       try {
-        await enter(field.value.trim());
+        setting("entered", (await enter(field.value.trim())) ? "yes" : "");
+        dispatchEvent(new Event("entered"));
       } catch (error) {
         problem.textContent = error.message;
         field.select();
         return;
       }
+      finish();
+    });
+    const finish = () => {
+      removeEventListener("storage", elsewhere);
       dialog.close();
       dialog.remove();
       asking = null;
       done();
-    });
+    };
+    const elsewhere = () => setting("entered") && finish(); // another tab was given the token
+    addEventListener("storage", elsewhere);
     document.body.append(dialog);
     dialog.showModal();
   });

@@ -9,7 +9,15 @@ import { screen } from "./screen.js";
 import { timeline } from "./timeline.js";
 import { transcript } from "./transcript.js";
 
-export function playerView(go, lastSearch) {
+const MISSING = `The video cannot be played here: its file is away, or this browser does not know its format.
+  Cutting may still work.`;
+const KEYS = `Space plays and stops. Comma and full stop step by a frame. I and O set the start and the end here. L loops.
+  Escape goes back. On a handle, arrows move by a frame, with Shift by a second; Page Up and Page Down go to cuts and
+  words; while dragging, Alt does not snap.`;
+
+const BACK = { library: "Back to the library", compare: "Back to comparing" };
+
+export function playerView(go, lastSearch, origin) {
   let video = null;
   let span = [0, 1];
   let query = "";
@@ -28,8 +36,12 @@ export function playerView(go, lastSearch) {
   const position = h("span", { class: "position", role: "timer", "aria-live": "off", "aria-label": "Position" });
   const edges = h("p", { class: "edges" });
   const others = h("ol", { class: "others" });
-  const othersPanel = h("section", { class: "panel", "aria-labelledby": "others-title" }, h("h2", { id: "others-title" }, "This query in this video"), others);
-  const missing = h("p", { class: "problem", hidden: true }, "The video cannot be played here: its file is away, or this browser does not know its format. Cutting may still work.");
+  const othersPanel = h(
+    "section",
+    { class: "panel", "aria-labelledby": "others-title" },
+    h("h2", { id: "others-title" }, "This query in this video"), others,
+  );
+  const missing = h("p", { class: "problem", hidden: true }, MISSING);
 
   const play = tool("play", "Play", () => shown.toggle());
   const sound = tool("sound", "Mute", () => (film.muted = !film.muted));
@@ -51,13 +63,13 @@ export function playerView(go, lastSearch) {
     action("EDL", () => edit("edl")),
     action("FCPXML", () => edit("fcpxml")),
     h("button", { type: "button", onclick: () => copy(link(), "Link") }, "Copy link"),
-    h("button", { type: "button", onclick: () => copy(`${timecode(span[0], rate)} ${timecode(span[1], rate)}`, "Timecode") }, "Copy timecode"),
+    h("button", { type: "button", onclick: () => copy(codes().join(" "), "Timecode") }, "Copy timecode"),
   );
   const keys = h(
     "details",
     { class: "keys" },
     h("summary", {}, "Keys"),
-    h("p", {}, "Space plays and stops. Comma and full stop step by a frame. I and O set the start and the end here. L loops. Escape goes back. On a handle, arrows move by a frame, with Shift by a second; Page Up and Page Down go to cuts and words; while dragging, Alt does not snap."),
+    h("p", {}, KEYS),
   );
   const stage = h("div", { class: "stage" }, h("div", { class: "frame" }, film), missing, transport, line.element, takeaway, keys);
   const side = h("aside", { class: "side", "aria-label": "More of this video" }, othersPanel, words.element);
@@ -116,7 +128,8 @@ export function playerView(go, lastSearch) {
   function mark(which) {
     const frame = shown.frame();
     const time = exact(which === "start" ? frame / rate : (frame + 1) / rate);
-    if (which === "start" ? time >= span[1] : time <= span[0]) return warn(`The ${which} must lie ${which === "start" ? "before the end" : "after the start"}.`);
+    if (which === "start" && time >= span[1]) return warn("The start must lie before the end.");
+    if (which === "end" && time <= span[0]) return warn("The end must lie after the start.");
     setSpan(which === "start" ? [time, span[1]] : [span[0], Math.min(time, video.duration)]);
     settle();
     speak(`${which} set`);
@@ -130,7 +143,12 @@ export function playerView(go, lastSearch) {
   }
 
   function tellEdges() {
-    put(edges, h("span", { class: "when" }, `${clock(span[0], 2)} – ${clock(span[1], 2)}`), h("span", { class: "long" }, `${(span[1] - span[0]).toFixed(2)} s`), h("span", { class: "code" }, `${timecode(span[0], rate)} – ${timecode(span[1], rate)}`));
+    put(
+      edges,
+      h("span", { class: "when" }, `${clock(span[0], 2)} – ${clock(span[1], 2)}`),
+      h("span", { class: "long" }, `${(span[1] - span[0]).toFixed(2)} s`),
+      h("span", { class: "code" }, codes().join(" – ")),
+    );
     for (const one of others.querySelectorAll("button")) {
       const same = one.dataset.span === String(span);
       if (same) one.setAttribute("aria-current", "true");
@@ -138,6 +156,7 @@ export function playerView(go, lastSearch) {
     }
   }
 
+  const codes = () => span.map((time) => timecode(time, rate));
   const link = () => location.origin + location.pathname + momentLink(video.id, span, query, found);
 
   async function cut() {
@@ -213,6 +232,12 @@ export function playerView(go, lastSearch) {
     for (const part of [stage, side, edges]) part.hidden = on;
   }
 
+  function tellBack() {
+    const results = parse(lastSearch()).query === query ? lastSearch() || "#" : searchLink(query, found);
+    back.href = origin() in BACK ? `#${origin()}` : results;
+    back.textContent = BACK[origin()] ?? (query ? "Back to the results" : "Search");
+  }
+
   async function load(id, mine) {
     if (video?.id === id) return;
     const [details, said] = await Promise.all([api.get(`/videos/${id}`), api.get(`/videos/${id}/cues`)]);
@@ -239,12 +264,12 @@ export function playerView(go, lastSearch) {
     focus: () => title.focus({ preventScroll: true }),
     async show(asked) {
       const mine = ++turn;
-      const same = video?.id === asked.video && query === asked.query && String(Object.values(found)) === String(Object.values(asked.found)) && film.getAttribute("src");
+      const alike = query === asked.query && String(Object.values(found)) === String(Object.values(asked.found));
+      const same = video?.id === asked.video && alike && film.getAttribute("src");
       if (same && asked.span && String(asked.span) === String(span)) return;
       query = asked.query;
       found = asked.found;
-      back.href = parse(lastSearch()).query === query ? lastSearch() || "#" : searchLink(query, found);
-      back.textContent = query ? "Back to the results" : "Search";
+      tellBack();
       put(others);
       try {
         await load(asked.video, mine);

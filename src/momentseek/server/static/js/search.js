@@ -3,7 +3,7 @@
 import { searchLink } from "./address.js";
 import * as api from "./api.js";
 import { card, stopPreview } from "./card.js";
-import { h, put, speak, warn } from "./dom.js";
+import { h, menu, put, speak, warn } from "./dom.js";
 import { count } from "./format.js";
 import { HINTS, hintFor } from "./hints.js";
 import { forget, past, remember } from "./history.js";
@@ -11,17 +11,23 @@ import { settingsOf } from "./settings.js";
 
 const PAGE = 20;
 const DEEPEST = 500; // the server answers no page that begins further down
-const EXPORTS = { csv: "Table (CSV)", edl: "Edit list (EDL)", fcpxml: "Final Cut (FCPXML)", srt: "Subtitles (SRT)", html: "Page (HTML)", json: "JSON" };
+const EXPORTS = {
+  csv: "Table (CSV)", edl: "Edit list (EDL)", fcpxml: "Final Cut (FCPXML)", srt: "Subtitles (SRT)", html: "Page (HTML)", json: "JSON",
+};
 
 /** The view; `show(query, params)` searches if something else was asked before. */
 export function searchView(go) {
   const box = h("input", {
     type: "search", id: "q", name: "q", list: "past", maxlength: 2000, autocomplete: "off", autocapitalize: "off",
-    spellcheck: "false", enterkeyhint: "search", placeholder: "a dog runs on the beach", "aria-describedby": "hint",
+    spellcheck: "false", enterkeyhint: "search", placeholder: "a dog on the beach", "aria-describedby": "hint",
   });
   const list = h("datalist", { id: "past" });
   const hint = h("p", { id: "hint", class: "hint" });
-  const form = h("form", { role: "search", class: "ask" }, h("label", { for: "q", class: "unseen" }, "Describe a moment"), box, h("button", { class: "main" }, "Search"), list);
+  const form = h(
+    "form",
+    { role: "search", class: "ask" },
+    h("label", { for: "q", class: "unseen" }, "Describe a moment"), box, h("button", { class: "main" }, "Search"), list,
+  );
   const options = h("details", { class: "options" }, h("summary", {}, "Options"));
   const help = language((text) => {
     box.value = box.value.trim() ? `${box.value.trimEnd()} ${text}` : text;
@@ -34,7 +40,12 @@ export function searchView(go) {
   const after = h("div", { class: "after" });
   const heading = h("h1", { class: "big", tabindex: "-1" }, "Find a moment");
   const library = h("p", { class: "lead" });
-  const element = h("section", { class: "search" }, h("div", { class: "hero" }, heading, library), form, hint, h("div", { class: "helps" }, help, options), before, summary, results, after);
+  const element = h(
+    "section",
+    { class: "search" },
+    h("div", { class: "hero" }, heading, library),
+    form, hint, h("div", { class: "helps" }, help, options), before, summary, results, after,
+  );
 
   let settings = null;
   let group = null;
@@ -44,7 +55,7 @@ export function searchView(go) {
   async function prepare() {
     const status = await api.status();
     if (settings) return;
-    settings = settingsOf(status, "How to search", again);
+    settings = settingsOf(status, "How to search", { changed: again });
     group = h("input", { type: "checkbox", onchange: again });
     options.append(settings.element, h("label", { class: "check" }, group, "One moment per video"));
     tellLibrary(status.library);
@@ -52,7 +63,7 @@ export function searchView(go) {
 
   /** The address decides: the controls show its settings, and the usual ones for what it leaves out. */
   function choose(params) {
-    settings.set({ localiser: params.get("localiser"), streams: params.get("streams") });
+    settings.set(Object.fromEntries(params));
     group.checked = params.get("group") === "video";
     if (Object.values(chosen()).some(Boolean)) options.open = true;
   }
@@ -65,12 +76,11 @@ export function searchView(go) {
 
   const chosen = () => ({ ...settings?.value(), group: group?.checked ? "video" : "" });
 
-  function again() {
-    if (box.value.trim()) go(searchLink(box.value.trim(), chosen()));
-  }
+  const again = () => go(searchLink(box.value.trim(), chosen()));
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
+    if (matchMedia("(pointer: coarse)").matches) box.blur(); // the keys on the screen would hide the results
     const fragment = searchLink(box.value.trim(), chosen());
     if (fragment === location.hash) run(box.value.trim());
     else go(fragment);
@@ -143,12 +153,13 @@ export function searchView(go) {
     results.append(...cards);
     const shown = results.children.length;
     const found = `${count(shown, "moment")}${answer.more ? " so far" : ""}`;
-    const words = shown ? `${found} in ${Math.max(1, Math.round(answer.took))} ms` : answer.hidden ? "Nothing that is surely it" : "Nothing was found";
+    const nothing = answer.hidden ? "Nothing that is surely it" : "Nothing was found";
+    const words = shown ? `${found} in ${Math.max(1, Math.round(answer.took))} ms` : nothing;
     put(summary, h("span", {}, words), answer.note && h("span", { class: "note" }, answer.note), shown > 0 && exports());
     speak(`${shown ? found : words}${answer.hidden ? `, ${count(answer.hidden, "weaker result")} hidden` : ""}`);
     put(
       after,
-      answer.hidden > 0 && h("button", { type: "button", class: "weaker", onclick: () => weaker() }, `${count(answer.hidden, "weaker result")} hidden: show`),
+      answer.hidden > 0 && h("button", { type: "button", onclick: weaker }, `${count(answer.hidden, "weaker result")} hidden: show`),
       answer.more && shown <= DEEPEST && h("button", { type: "button", onclick: () => page(shown, pending.signal) }, "More moments"),
       !shown && !answer.hidden && h("p", { class: "empty" }, "Try fewer or other words, or look at the hints below the search box."),
     );
@@ -164,9 +175,9 @@ export function searchView(go) {
   function exports() {
     const { all, ...params } = asked.params;
     const links = Object.entries(EXPORTS).map(([kind, name]) =>
-      h("li", {}, h("a", { href: api.link("/export", { ...params, all, kind }), download: "" }, name)),
+      h("a", { href: api.link("/export", { ...params, all, kind }), download: "" }, name),
     );
-    return h("details", { class: "menu" }, h("summary", {}, "Take them away"), h("ul", {}, links));
+    return menu("Take them away", links);
   }
 
   return {
@@ -195,8 +206,10 @@ function lengthOf(seconds) {
 }
 
 function language(insert) {
-  const rows = HINTS.map(([example, meaning]) =>
-    h("li", {}, h("button", { type: "button", class: "example", "aria-label": `Add ${example} to the query: ${meaning}`, onclick: () => insert(example) }, example), h("span", {}, meaning)),
-  );
+  const rows = HINTS.map(([example, meaning]) => {
+    const label = `Add ${example} to the query: ${meaning}`;
+    const button = h("button", { type: "button", class: "example", "aria-label": label, onclick: () => insert(example) }, example);
+    return h("li", {}, button, h("span", {}, meaning));
+  });
   return h("details", { class: "language" }, h("summary", {}, "How to ask"), h("ul", {}, rows));
 }

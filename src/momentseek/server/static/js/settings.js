@@ -1,53 +1,87 @@
-// Controls for how to search: what bounds a moment, and which streams are looked at.
+// How to search: what bounds a moment, how streams are joined, what sees the pictures, and which streams are looked at.
 
 import { h } from "./dom.js";
 
 const STREAMS = { vision: "what is seen", speech: "what is said", name: "file names" };
+
+/** What one of several can be chosen for: its name in addresses, its label, what there is, and what is usual. */
+const CHOICES = [
+  ["localiser", "Bounds found by", (status) => status.localisers, (status) => status.localiser],
+  ["fusion", "Streams joined by", (status) => status.fusions, (status) => status.fusion],
+  ["encoder", "Pictures seen by", (status) => status.encoders, (status) => status.encoders?.[0]],
+];
+
+/** The settings among a search's parameters that a server knows; nothing for what is usual. */
+export function knownOf(status, given) {
+  const known = {};
+  for (const [key, , names, usual] of CHOICES) {
+    const value = given[key];
+    known[key] = value !== usual(status) && names(status)?.includes(value) ? value : "";
+  }
+  const wanted = (given.streams ?? "").split(",");
+  const chosen = status.streams.filter((name) => wanted.includes(name));
+  known.streams = chosen.length && chosen.length < status.streams.length ? chosen.join(",") : "";
+  return known;
+}
+
+/** Settings in words: "bounds found by scenes, streams joined by rrf; looking at what is seen and file names". */
+export function inWords(status, given) {
+  const known = knownOf(status, given);
+  const choices = CHOICES.filter(([, , names]) => names(status)?.length)
+    .map(([key, label, , usual]) => `${label.toLowerCase()} ${known[key] || usual(status)}`);
+  const streams = (known.streams || status.streams.join(",")).split(",").map((name) => STREAMS[name] ?? name);
+  return `${choices.join(", ")}; looking at ${new Intl.ListFormat("en").format(streams)}`;
+}
+
 let number = 0;
 
-/** Controls in a fieldset; `value()` gives {localiser, streams} with usual choices left out. */
-export function settingsOf(status, legend, changed, initial = {}) {
+/** Controls in a fieldset; `value()` gives what was chosen by name. Only comparing may name another encoder. */
+export function settingsOf(status, legend, { changed, initial = {}, encoders = false } = {}) {
   const id = `settings-${++number}`;
-  const localiser = h(
-    "select",
-    { id, onchange: () => changed?.() },
-    status.localisers.map((name) => h("option", { value: name }, name === status.localiser ? `${name} (usual)` : name)),
-  );
+  const selects = new Map();
+  const offered = CHOICES.filter(([key, , names]) => names(status)?.length > 1 && (encoders || key !== "encoder"));
+  const fields = offered.map(([key, label, names, usual]) => {
+    const options = names(status).map((name) => h("option", { value: name }, name === usual(status) ? `${name} (usual)` : name));
+    const select = h("select", { id: `${id}-${key}`, onchange: () => changed?.() }, options);
+    selects.set(key, select);
+    return h("div", { class: "field" }, h("label", { for: select.id }, label), select);
+  });
   const boxes = status.streams.map((name) =>
-    h("label", { class: "check" }, h("input", { type: "checkbox", value: name, onchange: (e) => keepOne(e) }), STREAMS[name] ?? name),
+    h("label", { class: "check" },
+      h("input", { type: "checkbox", value: name, onchange: keepOne }), STREAMS[name] ?? name),
   );
   const inputs = boxes.map((box) => box.firstElementChild);
+
   /** Choose as parameters of a search say; what they leave out or nobody knows is as usual. */
   function set(given) {
-    localiser.value = status.localisers.includes(given.localiser) ? given.localiser : status.localiser;
-    const wanted = (given.streams ?? "").split(",");
-    const known = status.streams.some((name) => wanted.includes(name));
-    for (const box of inputs) box.checked = !known || wanted.includes(box.value);
+    const known = knownOf(status, given);
+    for (const [key, , , usual] of CHOICES) if (selects.has(key)) selects.get(key).value = known[key] || usual(status);
+    for (const box of inputs) box.checked = !known.streams || known.streams.split(",").includes(box.value);
   }
-  set(initial);
+
   function keepOne(event) {
     if (!inputs.some((box) => box.checked)) event.target.checked = true;
     changed?.();
   }
+
+  const all = () => ({
+    ...Object.fromEntries([...selects].map(([key, select]) => [key, select.value])),
+    streams: inputs.filter((box) => box.checked).map((box) => box.value).join(","),
+  });
   const element = h(
     "fieldset",
     { class: "settings" },
     h("legend", {}, legend),
-    h("div", { class: "field" }, h("label", { for: id }, "Bounds found by"), localiser),
+    fields,
     h("div", { class: "checks", role: "group", "aria-label": `${legend}: look at` }, boxes),
   );
-  const streams = () => inputs.filter((box) => box.checked).map((box) => box.value);
+  set(initial);
   return {
     element,
-    localiser: () => localiser.value,
-    streams,
     set,
     /** As parameters of a search; nothing for what is usual. */
-    value: () => ({
-      localiser: localiser.value === status.localiser ? "" : localiser.value,
-      streams: streams().length === inputs.length ? "" : streams().join(","),
-    }),
+    value: () => knownOf(status, all()),
     /** As one text, for comparing. */
-    text: () => `localiser=${localiser.value};streams=${streams().join(",")}`,
+    text: () => Object.entries(all()).map(([key, value]) => `${key}=${value}`).join(";"),
   };
 }

@@ -6,7 +6,11 @@ import { clock } from "./format.js";
 export function transcript(onSeek) {
   const list = h("ol", { class: "lines" });
   const box = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Transcript" }, list);
-  const element = h("section", { class: "panel transcript", "aria-labelledby": "transcript-title" }, h("h2", { id: "transcript-title" }, "What is said"), box);
+  const element = h(
+    "section",
+    { class: "panel transcript", "aria-labelledby": "transcript-title" },
+    h("h2", { id: "transcript-title" }, "What is said"), box,
+  );
   let cues = [];
   let lines = [];
   let current = -1;
@@ -16,9 +20,10 @@ export function transcript(onSeek) {
     set(given) {
       cues = given;
       current = -1;
-      lines = cues.map((cue) =>
-        h("button", { type: "button", class: "line", onclick: () => onSeek(cue.start) }, h("span", { class: "at" }, clock(cue.start)), h("span", { lang: cue.language }, cue.text)),
-      );
+      lines = cues.map((cue) => {
+        const words = [h("span", { class: "at" }, clock(cue.start)), h("span", { lang: cue.language }, cue.text)];
+        return h("button", { type: "button", class: "line", onclick: () => onSeek(cue.start) }, words);
+      });
       put(list, lines.map((line) => h("li", {}, line)));
       element.hidden = !cues.length;
     },
