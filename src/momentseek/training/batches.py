@@ -35,11 +35,6 @@ class Batches:
         queries, query = np.unique(self.pairs.query[chosen], return_inverse=True)
         videos, video = np.unique(self.pairs.video[chosen], return_inverse=True)
         first, last, shares = self._labels(chosen)
-        if self._training.positive_mask:
-            positive = self.pairs.related(queries, videos)
-        else:
-            positive = np.zeros((len(queries), len(videos)), dtype=bool)
-            positive[query, video] = True
         return Batch(
             self._words(queries),
             self._clips(videos),
@@ -49,7 +44,7 @@ class Batches:
                 torch.from_numpy(first),
                 torch.from_numpy(last),
                 torch.from_numpy(self.pairs.weight[chosen]),
-                torch.from_numpy(positive),
+                torch.from_numpy(self.pairs.related(queries, videos)),
                 torch.from_numpy(shares),
             ),
         )
@@ -98,7 +93,7 @@ class Batches:
 
 
 def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:
-    """Columns of the data's features (a model adds the endpoint feature's two itself); None for what it does not see."""
+    """Columns of the data's features (models add the endpoint feature's two themselves); None for what is not seen."""
     columns = data.dims_of(split) if split else data.dims
     video, subtitle = tables(data, config)
     return Dims(

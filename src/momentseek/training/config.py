@@ -61,6 +61,10 @@ class Training:
     """What the best checkpoint is chosen by; several joined by `` + `` are summed."""
     task: str = "VCMR"
     """What is predicted to measure it: VCMR, SVMR or VR."""
+    end_time: str = "inclusive"
+    """Where a predicted span ends: with its last clip, or at that clip's ``start`` (ReLoCLNet's public code)."""
+    nms: float | None = None
+    """Drop predictions that overlap a better one of the same video by more than this."""
     validations: float = 1.0
     """Validations per epoch."""
     validate_every: int | None = None
@@ -71,8 +75,6 @@ class Training:
     """Measures of the best checkpoint, at the end."""
     similarity: bool = True
     """Weigh pairs by the similarity of query and caption where the data have it."""
-    positive_mask: bool = True
-    """Related videos of a query are no negatives (paper); False: only the pair's own video is positive (code)."""
     end_label: str = "inclusive"
     """``official``: the clip after a moment's last one, as the public code of XML and ReLoCLNet has it."""
     cache_mb: float = 1024.0
@@ -112,6 +114,7 @@ CHOICES = {
     "clip_by": ("all", "tensor"),
     "task": ("VCMR", "SVMR", "VR"),
     "end_label": ("inclusive", "official"),
+    "end_time": ("inclusive", "start"),
 }
 
 
@@ -163,13 +166,13 @@ class TrainConfig:
         return config
 
     def table(self) -> dict[str, dict[str, Any]]:
-        """The sections, with every setting that has a value (the model's defaults included)."""
+        """The sections with every setting, the model's defaults included; TOML knows no nothing, so it is ""."""
         sections = {
             "model": {"name": self.model, **dataclasses.asdict(self.model_config)},
             "training": dataclasses.asdict(self.training),
             "data": dataclasses.asdict(self.data),
         }
-        return {s: {k: v for k, v in values.items() if v is not None} for s, values in sections.items()}
+        return {s: {k: "" if v is None else v for k, v in values.items()} for s, values in sections.items()}
 
     def text(self) -> str:
         """As a TOML file."""
@@ -178,6 +181,15 @@ class TrainConfig:
     def changed(self, assignments: Iterable[str]) -> TrainConfig:
         """With ``key=value`` settings applied; ``key`` may name its section (``training.lr``) or leave it out."""
         return TrainConfig.of(with_settings(self.table(), assignments))
+
+
+def measures_of(text: str) -> list[str]:
+    """The measures of a sum.
+
+    >>> measures_of("R@1[IoU>=0.5] + R@1[IoU>=0.7]")
+    ['R@1[IoU>=0.5]', 'R@1[IoU>=0.7]']
+    """
+    return [part.strip() for part in text.split(" + ")]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -206,15 +218,6 @@ def with_settings(table: Mapping[str, Any], assignments: Iterable[str]) -> dict[
         if (section, key) == ("training", "epochs"):
             changed[section].pop("steps", None)
     return changed
-
-
-def measures_of(text: str) -> list[str]:
-    """The measures of a sum.
-
-    >>> measures_of("R@1[IoU>=0.5] + R@1[IoU>=0.7]")
-    ['R@1[IoU>=0.5]', 'R@1[IoU>=0.7]']
-    """
-    return [part.strip() for part in text.split(" + ")]
 
 
 def _place(key: str, table: Mapping[str, Any]) -> tuple[str, str]:
@@ -252,7 +255,7 @@ def _section(table: Mapping[str, Any], name: str, where: str) -> Mapping[str, An
     section = table.get(name, {})
     if not isinstance(section, Mapping):
         raise MomentseekError(f"{where}: {name} must be a section [{name}], not {section!r}")
-    return section
+    return {key: None if value == "" and key != "path" else value for key, value in section.items()}
 
 
 def _at_least(name: str, value: float, least: float) -> None:

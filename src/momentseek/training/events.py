@@ -1,0 +1,88 @@
+"""TensorBoard's event files, written without TensorBoard.
+
+An event file is a row of records: the length of the data (8 bytes, little-endian), a checksum of it, the data, a
+checksum of them. Checksums are CRC-32C, rotated and shifted by a constant ("masked"). The data are ``Event`` messages
+of protocol buffers, of which scalars need four fields: time (1, double), step (2, varint), and ``summary`` (5) with
+``value`` (1) of ``tag`` (1) and ``simple_value`` (2, float). A first record names the version (3).
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+_POLYNOMIAL = 0x82F63B78
+_TABLE = []
+for _byte in range(256):
+    _value = _byte
+    for _ in range(8):
+        _value = _value >> 1 ^ (_POLYNOMIAL if _value & 1 else 0)
+    _TABLE.append(_value)
+
+
+def crc32c(data: bytes) -> int:
+    """The Castagnoli checksum.
+
+    >>> hex(crc32c(b"123456789"))
+    '0xe3069283'
+    """
+    value = 0xFFFFFFFF
+    for byte in data:
+        value = _TABLE[(value ^ byte) & 0xFF] ^ value >> 8
+    return value ^ 0xFFFFFFFF
+
+
+class Events:
+    """Appends scalars to a new event file in ``folder``; every record is on disk when ``add`` returns.
+
+    Started at a ``step`` above 0 (training goes on), it tells readers to forget what older files say of later steps.
+    """
+
+    def __init__(self, folder: Path, step: int = 0) -> None:
+        count = len(list(folder.glob("events.out.tfevents.*")))
+        self.path = folder / f"events.out.tfevents.{int(time.time())}.momentseek.{count}"
+        self._file = self.path.open("ab")
+        self._write(_bytes(3, b"brain.Event:2"), 0)
+        if step:
+            self._write(_bytes(7, _varint_field(1, 1)), step)  # session log: START, which purges steps from here on
+
+    def add(self, step: int, scalars: Mapping[str, float]) -> None:
+        """Values by tag, at a step."""
+        values = b"".join(
+            _bytes(1, _bytes(1, tag.encode()) + struct.pack("<Bf", 2 << 3 | 5, value)) for tag, value in scalars.items()
+        )
+        self._write(_bytes(5, values), step)
+
+    def close(self) -> None:
+        """No more."""
+        self._file.close()
+
+    def _write(self, message: bytes, step: int) -> None:
+        event = struct.pack("<Bd", 1 << 3 | 1, time.time()) + _varint_field(2, step) + message
+        length = struct.pack("<Q", len(event))
+        self._file.write(length + _masked(length) + event + _masked(event))
+        self._file.flush()
+
+
+def _masked(data: bytes) -> bytes:
+    crc = crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def _varint(value: int) -> bytes:
+    parts = bytearray()
+    while value > 0x7F:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
+
+
+def _varint_field(field: int, value: int) -> bytes:
+    return bytes([field << 3]) + _varint(value)
+
+
+def _bytes(field: int, data: bytes) -> bytes:
+    return bytes([field << 3 | 2]) + _varint(len(data)) + data

@@ -1,0 +1,250 @@
+"""The loop that trains every model.
+
+Whatever a step draws (its pairs, its dropout, its negatives) is a function of the seed and the step's number, and a
+checkpoint holds weights, the optimiser's memory and what the loop has counted. So a run that was killed goes on from
+its last checkpoint to the same weights, bit for bit on a CPU, as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from momentseek.errors import MomentseekError
+from momentseek.features.data import Data
+from momentseek.models import Batch, CorpusModel
+from momentseek.training import checkpoint
+from momentseek.training.config import TrainConfig
+from momentseek.training.interrupts import Interrupted, Interrupts
+from momentseek.training.log import Log
+from momentseek.training.optimisers import clip_gradients, restore, tensors
+from momentseek.training.prefetch import Prefetched
+from momentseek.training.processes import Processes, joined
+from momentseek.training.progress import Outcome, Progress, Tell
+from momentseek.training.report import write_report
+from momentseek.training.schedules import factor
+from momentseek.training.setup import LAST, Prepared, prepare
+from momentseek.training.validation import Validation
+
+LOG_EVERY = 50
+"""Steps between rows of the log, if no validation comes before."""
+
+
+@dataclass
+class Counts:
+    """What the loop has counted; all of it is in the checkpoint."""
+
+    step: int = 0
+    best: float | None = None
+    best_step: int | None = None
+    without_gain: int = 0
+    validated: int = 0
+    value: float | None = None
+    seconds: float = 0.0
+
+
+def train(
+    config: TrainConfig, data: Data, out: Path, resume: bool = False, *, tell: Tell | None = None, force: bool = False
+) -> Outcome:
+    """Train a model on ``data`` and leave its run in the folder ``out``; ``resume`` goes on with what is there.
+
+    The folder then has config.toml, log.csv and an event file, best.safetensors, last.safetensors and report.json.
+    """
+    with joined() as processes:
+        prepared = prepare(config, data, out, resume, processes, force)
+        with Interrupts() as interrupts:
+            return Loop(prepared, out, processes, interrupts, tell).run()
+
+
+class Loop:
+    """One training run."""
+
+    def __init__(
+        self, prepared: Prepared, out: Path, processes: Processes, interrupts: Interrupts, tell: Tell | None
+    ) -> None:
+        self.config, self.data, self.model = prepared.config, prepared.data, prepared.model
+        self.training = self.config.training
+        self.optimiser, self.order, self.batches = prepared.optimiser, prepared.order, prepared.batches
+        self.out, self.processes, self.interrupts, self.tell = out, processes, interrupts, tell
+        self.validation = Validation(self.config, self.data)
+        self.per_epoch = math.ceil(self.order.per_epoch / processes.count)
+        self.steps = self.training.steps or max(1, math.ceil(self.training.epochs * self.per_epoch))
+        self.every = self.training.validate_every or max(1, round(self.per_epoch / self.training.validations))
+        self.counts = Counts()
+        if prepared.resumed is not None:
+            restore(self.optimiser, dict(prepared.resumed.optimiser))
+            self.counts = Counts(**prepared.resumed.state)
+        self.log = Log(out, self.counts.step) if processes.first else None
+        self._sums: dict[str, float] = {}
+        self._summed = 0
+        self._began = time.monotonic() - self.counts.seconds
+        self._session = (time.monotonic(), self.counts.step)
+        self._saved = time.monotonic()
+        self._pairs = 0
+
+    def run(self) -> Outcome:
+        """Train to the end, or until told to stop."""
+        self.model.train()
+        try:
+            stopped = self._steps()
+        except Interrupted:
+            stopped = "interrupted"
+        finally:
+            if self.log is not None:
+                self.log.close()
+        self._save()
+        report: dict[str, Any] = {}
+        if stopped != "interrupted" and self.processes.first:
+            report = write_report(self.out, self.validation, asdict(self.counts), stopped, self.interrupts.check)
+        counts = self.counts
+        return Outcome(
+            self.out, counts.step, self.steps, counts.best, counts.best_step, stopped, counts.seconds, report
+        )
+
+    def _steps(self) -> str:
+        with Prefetched(self._batch, range(self.counts.step, self.steps), self.training.prefetch) as batches:
+            ready = iter(batches)
+            while True:
+                if self._due() and self.counts.validated != self.counts.step:
+                    self._validate()
+                if self.counts.step >= self.steps:
+                    return "done"
+                if self.training.patience is not None and self.counts.without_gain >= self.training.patience:
+                    return "patience"
+                if self.processes.any(self.interrupts.asked):
+                    raise Interrupted
+                if self.processes.any(self.processes.first and self._out_of_time()):
+                    return "time"
+                self._step(next(ready))
+
+    def _batch(self, step: int) -> Batch:
+        """The batch of a step: processes take the epoch's batches in turns."""
+        epoch, index = divmod(step, self.per_epoch)
+        mine = (index * self.processes.count + self.processes.rank) % self.order.per_epoch
+        return self.batches.batch(self.order.batch_at(epoch, mine))
+
+    def _step(self, batch: Batch) -> None:
+        step, training = self.counts.step, self.training
+        rng = torch.Generator().manual_seed(_seed(training.seed, step, self.processes.rank, 1))
+        torch.manual_seed(_seed(training.seed, step, self.processes.rank, 0))
+        rate = training.lr * factor(training.schedule, step, self.steps, training.warmup)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        self.optimiser.zero_grad(set_to_none=True)
+        terms = self.model.loss(batch.to(_device(self.model)), step // self.per_epoch, rng)
+        loss = torch.stack(list(terms.values())).sum()
+        if not bool(torch.isfinite(loss)):
+            raise self._not_finite(terms)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.processes.average_gradients(self.model)
+        clip_gradients(self.model, training.clip, training.clip_by)
+        self.optimiser.step()
+        self.counts.step += 1
+        self._note(terms, len(batch.pairs.query), rate)
+
+    def _not_finite(self, terms: dict[str, Tensor]) -> MomentseekError:
+        shown = ", ".join(f"{name} {float(value):g}" for name, value in terms.items())
+        kept = f"; {self.out / LAST} is from before" if (self.out / LAST).is_file() else ""
+        return MomentseekError(
+            f"the loss is no number at step {self.counts.step:,} ({shown}); lower the learning rate "
+            f"(lr={self.training.lr / 10:g}) or check the features{kept}"
+        )
+
+    def _note(self, terms: dict[str, Tensor], pairs: int, rate: float) -> None:
+        counts = self.counts
+        for name, value in terms.items():
+            self._sums[name] = self._sums.get(name, 0.0) + float(value.detach())
+        self._summed += 1
+        self._pairs += pairs
+        counts.seconds = time.monotonic() - self._began
+        self._tell("training")
+        if self._due() or counts.step % LOG_EVERY == 0:
+            row = {f"loss/{name}": value for name, value in self._means().items()}
+            row = {"epoch": counts.step / self.per_epoch, "loss": sum(row.values()), **row, "lr": rate}
+            if self.log is not None:
+                self.log.add(counts.step, row | {"minutes": counts.seconds / 60})
+            self._last_terms = self._means()
+            self._sums, self._summed = {}, 0
+        if time.monotonic() - self._saved > self.training.save_minutes * 60:
+            self._save()
+
+    def _validate(self) -> None:
+        self._tell("validating")
+        value = math.nan
+        if self.processes.first:
+            value = self.validation.value(self.model, self.interrupts.check)
+        value = self.processes.agree(value)
+        counts = self.counts
+        counts.validated, counts.value = counts.step, value
+        counts.seconds = time.monotonic() - self._began
+        if counts.best is None or value > counts.best:
+            counts.best, counts.best_step, counts.without_gain = value, counts.step, 0
+            if self.processes.first:
+                self._write("best.safetensors", value)
+        else:
+            counts.without_gain += 1
+        if self.log is not None:
+            self.log.add(counts.step, {f"val/{self.training.measure}": value})
+        self._save()
+        self._tell("validated")
+
+    def _due(self) -> bool:
+        return self.counts.step > 0 and (self.counts.step % self.every == 0 or self.counts.step >= self.steps)
+
+    def _out_of_time(self) -> bool:
+        limit = self.training.minutes
+        return limit is not None and time.monotonic() - self._began > limit * 60
+
+    def _save(self) -> None:
+        if self.processes.first:
+            self._write(LAST, self.counts.value, tensors(self.optimiser), asdict(self.counts))
+        self._saved = time.monotonic()
+
+    def _write(self, name: str, value: float | None, *memory: Any) -> None:
+        checkpoint.save(
+            self.out / name, self.model, self.config, self.data.fingerprint, self.counts.step, value, *memory
+        )
+
+    def _means(self) -> dict[str, float]:
+        return {name: value / max(self._summed, 1) for name, value in self._sums.items()} or self._last_terms
+
+    _last_terms: dict[str, float] = {}  # noqa: RUF012
+
+    def _tell(self, doing: str) -> None:
+        if self.tell is None or not self.processes.first:
+            return
+        began, first = self._session
+        spent, done = time.monotonic() - began, self.counts.step - first
+        left = (self.steps - self.counts.step) * spent / done if done else math.nan
+        if self.training.minutes is not None:
+            left = min(left, max(0.0, self.training.minutes * 60 - self.counts.seconds))
+        counts, rate = self.counts, self._pairs * self.processes.count / spent if spent else 0.0
+        self.tell(
+            Progress(
+                counts.step,
+                self.steps,
+                counts.step / self.per_epoch,
+                self._means(),
+                counts.value,
+                counts.best,
+                rate,
+                left,
+                doing,
+            )
+        )
+
+
+def _seed(*parts: int) -> int:
+    """A seed of its own for every purpose of every step."""
+    return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def _device(model: CorpusModel) -> torch.device:
+    return next(model.parameters()).device

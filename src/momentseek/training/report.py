@@ -1,0 +1,64 @@
+"""report.json: what was trained, on what, how long, and what the best checkpoint scores."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from momentseek import __version__
+from momentseek.atomic import write_bytes
+from momentseek.errors import MomentseekError
+from momentseek.training import checkpoint
+from momentseek.training.validation import Progress, Validation
+
+FILE = "report.json"
+
+
+def write_report(
+    out: Path, validation: Validation, counts: Mapping[str, Any], stopped: str, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Measure the best checkpoint on the validation and the test split, and write down the run."""
+    config, data = validation.config, validation.data
+    best = checkpoint.load(out)
+    names = list(config.training.report)
+    scores = {
+        split: validation.measures(best.model, split, names, progress)
+        for split in (config.data.validate, config.data.test)
+        if split
+    }
+    report = {
+        "model": config.model,
+        "train": config.data.train,
+        "seed": config.training.seed,
+        "measure": config.training.measure,
+        "best": counts["best"],
+        "best_step": counts["best_step"],
+        "steps": counts["step"],
+        "stopped": stopped,
+        "seconds": round(counts["seconds"], 1),
+        "parameters": sum(p.numel() for p in best.model.parameters()),
+        "scores": scores,
+        "data": {"name": data.name, "fingerprint": data.fingerprint, "simulated": data.simulated},
+        "versions": {"momentseek": __version__, "torch": torch.__version__, "python": platform.python_version()},
+        "config": config.table(),
+    }
+    write_bytes(out / FILE, (json.dumps(report, indent=2, ensure_ascii=False) + "\n").encode())
+    return report
+
+
+def read_report(out: Path) -> dict[str, Any] | None:
+    """The report of a finished run; None if there is none yet."""
+    try:
+        found = json.loads((out / FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as e:
+        raise MomentseekError(f"{out / FILE}: cannot be read ({e}); delete it and go on with --resume") from None
+    if not isinstance(found, dict):
+        raise MomentseekError(f"{out / FILE}: is no report of a training run; delete it and go on with --resume")
+    return found

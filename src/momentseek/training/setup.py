@@ -1,0 +1,133 @@
+"""Everything a training run needs, made and checked before the first step."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from momentseek.atomic import write_bytes
+from momentseek.errors import MomentseekError
+from momentseek.features.data import Data
+from momentseek.models import CorpusModel, build
+from momentseek.training import checkpoint
+from momentseek.training.batches import Batches, dims_of
+from momentseek.training.checkpoint import Checkpoint
+from momentseek.training.config import TrainConfig, read
+from momentseek.training.optimisers import optimiser
+from momentseek.training.order import Order
+from momentseek.training.processes import Processes
+from momentseek.training.validation import Validation
+
+CONFIG, LAST, BEST, REPORT = "config.toml", "last.safetensors", "best.safetensors", "report.json"
+CHANGEABLE = {
+    "training": ("epochs", "steps", "minutes", "patience", "device", "threads", "cache_mb", "prefetch", "save_minutes"),
+    "data": ("path", "test"),
+}
+"""Settings that may differ when a run goes on; the others would make it another run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Ready to train."""
+
+    config: TrainConfig
+    data: Data
+    model: CorpusModel
+    optimiser: torch.optim.Optimizer
+    order: Order
+    batches: Batches
+    resumed: Checkpoint | None
+
+
+def prepare(
+    config: TrainConfig, data: Data, out: Path, resume: bool, processes: Processes, force: bool = False
+) -> Prepared:
+    """Check data, settings and folder; build the model and what trains it."""
+    training = config.training
+    if training.threads is not None:
+        torch.set_num_threads(training.threads)
+    data.check([s for s in (config.data.train, config.data.validate, config.data.test) if s])
+    split = data.split(config.data.train)
+    dims = dims_of(data, config.model_config, config.data.train)
+    torch.manual_seed(training.seed)
+    model = build(config.model, config.settings, dims)
+    Validation(config, data).check(model)
+    batches = Batches(data, split, model.config, training)
+    order = Order(batches.pairs.video, training.batch, training.pairs_per_video, training.seed)
+    last = _last(config, data, out) if resume else None
+    if last is not None:
+        if last.dims != dims:
+            raise MomentseekError(f"{out / LAST}: was trained for features of {last.dims}, and the data have {dims}")
+        model.load_state_dict(last.model.state_dict())
+    model.to(device(training.device))
+    processes.share_weights(model)
+    if processes.first:
+        _folder(out, config, resume, force)
+    return Prepared(config, data, model, optimiser(model, training), order, batches, last)
+
+
+def device(name: str) -> torch.device:
+    """The device called ``name``; ``auto`` takes a GPU if there is one."""
+    if name == "auto":
+        name = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+    try:
+        found = torch.device(name)
+        torch.zeros(1, device=found)
+    except (RuntimeError, AssertionError) as e:
+        raise MomentseekError(f"device {name!r} cannot be used ({str(e).splitlines()[0]}); set device=cpu") from None
+    return found
+
+
+def saved_config(out: Path) -> TrainConfig:
+    """The config of a run's folder."""
+    if not (out / CONFIG).is_file():
+        raise MomentseekError(f"{out}: holds no training run ({CONFIG}); check the folder")
+    return TrainConfig.of(read(out / CONFIG), str(out / CONFIG))
+
+
+def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | None:
+    """The checkpoint to go on from; None if the run was stopped before its first."""
+    before = saved_config(out).table()
+    for section, values in config.table().items():
+        for key, value in values.items():
+            old = before[section].get(key)
+            if key not in CHANGEABLE.get(section, ()) and old != value and list_of(old) != list_of(value):
+                raise MomentseekError(
+                    f"{out}: was begun with {section}.{key}={old} and not {value}; go on with the same settings, or "
+                    "begin a run in another folder"
+                )
+    if not (out / LAST).is_file():
+        return None
+    last = checkpoint.load(out / LAST)
+    if last.fingerprint != data.fingerprint:
+        raise MomentseekError(f"{out / LAST}: was trained on other data than {data.path}; give the same data")
+    return last
+
+
+def list_of(value: object) -> object:
+    """Tuples and lists alike, as TOML knows only lists."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _folder(out: Path, config: TrainConfig, resume: bool, force: bool) -> None:
+    mine = [*(out / n for n in (CONFIG, LAST, BEST, REPORT, "log.csv")), *out.glob("events.out.tfevents.*")]
+    if not resume and any(p.exists() for p in mine):
+        if not force:
+            raise MomentseekError(
+                f"{out}: holds a training run already; go on with it (--resume), choose another folder, or --force"
+            )
+        for path in mine:
+            path.unlink(missing_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(out).free
+    except OSError as e:
+        raise MomentseekError(f"{out}: cannot be made ({e.strerror}); choose another folder") from None
+    if free < 100e6:
+        raise MomentseekError(f"{out}: the disk has only {free / 1e6:.0f} MB left; free some, or choose another")
+    (out / REPORT).unlink(missing_ok=True)
+    write_bytes(out / CONFIG, config.text().encode())

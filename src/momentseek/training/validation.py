@@ -1,0 +1,94 @@
+"""What a model is worth while it is trained: it predicts a split as anybody would, and is measured as any run is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, cast
+
+from momentseek.errors import MomentseekError
+from momentseek.evaluation import evaluate
+from momentseek.features.data import Data
+from momentseek.formats import read_run
+from momentseek.models import CorpusModel
+from momentseek.models.inference import predict
+from momentseek.moments import Run
+from momentseek.training.config import TrainConfig, measures_of
+
+Progress = Callable[[str, int, int], None]
+DEPTH = 40
+"""Moments predicted per query; TVR-Ranking's deepest cut-off."""
+
+
+class Validation:
+    """Measures models on splits of the data, with the config's task, end times and first stage."""
+
+    def __init__(self, config: TrainConfig, data: Data) -> None:
+        self.config, self.data = config, data
+        self._first: dict[str, Run] = {}
+
+    def run(self, model: CorpusModel, split: str, progress: Progress | None = None) -> Run:
+        """What the model returns for the queries of a split."""
+        training = self.config.training
+        was = model.training
+        try:
+            return predict(
+                model.eval(),
+                self.data,
+                self.data.split(split),
+                k=DEPTH,
+                task=training.task,
+                videos=self.first_stage(split) if training.task == "VCMR" else None,
+                nms=training.nms,
+                end_time=cast(Any, training.end_time),
+                progress=progress,
+            )
+        finally:
+            model.train(was)
+
+    def measures(
+        self, model: CorpusModel, split: str, names: Iterable[str], progress: Progress | None = None
+    ) -> dict[str, float]:
+        """Means of measures on a split, by name."""
+        run = self.run(model, split, progress)
+        return evaluate(run, self.data.split(split).truth, list(names), missing="zero").means
+
+    def value(self, model: CorpusModel, progress: Progress | None = None) -> float:
+        """What checkpoints are chosen by: the config's measure (or sum of measures) on the validation split."""
+        split, names = self.config.data.validate, measures_of(self.config.training.measure)
+        return float(sum(self.measures(model, split, names, progress).values()))
+
+    def first_stage(self, split: str) -> Run | None:
+        """The videos another system found, where the config names one; None if the model ranks them itself."""
+        source = self.config.data.first_stage
+        if source is None:
+            return None
+        if split not in self._first:
+            self._first[split] = first_stage(source, self.data, split, self.config.model_config.videos)
+        return self._first[split]
+
+    def check(self, model: CorpusModel) -> None:
+        """Refuse, before training, a model that could not be measured."""
+        if not model.retrieves and self.config.training.task != "SVMR" and self.config.data.first_stage is None:
+            raise MomentseekError(
+                f"{self.config.model} searches videos that another model found; name its checkpoint or run "
+                "(first_stage=PATH), or train for known videos (task=SVMR)"
+            )
+        if self.config.data.first_stage is not None:
+            self.first_stage(self.config.data.validate)
+
+
+def first_stage(source: str, data: Data, split: str, depth: int) -> Run:
+    """Videos for each query of a split: of a run file, or found by the model of a checkpoint."""
+    from momentseek.training.checkpoint import load
+
+    path = Path(source)
+    if path.is_dir() or path.suffix == ".safetensors":
+        return predict(load(path).model, data, data.split(split), k=depth, task="VR")
+    run = read_run(path)
+    missing = [q for q in data.split(split).truth.query_ids if q not in run]
+    if missing:
+        raise MomentseekError(
+            f"{path}: says nothing of query {missing[0]} of split {split}; give a first stage for all its queries"
+        )
+    return run
