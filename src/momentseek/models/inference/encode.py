@@ -128,7 +128,7 @@ def _shapes(
     """Which of the model's tensors have a row per clip, found by encoding one item at two lengths."""
     item = int(np.argmin(counts))
     size = int(counts[item])
-    change = 1 if size < most else -1
+    change = 1 if size < most else -min(1, size - 1)  # where all have one place, nothing can grow
     index = np.array([item])
     one, other = encode(index, 0), encode(index, change)
     shapes = {}

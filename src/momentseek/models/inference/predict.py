@@ -98,7 +98,16 @@ def predict(
         asked = np.arange(first, first + len(part))
         wanted = k if nms is None else max(k, BEFORE)
         spans = spans_of(
-            model, queries, corpus, asked, part.video, wanted, usable=clocks.usable, cells=cells, progress=progress
+            model,
+            queries,
+            corpus,
+            asked,
+            part.video,
+            wanted,
+            least=2 if end_time == "start" else 1,  # a span of one clip would have no length
+            usable=clocks.usable,
+            cells=cells,
+            progress=progress,
         )
         found.append(ranked(spans, part, clocks, weight, k, nms, end_time))
         if progress is not None:
@@ -134,11 +143,12 @@ def ranked(
     """The ``k`` best spans of each query's videos, as moments in seconds."""
     column, span, score = merge(spans.score, candidates.score, alpha, k if nms is None else max(k, BEFORE))
     rows = np.arange(len(candidates))[:, None]
-    video = candidates.video[rows, column]
-    first, last = (x[rows, column, span].astype(np.int64) for x in (spans.first, spans.last))
+    real = score > -np.inf
+    video = np.where(real, candidates.video[rows, column], 0)
+    first, last = (np.where(real, x[rows, column, span], 0).astype(np.int64) for x in (spans.first, spans.last))
     start, end = moments_of(first, last, clocks.edges, clocks.place[video], end_time)
     if nms is not None:
-        kept = suppress(start, end, nms, video=video) & (score > -np.inf)
+        kept = suppress(start, end, nms, video=video) & real
         order = np.argsort(~kept, axis=1, kind="stable")[:, :k]
         score = np.where(kept, score, -np.inf)
         video = np.take_along_axis(video, order, axis=1)

@@ -25,6 +25,7 @@ def spans_of(
     videos: IntArray,
     k: int,
     *,
+    least: int = 1,
     usable: IntArray | None = None,
     cells: int = CELLS,
     progress: Progress | None = None,
@@ -33,7 +34,8 @@ def spans_of(
 
     ``asked`` are places of queries and ``videos`` ``(queries, n)`` places of videos, -1 for none. Pairs are scored in
     order of the videos' lengths, many queries of one video together, so that little is padded and each video is
-    fetched once; ``usable`` counts the clips spans may lie in (those before the video's end), all by default.
+    fetched once. ``usable`` counts the clips spans may lie in (those before the video's end), all by default; spans of
+    fewer than ``least`` clips are left out.
     """
     config = model.config
     device = device_of(model)
@@ -54,6 +56,8 @@ def spans_of(
             if (limits[v] < corpus.counts[v]).any():
                 last = np.add.outer(np.arange(grid.shape[1]), np.arange(grid.shape[2]) + config.shortest - 1)
                 grid = np.where(last < limits[v][:, None, None], grid, -np.inf)
+            if least > config.shortest:
+                grid[:, :, : least - config.shortest] = -np.inf
             found = best_spans(grid, k, config.shortest)
             width = found.score.shape[1]
             for mine, theirs in zip(best, found, strict=True):

@@ -86,7 +86,7 @@ def retrieve(
 def alike(counts: IntArray, cells: int) -> Iterator[IntArray]:
     """Places of videos in blocks of like length, at most ``cells`` clips each with padding; each block in order.
 
-    >>> [block.tolist() for block in alike(np.array([5, 1, 4, 1]), 9)]
+    >>> [block.tolist() for block in alike(np.array([5, 1, 4, 1]), 10)]
     [[1, 3], [0, 2]]
     """
     order = np.argsort(counts, kind="stable")
@@ -133,8 +133,12 @@ def from_truth(truth: Judgements, query_ids: Sequence[str], position: Mapping[st
     found = []
     for query in query_ids:
         rows = truth.rows(query)
-        video = np.unique(places[truth.video[rows][truth.relevance[rows] > 0]])
-        found.append((video, np.zeros(len(video))))
+        video = dict.fromkeys(places[truth.video[rows][truth.relevance[rows] > 0]].tolist())
+        if -1 in video:
+            raise MomentseekError(
+                f"{truth.source}: a video of query {query} was not encoded; encode all that are judged"
+            )
+        found.append((np.array(list(video), dtype=np.int64), np.zeros(len(video))))
     return _together(found)
 
 

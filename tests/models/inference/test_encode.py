@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from momentseek.errors import MomentseekError
+from momentseek.models import Clips
+from momentseek.models.inference import EncodedCorpus, encode_corpus, encode_queries
+from momentseek.models.inputs import clips_of
+
+
+def test_what_is_kept_is_what_the_model_gives_for_each_video(small):
+    world, model = small.world(videos=12), small.model(max_clips=5)
+    kept = encode_corpus(model, world, world.corpus, batch=4)
+    assert kept.names == world.corpus
+    assert kept.counts.tolist() == [min(5, world.rows(n)) for n in world.corpus]
+    for i, name in enumerate(world.corpus):
+        alone = model.encode_clips(clips_of(world, [name], model.config))
+        assert kept.rows(i).keys() == alone.keys()
+        for key, rows in kept.rows(i).items():
+            assert np.array_equal(rows, alone[key][0].numpy()), key
+
+
+def test_nothing_is_padded_in_what_is_kept(small):
+    world, model = small.world(videos=12), small.model()
+    kept = encode_corpus(model, world, world.corpus)
+    clips = int(kept.counts.sum())
+    lengths = {key: len(v) for key, v in kept.values.items()}
+    assert lengths == {"mask": clips, "clip": clips, "sums": clips + 12, "total": 12, "count": 12}
+    assert kept.nbytes == clips * 1 + 3 * 4 * (clips + clips + 12 + 12) + 8 * 12
+    assert (kept.width, kept.fixed) == (7, 4)
+
+
+def test_taking_pads_with_nothing(small):
+    world, model = small.world(videos=12), small.model()
+    kept = encode_corpus(model, world, world.corpus)
+    index = np.array([3, 0, 3, 7])
+    taken = kept.take(index)
+    longest = kept.counts[index].max()
+    for row, i in enumerate(index):
+        count = kept.counts[i]
+        assert taken["clip"].shape == (4, longest, 3)
+        assert taken["mask"][row].tolist() == [True] * count + [False] * (longest - count)
+        assert np.array_equal(taken["clip"][row, :count], kept.rows(i)["clip"])
+        assert not taken["clip"][row, count:].any()
+        assert np.array_equal(taken["sums"][row, : count + 1], kept.rows(i)["sums"])
+        assert np.array_equal(taken["total"][row], kept.rows(i)["total"])
+
+
+@pytest.mark.parametrize("longest", [1, 8])
+def test_full_videos_show_their_shape_too(small, longest):
+    """All videos as long as the model takes: how tensors grow is found by cutting, not by adding."""
+    world, model = small.world(videos=3, longest=1), small.model(max_clips=longest)
+    kept = encode_corpus(model, world, world.corpus)
+    if longest == 8:
+        assert kept.shapes["clip"].extra == 0
+    assert kept.take(np.arange(3))["clip"].shape == (3, 1, 3)
+
+
+def test_queries_are_kept_without_padding(small):
+    world, model = small.world(queries=6), small.model(max_words=3)
+    kept = encode_queries(model, world, world.truth.query_ids)
+    assert kept.counts.tolist() == [min(3, world.query.rows(q)) for q in world.truth]
+    assert len(kept.values["word"]) == kept.counts.sum()
+
+
+def test_half_precision_halves_what_is_kept(small):
+    world, model = small.world(), small.model()
+    single, half = (encode_corpus(model, world, world.corpus, precision=p) for p in ("float32", "float16"))
+    assert half.values["clip"].dtype == np.float16
+    assert half.values["clip"].nbytes * 2 == single.values["clip"].nbytes
+    assert half.values["count"].dtype == np.int64
+    taken = half.take(np.arange(9))
+    assert taken["clip"].dtype == torch.float32
+    assert torch.equal(taken["clip"], single.take(np.arange(9))["clip"])
+
+
+def test_a_folder_holds_it_for_another_time(small, tmp_path):
+    world, model = small.world(), small.model()
+    memory = encode_corpus(model, world, world.corpus)
+    encode_corpus(model, world, world.corpus, folder=tmp_path / "kept")
+    opened = EncodedCorpus.open(tmp_path / "kept")
+    assert opened.names == memory.names
+    assert isinstance(opened.values["clip"], np.memmap)
+    for key, values in memory.values.items():
+        assert np.array_equal(opened.values[key], values)
+        assert opened.values[key].dtype == values.dtype
+
+
+def test_encoding_that_was_cut_short_is_not_opened(small, tmp_path):
+    world, model = small.world(), small.model()
+    encode_corpus(model, world, world.corpus, folder=tmp_path)
+
+    def stop(stage, done, total):
+        if done > 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encode_corpus(model, world, world.corpus, batch=2, folder=tmp_path, progress=stop)
+    with pytest.raises(MomentseekError, match="no complete encoded corpus"):
+        EncodedCorpus.open(tmp_path)
+
+
+def test_files_that_do_not_belong_together_are_refused(small, tmp_path):
+    world, model = small.world(), small.model()
+    encode_corpus(model, world, world.corpus, folder=tmp_path)
+    np.save(tmp_path / "clip.npy", np.zeros((2, 3), np.float32))
+    with pytest.raises(MomentseekError, match="do not agree"):
+        EncodedCorpus.open(tmp_path)
+
+
+def test_a_tensor_that_grows_elsewhere_is_refused(small):
+    world, model = small.world(), small.model()
+    encode = model.encode_clips
+
+    def square(clips: Clips):
+        kept = encode(clips)
+        return kept | {"square": kept["clip"] @ kept["clip"].mT}
+
+    model.encode_clips = square  # type: ignore[method-assign]
+    with pytest.raises(MomentseekError, match="'square' grows with clips in axis 2"):
+        encode_corpus(model, world, world.corpus)
+
+
+def test_an_empty_corpus_is_refused(small):
+    with pytest.raises(MomentseekError, match="no videos to encode"):
+        encode_corpus(small.model(), small.world(), ())
