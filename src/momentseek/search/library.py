@@ -16,6 +16,7 @@ from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
 from momentseek.search.localise import DEFAULT
 from momentseek.search.options import STREAMS, Group, Options, Stream
+from momentseek.search.pictures import Pictures
 from momentseek.search.query import Query
 from momentseek.search.results import Results
 
@@ -37,6 +38,7 @@ class Library(Collection):
     def __init__(self, path: Path, catalog: Catalog) -> None:
         super().__init__(path, catalog)
         self._engine: Engine | None = None
+        self._pictures = Pictures(self.place.thumbnails)
 
     def search(
         self,
@@ -68,16 +70,14 @@ class Library(Collection):
         return found
 
     def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
-        """A WebP picture of a hit's most representative frame; kept in the library's folder."""
-        kept = self.path / "thumbnails" / f"{hit.video_id}-{round(hit.peak * 1000)}-{width}.webp"
-        try:
-            return kept.read_bytes()
-        except OSError:
-            pass
-        from momentseek.media.thumbnails import thumbnail
+        """A WebP picture of a hit's most representative frame; kept in the library's folder while there is room."""
+        name = f"{hit.video_id}-{round(hit.peak * 1000)}-{width}.webp"
+        data = self._pictures.get(name)
+        if data is None:
+            from momentseek.media.thumbnails import thumbnail
 
-        data = thumbnail(_present(hit), hit.peak, width)
-        self._keep(kept, data)
+            data = thumbnail(_present(hit), hit.peak, width)
+            self._pictures.keep(name, data)
         return data
 
     def cut(self, hit: Hit, out: str | os.PathLike[str], *, exact: bool = True, pad: float = 0.0) -> Cut:
@@ -93,16 +93,6 @@ class Library(Collection):
         if encoder is None:
             raise MomentseekError("the encoder of what is said is not installed; pip install 'momentseek[offline]'")
         return encoder
-
-    def _keep(self, path: Path, data: bytes) -> None:
-        """Keep a picture for the next time; a library that cannot be written is still searched."""
-        from contextlib import suppress
-
-        from momentseek.atomic import write_bytes
-
-        with suppress(OSError, MomentseekError):
-            path.parent.mkdir(exist_ok=True)
-            write_bytes(path, data)
 
 
 def _present(hit: Hit) -> Path:
