@@ -57,7 +57,11 @@ def _option(arg: str, short: set[str]) -> bool:
 @click.option("-k", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many moments.")
 @options.library
 @click.option("--group", type=click.Choice(["clip", "video"]), default="clip", show_default=True, help="One per …")
-@click.option("--localiser", metavar="NAME", help="What finds start and end (docs/localising.md). Default: scenes.")
+@click.option(
+    "--localiser",
+    metavar="NAME",
+    help="What finds start and end (docs/localising.md). Default: scenes, or a trained model's own.",
+)
 @click.option("--streams", metavar="NAMES", help="Some of vision,speech,name. Default: all.")
 @click.option("--fusion", metavar="NAME", help="How streams become one ranking: rrf or scores. Default: rrf.")
 @click.option("--all", "show_all", is_flag=True, help="Weak results too.")
@@ -122,14 +126,13 @@ def command(
     from momentseek.library.place import library_folder
     from momentseek.search import Library
     from momentseek.search import fusion as fusions
-    from momentseek.search.localise import DEFAULT
 
     with Library.open(library_folder(library), create=False) as opened:
         chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
         found = opened.search(
             " ".join(query),
             k,
-            localiser=localiser or DEFAULT,
+            localiser=localiser,
             group=cast("Any", group),
             streams=chosen,
             explain=explain,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder
+from momentseek.encoders.registry import MODEL
 from momentseek.encoders.trained.model import Trained
 from momentseek.errors import MomentseekError
 from momentseek.library import encoding, ledger
@@ -131,6 +132,11 @@ class Collection:
         if self._vision is None:
             self._vision = encoding.vision(self.catalog, self.path)
         return self._vision
+
+    @property
+    def trained(self) -> bool:
+        """Whether a trained model makes this library's vectors; asked without loading it."""
+        return encoding.vision_spec(self.catalog).startswith(MODEL)
 
     @property
     def model(self) -> Trained | None:

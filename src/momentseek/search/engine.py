@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from momentseek.encoders.protocol import TextEncoder, Vectors
+from momentseek.encoders.trained.model import Trained
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.snapshot import Snapshot
 from momentseek.search.dates import period
 from momentseek.search.gather import Search, State
+from momentseek.search.localise.learned import Head
 from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.results import Results
@@ -85,10 +87,22 @@ class Engine:
         if self._kept is None or self._kept.snapshot is not snapshot:
             self._kept = State(
                 snapshot,
-                Sights(snapshot.vision, snapshot.gone, self._clip_seconds, self._plan),
+                Sights(
+                    snapshot.vision,
+                    snapshot.gone,
+                    self._clip_seconds,
+                    self._plan,
+                    spans=snapshot.spans,
+                    head=self._head() if snapshot.spans else None,
+                ),
                 Sights(snapshot.speech, snapshot.gone, self._clip_seconds),
             )
         return self._kept
+
+    def _head(self) -> Head | None:
+        """What a trained model finds spans with, if one made the library's vectors."""
+        model = self._encoder("vision")
+        return Head.of(model.about) if isinstance(model, Trained) else None
 
     def _allowed(self, query: Query) -> Ids | None:
         """The videos that pass the query's filters; None for all."""

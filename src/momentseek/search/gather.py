@@ -123,7 +123,8 @@ class Search:
         """What an encoder makes of words that it does not know is like anything: of that nothing is sure."""
         query, vision = self.query, self.state.vision
         self.unknown = not self.knows("vision", [part.text for part in query.seen])
-        self.aim = aim(vision, query.seen, query.avoid, self.encode("vision"))
+        spans = self.encode("spans") if vision.head is not None else None
+        self.aim = aim(vision, query.seen, query.avoid, self.encode("vision"), spans)
         page = 2 * self.options.k
         self.looked = look(vision, self.aim, self.videos, self.allowed, self.options.localiser, page)
         if self.unknown:

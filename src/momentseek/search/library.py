@@ -45,7 +45,7 @@ class Library(Collection):
         query: str | Query,
         k: int = 20,
         *,
-        localiser: str = DEFAULT,
+        localiser: str | None = None,
         group: Group = "clip",
         streams: Sequence[Stream] | None = None,
         explain: bool = False,
@@ -56,18 +56,24 @@ class Library(Collection):
 
         Weak hits are left out and counted (``.hidden``) unless ``all``. ``group="video"`` gives one moment per video,
         ``streams`` some of vision, speech and name, ``explain`` the curve of each hit's video; ``fusion`` is how the
-        streams become one ranking.
+        streams become one ranking, ``localiser`` what finds start and end (``self.localiser`` if none is named).
         """
         if not isinstance(query, str | Query):
             raise MomentseekError(f"a query is a text or a Query, not {type(query).__name__}; say what to look for")
         asked = Query.parse(query) if isinstance(query, str) else query
-        options = Options(k, localiser, group, STREAMS if streams is None else tuple(streams), explain, all, fusion)
+        where = localiser or self.localiser
+        options = Options(k, where, group, STREAMS if streams is None else tuple(streams), explain, all, fusion)
         if self._engine is None:
             self._engine = Engine(self.catalog, self.snapshot, self._encoder_of, self.clip_seconds, self.place.plan)
         found = self._engine.search(asked, options)
         if not found and not self.catalog.totals()["videos"]:
             found.note = EMPTY
         return found
+
+    @property
+    def localiser(self) -> str:
+        """What finds start and end if none is named: the trained model's own, where one made the vectors."""
+        return "learned" if self.trained else DEFAULT
 
     def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
         """A WebP picture of a hit's most representative frame; kept in the library's folder while there is room."""
@@ -89,6 +95,8 @@ class Library(Collection):
     def _encoder_of(self, stream: str) -> TextEncoder:
         if stream == "vision":
             return self.vision_encoder
+        if stream == "spans" and self.model is not None:
+            return self.model.for_spans
         encoder = self.speech_encoder
         if encoder is None:
             raise MomentseekError("the encoder of what is said is not installed; pip install 'momentseek[offline]'")

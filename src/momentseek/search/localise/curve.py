@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +42,27 @@ class Background:
 
 
 @dataclass(frozen=True, eq=False)
+class Bounds:
+    """What a trained model says of where moments start and end in a video."""
+
+    start: FloatArray
+    """(T,) logarithm of the probability that the moment starts with this clip."""
+    end: FloatArray
+    """(T,) that it ends with it."""
+    shortest: int
+    longest: int
+    match: float
+    """What the video as a whole adds to the score of each of its spans."""
+    less: FloatArray
+    """(T,) what a clip takes off, for what it shows that is to be avoided."""
+
+    def part(self, first: int, last: int) -> Bounds:
+        """Clips ``first`` to ``last`` (exclusive) alone."""
+        at = slice(first, last)
+        return replace(self, start=self.start[at], end=self.end[at], less=self.less[at])
+
+
+@dataclass(frozen=True, eq=False)
 class Curve:
     """The query's score on each clip of a video, where the clips lie, and what is known of the scenes.
 
@@ -59,6 +80,7 @@ class Curve:
     shots: FloatArray = field(default_factory=lambda: np.empty(0))
     """Times of the cuts in seconds, ascending; may be empty."""
     level: Background | None = None
+    bounds: Bounds | None = None
 
     def __post_init__(self) -> None:
         scores = np.ascontiguousarray(self.scores, dtype=np.float32)
@@ -113,4 +135,5 @@ class Curve:
         edges = self.edges[first : last + 1]
         shots = self.shots[(self.shots > edges[0]) & (self.shots < edges[-1])]
         features = None if self.features is None else self.features[first:last]
-        return Curve(self.scores[first:last], edges, features, shots, self.level)
+        bounds = None if self.bounds is None else self.bounds.part(first, last)
+        return Curve(self.scores[first:last], edges, features, shots, self.level, bounds)

@@ -17,6 +17,8 @@ from momentseek.library.segments import Segment
 from momentseek.library.video import Video
 from momentseek.search.confidence import Scale, evidence
 from momentseek.search.localise import Background, Curve, localise
+from momentseek.search.localise.curve import Bounds
+from momentseek.search.localise.learned import Head
 from momentseek.search.query import Part
 from momentseek.search.streams.found import Found
 
@@ -48,6 +50,10 @@ class Sights:
     """The folder of the plan by which a large library is scanned, if it has one."""
     broken: set[int] = field(default_factory=set)
     """Videos met whose vectors are not finite: their file was damaged."""
+    spans: tuple[Segment, ...] = ()
+    """Of a trained model, what it finds spans by; a row for each clip."""
+    head: Head | None = None
+    """What the model finds them with."""
 
     @cached_property
     def scan(self) -> Scan:
@@ -89,11 +95,7 @@ class Sights:
 
     def place(self, video: int) -> tuple[int, int] | None:
         """In which segment and where a video's rows are; the newest, should there be two."""
-        for index, segment in enumerate(self.segments):
-            at = np.flatnonzero(np.asarray(segment.ids) == video)
-            if len(at):
-                return index, int(at[0])
-        return None
+        return _place(self.segments, video)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +113,18 @@ class Aim:
     spread: float
     scale: Scale
     background: Background
+    spans: Vectors | None = None
+    """Of a trained model, the query as spans are found by it."""
 
     def scores(self, clips: Vectors) -> NDArray[np.float32]:
         """Of each clip."""
         return _scores(clips, self.vector, self.avoid, self.spread)
 
 
-def aim(sights: Sights, seen: Sequence[Part], avoid: Sequence[Part], encode: Encode) -> Aim:
-    """Encode what a query looks for and what it avoids."""
+def aim(
+    sights: Sights, seen: Sequence[Part], avoid: Sequence[Part], encode: Encode, spans: Encode | None = None
+) -> Aim:
+    """Encode what a query looks for and what it avoids; ``spans`` encodes what a trained model finds spans by."""
     if not len(sights.sample):
         raise MomentseekError("all of the library's vectors are damaged; run momentseek verify")
     rows = encode([part.text for part in (*seen, *avoid)])
@@ -136,7 +142,8 @@ def aim(sights: Sights, seen: Sequence[Part], avoid: Sequence[Part], encode: Enc
             raise MomentseekError(f"the query looks for and avoids the same: {part.text}; take one of them out")
         avoided.append((direction, part.weight, Scale.of(sights.sample @ direction)))
     usual = _scores(sights.sample, vector, avoided, spread)
-    return Aim(vector, tuple(avoided), spread, Scale.of(usual, sights.clips), Background.of(usual))
+    asked = None if spans is None else weights @ spans([part.text for part in seen]) / np.abs(weights).sum()
+    return Aim(vector, tuple(avoided), spread, Scale.of(usual, sights.clips), Background.of(usual), asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +205,29 @@ def curve(sights: Sights, target: Aim, video: Video, place: tuple[int, int] | No
     if video.duration > edges[-2]:
         edges[-1] = video.duration
     shots = np.asarray(video.shots, np.float64)
-    return Curve(target.scores(rows), edges, rows, shots, target.background)
+    scores = target.scores(rows)
+    return Curve(scores, edges, rows, shots, target.background, _bounds(sights, target, video.id, rows, scores))
+
+
+def _bounds(sights: Sights, target: Aim, video: int, rows: Vectors, scores: NDArray[np.float32]) -> Bounds | None:
+    """What a trained model says of a video's starts and ends; None where none made the library's vectors."""
+    place = _place(sights.spans, video)
+    if sights.head is None or target.spans is None or place is None:
+        return None
+    found = sights.spans[place[0]].vectors(place[1]) @ target.spans
+    if len(found) != len(rows) or not np.isfinite(found).all():
+        sights.broken.add(video)
+        return None
+    less = (rows @ target.vector - scores).astype(np.float64) if target.avoid else None
+    return sights.head.bounds(found, sights.head.match(rows, target.vector), less)
+
+
+def _place(segments: Sequence[Segment], video: int) -> tuple[int, int] | None:
+    for index, segment in enumerate(segments):
+        at = np.flatnonzero(np.asarray(segment.ids) == video)
+        if len(at):
+            return index, int(at[0])
+    return None
 
 
 def spans(video: int, on: Curve, target: Aim, localiser: str) -> list[Found]:

@@ -1,0 +1,122 @@
+"""`learned`: spans as a trained model's start and end filters see them; the default where a model made the vectors.
+
+The same formulas as ``models.inference``, in numpy: the filters' responses on the query-clip curve become
+probabilities by a softmax over the clips, a span's score is ``log p_start + log p_end + alpha * match`` (TVR, sections
+4.3 and 4.4), and ``match`` is the video's score, the mean over modalities of its best clip's cosine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.encoders.trained.manifest import Manifest
+from momentseek.moments.arrays import FloatArray
+from momentseek.ranking import best_spans, span_grid
+from momentseek.search.localise.curve import Bounds, Curve
+from momentseek.search.localise.registry import register
+from momentseek.search.localise.scenes import scenes
+from momentseek.search.localise.spans import Spans
+
+CANDIDATES = 100
+"""Spans of one video among which near-duplicates are looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """What a model finds spans by, beside the vectors."""
+
+    start: Vectors
+    """The filter that answers to where a moment starts."""
+    end: Vectors
+    shortest: int
+    longest: int
+    alpha: float
+    modalities: int
+    window: int
+    """Clips of the longest video the model was trained on: in longer ones, the clips one start competes with."""
+
+    @classmethod
+    def of(cls, about: Manifest) -> Head:
+        """As an exported model has it."""
+        return cls(
+            about.start, about.end, about.shortest, about.longest, about.alpha, about.modalities, about.max_clips
+        )
+
+    def bounds(self, curve: Vectors, match: float, less: FloatArray | None = None) -> Bounds:
+        """Of a video with the curve ``curve`` and the score ``match``; ``less`` is taken off the clips' share in it."""
+        return Bounds(
+            log_shares(response(curve, self.start), self.window),
+            log_shares(response(curve, self.end), self.window),
+            self.shortest,
+            self.longest,
+            self.alpha * match,
+            np.zeros(len(curve)) if less is None else self.alpha * less,
+        )
+
+    def match(self, clips: Vectors, query: Vectors) -> float:
+        """A video's score: for each modality its best clip, and these added up (vectors are scaled so that this is the
+        mean of cosines).
+
+        >>> head = Head(np.ones(1), np.ones(1), 1, 4, 20.0, 2, 100)
+        >>> clips = np.array([[0.7, 0.0, 0.1, 0.0], [0.1, 0.0, 0.0, 0.7]], np.float32)
+        >>> round(head.match(clips, np.array([0.7, 0.0, 0.0, 0.7], np.float32)), 2)
+        0.98
+        """
+        parts = (clips * query).reshape(len(clips), self.modalities, -1).sum(-1)
+        return float(parts.max(axis=0).sum())
+
+
+def response(curve: Vectors, kernel: Vectors) -> FloatArray:
+    """What a filter answers at each clip; before and after the video the curve is 0.
+
+    >>> response(np.array([0.0, 1.0, 1.0, 0.0]), np.array([-1.0, 1.0, 0.0])).tolist()
+    [0.0, 1.0, 0.0, -1.0]
+    """
+    wide = np.pad(np.asarray(curve, np.float64), len(kernel) // 2)
+    result: FloatArray = np.correlate(wide, np.asarray(kernel, np.float64), "valid")
+    return result
+
+
+def log_shares(values: FloatArray, window: int) -> FloatArray:
+    """Logarithms of the softmax over all clips, or in a long video over the ``window`` clips about each.
+
+    A start in a film of two hours need not stand out from 4,800 clips, of which the model never saw so many.
+
+    >>> np.exp(log_shares(np.zeros(4), 100)).tolist(), np.exp(log_shares(np.zeros(4), 2)).tolist()
+    ([0.25, 0.25, 0.25, 0.25], [0.5, 0.5, 0.5, 0.5])
+    """
+    window = min(window, len(values))
+    views = sliding_window_view(values, window)
+    most = views.max(axis=1)
+    total = most + np.log(np.exp(views - most[:, None]).sum(axis=1))
+    own = np.clip(np.arange(len(values)) - window // 2, 0, len(values) - window)
+    result: FloatArray = values - total[own]
+    return result
+
+
+@register("learned")
+def learned(curve: Curve) -> Spans:
+    """The likeliest spans by the model's filters, best first; what `scenes` finds where no model made the vectors.
+
+    >>> shares = log_shares(np.array([0.0, 9.0, 0.0, 0.0]), 100), log_shares(np.array([0.0, 0.0, 9.0, 0.0]), 100)
+    >>> known = Curve(np.zeros(4), np.arange(5) * 1.5, bounds=Bounds(*shares, 1, 4, 0.0, np.zeros(4)))
+    >>> spans = learned(known)
+    >>> float(spans.start[0]), float(spans.end[0])
+    (1.5, 4.5)
+    """
+    bounds = curve.bounds
+    if bounds is None:
+        return scenes(curve)
+    shortest = min(bounds.shortest, len(curve))
+    longest = min(max(bounds.longest, shortest), len(curve))
+    grid = span_grid(bounds.start, bounds.end, shortest, longest)
+    best = best_spans(grid, CANDIDATES, shortest)
+    kept = np.isfinite(best.score)
+    first, last = best.first[kept], best.last[kept] + 1
+    sums = np.concatenate(([0.0], np.cumsum(bounds.less)))
+    less = (sums[last] - sums[first]) / (last - first)
+    return Spans.of_clips(curve, first, last, best.score[kept] + bounds.match - less)
