@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 import momentseek.models.bet
 import momentseek.models.cet
+import momentseek.models.crocs
 import momentseek.models.mdd
 import momentseek.models.mmn
 import momentseek.models.tan2d  # noqa: F401
@@ -23,6 +26,7 @@ MODELS = {
     "mdd-all": ("mdd", {**MAP, "text_layers": 1, "actions": 4, "unobserved": 5, "confounders": "L*A*U"}),
     "mmn": ("mmn", {**MAP, "space": 10}),
     "mmn-lstm": ("mmn", {**MAP, "text": "lstm", "norm": False}),
+    "crocs": ("crocs", {**MAP, "space": 10}),
     "bet": ("bet", EDGES),
     "cet": ("cet", EDGES),
 }
@@ -109,3 +113,28 @@ def test_it_learns_a_handful_of_pairs_by_heart(name: str) -> None:
         s, n = place // 8, place % 8 + 1
         shared = max(0.0, min((s + n) / 8, end) - max(s / 8, start))
         assert shared / (n / 8 + end - start - shared) > 0.5
+
+
+def test_crocs_without_filter_is_mmn_and_with_it_spares_related_videos() -> None:
+    b = batch()
+    b.pairs.positive[0, 1] = True
+    mmn, plain, crocs = (model(n) for n in ("mmn", "crocs", "crocs"))
+    plain.config = replace(plain.config, filter=False)
+    losses = [m.loss(b, 0, torch.Generator())["matching"].item() for m in (mmn, plain, crocs)]
+    assert losses[0] == pytest.approx(losses[1])
+    assert losses[2] < losses[0]
+
+
+def test_hard_negatives_alone_count_in_the_second_stage() -> None:
+    b, m = batch(), model("crocs")
+    none = torch.zeros(4, 3, dtype=torch.bool)
+    some = none.clone()
+    some[0, 1] = True
+    without, with_one = (
+        m.loss(replace(b, pairs=replace(b.pairs, hard_videos=h, hard_queries=none)), 0, torch.Generator())
+        for h in (none, some)
+    )
+    assert with_one["matching"] > without["matching"]
+    cosine = m.encode_clips(b.clips)["overlap"][1] @ m.encode_words(b.words)["overlap"][0]
+    expected = -torch.log(1 - torch.sigmoid(10 * cosine)).mean()
+    torch.testing.assert_close(with_one["rejection"], expected)

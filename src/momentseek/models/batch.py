@@ -62,6 +62,10 @@ class Pairs:
     """(queries, videos), True where the training set holds the query and the video for related."""
     times: Tensor | None = None
     """(pairs, 2), start and end as shares of the video's duration, for models whose targets are overlaps."""
+    hard_videos: Tensor | None = None
+    """(queries, videos), True where the video was drawn as a hard negative of the query; None if none were drawn."""
+    hard_queries: Tensor | None = None
+    """(queries, videos), True where the query was drawn as a hard negative of the video."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -119,7 +119,7 @@ class Mmn(CorpusModel):
         target = scaled(iou, config.low, config.high)
         each = F.binary_cross_entropy_with_logits(SHARPNESS * cosine, target, reduction="none").mean(1)
         contrast = mutual_matching(
-            words["match"], clips["match"], pairs, iou, self.negatives(batch),
+            words["match"], clips["match"], pairs, iou, *self.negatives(batch),
             temperature=config.temperature, margin=config.margin,
             negative_overlap=config.negative_overlap, positives=config.positives,
         )  # fmt: skip
@@ -128,11 +128,11 @@ class Mmn(CorpusModel):
             "matching": config.contrast * contrast,
         }
 
-    def negatives(self, batch: Batch) -> Tensor:
-        """(queries, videos): which videos of the batch are held against a query. MMN: all but its own."""
+    def negatives(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(queries, videos) twice: videos held against a query, and queries against a video. MMN: all but own."""
         own = torch.zeros_like(batch.pairs.positive)
         own[batch.pairs.query, batch.pairs.video] = True
-        return ~own
+        return ~own, ~own
 
 
 register("mmn", MmnConfig, Mmn, "MMN: moments and queries in two joint spaces, trained by mutual matching")

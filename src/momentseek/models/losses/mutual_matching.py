@@ -18,19 +18,21 @@ from momentseek.models.batch import Pairs
 
 
 def mutual_matching(
-    queries: Tensor, moments: Tensor, pairs: Pairs, iou: Tensor, negative: Tensor, *,
+    queries: Tensor, moments: Tensor, pairs: Pairs, iou: Tensor, negative: Tensor, held: Tensor | None = None, *,
     temperature: float = 0.1, margin: float = 0.4, negative_overlap: float = 0.5, positives: int = 1,
 ) -> Tensor:  # fmt: skip
     """Of ``queries`` (Q, d), ``moments`` (V, cells, d), the pairs' overlaps ``iou`` (P, cells) and who is ``negative``.
 
-    ``negative`` (Q, V) says which videos may be held against which query; ``positives`` best cells count per pair.
+    ``negative`` (Q, V) says which videos may be held against which query, and ``held``, if other, which queries against
+    which video; ``positives`` best cells count per pair.
     """
     best = iou.topk(positives, dim=1).indices
     found = moments[pairs.video[:, None], best]
     right = (torch.einsum("pd,pkd->pk", queries[pairs.query], found) - margin) / temperature
     to_moment = right - torch.logaddexp(right, _among_moments(queries, moments, pairs, iou, negative, temperature,
                                                               negative_overlap)[:, None])  # fmt: skip
-    others = _among_queries(queries, found, best, pairs, iou, negative, temperature, negative_overlap)
+    against = negative if held is None else held
+    others = _among_queries(queries, found, best, pairs, iou, against, temperature, negative_overlap)
     to_query = right - torch.logaddexp(right, others)
     weight = pairs.weight[:, None].expand_as(right)
     return -((to_moment + to_query) * weight).sum() / weight.sum().clamp(min=1e-6)
