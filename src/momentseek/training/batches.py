@@ -30,6 +30,11 @@ class Batches:
         self._tables = tables(data, config)
         self._edges: dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
 
+    @property
+    def lengths(self) -> Ints:
+        """Clips of each video of the truth."""
+        return np.array([self._data.rows(name) for name in self._split.truth.videos])
+
     def batch(self, chosen: Ints) -> Batch:
         """The batch of these pairs: their distinct queries and videos, and the pairs among them."""
         queries, query = np.unique(self.pairs.query[chosen], return_inverse=True)

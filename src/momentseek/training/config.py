@@ -40,6 +40,8 @@ class Training:
     """Pairs per step; with ``pairs_per_video`` above 1, videos per step."""
     pairs_per_video: int = 1
     """Up to this many pairs of a drawn video are trained at once, so that encoding it serves them all."""
+    alike: int = 1
+    """Sort the videos of this many batches by length, so that less is padded; 1 leaves batches to chance."""
     epochs: float = 100.0
     steps: int | None = None
     """If given, counts instead of epochs."""
@@ -91,7 +93,7 @@ class Training:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise MomentseekError(f"training: {name} must be {' or '.join(allowed)}, not {getattr(self, name)!r}")
-        for name in ("batch", "pairs_per_video", "prefetch"):
+        for name in ("batch", "pairs_per_video", "alike", "prefetch"):
             _at_least(name, getattr(self, name), 1)
         for name in ("lr", "weight_decay", "clip", "cache_mb", "seed"):
             _at_least(name, getattr(self, name), 0)

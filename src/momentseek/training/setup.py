@@ -57,7 +57,14 @@ def prepare(
     model = build(config.model, config.settings, dims)
     Validation(config, data).check(model)
     batches = Batches(data, split, model.config, training)
-    order = Order(batches.pairs.video, training.batch, training.pairs_per_video, training.seed)
+    order = Order(
+        batches.pairs.video,
+        training.batch,
+        training.pairs_per_video,
+        training.seed,
+        batches.lengths if training.alike > 1 else None,
+        training.alike,
+    )
     last = _last(config, data, out) if resume else None
     if last is not None:
         if last.dims != dims:
