@@ -15,3 +15,11 @@ class MomentseekError(Exception):
 
 class MediaError(MomentseekError):
     """A file that cannot be used as a video or subtitle; a command over many files reports it and goes on."""
+
+
+class LibraryError(MomentseekError):
+    """A library whose files cannot be used now: damaged, of another release, or out of reach."""
+
+
+class LibraryBusyError(LibraryError):
+    """A library that another process is writing to; waiting helps."""

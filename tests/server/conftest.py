@@ -21,8 +21,9 @@ RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"
 
 
-def _light() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("light_encoders", LIGHT)
+def _module(name: str, place: Path) -> ModuleType:
+    """A helper by its place: tests have no packages."""
+    spec = importlib.util.spec_from_file_location(name, place)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -36,7 +37,7 @@ def _installed() -> Iterator[None]:
     from momentseek.encoders import registry
 
     before = dict(registry.IMAGE_TEXT_ENCODERS), dict(registry.TEXT_ENCODERS)
-    _light().install()
+    _module("light_encoders", LIGHT).install()
     try:
         yield
     finally:
@@ -73,14 +74,19 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def other(shared: Path) -> Path:
+    """A library of another encoder over the same films, added by another path, and one more film."""
+    copies = shared / "copies"
+    shutil.copytree(shared / "films", copies, ignore=shutil.ignore_patterns("broken.mp4"))
+    with _installed(), Library.open(shared / "other", create=True, encoder="colours-2") as library:
+        library.add(shared / "more")
+        library.add(copies)
+    return shared / "other"
+
+
 def _video_maker() -> Callable[..., Path]:
-    place = Path(__file__).parent.parent / "conftest.py"
-    spec = importlib.util.spec_from_file_location("top_conftest", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    made: Callable[..., Path] = module._make_video
+    made: Callable[..., Path] = _module("top_conftest", Path(__file__).parent.parent / "conftest.py")._make_video
     return made
 
 
@@ -118,3 +124,10 @@ def client(serve: Callable[..., TestClient]) -> TestClient:
 def ids(client: TestClient) -> dict[str, int]:
     """Name → id."""
     return {video["name"]: video["id"] for video in client.get("/api/v1/videos").json()["videos"]}
+
+
+@pytest.fixture(scope="session")
+def documented() -> ModuleType:
+    """``documented.operations(client)`` and ``documented.attempt(operation, …)``: see documented.py."""
+    pytest.importorskip("schemathesis")
+    return _module("documented", Path(__file__).parent / "documented.py")

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import math
 import os
+import threading
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 from fastapi.testclient import TestClient
 
-from momentseek.server import folders
-from momentseek.server.folders import Folders, count_videos
+from momentseek.server.folders import Budget, Folders, count_each, count_videos, look
+from momentseek.server.settings import Limits
+
+AMPLE = Budget(1000, math.inf)
 
 
 def test_folders_are_walked_by_ids_alone(serve: Callable[..., TestClient], shared: Path) -> None:
@@ -37,19 +42,75 @@ def test_links_and_hidden_folders_are_passed_over(tmp_path: Path) -> None:
     os.symlink(outside, root / "link")
     known = Folders()
     top = known.mint(root, root)
-    assert [folder.name for folder in known.below(top)] == ["plain"]
+    here = look(root, AMPLE)
+    assert (here.folders, here.videos, here.complete) == (("plain",), 0, True)
+    [plain] = known.below(top, here.folders)
+    assert (plain.path, known.parent(plain)) == (root / "plain", top)
     assert known.parent(top) is None
-    assert count_videos(root) == (1, True)
+    counted = count_videos(root, AMPLE)
+    assert (counted.videos, counted.complete) == (1, True)
 
 
-def test_counting_stops_in_a_very_large_folder(tmp_path: Path, monkeypatch: object) -> None:
-    for i in range(6):
-        (tmp_path / f"{i}.mp4").touch()
-    before, folders.MOST_LOOKED_AT = folders.MOST_LOOKED_AT, 4
+def _tree(root: Path, folders: int, files: int) -> list[Path]:
+    made = [root / f"{i:02}" for i in range(folders)]
+    for folder in made:
+        folder.mkdir(parents=True)
+        for i in range(files):
+            (folder / f"{i}.mp4").touch()
+    return made
+
+
+def test_counting_stops_after_so_many_entries(tmp_path: Path) -> None:
+    [folder] = _tree(tmp_path, 1, 6)
+    for entries, videos, complete in ((4, 4, False), (6, 6, True), (0, 0, False)):
+        counted = count_videos(folder, Budget.of(entries, 60.0))
+        assert (counted.videos, counted.complete) == (videos, complete)
+
+
+def test_counting_stops_when_the_time_is_over(tmp_path: Path) -> None:
+    [folder] = _tree(tmp_path, 1, 6)
+    seconds = count()
+    counted = count_videos(folder, Budget(1000, 3, lambda: next(seconds)))
+    assert (counted.videos, counted.complete) == (3, False)
+
+
+def test_a_huge_folder_leaves_something_for_the_others(tmp_path: Path) -> None:
+    huge = _tree(tmp_path / "a", 1, 40)[0]
+    small = _tree(tmp_path / "b", 3, 5)
+    counted = count_each([huge, *small], Budget.of(40, 60.0))
+    assert [(one.videos, one.complete) for one in counted] == [(10, False), (5, True), (5, True), (5, True)]
+
+
+def test_a_listing_says_that_there_are_more(serve: Callable[..., TestClient], tmp_path: Path) -> None:
+    _tree(tmp_path / "tree", 3, 5)
+    (tmp_path / "tree" / "top.mp4").touch()
+    for entries, whole in ((100, True), (10, False)):
+        client = serve(folders=(tmp_path / "tree",), limits=Limits(listing_entries=entries))
+        [top] = client.get("/api/v1/folders").json()["folders"]
+        found = client.get(f"/api/v1/folders/{top['id']}").json()
+        assert (top["complete"], found["complete"], found["more"]) == (whole, whole, False)
+        assert found["videos"] == 1 + sum(one["videos"] for one in found["folders"])
+        assert [one["complete"] for one in found["folders"]] == [whole] * 3
+        assert (found["videos"] == 16) == whole
+    client = serve(folders=(tmp_path / "tree",), limits=Limits(listing_entries=2))
+    [top] = client.get("/api/v1/folders").json()["folders"]
+    found = client.get(f"/api/v1/folders/{top['id']}").json()
+    assert (found["more"], found["complete"]) == (True, False)
+
+
+def test_listing_takes_no_thread_from_searches(serve: Callable[..., TestClient], tmp_path: Path) -> None:
+    """While all who list folders hang on a dead drive, everything else is answered."""
+    hangs = threading.Event()
+    client = serve(folders=(tmp_path,), limits=Limits(listings=1, listing_seconds=0.1))
+    service = client.app.state.service  # type: ignore[attr-defined]
+    busy = service.listers._executor.submit(hangs.wait)
     try:
-        assert count_videos(tmp_path) == (4, False)
+        for path in ("/api/v1/status", "/api/v1/search?q=red", "/api/v1/videos"):
+            assert client.get(path).status_code == 200
     finally:
-        folders.MOST_LOOKED_AT = before
+        hangs.set()
+        busy.result()
+    assert client.get("/api/v1/folders").status_code == 200
 
 
 def test_a_folder_that_is_gone_is_no_longer_known(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from momentseek.library.lock import writing
 from momentseek.search import Library
+from momentseek.server import job_answers
 from momentseek.server import jobs as module
 from momentseek.server.jobs import Job, Jobs
 
@@ -138,3 +141,36 @@ def test_unknown_jobs(client: TestClient) -> None:
     assert client.get("/api/v1/jobs/none").status_code == 404
     assert client.get("/api/v1/jobs/none/events").status_code == 404
     assert client.post("/api/v1/jobs/none/cancel", json={}).status_code == 404
+
+
+def test_one_stream_tells_of_all_jobs(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path / "none", waiting=5)
+    waiting, running = Job("1", "add", "one"), Job("2", "add", "two", state="running")
+    jobs._jobs = {"1": waiting, "2": running}
+
+    async def heard() -> list[tuple[str, str, str]]:
+        told = []
+        async for event in job_answers.events(jobs):
+            if event.startswith(":"):
+                continue
+            name, data = (line.partition(": ")[2] for line in event.splitlines()[:2])
+            job = json.loads(data)
+            told.append((name, job["id"], job["state"]))
+            if len(told) == 2:  # a new one, and one that changes
+                jobs._jobs["3"] = Job("3", "retry", None, state="failed")
+                jobs._jobs["2"] = replace(running, state="done")
+            if len(told) == 4:
+                jobs.stopping.set()
+        return told
+
+    assert asyncio.run(asyncio.wait_for(heard(), 20)) == [
+        ("progress", "1", "waiting"), ("progress", "2", "running"), ("done", "2", "done"), ("failed", "3", "failed"),
+    ]  # fmt: skip
+
+
+def test_the_stream_of_all_jobs_is_no_job(client: TestClient) -> None:
+    service = client.app.state.service  # type: ignore[attr-defined]
+    service.jobs.stopping.set()  # so that it ends
+    answer = client.get("/api/v1/jobs/events")
+    assert (answer.status_code, answer.text) == (200, "")
+    assert answer.headers["content-type"].startswith("text/event-stream")

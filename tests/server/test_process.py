@@ -91,6 +91,10 @@ def test_for_others_a_token_is_made_and_asked_for(start: Callable[..., Running],
     assert len(token) > 30
     assert server.request("GET", "/api/v1/status")[0] == 401
     assert server.request("GET", "/api/v1/status", Authorization=f"Bearer {token}")[0] == 200
+    while (line := server.process.stdout.readline()).startswith("on other machines: "):
+        assert f":{server.port}/" in line
+        assert "[" not in line  # it does not listen there
+    assert "--allowed-host NAME" in line
     assert server.stop() == (0, "", "")
 
 

@@ -24,6 +24,12 @@ from momentseek.optional import optional_module
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder from which the page may add videos; may be repeated. Default: those of the library's videos.",
 )
+@click.option(
+    "--beside",
+    multiple=True,
+    metavar="LIBRARY",
+    help="Another library over the same videos, with another encoder, to compare with; may be repeated.",
+)
 @click.option("--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="Another name clients may use.")
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
 def command(
@@ -32,6 +38,7 @@ def command(
     port: int,
     token: str | None,
     folders: tuple[Path, ...],
+    beside: tuple[str, ...],
     allowed_hosts: tuple[str, ...],
     open_page: bool,
 ) -> None:
@@ -43,6 +50,8 @@ def command(
     \b
     Search in a browser, and add videos from a folder there:
       momentseek serve --folder ~/Videos --open
+    Compare two encoders in the page:
+      momentseek serve --library films --beside films-clip
     Serve the home network:
       momentseek serve --host 0.0.0.0 --allowed-host films.local
     """
@@ -57,5 +66,12 @@ def command(
         import secrets
 
         token = secrets.token_urlsafe(32)
-    settings = Settings(host, port, token, allowed_hosts, tuple(folder.resolve() for folder in folders))
+    settings = Settings(
+        host,
+        port,
+        token,
+        allowed_hosts,
+        tuple(folder.resolve() for folder in folders),
+        beside=tuple(library_folder(one) for one in beside),
+    )
     run(library_folder(library), settings, open_page=open_page, show_token=generated)

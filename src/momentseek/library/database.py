@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from momentseek.errors import MomentseekError
+from momentseek.errors import LibraryBusyError, LibraryError
 from momentseek.library.schema import SCHEMA, VERSION
 
 FILE = "catalog.sqlite"
@@ -29,9 +29,9 @@ class Database:
         self.read_only = False
         """Whether it lies where nothing can be written, and was opened for reading all the same."""
         if not create and not self.path.is_file():
-            raise MomentseekError(f"{folder}: has no library; make one with: momentseek add FOLDER")
+            raise LibraryError(f"{folder}: has no library; make one with: momentseek add FOLDER")
         if not create and self.path.stat().st_size == 0:
-            raise MomentseekError(
+            raise LibraryError(
                 f"{self.path}: is empty, as a full disk leaves it; make the library again with: momentseek add FOLDER"
             )
         try:
@@ -41,7 +41,7 @@ class Database:
             raise unusable(self.path, e) from None
         if found != VERSION:
             self._db.close()
-            raise MomentseekError(f"{self.path}: {_another(found)}")
+            raise LibraryError(f"{self.path}: {_another(found)}")
 
     def _connected(self, create: bool) -> sqlite3.Connection:
         self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
@@ -64,7 +64,7 @@ class Database:
         """Readers of a WAL database share an index beside it; where none can be made, nobody can write either."""
         log = self.path.with_name(f"{FILE}-wal")
         if log.exists() and log.stat().st_size:
-            raise MomentseekError(
+            raise LibraryError(
                 f"{self.path}: cannot be written, and its last changes wait in {log.name}; copy the library elsewhere"
             )
         address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
@@ -138,22 +138,22 @@ class Database:
         return self.generation(), self._db.total_changes
 
 
-def unusable(path: Path, e: sqlite3.Error) -> MomentseekError:
+def unusable(path: Path, e: sqlite3.Error) -> LibraryError:
     """What a user can make of a database's error."""
     text = str(e)
     if "locked" in text or "busy" in text:
-        return MomentseekError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; try again later")
+        return LibraryBusyError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; try again later")
     if "full" in text:
-        return MomentseekError(f"{path}: the disk is full; make room and run the command again")
+        return LibraryError(f"{path}: the disk is full; make room and run the command again")
     if "readonly" in text or "unable to open" in text:
-        return MomentseekError(f"{path}: cannot be opened or written ({text}); check the folder's rights")
+        return LibraryError(f"{path}: cannot be opened or written ({text}); check the folder's rights")
     if "no such table: settings" in text:
-        return MomentseekError(
+        return LibraryError(
             f"{path}: holds no library yet, as a first add that was stopped leaves it; run: momentseek add FOLDER"
         )
     if "malformed" in text or "not a database" in text or "no such table" in text:
-        return MomentseekError(f"{path}: is damaged ({text}); move it away and add the videos again")
-    return MomentseekError(f"{path}: the catalog cannot be used ({text})")
+        return LibraryError(f"{path}: is damaged ({text}); move it away and add the videos again")
+    return LibraryError(f"{path}: the catalog cannot be used ({text})")
 
 
 def _another(found: Any) -> str:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.library.video import Video
 from momentseek.search.hit import Hit
+from momentseek.server.moments import moment_id
 
 API = "/api/v1"
 VideoId = Annotated[int, InPath(ge=1, le=2**53, description="The video's id.", examples=[7])]
@@ -57,6 +58,7 @@ class HitOut(BaseModel):
                 "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": [[13, 16]]}],
                 "streams": {"vision": {"rank": 1, "score": 0.31}}, "also": [], "curve": [],
                 "thumbnail": "/api/v1/videos/7/thumbnail?t=4.5", "media": "/api/v1/videos/7/media",
+                "moment": "7:3.000-9.000", "url": "/api/v1/moments/7:3.000-9.000",
             }
         }
     )  # fmt: skip
@@ -76,6 +78,8 @@ class HitOut(BaseModel):
     curve: list[float] = Field(description="The picture's score on each clip of the video, if `explain` was asked.")
     thumbnail: str
     media: str
+    moment: str = Field(description="The id of this stretch of the video, whatever query found it.")
+    url: str = Field(description="Where the moment is told by itself.")
 
 
 class VideoOut(BaseModel):
@@ -142,6 +146,15 @@ def thumbnail_url(video: int, time: float) -> str:
     return f"{API}/videos/{video}/thumbnail?t={max(0.0, math.floor(time * 10) / 10):.1f}"
 
 
+def moment_url(id: str) -> str:
+    """Where a moment is.
+
+    >>> moment_url("7:4.500-9.000")
+    '/api/v1/moments/7:4.500-9.000'
+    """
+    return f"{API}/moments/{id}"
+
+
 def video_out(video: Video) -> VideoOut:
     """A video as the API shows it; looks whether its file is there."""
     return VideoOut(
@@ -164,6 +177,7 @@ def video_out(video: Video) -> VideoOut:
 
 def hit_out(hit: Hit, said: list[SaidOut]) -> HitOut:
     """A hit as the API shows it."""
+    moment = moment_id(hit.video_id, hit.start, hit.end)
     return HitOut(
         rank=hit.rank,
         video_id=hit.video_id,
@@ -181,6 +195,8 @@ def hit_out(hit: Hit, said: list[SaidOut]) -> HitOut:
         curve=list(hit.curve),
         thumbnail=thumbnail_url(hit.video_id, hit.peak),
         media=media_url(hit.video_id),
+        moment=moment,
+        url=moment_url(moment),
     )
 
 

@@ -10,6 +10,7 @@ import anyio.to_thread
 from fastapi import FastAPI
 
 from momentseek import __version__
+from momentseek.errors import MomentseekError
 from momentseek.search import Library
 from momentseek.server import errors, page, reference
 from momentseek.server.answers import API
@@ -24,6 +25,8 @@ from momentseek.server.routes import (
     judgements,
     login,
     media,
+    moments,
+    queries,
     search,
     status,
     thumbnails,
@@ -38,11 +41,13 @@ ROUTERS = (
     search.router,
     curve.router,
     videos.router,
+    moments.router,
     media.router,
     thumbnails.router,
     export.router,
     folders.router,
     jobs.router,
+    queries.router,
     judgements.router,
     consensus.router,
     evaluation.router,
@@ -65,14 +70,14 @@ def create_app(library: Path, settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         separate_input_output_schemas=False,
     )
-    app.state.service = Service.of(library, settings)
+    service = app.state.service = Service.of(library, settings)
     errors.install(app)
     for router in ROUTERS:
         app.include_router(router, prefix=API, responses=errors.EVERYWHERE)
     app.include_router(login.router, responses=errors.documented(400, 403, 422))
     app.include_router(reference.router, prefix=API)
     app.include_router(page.router())
-    protect(app, settings)
+    protect(app, settings, service.keys)
     return app
 
 
@@ -93,5 +98,5 @@ async def _warm(service: Service) -> None:
             if library.catalog.totals()["videos"]:
                 library.search("a warm welcome", 1)
 
-    with suppress(errors.ApiError):
+    with suppress(errors.ApiError, MomentseekError):
         await service.searchers.run(load)

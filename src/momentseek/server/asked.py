@@ -7,8 +7,9 @@ from typing import Annotated, Literal, get_args
 from pydantic import ConfigDict, Field, field_validator
 
 from momentseek.search import Library, Results
+from momentseek.search import fusion as fusions
 from momentseek.search.localise import DEFAULT
-from momentseek.search.options import Options, Stream
+from momentseek.search.options import Stream
 from momentseek.search.query import LONGEST, Query
 from momentseek.server.answers import Strict
 
@@ -16,6 +17,10 @@ MOST = 500
 """Moments of one page, and before it."""
 STREAMS: tuple[Stream, ...] = get_args(Stream)
 Text = Annotated[str, Field(max_length=LONGEST, description="The query (docs/searching.md).", examples=["a dog runs"])]
+FusionName = Annotated[str, Field(max_length=40, description="How streams become one ranking; GET /status lists them.")]
+EncoderName = Annotated[
+    str, Field(max_length=120, description="Whose library is searched; GET /status lists them. Empty: the served one.")
+]
 LocaliserName = Annotated[str, Field(max_length=40, description="What finds the bounds; GET /status lists them.")]
 
 
@@ -27,6 +32,7 @@ class Asked(Strict):
     offset: Annotated[int, Field(ge=0, le=MOST, description="Moments before this page.")] = 0
     group: Annotated[Literal["clip", "video"], Field(description="`video` gives one moment per video.")] = "clip"
     localiser: LocaliserName = DEFAULT
+    fusion: FusionName = fusions.DEFAULT
     all: Annotated[bool, Field(description="Also weak hits.")] = False
     explain: Annotated[bool, Field(description="With the curve of each hit's video.")] = False
 
@@ -87,16 +93,14 @@ class Page:
 def search(library: Library, asked: Asked) -> Page:
     """One page of moments."""
     query = Query.parse(asked.q)
-    options = Options(
-        asked.offset + asked.k + 1, asked.localiser, asked.group, asked.chosen(), asked.explain, asked.all
-    )
     results = library.search(
         query,
-        options.k,
-        localiser=options.localiser,
-        group=options.group,
-        streams=options.streams,
-        explain=options.explain,
-        all=options.all,
+        asked.offset + asked.k + 1,
+        localiser=asked.localiser,
+        group=asked.group,
+        streams=asked.chosen(),
+        explain=asked.explain,
+        all=asked.all,
+        fusion=asked.fusion,
     )
     return Page(results, asked)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from momentseek.library.video import Video
 from momentseek.media.cue import Cue
 from momentseek.search import Hit, Library
+from momentseek.search import fusion as fusions
 from momentseek.search.localise import DEFAULT
 from momentseek.search.options import Stream
 from momentseek.search.query import Query
@@ -37,6 +38,7 @@ def curves(
     query: Query,
     localiser: str = DEFAULT,
     chosen: Sequence[Stream] = ("vision", "speech", "name"),
+    fusion: str = fusions.DEFAULT,
 ) -> Curves:
     """The curves of a video for a query in the chosen streams, and the query's moments in it.
 
@@ -52,7 +54,7 @@ def curves(
     if "speech" in chosen and cues and (query.spoken or query.phrases):
         streams["speech"] = spread(cues, _said(library, video, query, cues), edges)
     here = replace(query, within=(_exactly(video.name),), outside=(), after=None, before=None)
-    found = library.search(here, SPANS, localiser=localiser, streams=tuple(chosen), all=True)
+    found = library.search(here, SPANS, localiser=localiser, streams=tuple(chosen), all=True, fusion=fusion)
     return Curves(edges, streams, [hit for hit in found if hit.video_id == video.id])
 
 

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from momentseek.errors import MediaError, MomentseekError
+from momentseek.errors import LibraryBusyError, LibraryError, MediaError, MomentseekError
+from momentseek.server.judging.errors import RefusedError, UnknownError
 
 CODES = {
     400: "bad_request",
@@ -26,6 +27,7 @@ CODES = {
     415: "unsupported_type",
     416: "range_not_satisfiable",
     422: "invalid",
+    429: "too_many_tries",
     500: "fault",
     503: "busy",
 }
@@ -40,7 +42,8 @@ MEANINGS = {
     415: "The body must be application/json.",
     416: "The range lies outside the file.",
     422: "A parameter is missing, unknown or out of its bounds.",
-    503: "The server is busy; `Retry-After` says when to come back.",
+    429: "Too many wrong tokens; `Retry-After` says when to try again.",
+    503: "The server is busy, and `Retry-After` says when to come back; or the library cannot be used.",
 }
 
 _FOLDERS = re.compile(r"""(?<![^\s('"])(?:/(?!api/v1)(?=\S)(?:[^/:;\n]+/)*|[A-Za-z]:\\(?:[^\\:;\n]+\\)*)""")
@@ -94,6 +97,10 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ApiError, _api)
     app.add_exception_handler(MomentseekError, _refused)
     app.add_exception_handler(MediaError, _media)
+    app.add_exception_handler(LibraryError, _unusable)
+    app.add_exception_handler(LibraryBusyError, _busy)
+    app.add_exception_handler(UnknownError, _unknown)
+    app.add_exception_handler(RefusedError, _not_now)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
 
@@ -109,6 +116,23 @@ def _refused(_: Request, e: Exception) -> Response:
 
 def _media(_: Request, e: Exception) -> Response:
     return ApiError(409, nameless(str(e)), code="unusable_file").response()
+
+
+def _unusable(_: Request, e: Exception) -> Response:
+    return ApiError(503, nameless(str(e)), code="library_unusable").response()
+
+
+def _busy(_: Request, e: Exception) -> Response:
+    return ApiError(503, nameless(str(e)), headers={"Retry-After": "2"}).response()
+
+
+def _unknown(_: Request, e: Exception) -> Response:
+    return ApiError(404, str(e)).response()
+
+
+def _not_now(_: Request, e: Exception) -> Response:
+    assert isinstance(e, RefusedError)
+    return ApiError(409, str(e), code=e.code).response()
 
 
 def _invalid(_: Request, e: Exception) -> Response:

@@ -10,15 +10,15 @@ import hmac
 import os
 import secrets
 import threading
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from momentseek.library.files import SUFFIXES
 from momentseek.library.stamp import readable
+from momentseek.server.errors import ApiError
 
-MOST_LOOKED_AT = 20_000
-"""Files and folders looked at to count the videos in one; beyond it the count says "at least"."""
 MOST_LISTED = 1000
 """Folders listed in one."""
 MOST_KNOWN = 100_000
@@ -60,16 +60,23 @@ class Folders:
         """The folder, if it was listed and is still one."""
         with self._lock:
             folder = self._known.get(id)
-        return folder if folder is not None and _is_folder(folder.path) else None
+        return folder if folder is not None and is_folder(folder.path) else None
 
     def parent(self, folder: Folder) -> Folder | None:
         """The folder above; none above a root."""
         return None if folder.path == folder.root else self.mint(folder.path.parent, folder.root)
 
-    def below(self, folder: Folder) -> list[Folder]:
-        """The folders in it by name, without hidden ones and links."""
-        names = [entry.name for entry in _entries(folder.path) if _plain_folder(entry)]
-        return [self.mint(folder.path / name, folder.root) for name in sorted(names, key=os.fsencode)[:MOST_LISTED]]
+    def below(self, folder: Folder, names: Iterable[str]) -> list[Folder]:
+        """Folders in it by their names, as they were listed."""
+        return [self.mint(folder.path / name, folder.root) for name in names]
+
+
+def folder_of(known: Folders, id: str) -> Folder:
+    """A folder by its id; 404 if none was listed under it."""
+    found = known.get(id)
+    if found is None:
+        raise ApiError(404, "there is no such folder; ids are those that GET /api/v1/folders lists")
+    return found
 
 
 def roots_of(paths: Iterable[Path]) -> list[Path]:
@@ -85,20 +92,82 @@ def roots_of(paths: Iterable[Path]) -> list[Path]:
     return roots
 
 
-def count_videos(folder: Path) -> tuple[int, bool]:
-    """How many files in it and below look like videos; and whether that is all, or where counting stopped."""
-    count = looked = 0
+@dataclass(frozen=True)
+class Budget:
+    """How much may be looked at: so many files and folders, and until when.
+
+    A huge tree or a slow drive costs no more than that.
+    """
+
+    entries: int
+    until: float
+    clock: Callable[[], float] = time.monotonic
+
+    @classmethod
+    def of(cls, entries: int, seconds: float) -> Budget:
+        """From now on."""
+        return cls(entries, time.monotonic() + seconds)
+
+    def less(self, looked: int) -> Budget:
+        """What is left of it."""
+        return replace(self, entries=self.entries - looked)
+
+    def share(self, of: int) -> Budget:
+        """The part of one of so many that wait."""
+        now = self.clock()
+        return replace(self, entries=self.entries // of, until=now + (self.until - now) / of)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What lies in a folder: folders by name, files that look like videos; and whether that is all."""
+
+    folders: tuple[str, ...]
+    videos: int
+    complete: bool
+    looked: int
+    """Entries that were looked at."""
+
+
+def look(folder: Path, budget: Budget) -> Looked:
+    """Look into one folder while the budget lasts; hidden folders and links are passed over."""
+    names: list[str] = []
+    videos = looked = 0
+    complete = True
+    for entry in _entries(folder):
+        if looked >= budget.entries or budget.clock() >= budget.until:
+            complete = False
+            break
+        looked += 1
+        if _plain_folder(entry):
+            names.append(entry.name)
+        elif not entry.name.startswith(".") and os.path.splitext(entry.name)[1].lower() in SUFFIXES:
+            videos += 1
+    return Looked(tuple(sorted(names, key=os.fsencode)), videos, complete, looked)
+
+
+def count_videos(folder: Path, budget: Budget) -> Looked:
+    """Count the videos in a folder and below; where counting stopped, there are more than so many."""
+    videos = looked = 0
     waiting = [folder]
     while waiting:
-        for entry in _entries(waiting.pop()):
-            looked += 1
-            if looked > MOST_LOOKED_AT:
-                return count, False
-            if _plain_folder(entry):
-                waiting.append(Path(entry.path))
-            elif not entry.name.startswith(".") and os.path.splitext(entry.name)[1].lower() in SUFFIXES:
-                count += 1
-    return count, True
+        at = waiting.pop()
+        one = look(at, budget.less(looked))
+        videos += one.videos
+        looked += one.looked
+        if not one.complete:
+            return Looked((), videos, False, looked)
+        waiting += [at / name for name in one.folders]
+    return Looked((), videos, True, looked)
+
+
+def count_each(folders: Sequence[Path], budget: Budget) -> list[Looked]:
+    """Count several: each gets a fair share of what is left, so that the first one cannot use up everything."""
+    counted: list[Looked] = []
+    for at, folder in enumerate(folders):
+        counted.append(count_videos(folder, budget.share(len(folders) - at)))
+        budget = budget.less(counted[-1].looked)
+    return counted
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
@@ -116,7 +185,8 @@ def _plain_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_folder(path: Path) -> bool:
+def is_folder(path: Path) -> bool:
+    """Whether it is one now, and may be asked."""
     try:
         return path.is_dir()
     except OSError:

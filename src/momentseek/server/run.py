@@ -18,6 +18,7 @@ import uvicorn
 
 from momentseek.errors import MomentseekError
 from momentseek.search import Library
+from momentseek.server.addresses import own_addresses, page_address, reached
 from momentseek.server.app import create_app
 from momentseek.server.connections import Connection
 from momentseek.server.service import Service
@@ -70,6 +71,8 @@ def run(library: Path, settings: Settings, *, open_page: bool = False, show_toke
     click.echo(f"{library.name}: {address}")
     if show_token and settings.token:
         click.echo(f"token: {settings.token}")
+    for line in reached(settings, own_addresses(settings)):
+        click.echo(line)
     if open_page:
         threading.Timer(1.0, webbrowser.open, (address,)).start()
     # uvicorn raises the signal again when it has ended; by then it has done its work
@@ -106,15 +109,3 @@ def listen(host: str, port: int) -> socket.socket:
             raise MomentseekError(f"port {port} may not be used; choose one above 1023 (--port 8765)") from None
         raise MomentseekError(f"{host}: is no address of this machine ({e.strerror}); check --host") from None
     return listening
-
-
-def page_address(settings: Settings) -> str:
-    """What to open in a browser.
-
-    >>> page_address(Settings()), page_address(Settings(host="::1", port=80))
-    ('http://127.0.0.1:8765/', 'http://[::1]:80/')
-    """
-    host = settings.host
-    if settings.wildcard:
-        host = settings.allowed_hosts[0] if settings.allowed_hosts else "127.0.0.1"
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}/"

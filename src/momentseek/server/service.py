@@ -10,9 +10,11 @@ from fastapi import Depends, Request
 
 from momentseek.library.video import Video
 from momentseek.search import Library
+from momentseek.server.beside import Beside
 from momentseek.server.errors import ApiError
 from momentseek.server.folders import Folders
 from momentseek.server.jobs import Jobs
+from momentseek.server.security.tokens import Keys
 from momentseek.server.settings import Settings
 from momentseek.server.workers import Workers
 
@@ -28,7 +30,11 @@ class Service:
     searchers: Workers
     pictures: Workers
     cutters: Workers
+    listers: Workers
+    """For folders, which may be huge or on a slow drive."""
+    beside: Beside
     jobs: Jobs
+    keys: Keys
     folders: Folders = field(default_factory=Folders)
     streams: int = 0
     """Videos being sent now."""
@@ -44,7 +50,10 @@ class Service:
             Workers(library, "search", most.searches, most.waiting, most.seconds),
             Workers(library, "picture", most.pictures, most.waiting, most.seconds),
             Workers(library, "cut", 1, most.jobs, most.cut_seconds),
+            Workers(library, "folder", most.listings, most.jobs, most.seconds),
+            Beside(library, settings.beside, most),
             Jobs(library, most.jobs),
+            Keys(settings),
         )
 
     async def video(self, id: int) -> Video:
@@ -54,7 +63,7 @@ class Service:
     def close(self) -> None:
         """Finish what is being written, then let go of everything."""
         self.jobs.close()
-        for workers in (self.readers, self.searchers, self.pictures, self.cutters):
+        for workers in (self.readers, self.searchers, self.pictures, self.cutters, self.listers, self.beside):
             workers.close()
 
 

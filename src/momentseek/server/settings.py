@@ -26,6 +26,12 @@ class Limits:
     """Run at a time."""
     reads: int = 4
     """Quick looks into the catalog at a time."""
+    listings: int = 2
+    """Folders listed at a time."""
+    listing_entries: int = 20_000
+    """Files and folders looked at to count the videos of one listing."""
+    listing_seconds: float = 2.0
+    """In which they are counted."""
     pictures: int = 2
     """Thumbnails and clips made at a time."""
     waiting: int = 400
@@ -59,6 +65,8 @@ class Settings:
     folders: tuple[Path, ...] = ()
     """From which videos may be added; if there are none, the folders of the videos already in the library."""
     limits: Limits = Limits()
+    beside: tuple[Path, ...] = ()
+    """Libraries of other encoders over the same videos, to compare with."""
 
     def __post_init__(self) -> None:
         if self.token is None and not self.loopback:

@@ -128,6 +128,6 @@ def test_another_video_of_the_same_name_is_another_video(
 def test_a_library_that_changes_meanwhile_is_said(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert judged.get("evaluation").json()["notes"] == []
     states = iter(range(100))
-    monkeypatch.setattr("momentseek.server.routes.evaluation.generation_of", lambda _: next(states))
+    monkeypatch.setattr("momentseek.server.judging.measuring.generation_of", lambda _: next(states))
     assert "changed while" in judged.get("evaluation").json()["notes"][0]
     assert len(judged.get("compare", a="", b="localiser=whole").json()["notes"]) == 1

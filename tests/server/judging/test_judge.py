@@ -119,6 +119,24 @@ def test_saying_it_again_replaces_and_undoing_brings_it_back(campaign: Any) -> N
     assert campaign.next(query, "ann")["candidate"]["id"] == one
 
 
+def test_every_answer_says_how_far_the_query_is(campaign: Any) -> None:
+    """What a page shows after a judgement, without asking for the whole consensus again."""
+    query = campaign.ask("red")
+    [before] = campaign.get("queries").json()["queries"]
+    moment = campaign.next(query, "ann")["candidate"]["id"]
+    first = campaign.say(query, moment, "ann", 0).json()["state"]
+    assert first == {**before, "judged": {"ann": 1}}
+    disputed = campaign.say(query, moment, "bob", 4).json()["state"]
+    assert (disputed["disputed"], disputed["open"], disputed["judged"]) == (1, before["open"], {"ann": 1, "bob": 1})
+    agreed = campaign.say(query, moment, "bob", 1).json()["state"]
+    assert (agreed["kept"], agreed["disputed"], agreed["open"]) == (1, 0, before["open"] - 1)
+    assert campaign.get("queries").json()["queries"] == [agreed]
+    [whole] = campaign.get("consensus").json()["queries"]
+    for key in ("kept", "discarded", "waiting", "second_batch", "reason"):
+        assert whole[key] == agreed[key]
+    assert campaign.undo("bob").json()["state"] == disputed
+
+
 def test_undo_is_each_annotators_own(campaign: Any) -> None:
     query = campaign.ask("red")
     campaign.judge(query, "ann", lambda _: 1, most=2)
@@ -285,7 +303,7 @@ def test_queries_that_cannot_be(campaign: Any, place: Path, body: dict[str, Any]
 def test_a_damaged_store_is_said_in_a_sentence(campaign: Any, place: Path) -> None:
     (place / FILE).write_bytes(b"no database, but long enough to be looked at " * 50)
     answer = campaign.get("queries")
-    assert answer.status_code == 400
+    assert answer.status_code == 503
     assert "cannot be used" in answer.json()["error"]["message"]
 
 

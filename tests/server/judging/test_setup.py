@@ -5,21 +5,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
+from momentseek.search.fusion import FUSIONS
 from momentseek.search.localise import LOCALISERS
 from momentseek.search.options import STREAMS
 from momentseek.server.judging.setup import Setup, pooled
 
 
 @given(
-    st.sampled_from(sorted(LOCALISERS)), st.sets(st.sampled_from(STREAMS), min_size=1).map(sorted), st.booleans()
-)  # fmt: skip
-def test_its_text_reads_back(localiser: str, streams: list[str], weak: bool) -> None:
-    setup = Setup.of(localiser, ",".join(streams), "true" if weak else "false")
+    st.sampled_from(sorted(LOCALISERS)),
+    st.sets(st.sampled_from(STREAMS), min_size=1).map(sorted),
+    st.booleans(),
+    st.sampled_from(sorted(FUSIONS)),
+    st.sampled_from(["", "labels", "clip:ViT-B/32", "a=b"]),
+)
+def test_its_text_reads_back(localiser: str, streams: list[str], weak: bool, fusion: str, encoder: str) -> None:
+    setup = Setup.of(localiser, ",".join(streams), "true" if weak else "false", fusion, encoder)
     assert Setup.parse(str(setup)) == setup
 
 
 @pytest.mark.parametrize(
-    "text", ["localiser=nothing", "streams=", "streams=sound", "all=1", "scenes", "all=true;all=true", "=;"]
+    "text",
+    [
+        "localiser=nothing",
+        "streams=",
+        "streams=sound",
+        "fusion=none",
+        "fusion=",
+        "localizer=x",
+        "all=1",
+        "scenes",
+        "all=true;all=true",
+        "=;",
+    ],
 )
 def test_nonsense_is_refused(text: str) -> None:
     with pytest.raises(MomentseekError):

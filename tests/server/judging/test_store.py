@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.server.errors import ApiError
+from momentseek.server.judging.errors import RefusedError, UnknownError
 from momentseek.server.judging.store import FILE, Store
 
 
@@ -72,9 +72,9 @@ def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
         def half() -> None:
             with store.changes():
                 store.add_judgement(1, "ann", 3)
-                raise ApiError(409, "no")
+                raise RefusedError("no")
 
-        with pytest.raises(ApiError):
+        with pytest.raises(RefusedError):
             half()
         assert store.history() == []
 
@@ -113,6 +113,6 @@ def test_a_store_of_another_release_is_refused(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
-def test_an_unknown_query_is_404(tmp_path: Path) -> None:
-    with filled(tmp_path) as store, pytest.raises(ApiError, match="no query 9"):
+def test_an_unknown_query_is_said(tmp_path: Path) -> None:
+    with filled(tmp_path) as store, pytest.raises(UnknownError, match="no query 9"):
         store.query(9)

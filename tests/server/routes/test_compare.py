@@ -16,8 +16,10 @@ def test_two_setups_side_by_side(client: TestClient) -> None:
 
 
 def test_each_side_is_the_search_itself(client: TestClient) -> None:
-    found = client.get(URL, params={"q": "green", "a": "all=false", "b": "localiser=window;all=true"}).json()
-    for side, params in (("a", {}), ("b", {"localiser": "window", "all": True})):
+    found = client.get(
+        URL, params={"q": "green", "a": "all=false", "b": "localiser=window;fusion=scores;all=true"}
+    ).json()
+    for side, params in (("a", {}), ("b", {"localiser": "window", "fusion": "scores", "all": True})):
         hits = client.get("/api/v1/search", params={"q": "green", **params}).json()["hits"]
         assert [{k: v for k, v in hit.items() if k != "other"} for hit in found[side]["hits"]] == hits
 
@@ -37,8 +39,8 @@ def test_moments_that_hardly_overlap_are_not_the_same(client: TestClient) -> Non
 
 @pytest.mark.parametrize("params", [
     {"q": "red", "a": ""}, {"a": "", "b": ""}, {"q": "red", "a": "localiser=none", "b": ""},
-    {"q": "red", "a": "x=1", "b": ""}, {"q": "red", "a": "", "b": "streams=sound"},
-    {"q": "red", "a": "", "b": "", "k": "101"},
+    {"q": "red", "a": "x=1", "b": ""}, {"q": "red", "a": "fusion=sum", "b": ""},
+    {"q": "red", "a": "", "b": "streams=sound"}, {"q": "red", "a": "", "b": "", "k": "101"},
 ])  # fmt: skip
 def test_what_cannot_be_compared(client: TestClient, params: dict[str, str]) -> None:
     answer = client.get(URL, params=params)

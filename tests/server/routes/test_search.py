@@ -70,6 +70,23 @@ def test_streams_and_groups_are_chosen(client: TestClient) -> None:
     assert len({hit["video_id"] for hit in each}) == len(each)
 
 
+def test_the_fusion_is_chosen(client: TestClient, shared: Path) -> None:
+    params = {"q": "green dogs", "fusion": "scores", "all": True}
+    found = client.get("/api/v1/search", params=params).json()
+    assert client.post("/api/v1/search", json=params).json()["hits"] == found["hits"]
+    with Library.open(shared / "library", create=False) as library:
+        assert [h["score"] for h in found["hits"]] == [h.score for h in library.search(
+            "green dogs", 20, all=True, fusion="scores")]  # fmt: skip
+    usual = client.get("/api/v1/search", params={**params, "fusion": "rrf"}).json()
+    assert usual["hits"] != found["hits"]
+    curve = f"/api/v1/videos/{found['hits'][0]['video_id']}/curve"
+    for path in ("/api/v1/search", curve):
+        refused = client.get(path, params={"q": "green", "fusion": "score"})
+        assert (refused.status_code, "did you mean 'scores'" in refused.text) == (400, True)
+    spans = client.get(curve, params={"q": "green dogs", "fusion": "scores"}).json()["spans"]
+    assert found["hits"][0]["start"] in {span["start"] for span in spans}
+
+
 def test_explanations_are_given_when_asked(client: TestClient) -> None:
     hit = client.get("/api/v1/search", params={"q": "green", "explain": True}).json()["hits"][0]
     assert len(hit["curve"]) == 8

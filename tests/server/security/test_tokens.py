@@ -1,17 +1,24 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.errors import MomentseekError
-from momentseek.server.security.tokens import COOKIE_SECONDS, Keys
+from momentseek.server.security import throttle
+from momentseek.server.security.tokens import COOKIE_SECONDS, MOST_SESSIONS, Keys
 from momentseek.server.settings import Settings
 
 STATUS = "/api/v1/status"
 TOKEN = "s3cret-token-of-the-owner"
+
+
+def _enter(client: TestClient) -> str:
+    """The cookie of a new session."""
+    answer = client.post("/login", json={"token": TOKEN})
+    assert answer.status_code == 200
+    return answer.cookies["momentseek-8765"]
 
 
 @pytest.fixture
@@ -76,7 +83,8 @@ def test_the_page_gets_a_cookie_for_the_token(guarded: TestClient) -> None:
     "others", ['theme={"dark": true}', "a b=c", "lone", "x=é", 'q="open', "", "momentseek-8765=old"]
 )
 def test_cookies_of_others_do_not_hide_ours(guarded: TestClient, others: str) -> None:
-    ours = f"momentseek-8765={Keys(Settings(token=TOKEN)).cookie(now=time.time())}"
+    ours = f"momentseek-8765={_enter(guarded)}"
+    guarded.cookies.clear()
     for given in (f"{others}; {ours}", f"{ours}; {others}", f"{others};{ours};{others}"):
         assert guarded.get(STATUS, headers={"Cookie": given.encode()}).status_code == 200  # type: ignore[dict-item]
     assert guarded.get(STATUS, headers={"Cookie": others.encode()}).status_code == 401  # type: ignore[dict-item]
@@ -94,24 +102,46 @@ def test_a_wrong_header_is_not_saved_by_a_right_cookie(guarded: TestClient) -> N
     assert guarded.get(STATUS, headers={"Authorization": "Bearer wrong"}).status_code == 401
 
 
-def test_cookies_cannot_be_made_or_prolonged_by_others() -> None:
-    keys, others = Keys(Settings(token=TOKEN)), Keys(Settings(token="another token entirely"))
-    good = keys.cookie(now=1000.0)
-    until, _, proof = good.partition(".")
-    assert keys.valid(good, 1001.0)
-    assert not keys.valid(good, 1000.0 + COOKIE_SECONDS)
-    assert not others.valid(good, 1001.0)
-    for bad in (
-        "",
-        ".",
-        until,
-        f"{int(until) + 1}.{proof}",
-        f"{until}.",
-        f"{until}.{proof[:-1]}",
-        f"{until}.é",
-        f"-1.{proof}",
-    ):
+def test_leaving_ends_the_session_for_every_copy_of_its_cookie(guarded: TestClient) -> None:
+    first, second = _enter(guarded), _enter(guarded)
+    guarded.cookies.clear()
+
+    def status(cookie: str) -> int:
+        return guarded.get(STATUS, headers={"Cookie": f"momentseek-8765={cookie}"}).status_code
+
+    assert (status(first), status(second)) == (200, 200)
+    left = guarded.post("/logout", json={}, headers={"Cookie": f"momentseek-8765={first}"})
+    assert left.status_code == 200
+    assert 'momentseek-8765=""' in left.headers["set-cookie"]
+    assert (status(first), status(second)) == (401, 200)
+
+
+def test_a_session_ends_after_a_week_and_is_of_one_server() -> None:
+    keys, others = Keys(Settings(token=TOKEN)), Keys(Settings(token=TOKEN))
+    cookie = keys.open(now=1000.0)
+    assert keys.valid(cookie, 999.0 + COOKIE_SECONDS)
+    assert not keys.valid(cookie, 1000.0 + COOKIE_SECONDS)
+    assert not others.valid(cookie, 1001.0)
+    for bad in ("", cookie[:-1], f"{cookie}x", cookie.swapcase(), "é"):
         assert not keys.valid(bad, 1001.0)
+
+
+def test_sessions_are_bounded_and_the_oldest_goes() -> None:
+    keys = Keys(Settings(token=TOKEN))
+    cookies = [keys.open(now=float(i)) for i in range(MOST_SESSIONS + 1)]
+    assert [keys.valid(one, 2000.0) for one in cookies[:2]] == [False, True]
+    assert keys.valid(cookies[-1], 2000.0)
+
+
+def test_who_is_wrong_too_often_must_wait_also_with_the_right_token(guarded: TestClient) -> None:
+    for _ in range(throttle.PER_CLIENT):
+        assert guarded.post("/login", json={"token": "wrong"}).status_code == 401
+    for token in ("wrong", TOKEN):
+        answer = guarded.post("/login", json={"token": token})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (429, "too_many_tries")
+        assert 1 <= int(answer.headers["retry-after"]) <= throttle.WINDOW
+        assert "set-cookie" not in answer.headers
+    assert guarded.get(STATUS, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
 def test_without_a_token_nothing_is_asked(client: TestClient) -> None:

@@ -20,8 +20,8 @@ from momentseek.library.video import Video
 from momentseek.moments import iou
 from momentseek.search.hit import Hit
 from momentseek.server.answers import text
-from momentseek.server.errors import ApiError
 from momentseek.server.judging.consensus import Pair
+from momentseek.server.judging.errors import RefusedError
 from momentseek.server.judging.rows import CandidateRow
 from momentseek.server.judging.store import Store
 from momentseek.server.judging.videos import known, label_of
@@ -67,11 +67,11 @@ def _same(one: Pooled, other: Pooled) -> bool:
 
 
 def create(store: Store, catalog: Catalog, query: str, lists: Sequence[Sequence[Hit]], depth: int) -> int:
-    """Keep a query with its candidates; its id. The same query twice, or one without moments, is refused (409)."""
+    """Keep a query with its candidates; its id. The same query twice, or one without moments, is refused."""
     videos = known(catalog, (hit.video_id for hits in lists for hit in hits))
     found = pool(lists, videos, BATCHES * depth)
     if not found:
-        raise ApiError(409, "the search finds no moment for this query; add videos, or say it in other words")
+        raise RefusedError("the search finds no moment for this query; add videos, or say it in other words")
     with store.changes():
         refuse_again(store, query)
         new = store.add_query(query, depth)
@@ -92,9 +92,9 @@ def _scattered(query: str, rank: int) -> bytes:
 
 
 def refuse_again(store: Store, query: str) -> None:
-    """Refuse a query that is there (409)."""
+    """Refuse a query that is there."""
     if (old := store.asking(query)) is not None:
-        raise ApiError(409, f"query {old.id} asks just that; judge its moments", code="asked_before")
+        raise RefusedError(f"query {old.id} asks just that; judge its moments", "asked_before")
 
 
 def further(

@@ -12,19 +12,16 @@ from momentseek.construct.annotation.candidate_files import judged_truth
 from momentseek.errors import MomentseekError
 from momentseek.evaluation import Comparison, Evaluation, compare, evaluate
 from momentseek.evaluation.report import intervals
-from momentseek.library.video import Video
 from momentseek.measures import Measure, parse_all
 from momentseek.moments import Judgements, Run
-from momentseek.search import Library
 from momentseek.search.hit import Hit
-from momentseek.search.query import Query
 from momentseek.server.answers import text
 from momentseek.server.asked import MOST
-from momentseek.server.errors import ApiError
 from momentseek.server.judging.consensus import pairs
+from momentseek.server.judging.errors import RefusedError
 from momentseek.server.judging.setup import Setup
 from momentseek.server.judging.store import Store
-from momentseek.server.judging.videos import known, label_of
+from momentseek.server.judging.videos import label_of
 
 MEASURE = "NDCG@20[IoU>=0.5]"
 DEEP = 100
@@ -59,24 +56,17 @@ class Judged:
 
 
 def judged(store: Store) -> Judged:
-    """The kept pairs as truth; a query without any is left out. 409 if there are none at all."""
+    """The kept pairs as truth; a query without any is left out. RefusedError if there are none at all."""
     with store.view():
         candidates = store.candidates()
         found = pairs((c.pair for c in candidates), store.judgements())
         labels = store.labels()
     levels = {pair: one.relevance for pair, one in found.items() if one.relevance is not None}
     if not levels:
-        raise ApiError(409, "two annotators have not agreed on any moment yet; judge some first", code="not_judged")
+        raise RefusedError("two annotators have not agreed on any moment yet; judge some first", "not_judged")
     counting = {c.query for c in candidates if c.pair in levels}
     truth = judged_truth([c.candidate for c in candidates if c.query in counting], levels)
     return Judged(truth, labels, sum(one.needs > 0 for one in found.values()))
-
-
-def answer(library: Library, query: str, setup: Setup, k: int) -> list[tuple[Hit, str]]:
-    """The hits of one query with their videos' hashes; one whose video has gone meanwhile is left out."""
-    hits = setup.search(library, Query.parse(query), k)
-    videos: dict[int, Video] = known(library.catalog, (hit.video_id for hit in hits))
-    return [(hit, videos[hit.video_id].hash) for hit in hits if hit.video_id in videos]
 
 
 def run_of(judged: Judged, answers: Answers, setup: Setup) -> Run:

@@ -16,8 +16,8 @@ from momentseek.construct.annotation.label_studio import CONTROL, labelling_page
 from momentseek.construct.annotation.labels import write_labels
 from momentseek.formats import FORMATS, Writing
 from momentseek.moments import Judgements, Run
-from momentseek.server.errors import ApiError
 from momentseek.server.judging.consensus import pairs
+from momentseek.server.judging.errors import RefusedError
 from momentseek.server.judging.evaluation import judged
 from momentseek.server.judging.rows import Judgement
 from momentseek.server.judging.store import Store
@@ -93,7 +93,7 @@ def label_studio(store: Store, base_url: str = VIDEOS) -> dict[str, bytes]:
     with store.view():
         candidates, judgements = store.candidates(), store.judgements()
     if not candidates:
-        raise ApiError(409, "there is no query to judge yet; add one first", code="not_judged")
+        raise RefusedError("there is no query to judge yet; add one first", "not_judged")
     said: dict[str, list[Judgement]] = {}
     for judgement in judgements:
         said.setdefault(judgement.label[0], []).append(judgement)

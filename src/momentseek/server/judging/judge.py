@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from momentseek.construct.annotation.consensus import SIZES
 from momentseek.library.catalog import Catalog
-from momentseek.server.errors import ApiError
 from momentseek.server.judging.candidates import BATCHES, further
 from momentseek.server.judging.consensus import Pair, pairs
+from momentseek.server.judging.errors import RefusedError, UnknownError
 from momentseek.server.judging.order import shuffled
 from momentseek.server.judging.rows import CandidateRow, Judgement
 from momentseek.server.judging.store import Store
@@ -71,18 +71,18 @@ class Said:
 
 
 def judge(store: Store, catalog: Catalog, query: int, candidate: int, annotator: str, relevance: int) -> Said:
-    """Keep what somebody says; the latest counts. Whom the pair no longer needs is told so (409)."""
+    """Keep what somebody says; the latest counts. Whom the pair no longer needs is told so."""
     with store.changes():
         store.query(query)
         candidates = store.candidates(query)
         asked = next((c for c in candidates if c.id == candidate), None)
         if asked is None:
-            raise ApiError(404, f"query {query} has no candidate {candidate}; ask for the next one")
+            raise UnknownError(f"query {query} has no candidate {candidate}; ask for the next one")
         before = pairs([asked.pair], [j for j in store.judgements(query) if j.candidate == candidate])[asked.pair]
         if not before.needs and not before.has(annotator):
             many = len(before.labels)
             how = "agree on this moment" if many == SIZES[0] else "have judged this moment"
-            raise ApiError(409, f"{many} annotators {how} already; ask for the next one", code="not_needed")
+            raise RefusedError(f"{many} annotators {how} already; ask for the next one", "not_needed")
         store.add_judgement(candidate, annotator, relevance)
         said = store.judgements(query)
         found = pairs((c.pair for c in candidates), said)
@@ -107,7 +107,7 @@ def undo(store: Store, catalog: Catalog, annotator: str) -> tuple[Judgement, int
     with store.changes():
         last = store.take_back(annotator)
         if last is None:
-            raise ApiError(404, "there is nothing to take back; no judgement of this annotator is left")
+            raise UnknownError("there is nothing to take back; no judgement of this annotator is left")
         now = [j for j in store.judgements(last.query) if (j.candidate, j.annotator) == (last.candidate, annotator)]
         _settle(store, catalog, last.query)
     return last, now[0].relevance if now else None

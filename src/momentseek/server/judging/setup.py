@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from momentseek.errors import MomentseekError
 from momentseek.search import Library, Results
-from momentseek.search.localise import DEFAULT, LOCALISERS, localiser
+from momentseek.search import fusion as fusions
+from momentseek.search.fusion import FUSIONS
+from momentseek.search.localise import DEFAULT, LOCALISERS
+from momentseek.search.localise import localiser as localiser_of
 from momentseek.search.options import STREAMS, Stream
 from momentseek.search.query import Query
 
-KEYS = ("localiser", "streams", "all")
+KEYS = ("localiser", "streams", "fusion", "encoder", "all")
 
 
 @dataclass(frozen=True)
@@ -18,24 +22,27 @@ class Setup:
     """How to search.
 
     >>> Setup.parse("streams=speech,vision; localiser=watershed")
-    Setup(localiser='watershed', streams=('vision', 'speech'), all=True)
-    >>> str(Setup())
-    'localiser=scenes;streams=vision,speech,name'
+    Setup(localiser='watershed', streams=('vision', 'speech'), all=True, fusion='rrf', encoder='')
+    >>> str(Setup()), str(Setup(fusion="scores", encoder="labels"))[-29:]
+    ('localiser=scenes;streams=vision,speech,name', ';fusion=scores;encoder=labels')
     """
 
     localiser: str = DEFAULT
     streams: tuple[Stream, ...] = STREAMS
     all: bool = True
     """Weak hits too: a ranking is measured whole, also where the page would hide its end."""
+    fusion: str = fusions.DEFAULT
+    encoder: str = ""
+    """Whose library is searched; the one that is served, if none is named."""
 
     @classmethod
     def parse(cls, text: str) -> Setup:
         """Read ``localiser=NAME;streams=A,B;all=false``; what is left out is as usual, and nonsense is refused.
 
-        >>> Setup.parse("localizer=scenes")
+        >>> Setup.parse("all=perhaps")
         Traceback (most recent call last):
             ...
-        momentseek.errors.MomentseekError: there is no setting 'localizer'; there are localiser, streams, all
+        momentseek.errors.MomentseekError: all is true or false
         """
         given: dict[str, str] = {}
         for part in filter(None, (part.strip() for part in text.split(";"))):
@@ -45,33 +52,51 @@ class Setup:
             if key in given:
                 raise MomentseekError(f"{key} is set twice; keep one")
             given[key] = value
-        return cls.of(given.get("localiser", DEFAULT), given.get("streams"), given.get("all", "true"))
+        return cls.of(**given)
 
     @classmethod
-    def of(cls, name: str = DEFAULT, streams: str | None = None, all: str = "true") -> Setup:
-        """From single texts; streams stand with commas between."""
-        localiser(name)
+    def of(
+        cls,
+        localiser: str = DEFAULT,
+        streams: str | None = None,
+        all: str = "true",
+        fusion: str = fusions.DEFAULT,
+        encoder: str = "",
+    ) -> Setup:
+        """From single texts; streams stand with commas between. Which encoders there are, only a server knows."""
+        localiser_of(localiser)
+        fusions.fusion(fusion)
         asked = set(STREAMS) if streams is None else {part.strip() for part in streams.split(",")}
         if not asked <= set(STREAMS):
             raise MomentseekError(f"streams are some of {', '.join(STREAMS)}, with commas between")
         if all not in ("true", "false"):
             raise MomentseekError("all is true or false")
-        return cls(name, tuple(stream for stream in STREAMS if stream in asked), all == "true")
+        return cls(localiser, tuple(s for s in STREAMS if s in asked), all == "true", fusion, encoder)
 
     def __str__(self) -> str:
         """The one spelling by which two of them are told apart."""
-        return f"localiser={self.localiser};streams={','.join(self.streams)}" + (";all=false" if not self.all else "")
+        parts = [f"localiser={self.localiser}", f"streams={','.join(self.streams)}"]
+        parts += [f"fusion={self.fusion}"] * (self.fusion != fusions.DEFAULT)
+        parts += [f"encoder={self.encoder}"] * bool(self.encoder)
+        return ";".join(parts + ["all=false"] * (not self.all))
 
     def search(self, library: Library, query: Query, k: int) -> Results:
-        """The best moments by this setup."""
-        return library.search(query, k, localiser=self.localiser, streams=self.streams, all=self.all)
+        """The best moments by this setup in a library, which has its encoder."""
+        return library.search(
+            query, k, localiser=self.localiser, streams=self.streams, all=self.all, fusion=self.fusion
+        )
 
 
-def pooled() -> tuple[Setup, ...]:
-    """The setups whose moments are judged: every localiser on all streams, and the usual one on each stream alone.
+def pooled(encoders: Iterable[str] = ()) -> tuple[Setup, ...]:
+    """The setups whose moments are judged: the usual one, and those that differ from it in one thing.
 
-    >>> [str(setup) for setup in pooled()][0], len(pooled()) == len(LOCALISERS) + len(STREAMS)
-    ('localiser=scenes;streams=vision,speech,name', True)
+    >>> [str(setup) for setup in pooled()][0], len(pooled(["other"])) - len(pooled())
+    ('localiser=scenes;streams=vision,speech,name', 1)
     """
-    others = [Setup(name) for name in sorted(LOCALISERS) if name != DEFAULT]
-    return (Setup(), *others, *(Setup(streams=(stream,)) for stream in STREAMS))
+    return (
+        Setup(),
+        *(Setup(name) for name in sorted(LOCALISERS) if name != DEFAULT),
+        *(Setup(streams=(stream,)) for stream in STREAMS),
+        *(Setup(fusion=name) for name in sorted(FUSIONS) if name != fusions.DEFAULT),
+        *(Setup(encoder=name) for name in encoders),
+    )

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from momentseek.errors import MomentseekError
+from momentseek.errors import LibraryBusyError, LibraryError
 from momentseek.search import Library
-from momentseek.server.errors import ApiError
+from momentseek.server.judging.errors import UnknownError
 from momentseek.server.judging.rows import CandidateRow, Judgement, QueryRow
 from momentseek.server.judging.schema import SCHEMA, VERSION
 
@@ -52,7 +52,7 @@ class Store:
             raise _unusable(self.path, e) from None
         if found != VERSION:
             self.close()
-            raise MomentseekError(f"{self.path}: was made by another release (format {found}); update momentseek")
+            raise LibraryError(f"{self.path}: was made by another release (format {found}); update momentseek")
 
     def _version(self) -> int:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
@@ -118,10 +118,10 @@ class Store:
         return [QueryRow(*row) for row in self.rows("SELECT id, text, depth, batches, created FROM queries")]
 
     def query(self, id: int) -> QueryRow:
-        """One query; 404 if there is none."""
+        """One query; UnknownError if there is none."""
         rows = self.rows("SELECT id, text, depth, batches, created FROM queries WHERE id = ?", (id,))
         if not rows:
-            raise ApiError(404, f"there is no query {id} to judge; GET /api/v1/judging/queries lists them")
+            raise UnknownError(f"there is no query {id} to judge; GET /api/v1/judging/queries lists them")
         return QueryRow(*rows[0])
 
     def asking(self, text: str) -> QueryRow | None:
@@ -205,15 +205,15 @@ class Store:
         return last
 
 
-def _unusable(path: Path, e: sqlite3.Error) -> Exception:
+def _unusable(path: Path, e: sqlite3.Error) -> LibraryError:
     text = str(e)
     if "locked" in text or "busy" in text:
-        return ApiError(503, "others are writing judgements; try again in a moment", headers={"Retry-After": "2"})
+        return LibraryBusyError("others are writing judgements; try again in a moment")
     if "full" in text:
-        return MomentseekError(f"{path}: the disk is full; make room and try again")
+        return LibraryError(f"{path}: the disk is full; make room and try again")
     if "readonly" in text or "unable to open" in text:
-        return MomentseekError(f"{path}: cannot be opened or written ({text}); check the folder's rights")
-    return MomentseekError(f"{path}: the judgements cannot be used ({text}); move the file away to begin anew")
+        return LibraryError(f"{path}: cannot be opened or written ({text}); check the folder's rights")
+    return LibraryError(f"{path}: the judgements cannot be used ({text}); move the file away to begin anew")
 
 
 def reading(work: Callable[[Store], T]) -> Callable[[Library], T]:

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter
 from fastapi import Query as InQuery
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
-from momentseek.errors import MomentseekError
 from momentseek.moments import iou
-from momentseek.search import Hit, Library, Results
+from momentseek.search import Hit
 from momentseek.search.query import Query
 from momentseek.server.answers import HitOut, Strict, hit_out, text
 from momentseek.server.asked import Text
 from momentseek.server.errors import documented
+from momentseek.server.found import Found, find
+from momentseek.server.judging.asked import MeasureName, SetupText, number
 from momentseek.server.judging.evaluation import MEASURE, compared, judged, measure_of
+from momentseek.server.judging.measuring import measured
 from momentseek.server.judging.setup import Setup
 from momentseek.server.judging.store import reading
 from momentseek.server.marks import said
-from momentseek.server.routes.evaluation import MeasureName, measured, number
 from momentseek.server.service import Serving
 
 router = APIRouter(tags=["judging"])
 OVERLAP = 0.5
 """IoU from which a moment of the one side is that of the other."""
-
-
-def _readable(value: str) -> str:
-    try:
-        return str(Setup.parse(value))
-    except MomentseekError as e:
-        raise ValueError(str(e)) from None
-
-
-SetupText = Annotated[
-    str,
-    Field(max_length=120, description="As `localiser=scenes;streams=vision,speech;all=false`; empty is as usual."),
-    AfterValidator(_readable),
-]
 
 
 class CompareIn(Strict):
@@ -63,6 +49,7 @@ class SideOut(BaseModel):
     settings: str
     took: float = Field(description="Milliseconds of searching.")
     note: str
+    left_out: int = Field(description="Moments of videos that only the library beside has.")
     hits: list[SideHit]
 
 
@@ -129,12 +116,11 @@ async def compare_query(service: Serving, given: Annotated[CompareIn, InQuery()]
     """What two setups find for one query."""
     query = Query.parse(given.q)
 
-    def work(library: Library) -> SidesOut:
-        first, second = (Setup.parse(one).search(library, query, given.k) for one in (given.a, given.b))
-        a, b = _side(given.a, first, second, query), _side(given.b, second, first, query)
-        return SidesOut(query=text(str(query)), shared=sum(h.other is not None for h in a.hits), a=a, b=b)
-
-    return await service.searchers.run(work)
+    first, second = [await find(service, Setup.parse(one), query, given.k) for one in (given.a, given.b)]
+    a, b = await service.readers.run(
+        lambda _: (_side(given.a, first, second, query), _side(given.b, second, first, query))
+    )
+    return SidesOut(query=text(str(query)), shared=sum(h.other is not None for h in a.hits), a=a, b=b)
 
 
 @router.get("/judging/compare", summary="Two searches on all judged queries", responses=documented(409))
@@ -180,21 +166,23 @@ async def compare_judged(service: Serving, given: Annotated[JudgedCompareIn, InQ
     )
 
 
-def _side(settings: str, hits: Results, others: Sequence[Hit], query: Query) -> SideOut:
+def _side(settings: str, found: Found, others: Found, query: Query) -> SideOut:
     shown = [
-        SideHit(**hit_out(hit, words).model_dump(), other=_rank(hit, others))
-        for hit, words in zip(hits, said(hits, query), strict=True)
+        SideHit(**hit_out(hit, words).model_dump(), other=_rank(hit, found, others))
+        for hit, words in zip(found.hits, said(found.hits, query), strict=True)
     ]
-    return SideOut(settings=settings, took=1000 * hits.took, note=hits.note, hits=shown)
+    hits = found.hits
+    return SideOut(settings=settings, took=1000 * hits.took, note=hits.note, left_out=found.left_out, hits=shown)
 
 
-def _rank(hit: Hit, others: Sequence[Hit]) -> int | None:
-    """The rank of the first of the others that is the same moment."""
+def _rank(hit: Hit, found: Found, others: Found) -> int | None:
+    """The rank of the first of the others that is the same moment, also if it is that of a copy of the video."""
+    content = found.hashes[hit.video_id]
     return next(
         (
             other.rank
-            for other in others
-            if other.video_id == hit.video_id and iou(hit.start, hit.end, other.start, other.end) >= OVERLAP
+            for other in others.hits
+            if others.hashes[other.video_id] == content and iou(hit.start, hit.end, other.start, other.end) >= OVERLAP
         ),
         None,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -11,18 +10,16 @@ from fastapi import Query as InQuery
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from momentseek.construct.decisions import Decision
 from momentseek.search import Library
 from momentseek.server.errors import documented
 from momentseek.server.files import disposition
-from momentseek.server.judging.candidates import BATCHES, further
-from momentseek.server.judging.consensus import pairs, statistics
+from momentseek.server.judging.asked import MeasuredIn
+from momentseek.server.judging.consensus import statistics
 from momentseek.server.judging.evaluation import judged, measure_of
 from momentseek.server.judging.export import VIDEOS, label_studio, run_json, truth_lines, tvr_ranking, zipped
-from momentseek.server.judging.rows import by_query
+from momentseek.server.judging.measuring import searched
+from momentseek.server.judging.states import Batch, QueryState, look
 from momentseek.server.judging.store import Store, reading
-from momentseek.server.judging.videos import present
-from momentseek.server.routes.evaluation import MeasuredIn, searched
 from momentseek.server.service import Serving
 
 router = APIRouter(prefix="/judging", tags=["judging"])
@@ -89,7 +86,7 @@ class QueryConsensus(BaseModel):
     kept: int
     discarded: int
     waiting: int
-    second_batch: Literal["extended", "covered", "waiting"] = Field(description="Whether 20 more moments are judged.")
+    second_batch: Batch = Field(description="Whether 20 more moments are judged.")
     reason: str = Field(description="Why so.")
     pairs: list[PairOut]
 
@@ -107,53 +104,36 @@ class ConsensusOut(BaseModel):
 async def consensus(service: Serving) -> ConsensusOut:
     """Every moment with its labels and level; which ones need annotators, and how far people agree."""
 
-    def look(library: Library) -> ConsensusOut:
-        with Store(library.path) as store, store.view():
-            rows, candidates, said = store.queries(), store.candidates(), store.judgements()
-        found = pairs((c.pair for c in candidates), said)
-        here = present(library.catalog, (c.video for c in candidates))
-        answer = []
-        groups = by_query(candidates)
-        for row in rows:
-            own = groups[row.id]
-            states = [found[c.pair] for c in own]
-            counts = Counter(one.outcome for one in states)
-            decision = further(own, found, row.depth, here)
-            extended = row.batches == BATCHES
-            answer.append(
-                QueryConsensus(
-                    id=row.id,
-                    text=row.text,
-                    kept=counts["kept"],
-                    discarded=counts["discarded"],
-                    waiting=counts["waiting"],
-                    second_batch="extended" if extended else decision.outcome,  # type: ignore[arg-type]
-                    reason=_why(extended, decision),
-                    pairs=[
-                        PairOut(
-                            candidate=c.id,
-                            pair_id=c.pair,
-                            outcome=one.outcome,  # type: ignore[arg-type]
-                            reason=one.reason,
-                            relevance=one.relevance,
-                            needs=one.needs,
-                            removed=c.video not in here,
-                            labels=[LabelOut(annotator=who, relevance=level) for who, level in one.labels],
-                        )
-                        for c, one in zip(own, states, strict=True)
-                    ],
-                )
+    def work(library: Library) -> ConsensusOut:
+        found, said = look(library)
+        return ConsensusOut(queries=[_query(one) for one in found], statistics=statistics(said))
+
+    return await service.readers.run(work)
+
+
+def _query(state: QueryState) -> QueryConsensus:
+    return QueryConsensus(
+        id=state.row.id,
+        text=state.row.text,
+        kept=state.count("kept"),
+        discarded=state.count("discarded"),
+        waiting=state.count("waiting"),
+        second_batch=state.second_batch,
+        reason=state.reason,
+        pairs=[
+            PairOut(
+                candidate=c.id,
+                pair_id=c.pair,
+                outcome=one.outcome,  # type: ignore[arg-type]
+                reason=one.reason,
+                relevance=one.relevance,
+                needs=one.needs,
+                removed=c.video not in state.here,
+                labels=[LabelOut(annotator=who, relevance=level) for who, level in one.labels],
             )
-        return ConsensusOut(queries=answer, statistics=statistics(said))
-
-    return await service.readers.run(look)
-
-
-def _why(extended: bool, decision: Decision) -> str:
-    """A batch that people have begun to judge stays open, whatever becomes of the first."""
-    if extended and decision.outcome != "extended":
-        return f"people have judged moments of the second batch ({decision.reason})"
-    return decision.reason
+            for c, one in state.moments
+        ],
+    )
 
 
 @router.get("/export", summary="Judgements as files", responses=_FILE, response_class=Response)
@@ -162,7 +142,8 @@ async def export(service: Serving, given: Annotated[ExportIn, InQuery()]) -> Res
     if given.kind == "run":
         measure = measure_of(given.measure)
         known = await service.readers.run(reading(judged))
-        data = run_json(await searched(service, known, given.setup(), measure))
+        run, _ = await searched(service, known, given.setup(), measure)
+        data = run_json(run)
     else:
         makers: dict[str, Callable[[Store], bytes]] = {
             "tvr-ranking": lambda store: zipped(tvr_ranking(store)),

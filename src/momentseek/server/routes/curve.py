@@ -9,12 +9,13 @@ from fastapi import Query as InQuery
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.search import Library
+from momentseek.search import fusion as fusions
 from momentseek.search.localise import DEFAULT
 from momentseek.search.localise import localiser as localiser_of
 from momentseek.search.options import Stream
 from momentseek.search.query import Query
 from momentseek.server.answers import Level, Strict, VideoId
-from momentseek.server.asked import STREAMS, LocaliserName, Text
+from momentseek.server.asked import STREAMS, FusionName, LocaliserName, Text
 from momentseek.server.curves import curves
 from momentseek.server.errors import documented
 from momentseek.server.service import Serving, video_of
@@ -30,6 +31,7 @@ class CurveIn(Strict):
 
     q: Text
     localiser: LocaliserName = DEFAULT
+    fusion: FusionName = fusions.DEFAULT
     streams: Annotated[
         str,
         Field(max_length=60, pattern=f"^{_ONE}(,{_ONE})*$", description=f"Some of {', '.join(STREAMS)}, with commas."),
@@ -75,7 +77,8 @@ async def curve(service: Serving, id: VideoId, asked: Annotated[CurveIn, InQuery
     def work(library: Library) -> CurveOut:
         query = Query.parse(asked.q)
         localiser_of(asked.localiser)
-        made = curves(library, video_of(library, id), query, asked.localiser, asked.chosen())
+        fusions.fusion(asked.fusion)
+        made = curves(library, video_of(library, id), query, asked.localiser, asked.chosen(), asked.fusion)
         return CurveOut(
             edges=made.edges.tolist(),
             streams={name: values.tolist() for name, values in made.streams.items()},

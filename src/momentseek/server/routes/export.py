@@ -21,6 +21,7 @@ from momentseek.server.answers import Body, Seconds, text
 from momentseek.server.asked import MOST, AskedInAddress, search
 from momentseek.server.errors import CHANGING, ApiError, documented
 from momentseek.server.files import disposition
+from momentseek.server.moments import said_in
 from momentseek.server.service import Serving
 
 router = APIRouter(tags=["export"])
@@ -118,7 +119,7 @@ def _hits(library: Library, chosen: Sequence[ChosenIn]) -> list[Hit]:
         if one.start >= video.duration:
             raise ApiError(422, f"moment {rank} begins after the end of video {video.id} ({video.duration:g} s)")
         end = min(one.end, video.duration)
-        said = tuple(cue for cue in library.catalog.cues(video.id) if cue.start < end and one.start < cue.end)
+        said = said_in(library.catalog, video.id, one.start, end)
         where = (video.id, video.path, video.name, one.start, end)
         hits.append(Hit(rank, *where, 0.0, "fair", (one.start + end) / 2, video.duration, video.rate, said))
     return hits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter
@@ -10,9 +10,9 @@ from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.search import Library
-from momentseek.server.errors import ApiError, documented
-from momentseek.server.folders import Folder, Folders, count_videos, roots_of
-from momentseek.server.service import Serving
+from momentseek.server.errors import documented
+from momentseek.server.folders import MOST_LISTED, Budget, Folder, count_each, folder_of, is_folder, look, roots_of
+from momentseek.server.service import Service, Serving
 
 router = APIRouter(tags=["adding"])
 FolderId = Annotated[str, InPath(max_length=64, description="An id from a list of folders.")]
@@ -27,7 +27,7 @@ class FolderOut(BaseModel):
     id: str = Field(description="Made by the server; nothing can be read from it.")
     name: str
     videos: int = Field(description="Files in it and below that look like videos.")
-    complete: bool = Field(description="Whether all were counted; in a very large folder counting stops.")
+    complete: bool = Field(description="Whether all were counted; if not, there are more than so many.")
 
 
 class FoldersOut(BaseModel):
@@ -41,6 +41,7 @@ class FolderDetails(FolderOut):
 
     parent: str | None = Field(description="The id of the folder above; null at the top.")
     folders: list[FolderOut]
+    more: bool = Field(description="Whether it has folders that are not listed, because there are so many.")
 
 
 @router.get("/folders", summary="Top folders")
@@ -49,9 +50,10 @@ async def folders(service: Serving) -> FoldersOut:
 
     def read(library: Library) -> FoldersOut:
         roots = list(service.settings.folders) or roots_of(video.path for video in library.videos())
-        return FoldersOut(folders=[_out(service.folders.mint(root, root)) for root in roots if _there(root)])
+        listed = [service.folders.mint(root, root) for root in roots if is_folder(root)]
+        return FoldersOut(folders=_counted(listed, _budget(service)))
 
-    return await service.readers.run(read)
+    return await service.listers.run(read)
 
 
 @router.get("/folders/{id}", summary="One folder", responses=documented(404))
@@ -59,30 +61,32 @@ async def folder(service: Serving, id: FolderId) -> FolderDetails:
     """The folders in a folder."""
 
     def read(_: Library) -> FolderDetails:
-        known = service.folders
-        found = folder_of(known, id)
-        above = known.parent(found)
-        below = [_out(one) for one in known.below(found)]
-        return FolderDetails(**_out(found).model_dump(), parent=above.id if above else None, folders=below)
+        budget = _budget(service)
+        found = folder_of(service.folders, id)
+        above = service.folders.parent(found)
+        here = look(found.path, budget)
+        below = _counted(service.folders.below(found, here.folders[:MOST_LISTED]), budget.less(here.looked))
+        whole = here.complete and len(here.folders) <= MOST_LISTED
+        return FolderDetails(
+            id=found.id,
+            name=found.name,
+            videos=here.videos + sum(one.videos for one in below),
+            complete=whole and all(one.complete for one in below),
+            parent=above.id if above else None,
+            folders=below,
+            more=not whole,
+        )
 
-    return await service.readers.run(read)
-
-
-def folder_of(known: Folders, id: str) -> Folder:
-    """A folder by its id; 404 if none was listed under it."""
-    found = known.get(id)
-    if found is None:
-        raise ApiError(404, "there is no such folder; ids are those that GET /api/v1/folders lists")
-    return found
-
-
-def _out(folder: Folder) -> FolderOut:
-    videos, complete = count_videos(folder.path)
-    return FolderOut(id=folder.id, name=folder.name, videos=videos, complete=complete)
+    return await service.listers.run(read)
 
 
-def _there(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
+def _budget(service: Service) -> Budget:
+    return Budget.of(service.settings.limits.listing_entries, service.settings.limits.listing_seconds)
+
+
+def _counted(folders: Sequence[Folder], budget: Budget) -> list[FolderOut]:
+    counts = count_each([one.path for one in folders], budget)
+    return [
+        FolderOut(id=one.id, name=one.name, videos=many.videos, complete=many.complete)
+        for one, many in zip(folders, counts, strict=True)
+    ]

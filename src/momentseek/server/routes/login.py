@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from momentseek.server.answers import Body
 from momentseek.server.errors import CHANGING, ApiError, documented
-from momentseek.server.security.tokens import COOKIE_SECONDS, Keys
+from momentseek.server.security.tokens import COOKIE_SECONDS
 from momentseek.server.service import Serving
 
 router = APIRouter(tags=["token"])
@@ -28,17 +28,24 @@ class LoginOut(BaseModel):
     needed: bool
 
 
-@router.post("/login", summary="Enter the token", responses={**documented(401), **CHANGING})
+@router.post("/login", summary="Enter the token", responses={**documented(401, 429), **CHANGING})
 async def login(request: Request, service: Serving, given: TokenIn, response: Response) -> LoginOut:
-    """Give the token once; the cookie that comes back lets the page use the API for a week."""
-    keys = Keys(service.settings)
+    """Give the token once; the cookie that comes back lets the page use the API for a week.
+
+    Who is wrong too often must wait (429), also with the right token.
+    """
+    keys = service.keys
     if keys.token is None:
         return LoginOut(needed=False)
+    now, client = time.monotonic(), request.client.host if request.client else ""
+    if seconds := keys.tries.wait(client, now):
+        raise ApiError(429, f"too many wrong tokens; try again in {seconds} s", headers={"Retry-After": str(seconds)})
     if not keys.right(given.token):
+        keys.tries.wrong(client, now)
         raise ApiError(401, "the token is wrong; use the one that the server printed when it started")
     response.set_cookie(
         keys.name,
-        keys.cookie(time.time()),
+        keys.open(time.time()),
         max_age=COOKIE_SECONDS,
         httponly=True,
         samesite="strict",
@@ -47,9 +54,9 @@ async def login(request: Request, service: Serving, given: TokenIn, response: Re
     return LoginOut(needed=True)
 
 
-@router.post("/logout", summary="Forget the cookie", responses=CHANGING)
-async def logout(service: Serving, response: Response) -> LoginOut:
-    """Take the cookie back."""
-    keys = Keys(service.settings)
-    response.delete_cookie(keys.name, httponly=True, samesite="strict")
-    return LoginOut(needed=keys.token is not None)
+@router.post("/logout", summary="End the session", responses=CHANGING)
+async def logout(request: Request, service: Serving, response: Response) -> LoginOut:
+    """End the session of the cookie, wherever the cookie was copied to, and take the cookie back."""
+    service.keys.end(service.keys.shown(request.headers))
+    response.delete_cookie(service.keys.name, httponly=True, samesite="strict")
+    return LoginOut(needed=service.keys.token is not None)

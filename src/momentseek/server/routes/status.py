@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import zlib
-
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek import __version__
 from momentseek.library import encoding
 from momentseek.search import Library
+from momentseek.search import fusion as fusions
 from momentseek.search.localise import DEFAULT, LOCALISERS
 from momentseek.search.options import STREAMS
 from momentseek.server.answers import text
+from momentseek.server.beside import encoder_name
+from momentseek.server.generation import generation_of
 from momentseek.server.service import Serving
 
 router = APIRouter(tags=["library"])
@@ -53,7 +54,8 @@ class StatusOut(BaseModel):
                     "encoder": {"spec": "labels", "name": "labels", "note": LABELS_NOTE}, "generation": 2719834,
                 },
                 "version": "0.1.0", "localisers": ["scenes", "watershed"], "localiser": "scenes",
-                "streams": ["vision", "speech", "name"], "busy": False,
+                "streams": ["vision", "speech", "name"], "fusions": ["rrf", "scores"], "fusion": "rrf",
+                "encoders": ["labels"], "busy": False,
             }
         }
     )  # fmt: skip
@@ -62,18 +64,25 @@ class StatusOut(BaseModel):
     localisers: list[str]
     localiser: str = Field(description="The one that is used if none is named.")
     streams: list[str]
+    fusions: list[str]
+    fusion: str = Field(description="The one that is used if none is named.")
+    encoders: list[str] = Field(description="The served library's, then those of the libraries beside it.")
     busy: bool = Field(description="Whether videos are being added.")
 
 
 @router.get("/status", summary="What is served")
 async def status(service: Serving) -> StatusOut:
     """The library in a few numbers, and what can be chosen when searching."""
+    library, own = await service.readers.run(lambda library: (_library(library), encoder_name(library)))
     return StatusOut(
-        library=await service.readers.run(_library),
+        library=library,
         version=__version__,
         localisers=sorted(LOCALISERS),
         localiser=DEFAULT,
         streams=list(STREAMS),
+        fusions=sorted(fusions.FUSIONS),
+        fusion=fusions.DEFAULT,
+        encoders=[own, *service.beside.names],
         busy=service.jobs.busy,
     )
 
@@ -95,13 +104,3 @@ def _library(library: Library) -> LibraryOut:
         encoder=EncoderOut(spec=spec, name=row.name if row else spec, note=LABELS_NOTE if spec == "labels" else ""),
         generation=generation,
     )
-
-
-def generation_of(library: Library) -> int:
-    """A number of the library's content, the same for every connection."""
-    state = library.catalog.rows(
-        """SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'videos'), (SELECT count(*) FROM videos),
-                  (SELECT total(mtime_ns) FROM videos), (SELECT count(*) FROM cues), (SELECT count(*) FROM gone),
-                  (SELECT total(tries) FROM failures), (SELECT fingerprint FROM encoders WHERE stream = 'vision')"""
-    )[0]
-    return zlib.crc32(repr(tuple(state)).encode())

@@ -1,28 +1,33 @@
-"""Who may ask: a token in a header for programs, a cookie made from it for the page."""
+"""Who may ask: a token in a header for programs, a session and its cookie for the page."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import secrets
 import time
+from collections.abc import Iterable
 from urllib.parse import parse_qsl, unquote_plus
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from momentseek.server.errors import ApiError
+from momentseek.server.security.throttle import Throttle
 from momentseek.server.settings import Settings
 
 COOKIE_SECONDS = 7 * 24 * 3600
+MOST_SESSIONS = 1000
+"""That are open; a new one then ends the oldest."""
 SECRET_KEYS = frozenset({"token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey", "password"})
 
 
 class Tokens:
     """Asks for the token on everything below ``/api/``, if there is one; refuses secrets in addresses always."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, keys: Keys) -> None:
         self.app = app
-        self.keys = Keys(settings)
+        self.keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -50,52 +55,68 @@ class Tokens:
 
 
 class Keys:
-    """The token, and the cookies it makes.
+    """The token, and the sessions it opened: a cookie holds a random id, and only the server knows which ids count.
+
+    So leaving ends a session wherever its cookie was copied to, and a restart ends them all.
 
     >>> keys = Keys(Settings(token="correct horse battery"))
     >>> keys.right("correct horse battery"), keys.right("wrong horse")
     (True, False)
-    >>> keys.valid(keys.cookie(now=100.0), now=200.0), keys.valid(keys.cookie(now=0.0), now=1e9)
-    (True, False)
+    >>> cookie = keys.open(now=100.0)
+    >>> keys.valid(cookie, now=200.0), keys.valid(cookie, now=1e9), keys.valid("made up", now=200.0)
+    (True, False, False)
+    >>> keys.end([cookie])
+    >>> keys.valid(cookie, now=200.0)
+    False
     """
 
     def __init__(self, settings: Settings) -> None:
         self.token = settings.token
         self.name = f"momentseek-{settings.port}"
-        self._key = hashlib.sha256(b"momentseek cookie:" + (settings.token or "").encode()).digest()
+        self.tries = Throttle()
+        self._until: dict[bytes, float] = {}
+        """Digest of a session's id → when it ends; the oldest first."""
 
     def known(self, headers: Headers) -> bool:
-        """Whether a request shows the token or a cookie made from it."""
+        """Whether a request shows the token or the cookie of a session."""
         if self.token is None:
             return True
         given = headers.get("authorization")
         if given is not None:
             scheme, _, token = given.partition(" ")
             return scheme.lower() == "bearer" and self.right(token.strip())
-        shown = _cookies("; ".join(headers.getlist("cookie")), self.name)
-        return any(self.valid(cookie, time.time()) for cookie in shown)
+        return any(self.valid(cookie, time.time()) for cookie in self.shown(headers))
+
+    def shown(self, headers: Headers) -> list[str]:
+        """The cookies of ours that a request shows."""
+        return _cookies("; ".join(headers.getlist("cookie")), self.name)
 
     def right(self, token: str) -> bool:
         """Compared in constant time."""
         return self.token is None or hmac.compare_digest(_digest(token), _digest(self.token))
 
-    def cookie(self, now: float) -> str:
-        """When it ends, and a proof that we made it; the token itself is not in it."""
-        until = str(int(now) + COOKIE_SECONDS)
-        return f"{until}.{self._proof(until)}"
+    def open(self, now: float) -> str:
+        """Begin a session; its cookie, in which nothing can be read."""
+        for id in [id for id, until in self._until.items() if until <= now]:
+            del self._until[id]
+        while len(self._until) >= MOST_SESSIONS:
+            del self._until[next(iter(self._until))]
+        cookie = secrets.token_urlsafe(32)
+        self._until[_digest(cookie)] = now + COOKIE_SECONDS
+        return cookie
 
     def valid(self, cookie: str, now: float) -> bool:
-        """Whether we made it and it has not ended."""
-        until, _, proof = cookie.partition(".")
-        real = hmac.compare_digest(_digest(proof), _digest(self._proof(until)))
-        return real and until.isascii() and until.isdigit() and len(until) < 16 and now < int(until)
+        """Whether it is that of a session that has not ended; looked up by digest, so timing tells nothing of ids."""
+        return now < self._until.get(_digest(cookie), 0.0)
+
+    def end(self, cookies: Iterable[str]) -> None:
+        """End their sessions, for good."""
+        for cookie in cookies:
+            self._until.pop(_digest(cookie), None)
 
     def inside(self, *texts: str) -> bool:
         """Whether the token itself stands in a text."""
         return self.token is not None and any(self.token in text for text in texts)
-
-    def _proof(self, until: str) -> str:
-        return hmac.new(self._key, until.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
 
 def _digest(text: str) -> bytes:
