@@ -18,6 +18,9 @@ from momentseek.cli.ingesting import Display, conclude, ingest
 )
 @click.option("--encoder", metavar="SPEC", help="For a new library: labels (default), file:FOLDER or hub:NAME.")
 @click.option(
+    "--model", type=click.Path(), metavar="FOLDER", help="For a new library: a trained model (`momentseek export`)."
+)
+@click.option(
     "--clip-seconds", type=click.FloatRange(0.1, 600), default=1.5, show_default=True, help="For a new library."
 )
 @click.option("--watch", "watching", is_flag=True, help="Stay, and add what appears or changes, until Ctrl-C.")
@@ -31,6 +34,7 @@ def command(
     exclude: tuple[str, ...],
     subtitles: str | None,
     encoder: str | None,
+    model: str | None,
     clip_seconds: float,
     watching: bool,
     wait: float,
@@ -49,6 +53,8 @@ def command(
       momentseek add ~/Videos --subtitles ~/Subtitles
     Not the drafts, and keep watching:
       momentseek add ~/Videos --exclude 'draft*' --watch
+    With a model trained on one's own videos (docs/models-in-the-library.md):
+      momentseek add ~/Videos --library trained --model films-model
 
     Exit code: 0 if any file is in the library now, 2 if none is, 130 after Ctrl-C.
     """
@@ -57,6 +63,7 @@ def command(
     from momentseek.library.files import check
 
     check(paths)
+    encoder = options.encoder_or_model(encoder, model)
     display = Display(quiet=quiet)
     folder = library_folder(library)
     with Collection.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:

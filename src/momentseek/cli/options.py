@@ -77,6 +77,17 @@ wait = click.option(
 quiet = click.option("--quiet", "-q", is_flag=True, help="Say only what failed.")
 
 
+def encoder_or_model(encoder: str | None, model: str | None) -> str | None:
+    """The encoder's spec that ``--encoder`` or ``--model`` means.
+
+    >>> encoder_or_model(None, "films-model")
+    'model:films-model'
+    """
+    if encoder is not None and model is not None:
+        raise MomentseekError("--encoder and --model are both given; a model brings its encoders, so leave one out")
+    return encoder if model is None else f"model:{model}"
+
+
 def command_line(words: Iterable[str], library: str | None = None) -> str:
     """A command of ours to run next, on the library that was named.
 

@@ -10,12 +10,15 @@ from momentseek.cli.ingesting import Display, conclude, ingest
 
 @click.command()
 @options.library
-@click.option("--encoder", required=True, metavar="SPEC", help="labels, file:FOLDER or hub:NAME.")
+@click.option("--encoder", metavar="SPEC", help="labels, file:FOLDER or hub:NAME.")
+@click.option("--model", type=click.Path(), metavar="FOLDER", help="A trained model (`momentseek export`).")
 @options.wait
 @options.quiet
 @options.as_json
-def command(library: str | None, encoder: str, wait: float, quiet: bool, as_json: bool) -> None:
-    """Make all vectors anew with another encoder.
+def command(
+    library: str | None, encoder: str | None, model: str | None, wait: float, quiet: bool, as_json: bool
+) -> None:
+    """Make all vectors anew with another encoder, or with a trained model.
 
     The library is searched by its old vectors until all new ones are there, and then by the new
     ones at once. Stop it at any time; the same command goes on. If a video's file is missing or
@@ -28,13 +31,16 @@ def command(library: str | None, encoder: str, wait: float, quiet: bool, as_json
     """
     from momentseek.library import Collection, library_folder
 
+    spec = options.encoder_or_model(encoder, model)
+    if spec is None:
+        raise click.UsageError("name what makes the new vectors: --encoder SPEC or --model FOLDER")
     display = Display(quiet=quiet, what="encoding anew")
     with Collection.open(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(
-            lambda tell: opened.reencode(encoder, progress=tell),
+            lambda tell: opened.reencode(spec, progress=tell),
             display,
             library=library,
             as_json=as_json,
-            again=["reencode", "--encoder", encoder],
+            again=["reencode", "--encoder", spec],
         )
     conclude(report, library=library, as_json=as_json, quiet=quiet)

@@ -15,6 +15,7 @@ VERBS = {
     "imprecise": "Replace characters' names by general words.",
     "pseudo-train": "Make a training set from caption similarity.",
     "resplit": "Split so that test moments lie where training moments do not.",
+    "features": "Write a library's vectors as features to train a model on.",
     "massive": "Make every query search many videos, with reliable negatives.",
 }
 

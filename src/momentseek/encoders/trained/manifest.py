@@ -62,6 +62,8 @@ class Manifest:
     longest: int
     alpha: float
     """Weight of the video's score beside the span's."""
+    end_time: str = "inclusive"
+    """Whether a span ends with its last clip, or (``start``) where that begins, as ReLoCLNet's public code has it."""
 
 
 def read(folder: Path) -> Manifest:
@@ -133,6 +135,7 @@ def _manifest(folder: Path, values: Mapping[str, Any]) -> Manifest:
             shortest=int(config["shortest"]),
             longest=int(config["longest"]),
             alpha=float(config["alpha"]),
+            end_time=str(head["end_time"]),
         )
     except (KeyError, TypeError, ValueError):
         raise MomentseekError(f"{folder / FILE}: lacks what a model must say; export it again") from None

@@ -47,6 +47,7 @@ def export(
     *,
     encoders: Mapping[str, Source] | None = None,
     clip_seconds: float = 1.5,
+    end_time: str = "inclusive",
     trained: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> Exported:
@@ -61,7 +62,7 @@ def export(
     try:
         graphs = {CLIPS: clips_network(drawn), WORDS: words_network(drawn)}
         difference = _compared(drawn, graphs)
-        values = _values(drawn, name, encoders or {}, clip_seconds, trained or {})
+        values = _values(drawn, name, encoders or {}, clip_seconds, end_time, trained or {})
     finally:
         drawn.train(was)
     if not difference <= TOLERANCE:
@@ -101,7 +102,12 @@ def _check_place(out: Path, force: bool) -> None:
 
 
 def _values(
-    model: XML, name: str, encoders: Mapping[str, Source], clip_seconds: float, trained: Mapping[str, Any]
+    model: XML,
+    name: str,
+    encoders: Mapping[str, Source],
+    clip_seconds: float,
+    end_time: str,
+    trained: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What the manifest says, its hashes left out."""
     used = {*model.modalities, "query"}
@@ -117,7 +123,7 @@ def _values(
         "encoders": sources,
         "head": {
             "modalities": len(model.modalities), "match": width, "spans": width,
-            "start": filters[0].tolist(), "end": filters[1].tolist(),
+            "start": filters[0].tolist(), "end": filters[1].tolist(), "end_time": end_time,
         },
         "trained": dict(trained),
     }  # fmt: skip

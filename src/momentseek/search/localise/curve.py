@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import FloatArray
+from momentseek.ranking.times import EndTime
 
 Floats32 = NDArray[np.float32]
 
@@ -55,6 +56,7 @@ class Bounds:
     """What the video as a whole adds to the score of each of its spans."""
     less: FloatArray
     """(T,) what a clip takes off, for what it shows that is to be avoided."""
+    end_time: EndTime = "inclusive"
 
     def part(self, first: int, last: int) -> Bounds:
         """Clips ``first`` to ``last`` (exclusive) alone."""

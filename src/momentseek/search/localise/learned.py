@@ -8,6 +8,7 @@ probabilities by a softmax over the clips, a span's score is ``log p_start + log
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -16,6 +17,7 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.encoders.trained.manifest import Manifest
 from momentseek.moments.arrays import FloatArray
 from momentseek.ranking import best_spans, span_grid
+from momentseek.ranking.times import EndTime
 from momentseek.search.localise.curve import Bounds, Curve
 from momentseek.search.localise.registry import register
 from momentseek.search.localise.scenes import scenes
@@ -38,12 +40,20 @@ class Head:
     modalities: int
     window: int
     """Clips of the longest video the model was trained on: in longer ones, the clips one start competes with."""
+    end_time: EndTime = "inclusive"
 
     @classmethod
     def of(cls, about: Manifest) -> Head:
         """As an exported model has it."""
         return cls(
-            about.start, about.end, about.shortest, about.longest, about.alpha, about.modalities, about.max_clips
+            about.start,
+            about.end,
+            about.shortest,
+            about.longest,
+            about.alpha,
+            about.modalities,
+            about.max_clips,
+            cast(EndTime, about.end_time),
         )
 
     def bounds(self, curve: Vectors, match: float, less: FloatArray | None = None) -> Bounds:
@@ -55,6 +65,7 @@ class Head:
             self.longest,
             self.alpha * match,
             np.zeros(len(curve)) if less is None else self.alpha * less,
+            self.end_time,
         )
 
     def match(self, clips: Vectors, query: Vectors) -> float:
@@ -116,7 +127,8 @@ def learned(curve: Curve) -> Spans:
     grid = span_grid(bounds.start, bounds.end, shortest, longest)
     best = best_spans(grid, CANDIDATES, shortest)
     kept = np.isfinite(best.score)
-    first, last = best.first[kept], best.last[kept] + 1
+    first, last = best.first[kept], best.last[kept]
+    last = last + 1 if bounds.end_time == "inclusive" else np.maximum(last, first + 1)
     sums = np.concatenate(([0.0], np.cumsum(bounds.less)))
     less = (sums[last] - sums[first]) / (last - first)
     return Spans.of_clips(curve, first, last, best.score[kept] + bounds.match - less)

@@ -1,0 +1,99 @@
+"""``momentseek export``: a trained model as ONNX, so that searching with it needs no torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from momentseek.cli import options
+
+if TYPE_CHECKING:
+    from momentseek.encoders.trained.manifest import Source
+
+
+@click.command()
+@click.argument("checkpoint", metavar="CHECKPOINT", type=click.Path())
+@click.option("--out", required=True, type=click.Path(), metavar="FOLDER", help="The folder to write.")
+@click.option(
+    "--data",
+    type=click.Path(),
+    metavar="DIR",
+    help="The data it was trained on, for the encoders that made them. Default: where they were then.",
+)
+@options.force
+@options.as_json
+def command(checkpoint: str, out: str, data: str | None, force: bool, as_json: bool) -> None:
+    """Write a trained model (xml, reloclnet) as a folder that `momentseek add --model` takes.
+
+    CHECKPOINT is a file that `momentseek train` wrote, or the folder of a run, of which the best is taken. The folder
+    has two ONNX graphs, for clips and for queries, and model.json; they are compared with the model in torch before
+    they are written. A model can serve a library if its features were made by encoders of ours (`momentseek data
+    features`); of other features the library could make no more.
+
+    \b
+    A model for one's own videos:
+      momentseek export films-xml --out films-model
+      momentseek add ~/Videos --library films-trained --model films-model
+    """
+    import json
+    from pathlib import Path
+
+    from momentseek.optional import optional_module
+
+    optional_module("torch", "train")
+    from momentseek.models.export import export
+    from momentseek.training.checkpoint import load
+
+    loaded = load(checkpoint)
+    folder = data or loaded.config.data.path
+    encoders, clip_seconds, note = _sources(folder, loaded.fingerprint, asked=data is not None)
+    trained = {
+        "step": loaded.step,
+        "measure": loaded.config.training.measure,
+        "value": loaded.value,
+        "data": loaded.fingerprint,
+        "version": loaded.version,
+    }
+    done = export(
+        loaded.model,
+        loaded.config.model,
+        Path(out),
+        encoders=encoders,
+        clip_seconds=clip_seconds,
+        end_time=loaded.config.training.end_time,
+        trained=trained,
+        force=force,
+    )
+    if as_json:
+        found = {"folder": str(done.folder), "fingerprint": done.fingerprint, "bytes": done.bytes}
+        click.echo(json.dumps({**found, "difference": done.difference, "serves_libraries": not note}, indent=2))
+    else:
+        size = f"{done.bytes / 1e6:.1f} MB"
+        click.echo(f"{done.folder}: {loaded.config.model}, {size}, within {done.difference:.0e} of torch")
+    if note:
+        options.say(f"note: {note}")
+
+
+def _sources(folder: str, fingerprint: str, *, asked: bool) -> tuple[dict[str, Source], float, str]:
+    """The encoders of the data's features, the length of their clips, and why there are none."""
+    from momentseek.encoders.trained.sources import sources_of
+    from momentseek.errors import MomentseekError
+    from momentseek.features.data import Data
+
+    unusable = "this export cannot serve a library: "
+    if not folder:
+        return {}, 1.5, f"{unusable}the checkpoint does not say where its data lie; give --data DIR"
+    try:
+        with Data.open(folder) as data:
+            same = data.fingerprint == fingerprint
+            encoders, clip_seconds = sources_of(data.path), data.clip_seconds
+    except MomentseekError as e:
+        if asked:
+            raise
+        return {}, 1.5, f"{unusable}{e}"
+    if not same:
+        raise MomentseekError(f"{folder}: is not what the model was trained on; give the data it was (--data DIR)")
+    if not encoders:
+        return {}, clip_seconds, f"{unusable}{folder} does not say which encoders made its features"
+    return encoders, clip_seconds, ""

@@ -1,0 +1,243 @@
+"""A library's vectors as a data folder to train on: the community's HDF5 features, of one's own videos.
+
+A clip's video features are the library's vector of its frame, its subtitle features the mean of the vectors of the
+cues that overlap it (``encoders.trained.subtitles``), a query's features a row per token. Adding videos with the
+trained model makes exactly these features again, so ``data.toml`` says which encoders made them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.encoders.protocol import WordEncoder, fingerprint
+from momentseek.encoders.registry import text_encoder
+from momentseek.encoders.trained.subtitles import said_in_clips
+from momentseek.errors import MomentseekError
+from momentseek.features.write import write_features
+from momentseek.formats import read_truth
+from momentseek.library.catalog import EncoderRow
+from momentseek.library.collection import Collection
+from momentseek.library.encoding import SPEECH
+from momentseek.library.rows import find
+from momentseek.library.video import Video
+from momentseek.moments import Judgements
+
+FILE = "data.toml"
+TEXTS = 64
+"""Queries encoded together."""
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written."""
+
+    folder: Path
+    videos: int
+    clips: int
+    cues: int
+    queries: Mapping[str, int]
+    """By split."""
+
+
+def write_library_features(
+    library: Collection, truths: Mapping[str, Path], out: Path, *, force: bool = False
+) -> Written:
+    """Write the features of all videos of a library, and of the queries of ``truths`` (split → file), as a data folder.
+
+    The folder is whole or not there. Videos that the truths name must be in the library, by their file's name, with or
+    without its folder and ending; the others are in the corpus too, to be told apart from the right ones.
+    """
+    if library.trained:
+        raise MomentseekError(
+            f"{library.path}: its vectors are a trained model's own; add the videos to a library without --model first"
+        )
+    made_by = library.catalog.encoder("vision")
+    videos = library.videos()
+    if made_by is None or not videos:
+        raise MomentseekError(f"{library.path}: is empty; add videos first: momentseek add FOLDER")
+    read = {split: _truth(path) for split, path in truths.items()}
+    keys = _keys(videos, read)
+    durations = _durations(videos, keys, read)
+    words = text_encoder(SPEECH)
+    if not isinstance(words, WordEncoder):
+        raise MomentseekError(
+            f"the text encoder {words.name} gives no vectors of words; queries cannot be encoded by it"
+        )
+    _check_place(out, force)
+    temporary = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f".{out.name}."))
+    try:
+        temporary.chmod(0o755)
+        vision = _vision(library, videos, keys)
+        clips = sum(video.clips for video in videos)
+        write_features(temporary / "video.h5", vision)
+        said = library.catalog.encoder("speech")
+        if said is not None:
+            write_features(temporary / "subtitle.h5", _said(library, videos, keys, said.dim))
+        for split, truth in read.items():
+            write_features(temporary / f"{split}_query.h5", _words(words, truth))
+            shutil.copyfile(truths[split], temporary / _copy_name(split, truths[split]))
+        corpus = {keys[video.id]: [durations[video.id], number] for number, video in enumerate(videos)}
+        (temporary / "video_corpus.json").write_text(json.dumps(corpus, indent=0) + "\n", encoding="utf-8")
+        settings = _settings(library, truths, made_by, said, words)
+        (temporary / FILE).write_text(settings, encoding="utf-8")
+        if out.exists():
+            shutil.rmtree(out)
+        temporary.replace(out)
+    except OSError as e:
+        raise MomentseekError(f"{out}: cannot be written ({e.strerror or e}); check the folder") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    queries = {split: len(truth.query_ids) for split, truth in read.items()}
+    return Written(out, len(videos), clips, sum(video.cues for video in videos), queries)
+
+
+def _truth(path: Path) -> Judgements:
+    truth = read_truth(path)
+    if truth.queries is None:
+        raise MomentseekError(f"{path}: does not hold the text of its queries, which must be encoded")
+    return truth
+
+
+def _keys(videos: Sequence[Video], truths: Mapping[str, Judgements]) -> dict[int, str]:
+    """Video id → the name its features go by: as the truths call it, else its file's name."""
+    called: dict[str, list[int]] = {}
+    for video in videos:
+        path = PurePosixPath(video.name)
+        for name in {video.name, str(path.with_suffix("")), path.name, path.stem}:
+            called.setdefault(name, []).append(video.id)
+    keys: dict[int, str] = {}
+    missing: list[str] = []
+    for truth in truths.values():
+        for name in truth.videos:
+            found = called.get(name, [])
+            if not found:
+                missing.append(name)
+                continue
+            if len(found) > 1:
+                raise MomentseekError(
+                    f"{truth.source}: video {name} could be {len(found)} of the library's; name it with its folder, as "
+                    "momentseek list does"
+                )
+            if keys.setdefault(found[0], name) != name:
+                raise MomentseekError(f"{truth.source}: a video is called {name} and {keys[found[0]]}; choose one name")
+    if missing:
+        many = f" and {len(missing) - 1:,} others are" if len(missing) > 1 else " is"
+        raise MomentseekError(f"video {missing[0]}{many} not in the library; add them, or take them out of the truth")
+    taken = set(keys.values())
+    for video in videos:
+        if video.id in keys:
+            continue
+        path = PurePosixPath(video.name)
+        free = (n for n in (path.stem, video.name.replace("/", "__"), f"{path.stem}-{video.id}") if n not in taken)
+        keys[video.id] = next(free)
+        taken.add(keys[video.id])
+    if slashed := next((name for name in keys.values() if "/" in name), None):
+        raise MomentseekError(f"video {slashed}: a name with / cannot be a key of HDF5; name it without its folder")
+    return keys
+
+
+def _durations(videos: Sequence[Video], keys: Mapping[int, str], truths: Mapping[str, Judgements]) -> dict[int, float]:
+    """Seconds of each video; a truth may round its last moment's end up by less than a clip, and not by more."""
+    last: dict[str, float] = {}
+    for truth in truths.values():
+        for code, end in zip(truth.video.tolist(), truth.end.tolist(), strict=True):
+            name = truth.videos[code]
+            last[name] = max(last.get(name, 0.0), end)
+    durations = {}
+    for video in videos:
+        end = last.get(keys[video.id], 0.0)
+        if end > video.duration + 1.5:
+            raise MomentseekError(
+                f"video {keys[video.id]}: a moment ends at {end:g} s and the video at {video.duration:g} s; is it the "
+                "same video?"
+            )
+        durations[video.id] = max(video.duration, end)
+    return durations
+
+
+def _vision(library: Collection, videos: Sequence[Video], keys: Mapping[int, str]) -> Iterator[tuple[str, Array]]:
+    segments = library.snapshot().vision
+    for video in videos:
+        rows = find(segments, video.id)
+        if rows is None:
+            raise MomentseekError(f"{library.path}: video {video.name} has no vectors; run momentseek verify --repair")
+        yield keys[video.id], rows.half.astype(np.float32)
+
+
+def _said(
+    library: Collection, videos: Sequence[Video], keys: Mapping[int, str], dim: int
+) -> Iterator[tuple[str, Array]]:
+    segments = library.snapshot().speech
+    for video in videos:
+        rows = find(segments, video.id) if video.cues else None
+        times = [(cue.start, cue.end) for cue in library.catalog.cues(video.id)]
+        vectors = None if rows is None else rows.half.astype(np.float32)
+        if vectors is not None and len(vectors) != len(times):
+            raise MomentseekError(f"{library.path}: video {video.name} is damaged; run momentseek verify --repair")
+        yield keys[video.id], said_in_clips(times, vectors, video.clips, library.clip_seconds, dim)
+
+
+def _words(encoder: WordEncoder, truth: Judgements) -> Iterator[tuple[str, Array]]:
+    assert truth.queries is not None
+    for at in range(0, len(truth.query_ids), TEXTS):
+        ids, texts = truth.query_ids[at : at + TEXTS], truth.queries[at : at + TEXTS]
+        yield from zip(ids, encoder.words(list(texts)), strict=True)
+
+
+def _copy_name(split: str, path: Path) -> str:
+    return split + "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])
+
+
+def _settings(
+    library: Collection,
+    truths: Mapping[str, Path],
+    vision: EncoderRow,
+    said: EncoderRow | None,
+    words: WordEncoder,
+) -> str:
+    """``data.toml``; strings are JSON's, which are TOML's too."""
+    quoted = json.dumps
+    lines = [
+        f"name = {quoted(f'library {library.path.name}')}",
+        f"clip_seconds = {library.clip_seconds}",
+        "",
+        "[features]",
+        'video = ["video.h5"]',
+        *(['subtitle = "subtitle.h5"'] if said is not None else []),
+    ]
+    sources = {"video": vision, "subtitle": said}
+    rows = {kind: (row.spec, row.fingerprint, row.dim) for kind, row in sources.items() if row is not None}
+    rows["query"] = (SPEECH, fingerprint(words) or words.name, words.dim)
+    for kind, (spec, mark, dim) in rows.items():
+        lines += ["", f"[encoders.{kind}]", f"spec = {quoted(spec)}", f"fingerprint = {quoted(mark)}", f"dim = {dim}"]
+    for split, path in truths.items():
+        lines += [
+            "",
+            f"[splits.{quoted(split)}]",
+            f"truth = {quoted(_copy_name(split, path))}",
+            f"query = {quoted(f'{split}_query.h5')}",
+            'corpus = "video_corpus.json"',
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _check_place(out: Path, force: bool) -> None:
+    if not out.absolute().parent.is_dir():
+        raise MomentseekError(f"{out}: there is no folder {out.parent}; make it first")
+    if out.is_file():
+        raise MomentseekError(f"{out}: is a file; name a folder for the features")
+    if not out.is_dir() or not any(out.iterdir()):
+        return
+    if not (out / FILE).is_file():
+        raise MomentseekError(f"{out}: holds other files; name a new folder for the features")
+    if not force:
+        raise MomentseekError(f"{out}: is there already; choose another name, or overwrite it (--force)")
