@@ -67,8 +67,7 @@ def prepare(
     )
     last = _last(config, data, out) if resume else None
     if last is not None:
-        if last.dims != dims:
-            raise MomentseekError(f"{out / LAST}: was trained for features of {last.dims}, and the data have {dims}")
+        refuse_other_dims(last, data, config.data.train, str(out / LAST))
         model.load_state_dict(last.model.state_dict())
     model.to(device(training.device))
     processes.share_weights(model)
@@ -87,6 +86,18 @@ def device(name: str) -> torch.device:
     except (RuntimeError, AssertionError) as e:
         raise MomentseekError(f"device {name!r} cannot be used ({str(e).splitlines()[0]}); set device=cpu") from None
     return found
+
+
+def refuse_other_dims(trained: Checkpoint, data: Data, split: str, source: str) -> None:
+    """Refuse data whose features have other columns than those a model was trained on."""
+    here = dims_of(data, trained.model.config, split)
+    for name in ("query", "video", "subtitle"):
+        was, now = getattr(trained.dims, name), getattr(here, name)
+        if was != now:
+            raise MomentseekError(
+                f"{data.path}: {name} features have {now:,} columns and {source} was trained on {was:,}; give the data "
+                "it was trained on, or extract with the same encoder"
+            )
 
 
 def saved_config(out: Path) -> TrainConfig:

@@ -10,6 +10,7 @@ from momentseek.errors import MomentseekError
 from momentseek.evaluation import evaluate
 from momentseek.features.data import Data
 from momentseek.formats import read_run
+from momentseek.measures import parse_all
 from momentseek.models import CorpusModel
 from momentseek.models.inference import predict
 from momentseek.moments import Run
@@ -17,7 +18,7 @@ from momentseek.training.config import TrainConfig, measures_of
 
 Progress = Callable[[str, int, int], None]
 DEPTH = 40
-"""Moments predicted per query; TVR-Ranking's deepest cut-off."""
+"""Moments predicted per query unless a measure looks deeper; TVR-Ranking's deepest cut-off."""
 
 
 class Validation:
@@ -27,7 +28,7 @@ class Validation:
         self.config, self.data = config, data
         self._first: dict[str, Run] = {}
 
-    def run(self, model: CorpusModel, split: str, progress: Progress | None = None) -> Run:
+    def run(self, model: CorpusModel, split: str, depth: int = DEPTH, progress: Progress | None = None) -> Run:
         """What the model returns for the queries of a split."""
         training = self.config.training
         was = model.training
@@ -36,7 +37,7 @@ class Validation:
                 model.eval(),
                 self.data,
                 self.data.split(split),
-                k=DEPTH,
+                k=depth,
                 task=training.task,
                 videos=self.first_stage(split) if training.task == "VCMR" else None,
                 nms=training.nms,
@@ -50,8 +51,10 @@ class Validation:
         self, model: CorpusModel, split: str, names: Iterable[str], progress: Progress | None = None
     ) -> dict[str, float]:
         """Means of measures on a split, by name."""
-        run = self.run(model, split, progress)
-        return evaluate(run, self.data.split(split).truth, list(names), missing="zero").means
+        wanted = list(names)
+        depth = max(DEPTH, *(m.reach or 0 for m in parse_all(wanted)))
+        run = self.run(model, split, depth, progress)
+        return evaluate(run, self.data.split(split).truth, wanted, missing="zero").means
 
     def value(self, model: CorpusModel, progress: Progress | None = None) -> float:
         """What checkpoints are chosen by: the config's measure (or sum of measures) on the validation split."""

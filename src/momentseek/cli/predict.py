@@ -1,0 +1,125 @@
+"""``momentseek predict``: let a trained model answer the queries of a split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.numbers import Number
+
+
+@click.command()
+@click.argument("checkpoint", metavar="CHECKPOINT")
+@click.option("--data", "folder", required=True, metavar="DIR", help="The data folder: one with a data.toml.")
+@click.option("--split", required=True, metavar="NAME", help="Whose queries to answer.")
+@click.option(
+    "--out", "-o", "target", required=True, metavar="RUN", help="The run to write: .jsonl, or what --to says."
+)
+@click.option("--to", metavar="FORMAT", help="The format of RUN. Default: by its ending.")
+@click.option(
+    "--task",
+    type=click.Choice(["VCMR", "SVMR", "VR"]),
+    help="Moments in all videos, moments in the right one, or videos. Default: as trained.",
+)
+@click.option("--top", "-k", type=click.IntRange(min=1), default=40, show_default=True, help="Predictions per query.")
+@click.option(
+    "--videos",
+    metavar="CHECKPOINT|RUN",
+    help="Search only the videos that another model, or a run, found. Default: as trained.",
+)
+@click.option("--nms", type=Number(0, 1), help="Drop moments that overlap a better one of the video by more.")
+@click.option("--device", default="auto", show_default=True, help="cpu, cuda, ….")
+@options.force
+@options.as_json
+@options.quiet
+def command(
+    checkpoint: str,
+    folder: str,
+    split: str,
+    target: str,
+    to: str | None,
+    task: str | None,
+    top: int,
+    videos: str | None,
+    nms: float | None,
+    device: str,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Answer the queries of a split with the model of CHECKPOINT, a file or the folder of a training run.
+
+    \b
+    Predict and evaluate:
+      momentseek predict runs/reloclnet --data simulation --split test --out test.jsonl
+      momentseek evaluate test.jsonl --truth simulation/test.json --protocol tvr-ranking
+    Re-rank the videos another model found:
+      momentseek predict runs/conquer --videos runs/xml --data simulation --split test --out test.jsonl
+    """
+    import json
+
+    from momentseek.optional import optional_module
+
+    for package in ("torch", "h5py", "safetensors"):
+        optional_module(package, "train")
+    from momentseek.cli.baseline import _writer
+    from momentseek.features import Data
+    from momentseek.formats import Writing, write_bytes
+    from momentseek.models.inference import predict
+    from momentseek.tables import count
+    from momentseek.training import load
+    from momentseek.training.setup import device as device_named
+    from momentseek.training.setup import refuse_other_dims
+    from momentseek.training.validation import first_stage
+
+    options.check_targets([checkpoint, videos], [target], force)
+    writer = _writer(to, Path(target))
+    found = load(checkpoint)
+    training = found.config.training
+    chosen = task or training.task
+    with Data.open(folder) as data:
+        data.check([split])
+        refuse_other_dims(found, data, split, checkpoint)
+        source = videos or found.config.data.first_stage
+        given = first_stage(source, data, split, found.model.config.videos) if source and chosen == "VCMR" else None
+        run = predict(
+            found.model.to(device_named(device)),
+            data,
+            data.split(split),
+            k=top,
+            task=chosen,
+            videos=given,
+            nms=training.nms if nms is None else nms,
+            end_time=_end_time(training.end_time),
+            progress=None if quiet else _Told(),
+        )
+        simulated = data.simulated
+    assert writer.write_runs is not None
+    write_bytes(Path(target), writer.write_runs((run,), Writing()))
+    if as_json:
+        about = {"checkpoint": checkpoint, "model": found.config.model, "step": found.step, "split": split}
+        figures = {"task": chosen, "queries": len(run), "moments": len(run.start), "simulated": simulated}
+        click.echo(json.dumps({**about, **figures, "run": target}, indent=2))
+        return
+    what = count(len(run.start), "video" if chosen == "VR" else "moment")
+    options.say(f"wrote {target}: {found.config.model}, {chosen}; {count(len(run), 'query', 'queries')}, {what}")
+
+
+def _end_time(name: str) -> Any:
+    return name
+
+
+class _Told:
+    """Says what predicting is at, on a terminal."""
+
+    def __init__(self) -> None:
+        import sys
+
+        self._terminal = sys.stderr.isatty()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if self._terminal:
+            click.echo(f"\r{stage}: {done:,} of {total:,}  " + ("\n" if done >= total else ""), err=True, nl=False)

@@ -1,0 +1,98 @@
+"""``momentseek sweep``: train many models, and make one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from momentseek.cli import options
+
+
+@click.command()
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True)
+@click.option("--data", "folder", required=True, metavar="DIR", help="The data folder: one with a data.toml.")
+@click.option("--train", "splits", multiple=True, metavar="SPLIT", help="A training split; may be given several times.")
+@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Runs of each, from seed 0 on.")
+@click.option(
+    "--vary", "varied", multiple=True, metavar="KEY=A,B", help="A setting and its values; several are crossed."
+)
+@click.option("--preset", metavar="NAME", help="Settings to begin from. Default for simulated data: simulation.")
+@click.option("--config", "file", metavar="FILE", help="Settings from a TOML file instead.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all runs.")
+@click.option("--out", "-o", "target", required=True, metavar="DIR", help="The folder of the sweep.")
+@click.option(
+    "--measure", "-m", "measures", multiple=True, help="Columns of the printed table. Default: training.measure."
+)
+@options.as_json
+@options.quiet
+def command(
+    models: tuple[str, ...],
+    folder: str,
+    splits: tuple[str, ...],
+    seeds: int,
+    varied: tuple[str, ...],
+    preset: str | None,
+    file: str | None,
+    settings: tuple[str, ...],
+    target: str,
+    measures: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Train every combination of MODELs, training splits, varied settings and seeds; print mean ± sd of each.
+
+    \b
+    Table 5 of TVR-Ranking, on simulated data:
+      momentseek sweep xml reloclnet --data simulation --train train_top01 --train train_top40 --seeds 3 --out sweep
+    Table 4 of TVR: what each modality is worth:
+      momentseek sweep xml --data simulation --vary modalities=video,subtitle,video+subtitle --out sweep
+
+    Runs lie in DIR/MODEL/SPLIT/seed-N. What is finished is not trained again, and what was stopped goes on: the same
+    command continues a sweep. DIR gets table.csv, table.json and table.md, after every run. In settings, {model} and
+    {train} stand for the run's, such as `--set first_stage=DIR/xml/{train}/seed-0`.
+    """
+    import json
+    import sys
+
+    from momentseek.errors import MomentseekError
+    from momentseek.optional import optional_module
+
+    for package in ("torch", "h5py", "safetensors"):
+        optional_module(package, "train")
+    from dataclasses import replace
+
+    from momentseek.cli.training_line import TrainingLine
+    from momentseek.features import Data
+    from momentseek.measures import expand
+    from momentseek.training.config import measures_of, read
+    from momentseek.training.presets import table
+    from momentseek.training.spread import train_seeds
+    from momentseek.training.sweep import cells, markdown, rows, write_tables
+
+    if preset and file:
+        raise MomentseekError("--preset and --config both say the settings; give one, and change it with --set")
+    out = Path(target)
+    with Data.open(folder) as data:
+        name = preset or ("simulation" if data.simulated and not file else None)
+        sections = table(name) if name else read(Path(file)) if file else {}
+        todo = cells(sections, models, splits, varied, settings, out, f"preset {name}" if name else file or "config")
+        out.mkdir(parents=True, exist_ok=True)
+        note = f"{data.name}: a simulation, not real videos." if data.simulated else data.name
+        done = []
+        for number, cell in enumerate(todo, start=1):
+            label = ", ".join(f"{k} {v}" for k, v in cell.labels.items())
+            if not quiet:
+                options.say(f"{number} of {len(todo)}: {label}")
+            config = replace(cell.config, data=replace(cell.config.data, path=str(data.folder)))
+            shown = [m for each in measures for m in expand(each)] or measures_of(config.training.measure)
+            line = TrainingLine(config.training.measure, quiet=quiet)
+            reports = train_seeds(config, data, cell.folder, seeds, tell=line)
+            done.append((cell, reports))
+            write_tables(out, done, shown, note)
+            if len(reports) < seeds:
+                options.say("stopped, and saved; the same command goes on")
+                sys.exit(130)
+    click.echo(
+        json.dumps({"note": note, "rows": rows(done)}, indent=2) if as_json else markdown(done, shown, note), nl=as_json
+    )

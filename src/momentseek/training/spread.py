@@ -1,0 +1,103 @@
+"""Runs that differ only in their seed: mean and standard deviation of what they score (TVR-Ranking, Table 7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from momentseek.features.data import Data
+from momentseek.training.config import TrainConfig
+from momentseek.training.loop import train
+from momentseek.training.progress import Outcome, Tell
+from momentseek.training.report import read_report
+from momentseek.training.setup import CONFIG
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation (of a sample: n - 1) over runs."""
+
+    mean: float
+    sd: float
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} ± {self.sd:.4f}" if self.count > 1 else f"{self.mean:.4f}"
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Mean ± sd; the sd of one value is not known.
+
+    >>> print(spread([0.4, 0.5, 0.6]))
+    0.5000 ± 0.1000
+    """
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return Spread(mean, math.nan, len(values))
+    return Spread(mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)), len(values))
+
+
+def spreads(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Spread]]:
+    """Split → measure → mean ± sd over the runs' reports."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for report in reports:
+        for split, scores in report["scores"].items():
+            for name, value in scores.items():
+                values.setdefault(split, {}).setdefault(name, []).append(value)
+    return {split: {name: spread(v) for name, v in scores.items()} for split, scores in values.items()}
+
+
+def train_or_read(
+    config: TrainConfig, data: Data, out: Path, *, tell: Tell | None = None
+) -> tuple[Mapping[str, Any], Outcome | None]:
+    """The report of a run: read if it is finished, gone on with if it was stopped, else begun.
+
+    The outcome is None for a run that was finished before. A report without scores means that training was stopped.
+    """
+    report = read_report(out) if out.is_dir() else None
+    if report is not None and _same(report["config"], config.table()):
+        return report, None
+    outcome = train(config, data, out, resume=(out / CONFIG).is_file(), tell=tell)
+    return outcome.report, outcome
+
+
+def train_seeds(
+    config: TrainConfig,
+    data: Data,
+    out: Path,
+    count: int,
+    *,
+    tell: Tell | None = None,
+    begin: Callable[[int, Path], None] | None = None,
+) -> list[Mapping[str, Any]]:
+    """Train with ``count`` seeds, from the config's on, each in its folder; what is finished is not trained again.
+
+    Returns the reports; fewer than asked for if training was stopped.
+    """
+    reports = []
+    for seed in range(config.training.seed, config.training.seed + count):
+        folder = out / f"seed-{seed}"
+        if begin is not None:
+            begin(seed, folder)
+        seeded = replace(config, training=replace(config.training, seed=seed))
+        report, _ = train_or_read(seeded, data, folder, tell=tell)
+        if not report:
+            break
+        reports.append(report)
+    return reports
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Whether two configs are the same but for where the data lie."""
+
+    def plain(table: Any) -> Any:
+        sections = {s: dict(v) for s, v in table.items()}
+        sections["data"].pop("path", None)
+        return {
+            s: {k: list(x) if isinstance(x, tuple) else x for k, x in values.items()} for s, values in sections.items()
+        }
+
+    return bool(plain(one) == plain(two))
