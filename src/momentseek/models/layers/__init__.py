@@ -2,6 +2,7 @@
 
 from momentseek.models.layers.attention import Attention, CrossEncoder, SelfEncoder
 from momentseek.models.layers.boundaries import Boundaries
+from momentseek.models.layers.dropout import Dropout
 from momentseek.models.layers.encoders import ENCODERS, Encoder, Stack, encoder
 from momentseek.models.layers.initial import initialise
 from momentseek.models.layers.late import best_clip
@@ -14,6 +15,7 @@ __all__ = [
     "Attention",
     "Boundaries",
     "CrossEncoder",
+    "Dropout",
     "Encoder",
     "MaxQuery",
     "ModularQuery",

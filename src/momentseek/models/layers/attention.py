@@ -6,10 +6,14 @@ residual and layer normalisation; there is no feed-forward part. Padding is neve
 
 from __future__ import annotations
 
+import math
+
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from momentseek.errors import MomentseekError
+from momentseek.models.layers.dropout import Dropout
 
 
 class Attention(nn.Module):
@@ -20,20 +24,21 @@ class Attention(nn.Module):
         if hidden % heads:
             raise MomentseekError(f"hidden {hidden} cannot be shared out among {heads} heads; choose a multiple")
         self.heads = heads
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
         self.query = nn.Linear(hidden, hidden)
         self.key_value = nn.Linear(hidden, 2 * hidden)
 
     def forward(self, x: Tensor, other: Tensor, mask: Tensor) -> Tensor:
-        key, value = self.key_value(other).chunk(2, dim=-1)
-        out = scaled_dot_product_attention(
-            self._split(self.query(x)),
-            self._split(key),
-            self._split(value),
-            attn_mask=mask[:, None, None, :],
-            dropout_p=self.dropout if self.training else 0.0,
-        )
-        return out.transpose(1, 2).flatten(2)
+        query = self._split(self.query(x))
+        key, value = (self._split(part) for part in self.key_value(other).chunk(2, dim=-1))
+        seen = mask[:, None, None, :]
+        if self.training and self.dropout.p:
+            scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-1, -2)
+            out = self.dropout(scores.masked_fill(~seen, -torch.inf).softmax(-1)) @ value
+        else:
+            out = scaled_dot_product_attention(query, key, value, attn_mask=seen)
+        joined: Tensor = out.transpose(1, 2).flatten(2)
+        return joined
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:-1], self.heads, -1).transpose(1, 2)
@@ -46,7 +51,7 @@ class SelfEncoder(nn.Module):
         super().__init__()
         self.attention = Attention(hidden, heads, dropout)
         self.linear = nn.Linear(hidden, hidden)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.norm = nn.LayerNorm(hidden)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -64,7 +69,7 @@ class CrossEncoder(nn.Module):
         super().__init__()
         self.attention = Attention(hidden, heads, dropout)
         self.linear = nn.Linear(hidden, hidden) if linear else nn.Identity()
-        self.dropout = nn.Dropout(dropout if linear else 0.0)
+        self.dropout = Dropout(dropout if linear else 0.0)
         self.norm = nn.LayerNorm(hidden)
 
     def forward(self, x: Tensor, other: Tensor, mask: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from momentseek.errors import MomentseekError
 from momentseek.models.layers.attention import SelfEncoder
+from momentseek.models.layers.dropout import Dropout
 
 Encoder = nn.Module
 """Called as ``encoder(x, mask)``: (rows, length, hidden) and the mask of what is there, to the same shape."""
@@ -22,7 +23,7 @@ class LstmEncoder(nn.Module):
         if hidden % 2:
             raise MomentseekError(f"an LSTM in two directions needs an even hidden, not {hidden}")
         self.lstm = nn.LSTM(hidden, hidden // 2, batch_first=True, bidirectional=True)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         packed = pack_padded_sequence(x, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
@@ -38,7 +39,7 @@ class CnnEncoder(nn.Module):
         super().__init__()
         self.depth = nn.Conv1d(hidden, hidden, kernel, padding=kernel // 2, groups=hidden, bias=False)
         self.point = nn.Linear(hidden, hidden)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.norm = nn.LayerNorm(hidden)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
+from momentseek.models.layers.dropout import Dropout
 from momentseek.models.model import Dims, ModelConfig
 
 
@@ -27,7 +28,7 @@ class Projection(nn.Module):
     def __init__(self, width: int, hidden: int, dropout: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.linear = nn.Linear(width, hidden)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -42,7 +43,7 @@ class Positions(nn.Module):
         self.most = most
         self.place = nn.Embedding(most, hidden)
         self.norm = nn.LayerNorm(hidden)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[1] > self.most:
