@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
 from momentseek.models.layers.netvlad import NetVLAD
@@ -29,7 +30,4 @@ def fused(weights: Tensor, streams: Sequence[Tensor]) -> Tensor:
     >>> fused(torch.tensor([[0.25, 0.75]]), [torch.ones(1, 1, 2), 2 * torch.ones(1, 1, 2)]).tolist()
     [[[1.75, 1.75]]]
     """
-    total = weights[:, 0, None, None] * streams[0]
-    for m, stream in enumerate(streams[1:], start=1):
-        total = total + weights[:, m, None, None] * stream
-    return total
+    return torch.einsum("nm,mnld->nld", weights, torch.stack(list(streams)))
