@@ -8,7 +8,6 @@ from pydantic import ConfigDict, Field, field_validator
 
 from momentseek.search import Library, Results
 from momentseek.search import fusion as fusions
-from momentseek.search.localise import DEFAULT
 from momentseek.search.options import Stream
 from momentseek.search.query import LONGEST, Query
 from momentseek.server.answers import Strict
@@ -21,7 +20,9 @@ FusionName = Annotated[str, Field(max_length=40, description="How streams become
 EncoderName = Annotated[
     str, Field(max_length=120, description="Whose library is searched; GET /status lists them. Empty: the served one.")
 ]
-LocaliserName = Annotated[str, Field(max_length=40, description="What finds the bounds; GET /status lists them.")]
+LocaliserName = Annotated[
+    str, Field(max_length=40, description="What finds the bounds; GET /status lists them. Empty: the usual one.")
+]
 
 
 class Asked(Strict):
@@ -31,7 +32,7 @@ class Asked(Strict):
     k: Annotated[int, Field(ge=1, le=MOST, description="Moments on this page.")] = 20
     offset: Annotated[int, Field(ge=0, le=MOST, description="Moments before this page.")] = 0
     group: Annotated[Literal["clip", "video"], Field(description="`video` gives one moment per video.")] = "clip"
-    localiser: LocaliserName = DEFAULT
+    localiser: LocaliserName = ""
     fusion: FusionName = fusions.DEFAULT
     all: Annotated[bool, Field(description="Also weak hits.")] = False
     explain: Annotated[bool, Field(description="With the curve of each hit's video.")] = False
@@ -96,7 +97,7 @@ def search(library: Library, asked: Asked) -> Page:
     results = library.search(
         query,
         asked.offset + asked.k + 1,
-        localiser=asked.localiser,
+        localiser=asked.localiser or None,
         group=asked.group,
         streams=asked.chosen(),
         explain=asked.explain,

@@ -12,7 +12,7 @@ from pathlib import Path
 from momentseek.errors import MomentseekError
 from momentseek.library import encoding
 from momentseek.search import Library
-from momentseek.server.errors import ApiError, nameless
+from momentseek.server.errors import ApiError
 from momentseek.server.settings import Limits
 from momentseek.server.workers import Workers
 
@@ -59,8 +59,20 @@ class Beside:
 
 
 def encoder_name(library: Library) -> str:
-    """What clients call the encoder of a library's frames; of one that is a file, its name."""
-    return nameless(encoding.vision_spec(library.catalog)).replace(";", ",").strip()
+    """What clients call the encoder of a library's frames."""
+    return nameless_spec(encoding.vision_spec(library.catalog))
+
+
+def nameless_spec(spec: str) -> str:
+    """An encoder's spec without the folders in it, which are nobody's business, and as one value of a setup.
+
+    >>> nameless_spec("labels"), nameless_spec("file:/home/ann/models/clip;2"), nameless_spec("hub:openai/clip")
+    ('labels', 'file:clip,2', 'hub:openai/clip')
+    """
+    kind, colon, place = spec.partition(":")
+    if colon and Path(place).expanduser().is_absolute():
+        place = Path(place).name
+    return f"{kind}{colon}{place}".replace(";", ",").strip()
 
 
 def _encoder_at(path: Path) -> str:

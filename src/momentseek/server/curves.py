@@ -12,7 +12,6 @@ from momentseek.library.video import Video
 from momentseek.media.cue import Cue
 from momentseek.search import Hit, Library
 from momentseek.search import fusion as fusions
-from momentseek.search.localise import DEFAULT
 from momentseek.search.options import Stream
 from momentseek.search.query import Query
 from momentseek.search.snippets import sought
@@ -36,7 +35,7 @@ def curves(
     library: Library,
     video: Video,
     query: Query,
-    localiser: str = DEFAULT,
+    localiser: str = "",
     chosen: Sequence[Stream] = ("vision", "speech", "name"),
     fusion: str = fusions.DEFAULT,
 ) -> Curves:
@@ -54,7 +53,7 @@ def curves(
     if "speech" in chosen and cues and (query.spoken or query.phrases):
         streams["speech"] = spread(cues, _said(library, video, query, cues), edges)
     here = replace(query, within=(_exactly(video.name),), outside=(), after=None, before=None)
-    found = library.search(here, SPANS, localiser=localiser, streams=tuple(chosen), all=True, fusion=fusion)
+    found = library.search(here, SPANS, localiser=localiser or None, streams=tuple(chosen), all=True, fusion=fusion)
     return Curves(edges, streams, [hit for hit in found if hit.video_id == video.id])
 
 

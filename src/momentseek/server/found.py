@@ -28,6 +28,12 @@ class Found:
     """Moments before the last of these whose videos only a library beside has."""
 
 
+async def resolved(service: Service, setup: Setup) -> Setup:
+    """A setup with all that is left to its library said; 422 if there is no library of its encoder."""
+    beside = await service.beside.workers(setup.encoder, service.readers)
+    return await (beside or service.readers).run(setup.on)
+
+
 async def find(service: Service, setup: Setup, query: Query, k: int) -> Found:
     """The best ``k`` moments by a setup; one whose video has gone meanwhile is left out."""
     beside = await service.beside.workers(setup.encoder, service.readers)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +15,7 @@ from momentseek.server.judging.setup import Setup, pooled
 
 
 @given(
-    st.sampled_from(sorted(LOCALISERS)),
+    st.sampled_from(["", *sorted(LOCALISERS)]),
     st.sets(st.sampled_from(STREAMS), min_size=1).map(sorted),
     st.booleans(),
     st.sampled_from(sorted(FUSIONS)),
@@ -44,5 +47,11 @@ def test_nonsense_is_refused(text: str) -> None:
 
 
 def test_the_usual_one_is_first_in_the_pool() -> None:
-    assert pooled()[0] == Setup()
-    assert len(set(map(str, pooled()))) == len(pooled())
+    assert pooled("whole")[0] == Setup("whole")
+    assert len(set(map(str, pooled("whole", ["x"])))) == len(pooled("whole", ["x"]))
+
+
+def test_what_is_not_said_is_the_librarys_own() -> None:
+    trained: Any = SimpleNamespace(localiser="learned")
+    assert Setup(fusion="scores").on(trained) == Setup("learned", fusion="scores")
+    assert Setup("whole").on(trained) == Setup("whole")

@@ -8,7 +8,6 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from momentseek.errors import MomentseekError
-from momentseek.search.localise import DEFAULT
 from momentseek.search.options import STREAMS
 from momentseek.server.answers import Strict
 from momentseek.server.asked import EncoderName, FusionName, LocaliserName
@@ -37,7 +36,7 @@ SetupText = Annotated[
 class MeasuredIn(Strict):
     """Which search, and the measure."""
 
-    localiser: LocaliserName = DEFAULT
+    localiser: LocaliserName = ""
     streams: Annotated[str, Field(max_length=60, description="Some of vision, speech and name, with commas.")] = (
         ",".join(STREAMS)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from momentseek.errors import MomentseekError
 from momentseek.search import Library, Results
@@ -23,11 +23,12 @@ class Setup:
 
     >>> Setup.parse("streams=speech,vision; localiser=watershed")
     Setup(localiser='watershed', streams=('vision', 'speech'), all=True, fusion='rrf', encoder='')
-    >>> str(Setup()), str(Setup(fusion="scores", encoder="labels"))[-29:]
-    ('localiser=scenes;streams=vision,speech,name', ';fusion=scores;encoder=labels')
+    >>> str(Setup("scenes")), str(Setup(fusion="scores", encoder="labels"))
+    ('localiser=scenes;streams=vision,speech,name', 'streams=vision,speech,name;fusion=scores;encoder=labels')
     """
 
-    localiser: str = DEFAULT
+    localiser: str = ""
+    """The library's own, if none is named."""
     streams: tuple[Stream, ...] = STREAMS
     all: bool = True
     """Weak hits too: a ranking is measured whole, also where the page would hide its end."""
@@ -57,14 +58,15 @@ class Setup:
     @classmethod
     def of(
         cls,
-        localiser: str = DEFAULT,
+        localiser: str = "",
         streams: str | None = None,
         all: str = "true",
         fusion: str = fusions.DEFAULT,
         encoder: str = "",
     ) -> Setup:
         """From single texts; streams stand with commas between. Which encoders there are, only a server knows."""
-        localiser_of(localiser)
+        if localiser:
+            localiser_of(localiser)
         fusions.fusion(fusion)
         asked = set(STREAMS) if streams is None else {part.strip() for part in streams.split(",")}
         if not asked <= set(STREAMS):
@@ -75,28 +77,33 @@ class Setup:
 
     def __str__(self) -> str:
         """The one spelling by which two of them are told apart."""
-        parts = [f"localiser={self.localiser}", f"streams={','.join(self.streams)}"]
+        parts = [f"localiser={self.localiser}"] * bool(self.localiser) + [f"streams={','.join(self.streams)}"]
         parts += [f"fusion={self.fusion}"] * (self.fusion != fusions.DEFAULT)
         parts += [f"encoder={self.encoder}"] * bool(self.encoder)
         return ";".join(parts + ["all=false"] * (not self.all))
 
+    def on(self, library: Library) -> Setup:
+        """With all that is left to a library said."""
+        return replace(self, localiser=self.localiser or library.localiser)
+
     def search(self, library: Library, query: Query, k: int) -> Results:
         """The best moments by this setup in a library, which has its encoder."""
         return library.search(
-            query, k, localiser=self.localiser, streams=self.streams, all=self.all, fusion=self.fusion
+            query, k, localiser=self.localiser or None, streams=self.streams, all=self.all, fusion=self.fusion
         )
 
 
-def pooled(encoders: Iterable[str] = ()) -> tuple[Setup, ...]:
-    """The setups whose moments are judged: the usual one, and those that differ from it in one thing.
+def pooled(localiser: str = DEFAULT, encoders: Iterable[str] = ()) -> tuple[Setup, ...]:
+    """The setups whose moments are judged: the usual one, with its localiser, and those that differ in one thing.
 
-    >>> [str(setup) for setup in pooled()][0], len(pooled(["other"])) - len(pooled())
+    >>> [str(setup) for setup in pooled()][0], len(pooled(encoders=["other"])) - len(pooled())
     ('localiser=scenes;streams=vision,speech,name', 1)
     """
+    usual = Setup(localiser)
     return (
-        Setup(),
-        *(Setup(name) for name in sorted(LOCALISERS) if name != DEFAULT),
-        *(Setup(streams=(stream,)) for stream in STREAMS),
-        *(Setup(fusion=name) for name in sorted(FUSIONS) if name != fusions.DEFAULT),
+        usual,
+        *(replace(usual, localiser=name) for name in sorted(LOCALISERS) if name != localiser),
+        *(replace(usual, streams=(stream,)) for stream in STREAMS),
+        *(replace(usual, fusion=name) for name in sorted(FUSIONS) if name != usual.fusion),
         *(Setup(encoder=name) for name in encoders),
     )

@@ -14,7 +14,7 @@ from momentseek.search.query import Query
 from momentseek.server.answers import HitOut, Strict, hit_out, text
 from momentseek.server.asked import Text
 from momentseek.server.errors import documented
-from momentseek.server.found import Found, find
+from momentseek.server.found import Found, find, resolved
 from momentseek.server.judging.asked import MeasureName, SetupText, number
 from momentseek.server.judging.evaluation import MEASURE, compared, judged, measure_of
 from momentseek.server.judging.measuring import measured
@@ -116,10 +116,9 @@ async def compare_query(service: Serving, given: Annotated[CompareIn, InQuery()]
     """What two setups find for one query."""
     query = Query.parse(given.q)
 
-    first, second = [await find(service, Setup.parse(one), query, given.k) for one in (given.a, given.b)]
-    a, b = await service.readers.run(
-        lambda _: (_side(given.a, first, second, query), _side(given.b, second, first, query))
-    )
+    one, other = [await resolved(service, Setup.parse(side)) for side in (given.a, given.b)]
+    first, second = [await find(service, setup, query, given.k) for setup in (one, other)]
+    a, b = await service.readers.run(lambda _: (_side(one, first, second, query), _side(other, second, first, query)))
     return SidesOut(query=text(str(query)), shared=sum(h.other is not None for h in a.hits), a=a, b=b)
 
 
@@ -128,7 +127,8 @@ async def compare_judged(service: Serving, given: Annotated[JudgedCompareIn, InQ
     """Which of two setups is better by the judgements, by how much, and whether chance could explain it."""
     measure = measure_of(given.measure)
     known = await service.readers.run(reading(judged))
-    one, other = [await measured(service, known, Setup.parse(side), measure) for side in (given.a, given.b)]
+    setups = [await resolved(service, Setup.parse(side)) for side in (given.a, given.b)]
+    one, other = [await measured(service, known, setup, measure) for setup in setups]
     comparison = await service.readers.run(lambda _: compared(one, other))
     pair = comparison.pairs[0]
     rows = [
@@ -142,8 +142,8 @@ async def compare_judged(service: Serving, given: Annotated[JudgedCompareIn, InQ
         )
     ]
     a, b = (
-        MeanOut(settings=side, value=number(some.value), low=number(some.low), high=number(some.high))
-        for side, some in ((given.a, one), (given.b, other))
+        MeanOut(settings=str(setup), value=number(some.value), low=number(some.low), high=number(some.high))
+        for setup, some in zip(setups, (one, other), strict=True)
     )
     return ComparisonOut(
         measure=measure.name,
@@ -166,13 +166,13 @@ async def compare_judged(service: Serving, given: Annotated[JudgedCompareIn, InQ
     )
 
 
-def _side(settings: str, found: Found, others: Found, query: Query) -> SideOut:
+def _side(setup: Setup, found: Found, others: Found, query: Query) -> SideOut:
     shown = [
         SideHit(**hit_out(hit, words).model_dump(), other=_rank(hit, found, others))
         for hit, words in zip(found.hits, said(found.hits, query), strict=True)
     ]
     hits = found.hits
-    return SideOut(settings=settings, took=1000 * hits.took, note=hits.note, left_out=found.left_out, hits=shown)
+    return SideOut(settings=str(setup), took=1000 * hits.took, note=hits.note, left_out=found.left_out, hits=shown)
 
 
 def _rank(hit: Hit, found: Found, others: Found) -> int | None:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from momentseek.search import Library
 from momentseek.server.errors import documented
 from momentseek.server.files import disposition
+from momentseek.server.found import resolved
 from momentseek.server.judging.asked import MeasuredIn
 from momentseek.server.judging.consensus import statistics
 from momentseek.server.judging.evaluation import judged, measure_of
@@ -142,7 +143,7 @@ async def export(service: Serving, given: Annotated[ExportIn, InQuery()]) -> Res
     if given.kind == "run":
         measure = measure_of(given.measure)
         known = await service.readers.run(reading(judged))
-        run, _ = await searched(service, known, given.setup(), measure)
+        run, _ = await searched(service, known, await resolved(service, given.setup()), measure)
         data = run_json(run)
     else:
         makers: dict[str, Callable[[Store], bytes]] = {

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.search import Library
 from momentseek.search import fusion as fusions
-from momentseek.search.localise import DEFAULT
 from momentseek.search.localise import localiser as localiser_of
 from momentseek.search.options import Stream
 from momentseek.search.query import Query
@@ -30,7 +29,7 @@ class CurveIn(Strict):
     """The query and how to answer it."""
 
     q: Text
-    localiser: LocaliserName = DEFAULT
+    localiser: LocaliserName = ""
     fusion: FusionName = fusions.DEFAULT
     streams: Annotated[
         str,
@@ -76,7 +75,8 @@ async def curve(service: Serving, id: VideoId, asked: Annotated[CurveIn, InQuery
 
     def work(library: Library) -> CurveOut:
         query = Query.parse(asked.q)
-        localiser_of(asked.localiser)
+        if asked.localiser:
+            localiser_of(asked.localiser)
         fusions.fusion(asked.fusion)
         made = curves(library, video_of(library, id), query, asked.localiser, asked.chosen(), asked.fusion)
         return CurveOut(

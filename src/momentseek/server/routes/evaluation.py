@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.measures import Measure
 from momentseek.server.errors import documented
+from momentseek.server.found import resolved
 from momentseek.server.judging.asked import MeasuredIn, number
 from momentseek.server.judging.evaluation import MEASURE, Judged, Scored, judged, measure_of
 from momentseek.server.judging.measuring import measured
@@ -34,8 +35,8 @@ class EvaluationOut(BaseModel):
     model_config = ConfigDict(
         json_schema_extra={
             "example": {
-                "measure": MEASURE, "settings": str(Setup()), "value": 0.61, "low": 0.52, "high": 0.7, "queries": 12,
-                "moments": 231, "waiting": 4, "missing": 0, "judged": 0.83, "notes": [],
+                "measure": MEASURE, "settings": str(Setup("scenes")), "value": 0.61, "low": 0.52, "high": 0.7,
+                "queries": 12, "moments": 231, "waiting": 4, "missing": 0, "judged": 0.83, "notes": [],
                 "per_query": [{"query": 1, "text": "a dog runs", "value": 0.61}],
             }
         }
@@ -59,7 +60,8 @@ async def evaluation(service: Serving, given: Annotated[MeasuredIn, InQuery()]) 
     """A measure of the search as it is set up, on all judged queries."""
     measure = measure_of(given.measure)
     known = await service.readers.run(reading(judged))
-    return _out(known, await measured(service, known, given.setup(), measure), given.setup(), measure)
+    setup = await resolved(service, given.setup())
+    return _out(known, await measured(service, known, setup, measure), setup, measure)
 
 
 def _out(known: Judged, found: Scored, setup: Setup, measure: Measure) -> EvaluationOut:

@@ -12,11 +12,11 @@ from momentseek.search import Library, Results
 from momentseek.search.query import LONGEST, Query
 from momentseek.server.answers import Body, text
 from momentseek.server.errors import CHANGING, documented
-from momentseek.server.found import find
+from momentseek.server.found import find, resolved
 from momentseek.server.judging.answers import QueryId, QueryOut, query_out
 from momentseek.server.judging.candidates import BATCHES, DEPTH, create, refuse_again
 from momentseek.server.judging.errors import RefusedError
-from momentseek.server.judging.setup import pooled
+from momentseek.server.judging.setup import Setup, pooled
 from momentseek.server.judging.states import states
 from momentseek.server.judging.store import Store, reading
 from momentseek.server.service import Serving
@@ -50,7 +50,10 @@ async def add_query(service: Serving, given: QueryIn) -> QueryOut:
     words = text(str(query))
     await service.readers.run(reading(lambda store: refuse_again(store, words)))
     lists: list[Results] = []
-    for setup in pooled(service.beside.names):  # one search at a time, so that others' searches take their turns
+    usual = await resolved(service, Setup())
+    for setup in pooled(
+        usual.localiser, service.beside.names
+    ):  # one search at a time, so that others' searches take their turns
         try:
             lists.append((await find(service, setup, query, BATCHES * given.depth)).hits)
         except MomentseekError:

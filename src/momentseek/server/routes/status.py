@@ -6,10 +6,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek import __version__
-from momentseek.library import encoding
 from momentseek.search import Library
 from momentseek.search import fusion as fusions
-from momentseek.search.localise import DEFAULT, LOCALISERS
+from momentseek.search.localise import LOCALISERS
 from momentseek.search.options import STREAMS
 from momentseek.server.answers import text
 from momentseek.server.beside import encoder_name
@@ -73,16 +72,16 @@ class StatusOut(BaseModel):
 @router.get("/status", summary="What is served")
 async def status(service: Serving) -> StatusOut:
     """The library in a few numbers, and what can be chosen when searching."""
-    library, own = await service.readers.run(lambda library: (_library(library), encoder_name(library)))
+    library, localiser = await service.readers.run(lambda library: (_library(library), library.localiser))
     return StatusOut(
         library=library,
         version=__version__,
         localisers=sorted(LOCALISERS),
-        localiser=DEFAULT,
+        localiser=localiser,
         streams=list(STREAMS),
         fusions=sorted(fusions.FUSIONS),
         fusion=fusions.DEFAULT,
-        encoders=[own, *service.beside.names],
+        encoders=[library.encoder.spec, *service.beside.names],
         busy=service.jobs.busy,
     )
 
@@ -91,7 +90,7 @@ def _library(library: Library) -> LibraryOut:
     catalog = library.catalog
     with catalog.view():
         totals = catalog.totals()
-        spec = encoding.vision_spec(catalog)
+        spec = encoder_name(library)
         row = catalog.encoder("vision")
         generation = generation_of(library)
     return LibraryOut(
