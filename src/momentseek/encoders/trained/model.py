@@ -90,19 +90,23 @@ class Trained:
         """A video's vectors for match and for spans, a row per frame: from its frames' rows, and its cues' times and
         rows.
         """
-        about = self.about
-        said = None
+        about, said = self.about, None
         if about.subtitle is not None:
             said = said_in_clips(times, cues, len(frames), about.clip_seconds, about.subtitle.dim)
-        match = np.empty((len(frames), about.match), np.float32)
-        spans = np.empty((len(frames), about.spans), np.float32)
-        for window in windows(len(frames), about.max_clips):
+        return self.context(frames if about.video is not None else None, said)
+
+    def context(self, video: Vectors | None, subtitle: Vectors | None) -> tuple[Vectors, Vectors]:
+        """The same from features: a row per clip of what is seen and of what is said, whichever the model takes."""
+        about = self.about
+        clips = max(len(rows) for rows in (video, subtitle) if rows is not None)
+        match = np.empty((clips, about.match), np.float32)
+        spans = np.empty((clips, about.spans), np.float32)
+        for window in windows(clips, about.max_clips):
             part = slice(window.first, window.last)
             given: dict[str, Any] = {"mask": np.ones((1, window.last - window.first), np.bool_)}
-            if about.video is not None:
-                given["video"] = self._prepared(frames[part])
-            if said is not None:
-                given["subtitle"] = self._prepared(said[part])
+            for name, features in (("video", video), ("subtitle", subtitle)):
+                if features is not None:
+                    given[name] = self._prepared(features[part])
             rows, curves = self._run(self._clips, ["match", "spans"], given)
             kept = slice(window.begin - window.first, window.end - window.first)
             match[window.begin : window.end], spans[window.begin : window.end] = rows[0, kept], curves[0, kept]
@@ -110,11 +114,11 @@ class Trained:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """What videos are ranked by: a row of length 1 per query."""
-        return self._queries(texts, "match", self.about.match)
+        return self._encoded(texts, 0, self.about.match)
 
     def encode_spans(self, texts: Sequence[str]) -> Vectors:
         """What spans are found by: a row per query."""
-        return self._queries(texts, "spans", self.about.spans)
+        return self._encoded(texts, 1, self.about.spans)
 
     @property
     def for_spans(self) -> TextEncoder:
@@ -126,23 +130,28 @@ class Trained:
         own = getattr(self.texts, "knows", None)
         return True if own is None else bool(own(text))
 
-    def _queries(self, texts: Sequence[str], output: str, columns: int) -> Vectors:
-        from momentseek.features.clips import normalised
+    def queries(self, tables: Sequence[Vectors]) -> tuple[Vectors, Vectors]:
+        """Queries as tables of word features to their vectors for match and for spans."""
+        from momentseek.features.clips import normalised  # here, because a plain library needs none of it
 
+        cut = [table[: self.about.max_words] for table in tables]
+        if self.about.normalise:
+            cut = [normalised(table) for table in cut]
+        words = np.zeros((len(cut), max(map(len, cut)), self.about.query.dim), np.float32)
+        mask = np.zeros(words.shape[:2], np.bool_)
+        for i, table in enumerate(cut):
+            words[i, : len(table)], mask[i, : len(table)] = table, True
+        match, spans = self._run(self._words, ["match", "spans"], {"words": words, "mask": mask})
+        return match, spans
+
+    def _encoded(self, texts: Sequence[str], which: int, columns: int) -> Vectors:
         rows = [np.empty((0, columns), np.float32)]
         for at in range(0, len(texts), TEXTS):
-            tables = [table[: self.about.max_words] for table in self.texts.words(texts[at : at + TEXTS])]
-            if self.about.normalise:
-                tables = [normalised(table) for table in tables]
-            words = np.zeros((len(tables), max(map(len, tables)), self.about.query.dim), np.float32)
-            mask = np.zeros(words.shape[:2], np.bool_)
-            for i, table in enumerate(tables):
-                words[i, : len(table)], mask[i, : len(table)] = table, True
-            rows += self._run(self._words, [output], {"words": words, "mask": mask})
+            rows.append(self.queries(self.texts.words(texts[at : at + TEXTS]))[which])
         return np.concatenate(rows)
 
     def _prepared(self, rows: Vectors) -> Vectors:
-        from momentseek.features.clips import prepared  # here, because a plain library needs none of it
+        from momentseek.features.clips import prepared
 
         about = self.about
         return prepared(rows, about.max_clips, "truncate", about.normalise, about.endpoints)[None]
