@@ -8,6 +8,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 demo: .venv/installed-demo
 	@sh examples/demo.sh $(BIN)/momentseek .venv/demo
 
+# Pictures of every view of the page, to keep and to look at.
+test: export MOMENTSEEK_SCREENSHOTS ?= $(CURDIR)/artefacts/screenshots
 test: .venv/installed-dev .venv/browser lint
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
@@ -24,7 +26,7 @@ bench: .venv/installed-dev
 	$(BIN)/python bench/serve.py
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "momentseek needs Python 3.11 or later; name one: make PYTHON=python3.11")'

@@ -1,4 +1,4 @@
-"""Many jobs at once. The server's answers are played, so that the jobs stand still, and the tab has no shared worker."""
+"""Many jobs at once, in a tab without a shared worker. The server's answers are played, so the jobs stand still."""
 
 from __future__ import annotations
 

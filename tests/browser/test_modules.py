@@ -58,8 +58,10 @@ def test_settings_in_words_and_without_what_is_usual(call: Callable[..., Any]) -
     given = {"localiser": "scenes", "fusion": "scores", "encoder": "none", "streams": "name,vision"}
     known = {"localiser": "", "fusion": "scores", "encoder": "", "streams": "vision,name"}
     assert call("settings.js", "knownOf", status, given) == known
-    words = "bounds found by scenes, streams joined by scores, pictures seen by labels; looking at what is seen and file names"
-    assert call("settings.js", "inWords", status, given) == words
+    assert call("settings.js", "inWords", status, given) == (
+        "bounds found by scenes, streams joined by scores, pictures seen by labels; "
+        "looking at what is seen and file names"
+    )
     assert call("settings.js", "inWords", {**status, "fusions": None, "encoders": None}, {}) == (
         "bounds found by scenes; looking at what is seen, what is said, and file names"
     )

@@ -8,8 +8,8 @@ HEAVIEST = 150_000
 
 def test_the_page_is_light_and_asks_nobody_else(served: Any, open_page: Callable[..., Any]) -> None:
     page = open_page(served.address)
-    page.wait_for_selector("#q:focus")
-    page.wait_for_load_state("networkidle")
+    page.wait_for_selector("#q:focus")  # every module has been loaded by now
+    page.get_by_text("4 videos").wait_for()
     loaded = page.evaluate("""performance.getEntries()
         .filter((one) => one.decodedBodySize && !one.name.includes("/api/"))
         .map((one) => [one.name, one.decodedBodySize])""")

@@ -9,68 +9,127 @@ from typing import Any
 
 import pytest
 
-SCREENS: dict[str, dict[str, Any]] = {
-    "desktop": {"viewport": {"width": 1280, "height": 900}},
-    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+SCREENS = {
+    f"{device}-{scheme}": {**options, "color_scheme": scheme}
+    for device, options in (("desktop", DESKTOP), ("phone", PHONE))
+    for scheme in ("light", "dark")
 }
+TOKEN = "a token nobody would guess"
+JUDGED, OPEN = "a motorcycle in a garage", "a red cup on a table"
+JUDGE = """async ([judged, open]) => {
+    const send = async (method, path, body) => (await fetch(`/api/v1/judging/${path}`, {
+        method, headers: {"Content-Type": "application/json"}, body: body && JSON.stringify(body),
+    })).json();
+    const query = await send("POST", "queries", {text: judged, depth: 10});
+    await send("POST", "queries", {text: open, depth: 10});
+    for (const annotator of ["ann", "bob"]) {
+        for (;;) {
+            const {candidate} = await send("GET", `queries/${query.id}/next?annotator=${annotator}`);
+            if (!candidate) break;
+            const relevance = Math.round(3 * candidate.start + candidate.video_id) % 5;
+            await send("PUT", "judgements", {query: query.id, candidate: candidate.id, annotator, relevance});
+        }
+    }
+}"""
+"""Two people agree on one query; another waits for somebody."""
+RUNNING = {
+    "id": "one", "state": "running", "kind": "add", "folder": "Holiday", "files_done": 2, "files_total": 7,
+    "file": "beach.mp4", "fraction": 0.31, "rate": 24.0, "seconds_left": 95.0, "added": 0, "unchanged": 0,
+    "failed": [], "error": None, "started": 1760000000.0, "ended": None,
+}  # fmt: skip
 
 
-QUERY = "a motorcycle in a garage"
-
-
-def test_screenshots(judged: Any, open_page: Callable[..., Any]) -> None:
-    folder = os.environ.get("MOMENTSEEK_SCREENSHOTS")
-    if not folder:
+@pytest.fixture
+def folder() -> Path:
+    named = os.environ.get("MOMENTSEEK_SCREENSHOTS")
+    if not named:
         pytest.skip("MOMENTSEEK_SCREENSHOTS names no folder")
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    film = judged.ids["lecture.mp4"]
+    Path(named).mkdir(parents=True, exist_ok=True)
+    return Path(named)
 
-    def first() -> None:
-        """What the later pictures show: a failure, and a query to judge."""
-        page.get_by_role("link", name="Library", exact=True).click()
-        page.get_by_role("button", name="Add more").click()
-        page.wait_for_selector("section.panel > .failures li", timeout=30_000)
-        page.get_by_role("link", name="Judge", exact=True).click()
-        page.get_by_label("Your name").fill("ann")
-        page.get_by_label("New query").fill(QUERY)
-        page.get_by_role("button", name="Collect moments").click()
-        page.wait_for_selector(".judging:visible .level-button")
+
+def picture(page: Any, path: Path) -> None:
+    """The whole page, when every picture in it is there."""
+    page.mouse.move(0, 0)
+    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_function("""() => {
+        const pictures = [...document.images];
+        pictures.forEach((picture) => (picture.loading = "eager"));
+        return pictures.every((picture) => picture.complete);
+    }""")
+    page.screenshot(path=path, full_page=True)
+    assert path.stat().st_size > 10_000
+
+
+@pytest.fixture(scope="module")
+def shown(judged: Any, browser: Any) -> Any:
+    """A server of which every view has something to show: judgements, and a file that could not be added."""
+    page = browser.new_page()
+    page.goto(judged.address + "#library")
+    page.evaluate(JUDGE, [JUDGED, OPEN])
+    page.get_by_role("button", name="Add more").click()
+    page.wait_for_selector("section.panel > .failures li", timeout=30_000)
+    page.close()
+    return judged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("screen", SCREENS)
+def test_screenshots(screen: str, folder: Path, shown: Any, open_page: Callable[..., Any]) -> None:
+    def results() -> None:
+        page.get_by_role("button", name="weaker results hidden: show").click()
+        page.wait_for_selector("ol.hits .level.weak")
 
     def judge() -> None:
-        page.get_by_label("Your name").fill("ann")
+        page.get_by_label("Your name").fill("cleo")
         page.get_by_label("Your name").press("Tab")
-        page.locator(".query", has_text=QUERY).click()
-        page.wait_for_selector(".judging:visible .level-button")
+        page.locator(".query", has_text=OPEN).click()
         page.wait_for_function("() => document.querySelector('.judging video').readyState >= 2")
+        page.get_by_role("button", name="Evaluate").click()
+        page.wait_for_selector(".figure")
 
     def compare() -> None:
         page.get_by_label("For one query").fill("a rocket taking off")
         page.get_by_role("button", name="Compare", exact=True).click()
         page.wait_for_selector("a.moment")
+        page.get_by_role("button", name="Compare on the judgements").click()
+        page.wait_for_selector(".figure")
 
+    film = shown.ids["lecture.mp4"]
     views: dict[str, tuple[str, str, Callable[[], None]]] = {
         "search": ("", "#q", lambda: page.get_by_text("How to ask").click()),
-        "results": ("#q=will%20they%20accept%20the%20old%20money", "ol.hits mark", lambda: None),
+        "results": ("#q=will%20they%20accept%20the%20old%20money", "ol.hits mark", results),
+        "options": ("#q=a%20rocket&fusion=scores", "ol.hits img", lambda: page.get_by_text("Take them away").click()),
         "player": (f"#v={film}&t=13.5,22.5&q=a%20rocket%20taking%20off", ".other", lambda: None),
-        "library": ("#library", ".videos li", lambda: None),
+        "library": ("#library", ".videos li", lambda: page.wait_for_selector(".job progress")),
         "judge": ("#judge", ".figures select", judge),
         "compare": ("#compare", ".settings", compare),
     }
+    page = open_page(shown.address, reduced_motion="reduce", **SCREENS[screen])
+    page.wait_for_selector("#q")
+    for name, (fragment, sign, act) in views.items():
+        page.goto("about:blank")
+        if name == "library":
+            page.route("**/api/v1/jobs", lambda route: route.fulfill(json={"jobs": [RUNNING]}))
+        page.goto(shown.address + fragment)
+        page.wait_for_selector(sign)
+        act()
+        picture(page, folder / f"{name}-{screen}.png")
+        page.unroute("**/api/v1/jobs")
+
+
+@pytest.mark.slow
+def test_screenshots_of_the_way_in(folder: Path, guarded: Any, open_page: Callable[..., Any]) -> None:
     for screen, options in SCREENS.items():
-        page = open_page(judged.address, reduced_motion="reduce", **options)
-        page.wait_for_selector("#q")
-        if screen == "desktop":
-            first()
-        for name, (fragment, sign, act) in views.items():
-            page.goto("about:blank")
-            page.goto(judged.address + fragment)
-            page.wait_for_selector(sign)
-            act()
-            page.wait_for_function("""() => {
-                const pictures = [...document.images];
-                pictures.forEach((picture) => (picture.loading = "eager"));
-                return pictures.every((picture) => picture.complete);
-            }""")
-            page.screenshot(path=Path(folder) / f"{name}-{screen}.png", full_page=True)
-    assert len(list(Path(folder).glob("*.png"))) >= len(views) * len(SCREENS)
+        page = open_page(guarded.address, expected=("401",), **options)
+        page.get_by_label("Token", exact=True).fill("a wrong one")
+        page.get_by_role("button", name="Enter").click()
+        page.get_by_text("The token is wrong").wait_for()
+        picture(page, folder / f"login-{screen}.png")
+        page.get_by_label("Token", exact=True).fill(TOKEN)
+        page.get_by_role("button", name="Enter").click()
+        page.get_by_role("button", name="Log out").wait_for()
+        page.locator(".lead:visible", has_text="4 videos").wait_for()
+        picture(page, folder / f"begin-{screen}.png")

@@ -89,7 +89,7 @@ export function compareView(go, lastSearch) {
     const answer = await api.get("/judging/compare", { a: a.text(), b: b.text(), measure: measure.value });
     const how = `A − B on ${answer.measure}, 95 % interval ${interval(answer)}, p = ${figure(answer.p)} (${answer.test}), `;
     const means = [["A", answer.a], ["B", answer.b]].map(([name, one]) => [
-      `${name}: ${one.settings.replaceAll(";", "; ")}`, figure(one.value), interval(one),
+      `${name}: ${one.settings.replaceAll(/[;,]/g, "$& ")}`, figure(one.value), interval(one),
     ]);
     const each = answer.per_query.map((one) => [one.text, figure(one.a), figure(one.b), signed(one.difference)]);
     const wins = `A is better on ${answer.wins}, equal on ${answer.ties}, worse on ${answer.losses}`;
@@ -99,7 +99,7 @@ export function compareView(go, lastSearch) {
         h("strong", {}, signed(answer.difference)),
         h("span", {}, verdict(answer)),
         h("span", { class: "quiet" }, `${how}over ${count(answer.queries, "query", "queries")}`)),
-      table(["Setting", answer.measure, "95 % interval"], means, "Means"),
+      table(["Setting", "Mean", "95 % interval"], means, `Means of ${answer.measure}`),
       table(["Query", "A", "B", "A − B"], each, `Every query: ${wins}`),
     );
     speak(verdict(answer));
@@ -123,7 +123,7 @@ function place(hit, name, other) {
   return hit.other === hit.rank ? `same place in ${other}` : `#${hit.other} in ${other}`;
 }
 
-const signed = (value) => (value > 0 ? "+" : "") + figure(value).replace("-", "−");
+const signed = (value) => (value > 0 ? "+" : "") + figure(value);
 
 function verdict({ difference, significant }) {
   if (!difference) return "No difference";

@@ -50,4 +50,6 @@ export const exact = (seconds) => Math.round(seconds * 1000) / 1000;
 export const day = (seconds) => new Date(seconds * 1000).toLocaleDateString(undefined, { dateStyle: "medium" });
 
 /** A number of a measure, or a dash. */
-export const figure = (value, places = 4) => (typeof value === "number" && Number.isFinite(value) ? value.toFixed(places) : "–");
+export function figure(value, places = 4) {
+  return Number.isFinite(value) ? value.toFixed(places).replace("-", "−") : "–";
+}
