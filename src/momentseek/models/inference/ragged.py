@@ -3,22 +3,70 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.models.batch import Encoded
 from momentseek.moments.arrays import IntArray, offsets_of
 
+if TYPE_CHECKING:
+    from _collections_abc import dict_items, dict_keys, dict_values
+
 CONTENTS = "contents.json"
+
+
+class OnUse(dict[str, Tensor]):
+    """Tensors by name that are made when they are first asked for: matching needs other ones than spans do.
+
+    >>> made = OnUse(["a", "b"], lambda key: torch.tensor([len(key)]))
+    >>> made["a"].item(), dict.__len__(made), sorted(made), {**made}.keys()
+    (1, 1, ['a', 'b'], dict_keys(['a', 'b']))
+    """
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], Tensor]) -> None:
+        super().__init__()
+        self._names, self._make = tuple(names), make
+
+    def __missing__(self, name: str) -> Tensor:
+        if name not in self._names:
+            raise KeyError(name)
+        self[name] = self._make(name)
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def keys(self) -> dict_keys[str, Tensor]:
+        """Asks for all, as the next two."""
+        return self._all().keys()
+
+    def values(self) -> dict_values[str, Tensor]:
+        return self._all().values()
+
+    def items(self) -> dict_items[str, Tensor]:
+        return self._all().items()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self._names else default
+
+    def _all(self) -> dict[str, Tensor]:
+        return {name: self[name] for name in self._names}
 
 
 @dataclass(frozen=True)
@@ -85,20 +133,26 @@ class EncodedCorpus:
         return found
 
     def take(self, index: IntArray, device: torch.device | str = "cpu") -> Encoded:
-        """Those at ``index`` as the model gave them, padded by zeros to the longest of them."""
+        """Those at ``index`` as the model gave them, padded by zeros to the longest; each tensor fetched when used."""
+        return OnUse(self.shapes, lambda key: self._tensor(key, index).to(device))
+
+    def spread(self, index: IntArray, device: torch.device | str = "cpu") -> Encoded:
+        """The same where ``index`` names many twice: each distinct one is fetched once."""
+        distinct, inverse = np.unique(index, return_inverse=True)
+        if np.array_equal(distinct, index):
+            return self.take(index, device)
+        at = torch.from_numpy(inverse).to(device)
+        return OnUse(self.shapes, lambda key: self._tensor(key, distinct).to(device).index_select(0, at))
+
+    def _tensor(self, key: str, index: IntArray) -> Tensor:
+        shape, values, offsets = self.shapes[key], self.values[key], self.offsets[key]
+        if shape.extra is None:
+            return _wide(torch.from_numpy(np.ascontiguousarray(values[index])))
         longest = int(self.counts[index].max(initial=0))
-        found: Encoded = {}
-        for key, shape in self.shapes.items():
-            values, offsets = self.values[key], self.offsets[key]
-            wide = np.float32 if values.dtype == np.float16 else values.dtype
-            if shape.extra is None:
-                block = np.asarray(values[index], dtype=wide)
-            else:
-                block = np.zeros((len(index), longest + shape.extra, *shape.rest), dtype=wide)
-                for row, a, b in zip(block, offsets[index].tolist(), offsets[index + 1].tolist(), strict=True):
-                    row[: b - a] = values[a:b]
-            found[key] = torch.from_numpy(block).to(device)
-        return found
+        block = np.zeros((len(index), longest + shape.extra, *shape.rest), dtype=values.dtype)
+        for row, a, b in zip(block, offsets[index].tolist(), offsets[index + 1].tolist(), strict=True):
+            row[: b - a] = values[a:b]
+        return _wide(torch.from_numpy(block))
 
     @classmethod
     def empty(
@@ -148,3 +202,8 @@ class EncodedCorpus:
         if any(values[key].shape != shape.space(counts) for key, shape in shapes.items()):
             raise MomentseekError(f"{folder}: files and contents do not agree; encode the corpus again")
         return cls(names, counts, shapes, values)
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    """Half precision is for keeping; models calculate in single."""
+    return tensor.float() if tensor.dtype == torch.float16 else tensor

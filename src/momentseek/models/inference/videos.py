@@ -17,8 +17,8 @@ from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray, IntArray
 from momentseek.ranking import Running, top_videos
 
-CELLS = 1 << 24
-"""Numbers of one temporary tensor (64 MB); a model makes a handful of them."""
+CELLS = 1 << 22
+"""Numbers of one temporary tensor (16 MB, measured to be quicker than less or more); a model makes a handful."""
 TOGETHER = 512
 """Queries matched at once, against as many clips as the cells allow."""
 HELD = 1 << 22
@@ -58,7 +58,9 @@ def retrieve(
     device = device_of(model)
     size = max(1, (8 * cells) // (queries.width * max(1, int(queries.counts.max())) + queries.fixed))
     size = min(size, 8 * TOGETHER)
-    blocks = list(alike(corpus.counts, max(1, cells // min(TOGETHER, len(queries)))))
+    # A block's encodings and its scores for the queries matched at once both stay within the cells.
+    sizes = corpus.counts * max(corpus.width, min(TOGETHER, len(queries))) + corpus.fixed
+    blocks = [np.sort(block) for block in alike(sizes, cells)]
     found = []
     done, total = 0, len(queries) * len(corpus)
     with searching(model):
@@ -83,20 +85,19 @@ def retrieve(
     return Candidates(np.concatenate([f.video for f in found]), np.concatenate([f.score for f in found]))
 
 
-def alike(counts: IntArray, cells: int) -> Iterator[IntArray]:
-    """Places of videos in blocks of like length, at most ``cells`` clips each with padding; each block in order.
+def alike(sizes: IntArray, cells: int) -> Iterator[IntArray]:
+    """Places of items in blocks of like size, smallest first: at most ``cells`` each if all were as large as the last.
 
     >>> [block.tolist() for block in alike(np.array([5, 1, 4, 1]), 10)]
-    [[1, 3], [0, 2]]
+    [[1, 3], [2, 0]]
     """
-    order = np.argsort(counts, kind="stable")
+    order = np.argsort(sizes, kind="stable")
+    rising = sizes[order].tolist()
     first = 0
-    while first < len(order):
-        last = first + 1
-        while last < len(order) and (last + 1 - first) * counts[order[last]] <= cells:
-            last += 1
-        yield np.sort(order[first:last])
-        first = last
+    for last in range(1, len(order) + 1):
+        if last == len(order) or (last + 1 - first) * rising[last] > cells:
+            yield order[first:last]
+            first = last
 
 
 def from_scores(scores: NDArray[Any], queries: int, videos: int, n: int) -> Candidates:
