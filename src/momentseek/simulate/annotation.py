@@ -53,7 +53,7 @@ def consensus(truth: IntArray, rng: np.random.Generator) -> IntArray:
 
     >>> levels = consensus(np.full(5000, 2), np.random.default_rng(0))
     >>> (np.bincount(levels + 1, minlength=6) / 5000).round(2).tolist()
-    [0.0, 0.0, 0.01, 0.78, 0.21, 0.0]
+    [0.0, 0.0, 0.01, 0.78, 0.2, 0.0]
     """
     noise = rng.random((4, *truth.shape))
     opinions = np.clip(truth + (noise < OFF_BY_ONE) - (noise > 1 - OFF_BY_ONE).astype(np.int64), 0, 4)

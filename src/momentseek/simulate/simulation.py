@@ -30,8 +30,8 @@ T = TypeVar("T")
 
 
 def steps(settings: Settings) -> int:
-    """How many steps ``progress`` will be told of: every video twice, every query once."""
-    return 2 * settings.videos + settings.queries
+    """How many steps ``progress`` will be told of: every video four times, every query once."""
+    return 4 * settings.videos + settings.queries
 
 
 def simulate(
@@ -73,10 +73,12 @@ def check_target(target: Path, force: bool) -> None:
 def _fill(folder: Path, settings: Settings, progress: Progress) -> Report:
     world = the_world()
     story = tell(world, settings)
+    progress(settings.videos)
     moments = story.moments
     descriptions = captions(world, moments, settings.random("captions"))
     imprecise_captions = imprecise(world, descriptions)
     queries = choose_queries(world, moments, imprecise_captions, settings)
+    progress(settings.videos)
 
     vectors = sentence_vectors(world, [*imprecise_captions, *queries.texts], settings)
     near, similarity = nearest(vectors[len(moments) :], vectors[: len(moments)], 2 * BATCH)

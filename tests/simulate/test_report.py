@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from momentseek.simulate import Report, Settings, simulate
+from momentseek.simulate.report import TVR
+
+
+def test_report_sets_its_statistics_beside_tvrs(small: tuple[Path, Report]) -> None:
+    _, report = small
+    assert list(report.statistics) == list(TVR)
+    assert report.sizes["train queries"] + report.sizes["val queries"] + report.sizes["test queries"] == 100
+    text = report.as_text()
+    assert "a simulation" in text
+    assert "(simulated)" in text
+    assert report.as_json()["simulated"] is True
+
+
+def test_the_oracle_is_far_above_blind_guesses(small: tuple[Path, Report]) -> None:
+    scores = small[1].scores
+    oracle, knowing, *blind = scores.values()
+    assert len(blind) == 4
+    assert oracle > 0.9
+    assert oracle > knowing > max(blind)
+    assert max(blind) < 0.2
+
+
+@pytest.mark.slow
+def test_the_standard_corpus_is_like_tvr(tmp_path: Path) -> None:
+    report = simulate(tmp_path / "standard", Settings())
+    for name, value in report.statistics.items():
+        away = abs(value - TVR[name])
+        if name.startswith("level"):
+            assert away < 7, name
+        elif name not in ("words per query", "shortest video, s", "longest video, s"):
+            assert away < 0.1 * TVR[name], name
+    assert report.scores["oracle (knows the judgements, to the clip)"] > 0.95
+    assert sum(p.stat().st_size for p in (tmp_path / "standard").iterdir()) < 400e6
