@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from momentseek.models import Batch, Dims, build, rows
+from momentseek.models.cal import CAL
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("endpoints", [True, False], ids=["endpoints", "plain"])
+def test_a_span_scores_by_the_mean_of_its_clips_distances(
+    make_batch: Callable[..., Batch], dims: Dims, endpoints: bool
+) -> None:
+    torch.manual_seed(0)
+    model = build("cal", {"hidden": 8, "shortest": 2, "longest": 5, "moment_endpoints": endpoints}, dims).eval()
+    assert isinstance(model, CAL)
+    batch = make_batch()
+    queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
+    pick = torch.arange(4)
+    grid = model.spans(rows(queries, pick), rows(videos, pick))
+    for i in range(4):
+        count = int(batch.clips.mask[i].sum())
+        for s in range(count):
+            for last in range(s + 1, min(s + 5, count)):
+                far = []
+                for name, part in (("video", batch.clips.video), ("subtitle", batch.clips.subtitle)):
+                    stream = model.stream[name]
+                    for c in range(s, last + 1):
+                        vector = stream.local(stream.clip(part[i, c]))
+                        if endpoints:
+                            vector = vector + s / count * stream.endpoints[0] + (last + 1) / count * stream.endpoints[1]
+                        far.append(float((vector - queries[name][i]).square().sum()))
+                assert grid[i, s, last - s - 1].item() == pytest.approx(-sum(far) / len(far), abs=1e-5)
+
+
+@torch.no_grad()
+def test_without_endpoints_a_clip_alone_is_never_worse(make_batch: Callable[..., Batch], dims: Dims) -> None:
+    torch.manual_seed(0)
+    model, batch = build("cal", {"hidden": 8, "moment_endpoints": False}, dims).eval(), make_batch()
+    pick = torch.arange(4)
+    grid = model.spans(rows(model.encode_words(batch.words), pick), rows(model.encode_clips(batch.clips), pick))
+    assert (grid[..., 0].amax(1) >= grid.flatten(1).amax(1) - 1e-6).all()
