@@ -49,7 +49,8 @@ def command(
     from momentseek.encoders.progress import Progress
     from momentseek.optional import optional_module
     from momentseek.simulate import Settings, simulate
-    from momentseek.simulate.simulation import check_target, steps
+    from momentseek.simulate.folder import check_target
+    from momentseek.simulate.simulation import steps
     from momentseek.tables import count
 
     optional_module("h5py", "train")

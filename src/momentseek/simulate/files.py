@@ -16,6 +16,7 @@ from momentseek import __version__
 from momentseek.moments.arrays import FloatArray, IntArray
 from momentseek.simulate import lengths
 from momentseek.simulate.annotation import Judged
+from momentseek.simulate.folder import DATA
 from momentseek.simulate.queries import Queries
 from momentseek.simulate.settings import CLIP_SECONDS, VERSION, Settings
 from momentseek.simulate.story import Story
@@ -23,7 +24,6 @@ from momentseek.simulate.world import World
 
 TRAINING = (1, 20, 40)
 TVR_SHARES = {"train": 0.8, "val": 0.1, "test": 0.1}
-DATA = "data.toml"
 
 
 def write_corpus(folder: Path, story: Story) -> None:

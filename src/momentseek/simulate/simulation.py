@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from momentseek.errors import MomentseekError
 from momentseek.features.write import write_features
 from momentseek.simulate import files
 from momentseek.simulate.annotation import BATCH, annotate
 from momentseek.simulate.captions import captions
+from momentseek.simulate.folder import made
 from momentseek.simulate.imprecise import imprecise
 from momentseek.simulate.lexicon import tag
 from momentseek.simulate.queries import choose_queries
@@ -47,27 +45,8 @@ def simulate(
     the same names are replaced, and others left alone.
     """
     settings = settings or Settings()
-    target = Path(out)
-    check_target(target, force)
-    try:
-        target.absolute().parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
-    except OSError as e:
-        raise MomentseekError(f"{target}: cannot be made ({e.strerror}); choose another folder (--out)") from None
-    try:
-        result = _fill(folder, settings, progress)
-        _move(folder, target)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return result
-
-
-def check_target(target: Path, force: bool) -> None:
-    """Refuse a folder with something in it."""
-    if target.exists() and not target.is_dir():
-        raise MomentseekError(f"{target}: is a file; give the name of a folder (--out)")
-    if not force and target.is_dir() and any(target.iterdir()):
-        raise MomentseekError(f"{target}: is not empty; choose another folder, or replace its files (--force)")
+    with made(out, force) as folder:
+        return _fill(folder, settings, progress)
 
 
 def _fill(folder: Path, settings: Settings, progress: Progress) -> Report:
@@ -113,14 +92,3 @@ def _counted(items: Iterable[T], progress: Progress) -> Iterator[T]:
     for item in items:
         yield item
         progress(1)
-
-
-def _move(folder: Path, target: Path) -> None:
-    """Put the finished files in their place; ``data.toml``, which makes it a corpus, goes first and comes last."""
-    try:
-        target.mkdir(exist_ok=True)
-        (target / files.DATA).unlink(missing_ok=True)
-        for path in sorted(folder.iterdir(), key=lambda p: (p.name == files.DATA, p.name)):
-            path.replace(target / path.name)
-    except OSError as e:
-        raise MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder") from None
