@@ -38,7 +38,7 @@ class World:
     truth: Judgements
     corpus: tuple[str, ...]
     durations: dict[str, float]
-    subtitle: None = None
+    subtitle: Table | None = None
     clip_seconds: float = 1.5
 
     def rows(self, name: str) -> int:

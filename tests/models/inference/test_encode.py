@@ -48,14 +48,16 @@ def test_taking_pads_with_nothing(small):
         assert np.array_equal(taken["total"][row], kept.rows(i)["total"])
 
 
-@pytest.mark.parametrize("longest", [1, 8])
-def test_full_videos_show_their_shape_too(small, longest):
-    """All videos as long as the model takes: how tensors grow is found by cutting, not by adding."""
-    world, model = small.world(videos=3, longest=1), small.model(max_clips=longest)
+@pytest.mark.parametrize("fit", ["truncate", "stretch"])
+def test_videos_of_one_length_need_no_padding(small, fit):
+    """All as long as the model takes, so that it could not be asked how it treats padding."""
+    world, model = small.world(videos=5, longest=1 if fit == "truncate" else 8), small.model(max_clips=1, fit=fit)
     kept = encode_corpus(model, world, world.corpus)
-    if longest == 8:
-        assert kept.shapes["clip"].extra == 0
-    assert kept.take(np.arange(3))["clip"].shape == (3, 1, 3)
+    assert kept.counts.tolist() == [1] * 5
+    assert kept.take(np.array([4, 2]))["clip"].shape == (2, 1, 3)
+    alone = model.encode_clips(clips_of(world, world.corpus[2:3], model.config))
+    for key, rows in kept.rows(2).items():
+        assert np.array_equal(rows, alone[key][0].numpy()), key
 
 
 def test_queries_are_kept_without_padding(small):

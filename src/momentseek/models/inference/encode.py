@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from momentseek.errors import MomentseekError
+from momentseek.features.clips import bounds
 from momentseek.models.batch import Clips, Encoded, Words
 from momentseek.models.inference.ragged import EncodedCorpus, Shape
 from momentseek.models.inputs import Floats, Table, Videos, clips_of, words_of
@@ -65,13 +66,14 @@ def encode_corpus(
     ``EncodedCorpus.open`` opens again.
     """
     config = model.config
-    counts = np.array([min(data.rows(name), config.max_clips) for name in names], dtype=np.int64)
+    fitted = [len(bounds(data.rows(name), config.max_clips, config.fit)) - 1 for name in names]
+    counts = np.array(fitted, dtype=np.int64)
 
-    def encode(index: IntArray, change: int) -> Encoded:
+    def encode(index: IntArray, padding: int) -> Encoded:
         clips = clips_of(data, [names[i] for i in index], config)
-        return model.encode_clips(_moved(_longer(clips, change), device_of(model)))
+        return model.encode_clips(_moved(_longer(clips, padding), device_of(model)))
 
-    return _encoded(model, names, counts, config.max_clips, encode, batch, precision, folder, "videos", progress)
+    return _encoded(model, names, counts, encode, batch, precision, folder, "videos", progress)
 
 
 def encode_queries(
@@ -86,18 +88,17 @@ def encode_queries(
     config = model.config
     counts = np.array([min(split.query.rows(q), config.max_words) for q in query_ids], dtype=np.int64)
 
-    def encode(index: IntArray, change: int) -> Encoded:
+    def encode(index: IntArray, padding: int) -> Encoded:
         words = words_of(split, [query_ids[i] for i in index], config)
-        return model.encode_words(_moved(_longer(words, change), device_of(model)))
+        return model.encode_words(_moved(_longer(words, padding), device_of(model)))
 
-    return _encoded(model, query_ids, counts, config.max_words, encode, batch, "float32", None, "queries", progress)
+    return _encoded(model, query_ids, counts, encode, batch, "float32", None, "queries", progress)
 
 
 def _encoded(
     model: CorpusModel,
     names: Sequence[str],
     counts: IntArray,
-    most: int,
     encode: Callable[[IntArray, int], Encoded],
     batch: int,
     precision: Precision,
@@ -109,7 +110,7 @@ def _encoded(
         raise MomentseekError(f"there are no {what} to encode; check the split")
     tell = progress or _silent
     with searching(model):
-        shapes = _shapes(counts, most, encode, precision)
+        shapes = _shapes(counts, encode, precision)
         kept = EncodedCorpus.empty(names, counts, shapes, folder)
         order = np.argsort(counts, kind="stable")
         tell(what, 0, len(names))
@@ -122,24 +123,24 @@ def _encoded(
     return kept
 
 
-def _shapes(
-    counts: IntArray, most: int, encode: Callable[[IntArray, int], Encoded], precision: Precision
-) -> Mapping[str, Shape]:
-    """Which of the model's tensors have a row per clip, found by encoding one item at two lengths."""
+def _shapes(counts: IntArray, encode: Callable[[IntArray, int], Encoded], precision: Precision) -> Mapping[str, Shape]:
+    """Which of the model's tensors have a row per clip, found by encoding the shortest item with padding and without.
+
+    Where all items are of one length nothing grows, and nothing has to be asked.
+    """
     item = int(np.argmin(counts))
-    size = int(counts[item])
-    change = 1 if size < most else -min(1, size - 1)  # where all have one place, nothing can grow
+    change = int(counts[item] < counts.max())
     index = np.array([item])
-    one, other = encode(index, 0), encode(index, change)
+    one = encode(index, 0)
+    other = encode(index, change) if change else one
     shapes = {}
     for key, tensor in one.items():
         grows = [axis for axis in range(tensor.ndim) if tensor.shape[axis] != other[key].shape[axis]]
-        kind = str(tensor.dtype).removeprefix("torch.")
-        kind = precision if tensor.is_floating_point() else kind
-        if grows == [1] and other[key].shape[1] - tensor.shape[1] == change:
-            shapes[key] = Shape(tensor.shape[1] - size, tuple(tensor.shape[2:]), kind)
-        elif not grows:
+        kind = precision if tensor.is_floating_point() else str(tensor.dtype).removeprefix("torch.")
+        if not grows:
             shapes[key] = Shape(None, tuple(tensor.shape[1:]), kind)
+        elif grows == [1] and other[key].shape[1] - tensor.shape[1] == change:
+            shapes[key] = Shape(tensor.shape[1] - int(counts[item]), tuple(tensor.shape[2:]), kind)
         else:
             raise MomentseekError(f"the model's {key!r} grows with clips in axis {grows[-1]}; only axis 1 may grow")
     return shapes
@@ -148,17 +149,13 @@ def _shapes(
 P = TypeVar("P", Clips, Words)
 
 
-def _longer(part: P, change: int) -> P:
-    """With so many places of padding more, or the last places cut off."""
-    if change == 0:
-        return part
+def _longer(part: P, more: int) -> P:
+    """With so many places of padding more."""
 
-    def changed(tensor: Tensor) -> Tensor:
-        if change < 0:
-            return tensor[:, :change]
-        return torch.cat([tensor, tensor.new_zeros((len(tensor), change, *tensor.shape[2:]))], dim=1)
+    def padded(tensor: Tensor) -> Tensor:
+        return torch.cat([tensor, tensor.new_zeros((len(tensor), more, *tensor.shape[2:]))], dim=1)
 
-    return _each(part, changed)
+    return _each(part, padded) if more else part
 
 
 def _moved(part: P, device: torch.device) -> P:
