@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from momentseek.errors import MomentseekError
+from momentseek.features.data import Data
 from momentseek.formats import read_corpus, read_truth
 from momentseek.simulate import Report, Settings, simulate
 
@@ -181,11 +182,11 @@ def test_nothing_is_left_behind_when_it_is_interrupted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"videos": 3}, "3 is too small a number of videos"),
-        ({"queries": 0}, "0 is too small a number of queries"),
+        ({"videos": 3}, "the number of videos is 3; give at least 10"),
+        ({"queries": 0}, "the number of queries is 0"),
         ({"hard": 1.5}, "a difficulty of 1.5 is out of range"),
-        ({"text_dim": 2}, "2 is too small a number of text dimensions"),
-        ({"seed": -1}, "-1 is too small a number of seed"),
+        ({"text_dim": 2}, "the text dimension is 2"),
+        ({"seed": -1}, "the seed is -1"),
     ],
     ids=["videos", "queries", "hard", "dim", "seed"],
 )
@@ -201,3 +202,12 @@ def test_more_queries_than_captions_are_paraphrased_and_too_many_refused(tmp_pat
     with pytest.raises(MomentseekError, match="different queries, not 5,000; ask for fewer"):
         simulate(tmp_path / "none", Settings(videos=10, queries=5000))
     assert not (tmp_path / "none").exists()
+
+
+def test_the_folder_is_sound_data_for_training(small: Small) -> None:
+    with Data.open(small[0]) as data:
+        assert data.simulated
+        data.check(data.splits)
+        assert (data.dims.query, data.dims.video, data.dims.subtitle) == (192, 256, 192)
+        assert len(data.split("test").corpus) == 50
+        assert set(data.split("tvr_val").corpus) == set(data.split("tvr_val").truth.videos)

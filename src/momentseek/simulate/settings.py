@@ -14,6 +14,7 @@ VERSION = 1
 """Goes up whenever the same settings give other files."""
 LEAST_VIDEOS = 10
 LEAST_QUERIES = 20
+LEAST_DIM = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +30,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         for what, value, least in (
-            ("videos", self.videos, LEAST_VIDEOS),
-            ("queries", self.queries, LEAST_QUERIES),
-            ("video dimensions", self.video_dim, 8),
-            ("text dimensions", self.text_dim, 8),
-            ("seed", self.seed, 0),
+            ("the number of videos", self.videos, LEAST_VIDEOS),
+            ("the number of queries", self.queries, LEAST_QUERIES),
+            ("the video dimension", self.video_dim, LEAST_DIM),
+            ("the text dimension", self.text_dim, LEAST_DIM),
+            ("the seed", self.seed, 0),
         ):
             if value < least:
-                raise MomentseekError(f"{value} is too small a number of {what}; give at least {least}")
+                raise MomentseekError(f"{what} is {value}; give at least {least}")
         Difficulty.at(self.hard)
 
     @property

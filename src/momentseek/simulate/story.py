@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -162,10 +163,7 @@ class Chance:
 
     def pick(self, among: IntArray) -> int:
         """One of these, the first more often than the last."""
-        if len(among) not in _CUMULATED:
-            weights = 1 / (1 + np.arange(len(among))) ** ZIPF
-            _CUMULATED[len(among)] = np.cumsum(weights) / weights.sum()
-        return int(among[np.searchsorted(_CUMULATED[len(among)], self.rng.random(), side="right")])
+        return int(among[np.searchsorted(_cumulated(len(among)), self.rng.random(), side="right")])
 
     def some(self, among: tuple[int, ...], count: int) -> tuple[int, ...]:
         """Different ones, all equally likely."""
@@ -176,7 +174,12 @@ class Chance:
         return bool(self.rng.random() < share)
 
 
-_CUMULATED: dict[int, FloatArray] = {}
+@cache
+def _cumulated(count: int) -> FloatArray:
+    """Zipf's distribution function over so many concepts; its end is left out, as nothing lies beyond."""
+    weights = 1 / (1 + np.arange(count)) ** ZIPF
+    result: FloatArray = np.cumsum(weights)[:-1] / weights.sum()
+    return result
 
 
 def _some(concepts: IntArray, share: float, rng: np.random.Generator) -> IntArray:
