@@ -1,0 +1,443 @@
+"""What it costs to rank moments with a trained model: time and memory per stage, and the setting of TVR's Table 6.
+
+    python bench/rank.py [corpus] [million] [--quick] [--videos N] [--queries N] [--precision float16] [--json FILE]
+    python bench/rank.py trained --checkpoint RUN --data DIR [--split test]
+
+corpus: ReLoCLNet (hidden 384, at most 128 clips) on generated features of TVR-Ranking's sizes, 20,000 videos of about
+50 clips and 2,781 queries, 40 moments each. Features are drawn when they are asked for and that time is taken off. The
+peak of a stage is the memory of the process at its highest, less what was held when the stage began. Beside it: the
+public code's way to rank spans (every start with every end of 128 clips, for all queries at once), timed on a few
+queries and multiplied.
+
+million: XML (hidden 256) on videos of 20 clips, spans of up to 14, queries of 15 words. Encoding is timed on real
+forwards; the corpus that is searched is generated in the encodings' place (scan_corpus.py, one set of vectors per
+modality), because encoding 100,000 videos takes long and changes nothing about searching them. Searched exactly through
+``models.inference``, and through the library's scan over both modalities' vectors side by side, whose score is the best
+clip's mean cosine where XML's is the mean of the best cosines; both lists are compared. A million is extrapolated.
+
+Models are not trained in these two: times do not depend on weights. trained: what the other order of mean and maximum
+costs a trained model, in overlap of the lists and in NDCG.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from momentseek.library.scan import Scan
+from momentseek.library.segments import Segment, quantised
+from momentseek.models import Dims, build
+from momentseek.models.inference import EncodedCorpus, encode_corpus, encode_queries, retrieve, spans_of
+from momentseek.models.inference.predict import Clocks, ranked
+from momentseek.models.inference.ragged import Shape
+from momentseek.models.model import CorpusModel
+from scan_corpus import CHUNK, CLIPS, NOISE, chunk, unit
+
+Floats = NDArray[np.float32]
+MB, GB = 1e6, 1e9
+K = 40
+PAPER = {"GB": 76, "encode s": 29, "100 queries ms": 4.5}
+"""Table 6, XML (TEF): a million videos and 100 queries, on an RTX 2080 Ti."""
+
+
+class Drawn:
+    """Features that are drawn anew, and always alike, when they are read; counts the processor's time for that."""
+
+    def __init__(self, counts: dict[str, int], columns: int, seed: int) -> None:
+        self.counts, self.columns, self.spent = counts, columns, 0.0
+        self._noise = np.random.default_rng(seed).standard_normal(1 << 22, dtype=np.float32)
+
+    def rows(self, name: str) -> int:
+        return self.counts[name]
+
+    def read(self, name: str) -> Floats:
+        begun = time.thread_time()
+        size = self.counts[name] * self.columns
+        start = hash_of(name) % (len(self._noise) - size)
+        rows = self._noise[start : start + size].reshape(-1, self.columns).copy()
+        self.spent += time.thread_time() - begun
+        return rows
+
+
+def hash_of(name: str) -> int:
+    return int(name[1:]) * 7919 + 13
+
+
+@dataclass
+class World:
+    """Data and queries in one."""
+
+    video: Drawn
+    subtitle: Drawn
+    query: Drawn
+    clip_seconds: float = 1.5
+
+    def rows(self, name: str) -> int:
+        return self.video.rows(name)
+
+    @property
+    def reading(self) -> float:
+        return self.video.spent + self.subtitle.spent + self.query.spent
+
+
+def world(videos: Sequence[int], words: Sequence[int], dims: Dims) -> World:
+    clips = {f"v{i}": int(c) for i, c in enumerate(videos)}
+    asked = {f"q{i}": int(c) for i, c in enumerate(words)}
+    return World(Drawn(clips, dims.video or 0, 1), Drawn(clips, dims.subtitle or 0, 2), Drawn(asked, dims.query, 3))
+
+
+@dataclass
+class Stage:
+    """What a stage took."""
+
+    seconds: float = 0.0
+    """By the clock."""
+    work: float = 0.0
+    """Of the processor, all threads together: what a busy machine does not stretch."""
+    peak: float = 0.0
+    """Bytes beyond what was held at its beginning."""
+
+
+def memory(field: str) -> float:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return float(line.split()[1]) * 1024
+    return float("nan")
+
+
+@contextmanager
+def measured(data: World | None = None) -> Iterator[Stage]:
+    """Time and peak of what happens inside."""
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
+    stage, held = Stage(), memory("VmRSS")
+    begun, worked, reading = time.perf_counter(), time.process_time(), data.reading if data else 0.0
+    yield stage
+    drawing = (data.reading - reading) if data else 0.0
+    stage.seconds = time.perf_counter() - begun - drawing
+    stage.work = time.process_time() - worked - drawing
+    stage.peak = memory("VmHWM") - held
+
+
+def corpus_part(args: argparse.Namespace) -> dict[str, object]:
+    """Must be within 2 GB beyond the encoded corpus."""
+    rng = np.random.default_rng(0)
+    dims = Dims(query=768, video=1024, subtitle=768)
+    counts = np.clip(np.rint(rng.normal(51, 10, args.videos)), 12, 128).astype(int)
+    data = world(counts.tolist(), rng.integers(6, 24, args.queries).tolist(), dims)
+    torch.manual_seed(0)
+    model = build("reloclnet", {"shortest": 3, "longest": 16}, dims)
+    names, asked = tuple(data.video.counts), tuple(data.query.counts)
+    say(f"ReLoCLNet, {args.videos:,} videos ({counts.sum():,} clips), {args.queries:,} queries, {threads()} threads")
+
+    with measured(data) as encoding:
+        corpus = encode_corpus(model, data, names, precision=args.precision, progress=told(data))
+    encoding.peak -= corpus.nbytes
+    line(
+        "videos encoded", encoding, f"{1e3 * encoding.seconds / args.videos:.2f} ms a video, held {show(corpus.nbytes)}"
+    )
+    with measured(data) as asking:
+        queries = encode_queries(model, data, asked)
+    line("queries encoded", asking, f"{1e3 * asking.seconds / args.queries:.2f} ms a query")
+    with measured() as first:
+        candidates = retrieve(model, queries, corpus, model.config.videos)
+    work = 4.0 * args.queries * counts.sum() * model.config.hidden
+    line("first stage", first, f"{work / first.seconds / 1e9:.0f} GFLOP/s on clips that are there")
+    clocks = Clocks(data, names, model.config, {n: 1.5 * c - 0.7 for n, c in data.video.counts.items()})
+    with measured() as second:
+        spans = spans_of(model, queries, corpus, np.arange(len(asked)), candidates.video, K, usable=clocks.usable)
+    line("spans", second, f"{candidates.video.size / second.seconds:,.0f} pairs a second")
+    with measured() as merging:
+        ranked(spans, candidates, clocks, model.config.alpha, K, None, "inclusive")
+    line("merge", merging)
+    with measured() as thinning:
+        ranked(spans, candidates, clocks, model.config.alpha, K, 0.5, "inclusive")
+    line("merge with suppression", thinning)
+    total = sum(s.seconds for s in (asking, first, second, merging))
+    peak = max(s.peak for s in (asking, first, second, merging))
+    say(
+        f"  all after encoding: {total:.1f} s, {1e3 * total / args.queries:.1f} ms a query, peak {show(peak)} beyond it"
+    )
+
+    naive = public_way(model, queries, corpus, candidates.video, min(args.naive, args.queries))
+    dense = 4.0 * args.queries * candidates.video.shape[1] * 128 * 128
+    per_query = naive.work / min(args.naive, args.queries)
+    ours = (second.work + merging.work) / args.queries
+    say(f"  every start with every end at once: {show(dense)} for one tensor, and a copy when it is masked")
+    say(f"    processor's time per query: {1e3 * per_query:.0f} ms, ours {1e3 * ours:.1f} ms, {per_query / ours:.1f}x")
+    stages = {"encode": encoding, "queries": asking, "first": first, "spans": second, "merge": merging, "nms": thinning}
+    return {
+        "corpus bytes": corpus.nbytes,
+        "stages": {name: {"seconds": s.seconds, "cpu": s.work, "peak bytes": s.peak} for name, s in stages.items()},
+        "naive bytes": dense,
+        "naive ms per query": 1e3 * per_query,
+        "ours ms per query": 1e3 * ours,
+    }
+
+
+def public_way(
+    model: CorpusModel, queries: EncodedCorpus, corpus: EncodedCorpus, videos: NDArray[np.int64], few: int
+) -> Stage:
+    """Spans by the outer product of starts and ends over 128 clips, all videos of the queries in one tensor."""
+    allowed = torch.ones(128, 128).triu(2).tril(15)
+    with measured() as stage, torch.inference_mode():
+        model.eval()
+        index = torch.from_numpy(videos[:few].reshape(-1))
+        chosen, inverse = np.unique(index.numpy(), return_inverse=True)
+        fetched = {k: v[torch.from_numpy(inverse)] for k, v in corpus.take(chosen).items()}
+        repeated = queries.take(np.repeat(np.arange(few), videos.shape[1]))
+        start, end = model.boundaries(repeated, fetched)  # type: ignore[operator]
+        room = 128 - start.shape[1]
+        start, end = (torch.nn.functional.pad(x.exp(), (0, room)).view(few, -1, 128) for x in (start, end))
+        product = torch.einsum("qvs,qve->qvse", start, end) * allowed
+        torch.topk(product.reshape(few, -1), K)
+    return stage
+
+
+def million_part(args: argparse.Namespace) -> dict[str, object]:
+    """Table 6."""
+    dims = Dims(query=768, video=3072, subtitle=768)
+    settings = {"endpoints": True, "longest": 14, "max_clips": CLIPS}
+    torch.manual_seed(0)
+    model = build("xml", settings, dims)
+    sample = args.sample
+    data = world([CLIPS] * sample, [15] * 100, dims)
+    say(f"XML, {CLIPS} clips a video, {threads()} threads; the paper's figures are a GPU's, for a million videos")
+    encode_corpus(model, data, [f"v{i}" for i in range(min(64, sample))])
+    with measured(data) as encoding:
+        kept = encode_corpus(model, data, tuple(data.video.counts), batch=128)
+    each = kept.nbytes / sample
+    numbers = each - CLIPS  # the mask takes a byte a clip
+    ms = 1e3 * encoding.seconds / sample
+    say(
+        f"  encoded: {each / 1e3:.1f} kB a video in float32, {(numbers / 2 + CLIPS) / 1e3:.1f} in float16; a million "
+        f"{each * 1e6 / 2**30:.0f} and {(numbers / 2 + CLIPS) * 1e6 / 2**30:.0f} GiB (paper {PAPER['GB']} GB)"
+    )
+    say(f"  encoding: {ms:.2f} ms a video, a million {ms * 1e3 / 3600:.2f} h (paper {PAPER['encode s']} s)")
+
+    videos = args.searched
+    corpus, segment = generated(videos)
+    with measured(data) as asking:
+        questions = encode_queries(model, data, tuple(data.query.counts))
+    questions = pointed(questions, videos)
+    with measured() as exact:
+        truth = retrieve(model, questions, corpus, 100)
+    with measured() as second:
+        spans = spans_of(model, questions, corpus, np.arange(100), truth.video, 100)
+    clocks = Clocks(Fixed(), corpus.names, model.config, {})
+    with measured() as merging:
+        ranked(spans, truth, clocks, model.config.alpha, 100, None, "inclusive")
+    joined = np.concatenate([questions.values["video"], questions.values["subtitle"]], 1) / np.float32(np.sqrt(2))
+    scan = Scan([segment])
+    scan.search(joined, 100, exact=True)  # loads the kernel
+    with measured() as scanning:
+        scan.search(joined, 100, exact=True)
+    singles = [timed(partial(scan.search, q, 100, exact=True)) for q in joined[:20]]
+    found = scan.search(joined, min(400, videos), exact=True)
+    say(f"  {videos:,} videos, 100 queries: by the clock, of the processor, peak beyond the corpus")
+    line("queries encoded", asking)
+    line("first stage, exact product", exact, f"corpus {show(corpus.nbytes)} in float16")
+    line(
+        "first stage, the scan",
+        scanning,
+        f"segment {show(segment_bytes(segment))}; one query {1e3 * np.median(singles):.0f} ms",
+    )
+    line("spans", second)
+    line("merge", merging)
+    rest = asking.seconds + second.seconds + merging.seconds
+    for name, stage in (("exact product", exact), ("scan", scanning)):
+        here, more = rest + stage.seconds, rest + stage.seconds * 1e6 / videos
+        say(
+            f"  100 queries by the {name}: {here:.2f} s at {videos:,}, {more:.1f} s at a million by extrapolation "
+            f"(paper {PAPER['100 queries ms']} ms, approximate search on a GPU)"
+        )
+    shares = {d: overlap(truth.video, found.ids[:, :d]) for d in (100, 200, 400)}
+    first = float(np.mean(truth.video[:, 0] == found.ids[:, 0]))
+    say(
+        "  of the 100 videos by the mean of the best cosines, the best mean cosine has "
+        + ", ".join(f"{s:.1%} in its first {d}" for d, s in shares.items())
+        + f"; the first is the same for {first:.0%}"
+    )
+    return {
+        "bytes per video": each,
+        "encode ms per video": ms,
+        "videos": videos,
+        "exact s": exact.seconds,
+        "scan s": scanning.seconds,
+        "spans s": second.seconds,
+        "merge s": merging.seconds,
+        "queries s": asking.seconds,
+        "overlap": shares,
+    }
+
+
+class Fixed:
+    """Every video has the same clips."""
+
+    clip_seconds = 1.5
+    video = subtitle = None
+
+    def rows(self, name: str) -> int:
+        return CLIPS
+
+
+SEEDS = {"video": 0, "subtitle": 1}
+
+
+def generated(videos: int) -> tuple[EncodedCorpus, Segment]:
+    """Encodings as XML would keep them, in float16, and the library's segment of both modalities side by side."""
+    rows, dim = videos * CLIPS, 256
+    values: dict[str, NDArray[Any]] = {"mask": np.ones(rows, bool)}
+    for name, seed in SEEDS.items():
+        values[name] = np.empty((rows, dim), np.float16)
+        for number, first in enumerate(range(0, videos, CHUNK)):
+            clips = chunk("scenes", number, min(CHUNK, videos - first), seed)
+            values[name][first * CLIPS : (first + len(clips)) * CLIPS] = clips.reshape(-1, dim)
+        values[f"{name}_span"] = values[name].copy()
+    shapes = {n: Shape(0, v.shape[1:], str(v.dtype)) for n, v in values.items()}
+    counts = np.full(videos, CLIPS, np.int64)
+    corpus = EncodedCorpus(tuple(f"v{i}" for i in range(videos)), counts, shapes, values)
+    codes, scales = np.empty((rows, 2 * dim), np.int8), np.empty(rows, np.float32)
+    half = np.empty((rows, 2 * dim), np.float16)
+    for a in range(0, rows, 1 << 16):
+        part = np.concatenate([values[name][a : a + (1 << 16)] for name in SEEDS], axis=1)
+        wide = part.astype(np.float32) / np.float32(np.sqrt(2))
+        codes[a : a + len(wide)], scales[a : a + len(wide)] = quantised(wide)
+        half[a : a + len(wide)] = wide
+    offsets = np.arange(0, rows + 1, CLIPS)
+    return corpus, Segment("", "trained", np.arange(videos), offsets, codes, scales, half)
+
+
+def pointed(queries: EncodedCorpus, videos: int) -> EncodedCorpus:
+    """The queries' vectors replaced by noisy copies of clips: one clip of one video for each, in both modalities."""
+    rng = np.random.default_rng(7)
+    target = rng.integers(0, min(CHUNK, videos), 100), rng.integers(0, CLIPS, 100)
+    values = dict(queries.values)
+    cosine = np.float32(NOISE["hard"])
+    for name, seed in SEEDS.items():
+        near = chunk("scenes", 0, min(CHUNK, videos), seed)[target]
+        noise = unit(rng.standard_normal(near.shape, dtype=np.float32))
+        values[name] = unit(cosine * near + np.sqrt(1 - cosine**2) * noise)
+        values[f"{name}_span"] = 10 * values[name]
+    return EncodedCorpus(queries.names, queries.counts, queries.shapes, values)
+
+
+def trained_part(args: argparse.Namespace) -> dict[str, object]:
+    """What ranking videos by the best mean cosine, as the scan does, costs a trained XML or ReLoCLNet."""
+    from momentseek.evaluation import evaluate
+    from momentseek.features.data import Data
+    from momentseek.models.inference import predict
+    from momentseek.training import load
+
+    checkpoint = load(args.checkpoint)
+    model = checkpoint.model
+    with Data.open(args.data) as data:
+        split = data.split(args.split)
+        corpus = encode_corpus(model, data, split.corpus)
+        queries = encode_queries(model, split, split.truth.query_ids)
+        truth = retrieve(model, queries, corpus, 100)
+        sides = np.concatenate([corpus.values[m] for m in SEEDS], axis=1) / 2
+        asked = np.concatenate([queries.values[m] for m in SEEDS], axis=1)
+        starts = corpus.offsets["video"][:-1]
+        scores = np.concatenate(
+            [
+                np.maximum.reduceat(sides @ part.T, starts, axis=0).T
+                for part in np.array_split(asked, 1 + len(asked) // 64)
+            ]
+        )
+        found = np.argsort(-scores, axis=1, kind="stable")
+        measure = "NDCG@20[IoU>=0.5]"
+        own, other = (
+            evaluate(predict(model, data, split, videos=v, encoded=corpus), split.truth, [measure]).means[measure]
+            for v in (None, scores)
+        )
+    shares = {d: overlap(truth.video, found[:, :d]) for d in (100, 200, 400)}
+    say(f"{checkpoint.config.model}, split {args.split}, {len(corpus):,} videos, {len(queries):,} queries")
+    say(f"  {measure} by the mean of the best cosines {own:.4f}, by the best mean cosine {other:.4f}")
+    say(f"  of its 100 videos in the other's first: {', '.join(f'{s:.1%} of {d}' for d, s in shares.items())}")
+    return {"own": own, "other": other, "overlap": shares}
+
+
+def overlap(truth: NDArray[np.int64], found: NDArray[np.int64]) -> float:
+    return float(np.mean([np.isin(t, f).mean() for t, f in zip(truth, found, strict=True)]))
+
+
+def segment_bytes(segment: Segment) -> int:
+    return int(segment.codes.nbytes + segment.scales.nbytes + segment.half.nbytes)
+
+
+def timed(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def told(data: World) -> Callable[[str, int, int], None]:
+    """A line now and then, because encoding takes minutes."""
+    said = [time.monotonic()]
+
+    def tell(stage: str, done: int, total: int) -> None:
+        if time.monotonic() - said[0] > 60:
+            said[0] = time.monotonic()
+            say(f"    {stage}: {done:,} of {total:,}")
+
+    return tell
+
+
+def threads() -> int:
+    return torch.get_num_threads()
+
+
+def show(count: float) -> str:
+    return f"{count / GB:.2f} GB" if count >= GB else f"{count / MB:.0f} MB"
+
+
+def line(name: str, stage: Stage, more: str = "") -> None:
+    say(f"  {name:<28}{stage.seconds:>9.2f} s {stage.work:>9.2f} s {show(max(0.0, stage.peak)):>10}   {more}".rstrip())
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="*", help="corpus, million (both by default), trained")
+    parser.add_argument("--quick", action="store_true", help="500 videos and 100 queries; 2,000 videos searched")
+    parser.add_argument("--videos", type=int, help="of the corpus (20,000)")
+    parser.add_argument("--queries", type=int, help="asked of the corpus (2,781)")
+    parser.add_argument("--searched", type=int, help="videos of Table 6's setting that are searched (100,000)")
+    parser.add_argument("--sample", type=int, help="videos of Table 6's setting that are encoded (2,000)")
+    parser.add_argument("--naive", type=int, default=32, help="queries the public way is timed on")
+    parser.add_argument("--precision", choices=["float32", "float16"], default="float32", help="of the corpus")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="torch's threads")
+    parser.add_argument("--checkpoint", help="of a trained XML or ReLoCLNet with both modalities")
+    parser.add_argument("--data", help="the data folder for the checkpoint")
+    parser.add_argument("--split", default="test", help="of the data")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    args = parser.parse_args()
+    args.videos = args.videos or (500 if args.quick else 20_000)
+    args.queries = args.queries or (100 if args.quick else 2_781)
+    args.searched = args.searched or (2_000 if args.quick else 100_000)
+    args.sample = args.sample or (200 if args.quick else 2_000)
+    torch.set_num_threads(args.threads or 1)
+    parts = {"corpus": corpus_part, "million": million_part, "trained": trained_part}
+    default = ["trained"] if args.checkpoint else ["corpus", "million"]
+    figures = {name: parts[name](args) for name in args.part or default}
+    if args.json:
+        args.json.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()
