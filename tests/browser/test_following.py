@@ -99,6 +99,20 @@ def test_a_refused_stream_is_asked_for_again(crowded: Any) -> None:
     assert page.evaluate("sources.length") == 2
 
 
+def test_jobs_of_a_server_that_was_started_anew_are_forgotten(crowded: Any) -> None:
+    page, jobs = crowded
+    page.wait_for_function(STREAM)
+    page.evaluate("sources.at(-1).dispatchEvent(new Event('open'))")
+    jobs.clear()
+    page.clock.run_for(3500)
+    assert page.locator(".job").count() == COUNT  # nothing was interrupted
+    page.evaluate("sources.at(-1).dispatchEvent(new Event('open'))")
+    page.wait_for_timeout(200)
+    page.clock.run_for(3500)
+    page.get_by_text("Nothing now.").wait_for()
+    page.wait_for_function(SILENCE)
+
+
 def test_every_job_that_is_not_over_is_shown_and_can_be_stopped(crowded: Any) -> None:
     page, jobs = crowded
     names = page.locator(".job strong").all_inner_texts()

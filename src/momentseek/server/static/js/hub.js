@@ -18,7 +18,10 @@ export function hub(address, open = (at) => new EventSource(at)) {
       events?.close();
       events = null;
     } else if (!events) {
+      let before = false;
       events = open(address);
+      // one that came back may be of a server that was started anew, and knows other jobs or none
+      events.addEventListener("open", () => (before ? tell({ lost: true }, false) : (before = true)));
       for (const name of EVENTS) events.addEventListener(name, ({ data }) => tell({ job: JSON.parse(data) }));
       // a connection that breaks comes back by itself; one that is refused does not
       events.addEventListener("error", ({ target }) => {

@@ -71,7 +71,7 @@ function hear({ job, lost }) {
     if (!looking) again(); // another tab began it
   } else if (lost && !document.hidden) {
     clearTimeout(timer);
-    timer = setTimeout(again, EVERY); // the server was started anew, or wants the token
+    timer = setTimeout(again, EVERY); // the server may have been started anew, or want the token
   }
 }
 
