@@ -49,6 +49,12 @@ class Letters:
         rows = np.array([[t.lower().count(chr(97 + i)) for i in range(26)] + [1] for t in texts], np.float32)
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
+    def words(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        return [self.encode(self.tokens(text)) for text in texts]
+
+    def tokens(self, text: str) -> list[str]:
+        return text.split() or ["."]
+
 
 def install() -> None:
     """Register them under their names; speech is encoded by ``Letters``."""

@@ -15,6 +15,7 @@ from momentseek.search import fusion as fusions
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
 from momentseek.search.localise import DEFAULT
+from momentseek.search.localise.learned import LEARNED
 from momentseek.search.options import STREAMS, Group, Options, Stream
 from momentseek.search.pictures import Pictures
 from momentseek.search.query import Query
@@ -73,7 +74,7 @@ class Library(Collection):
     @property
     def localiser(self) -> str:
         """What finds start and end if none is named: the trained model's own, where one made the vectors."""
-        return "learned" if self.trained else DEFAULT
+        return LEARNED if self.trained else DEFAULT
 
     def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
         """A WebP picture of a hit's most representative frame; kept in the library's folder while there is room."""

@@ -23,6 +23,7 @@ from momentseek.search.localise.registry import register
 from momentseek.search.localise.scenes import scenes
 from momentseek.search.localise.spans import Spans
 
+LEARNED = "learned"
 CANDIDATES = 100
 """Spans of one video among which near-duplicates are looked for."""
 
@@ -109,7 +110,7 @@ def log_shares(values: FloatArray, window: int) -> FloatArray:
     return result
 
 
-@register("learned")
+@register(LEARNED)
 def learned(curve: Curve) -> Spans:
     """The likeliest spans by the model's filters, best first; what `scenes` finds where no model made the vectors.
 

@@ -18,7 +18,7 @@ from momentseek.library.video import Video
 from momentseek.search.confidence import Scale, evidence
 from momentseek.search.localise import Background, Curve, localise
 from momentseek.search.localise.curve import Bounds
-from momentseek.search.localise.learned import Head
+from momentseek.search.localise.learned import LEARNED, Head
 from momentseek.search.query import Part
 from momentseek.search.streams.found import Found
 
@@ -231,11 +231,16 @@ def _place(segments: Sequence[Segment], video: int) -> tuple[int, int] | None:
 
 
 def spans(video: int, on: Curve, target: Aim, localiser: str) -> list[Found]:
-    """The spans of one curve."""
+    """The spans of one curve.
+
+    How sure they are is told by the clips in them, but for a trained model's: it says of the video how well it answers,
+    and its clips, read in context, are all alike in that.
+    """
     got = localise(on, localiser, limit=SPANS)
+    whole = on.bounds is not None and localiser == LEARNED
     out = []
     for start, end, score, peak in zip(got.start, got.end, got.score, got.peak, strict=True):
-        level = target.scale.level(evidence(within(on, start, end)))
+        level = target.scale.level(evidence(on.scores if whole else within(on, start, end)))
         out.append(Found(video, float(start), float(end), float(score), level, float(peak)))
     return out
 

@@ -1,0 +1,268 @@
+"""Libraries whose vectors a trained model makes: of frames and cues in their context, by ONNX Runtime alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+
+from momentseek.encoders.trained.manifest import Source
+from momentseek.encoders.trained.model import load
+from momentseek.errors import MomentseekError
+from momentseek.library import Collection
+from momentseek.library.rows import find
+from momentseek.models import Dims, build
+from momentseek.models.export import export
+from momentseek.search import Library
+
+SOURCES = {
+    "video": Source("colours", "colours-1", 4),
+    "subtitle": Source("minilm", "letters-1", 27),
+    "query": Source("minilm", "letters-1", 27),
+}
+
+
+def exported(folder: Path, seed: int = 0, *, encoders: dict[str, Source] = SOURCES, **more: float) -> Path:
+    """A model with weights of chance."""
+    torch.manual_seed(seed)
+    model = build("xml", {"hidden": 16, "heads": 2, "max_clips": 8, "max_words": 8}, Dims(27, 4, 27))
+    for weight in model.parameters():
+        if weight.ndim > 1:
+            torch.nn.init.normal_(weight, std=0.5)
+    export(model, "xml", folder, encoders=encoders, **more)  # type: ignore[arg-type]
+    return folder
+
+
+@pytest.fixture
+def model(light: ModuleType, tmp_path: Path) -> Path:
+    return exported(tmp_path / "model")
+
+
+@pytest.fixture
+def trained(model: Path, tmp_path: Path, films: Path) -> Path:
+    """A library of three films with the model's vectors."""
+    with Collection.open(tmp_path / "trained", create=True, encoder=f"model:{model}") as opened:
+        assert opened.add(films).added == 3
+    return tmp_path / "trained"
+
+
+def vectors(library: Collection) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
+    state = library.snapshot()
+    found = {}
+    for video in library.videos():
+        vision, spans = find(state.vision, video.id), find(state.spans, video.id)
+        assert vision is not None
+        found[video.name] = (vision.half.copy(), None if spans is None else spans.half.copy())
+    return found
+
+
+def test_vectors_are_the_models_of_the_frames_in_their_context(trained: Path, tmp_path: Path, films: Path, model: Path):
+    with Collection.open(tmp_path / "plain", create=True, encoder="colours") as plain:
+        plain.add(films)
+        frames = vectors(plain)
+    own = load(model)
+    with Collection.open(trained) as opened:
+        assert opened.trained
+        assert opened.verify().clean
+        made = vectors(opened)
+        cues = {video.name: opened.catalog.cues(video.id) for video in opened.videos()}
+        speech = opened.speech_encoder
+        assert speech is not None
+        assert [row.stream for row in opened.catalog.segments()].count("spans") == 1
+    assert made.keys() == frames.keys()
+    for name, (rows, _) in frames.items():
+        said = speech.encode([cue.text for cue in cues[name]]) if cues[name] else None
+        rounded = None if said is None else said.astype(np.float16).astype(np.float32)
+        times = [(cue.start, cue.end) for cue in cues[name]]
+        match, spans = own.clips(rows.astype(np.float32), times, rounded)
+        np.testing.assert_array_equal(made[name][0], match.astype(np.float16))
+        np.testing.assert_array_equal(made[name][1], spans.astype(np.float16))
+
+
+def test_the_copy_in_the_library_serves_when_the_folder_is_gone(trained: Path, model: Path, films: Path):
+    shutil.rmtree(model)
+    (films / "b.mp4").rename(films / "z.mp4")
+    (films / "b.srt").rename(films / "z.srt")
+    with Library.open(trained) as opened:
+        report = opened.add(films)
+        assert (report.moved, report.unchanged, report.added) == (1, 2, 0)
+        assert opened.localiser == "learned"
+        found = opened.search("a green thing", all=True)
+        assert found
+        assert {hit.name for hit in found} <= {"a.mp4", "z.mp4", "deep/c.mkv"}
+
+
+def test_other_subtitles_make_other_vectors(trained: Path, films: Path):
+    with Collection.open(trained) as opened:
+        before = vectors(opened)
+        (films / "b.srt").write_text("1\n00:00:00,000 --> 00:00:02,900\nQuite other words.\n")
+        report = opened.add(films)
+        assert (report.changed, report.unchanged, report.failed) == (1, 2, [])
+        after = vectors(opened)
+        assert opened.verify().clean
+    assert not np.array_equal(before["b.mp4"][0], after["b.mp4"][0])
+    np.testing.assert_array_equal(before["a.mp4"][0], after["a.mp4"][0])
+
+
+def test_a_copy_of_a_film_is_read_by_itself(trained: Path, films: Path):
+    """Its cues may be others, and so its vectors."""
+    shutil.copyfile(films / "b.mp4", films / "silent.mp4")
+    with Collection.open(trained) as opened:
+        assert opened.add(films).added == 1
+        made = vectors(opened)
+        assert opened.verify().clean
+    assert not np.array_equal(made["silent.mp4"][0], made["b.mp4"][0])
+
+
+def test_mixing_is_refused(trained: Path, model: Path, tmp_path: Path):
+    with Collection.open(trained, encoder=f"model:{model}"):
+        pass  # the same model, wherever it lies
+    other = exported(tmp_path / "other", seed=1)
+    with pytest.raises(MomentseekError, match=r"cannot be mixed.*reencode.*model:.*other"):
+        Collection.open(trained, encoder=f"model:{other}")
+    with pytest.raises(MomentseekError, match="cannot be mixed"):
+        Collection.open(trained, encoder="colours")
+    with (
+        Collection.open(tmp_path / "plain", create=True, encoder="colours") as _,
+        pytest.raises(MomentseekError, match="cannot be mixed"),
+    ):
+        Collection.open(tmp_path / "plain", encoder=f"model:{model}")
+
+
+def test_reencoding_to_a_model_and_back(tmp_path: Path, films: Path, model: Path, trained: Path):
+    with Collection.open(trained) as opened:
+        wanted = vectors(opened)
+    with Library.open(tmp_path / "plain", create=True, encoder="colours") as opened:
+        opened.add(films)
+        assert opened.localiser == "scenes"
+        plain = vectors(opened)
+        opened.reencode(f"model:{model}")
+        assert opened.verify().clean
+        made = vectors(opened)
+        assert opened.localiser == "learned"
+        opened.search("a green thing")
+    for name, (match, spans) in wanted.items():
+        np.testing.assert_array_equal(made[name][0], match)
+        np.testing.assert_array_equal(made[name][1], spans)
+    with Collection.open(tmp_path / "plain") as opened:
+        opened.reencode("colours")
+        assert opened.verify().clean
+        assert not opened.trained
+        back = vectors(opened)
+    for name, (rows, none) in plain.items():
+        np.testing.assert_array_equal(back[name][0], rows)
+        assert back[name][1] is none is None
+
+
+def test_removing_compacting_and_repairing_keep_both_kinds_of_vectors(trained: Path, films: Path):
+    with Collection.open(trained) as opened:
+        opened.remove("a.mp4")
+        opened.compact()
+        assert opened.verify().clean
+        assert all(spans is not None for _, spans in vectors(opened).values())
+        (row,) = opened.catalog.segments("spans")
+        path = opened.place.segments / f"{row.name}.vec"
+        path.chmod(0o644)
+        data = bytearray(path.read_bytes())
+        data[-200:-100] = b"\x7f" * 100
+        path.write_bytes(data)
+    with Collection.open(trained) as opened:
+        assert not opened.verify().clean
+        opened.verify(repair=True)
+        opened.retry()
+        opened.add(films)
+        assert opened.verify().clean
+        assert {"b.mp4", "deep/c.mkv"} <= vectors(opened).keys()
+        assert all(spans is not None for _, spans in vectors(opened).values())
+
+
+def test_what_cannot_be_a_model_is_said_before_a_library_is_made(tmp_path: Path, model: Path, light: ModuleType):
+    def refused(folder: Path, words: str, **more: float) -> None:
+        with pytest.raises(MomentseekError, match=words):
+            Collection.open(tmp_path / "new", create=True, encoder=f"model:{folder}", **more)  # type: ignore[arg-type]
+        assert not (tmp_path / "new").exists()
+
+    refused(tmp_path / "nowhere", "there is no such folder")
+    checkpoint = tmp_path / "run"
+    checkpoint.mkdir()
+    (checkpoint / "best.safetensors").write_bytes(b"")
+    refused(checkpoint, r"export it first: momentseek export .*run --out FOLDER")
+    refused(checkpoint / "best.safetensors", "export it first")
+    refused(model, "trained on clips of 1.5 s", clip_seconds=2.0)
+    refused(exported(tmp_path / "unknown", encoders={}), "does not say which encoders")
+    other = {**SOURCES, "video": Source("colours", "colours-of-old", 4)}
+    refused(exported(tmp_path / "old", encoders=other), "another 'colours' than the one here")
+    damaged = exported(tmp_path / "damaged")
+    (damaged / "words.onnx").write_bytes((damaged / "words.onnx").read_bytes()[:-1])
+    refused(damaged, "is not the file that was exported")
+    changed = exported(tmp_path / "changed")
+    values = json.loads((changed / "model.json").read_text())
+    values["config"]["alpha"] = 1.0
+    (changed / "model.json").write_text(json.dumps(values))
+    refused(changed, "was changed after the export")
+    (changed / "model.json").write_text("{}")
+    refused(changed, "does not describe a model")
+
+
+def test_stopped_in_the_middle_of_a_film_it_goes_on(model: Path, tmp_path: Path, film: Callable[..., Path]):
+    from momentseek.library.ingest.pool import Pace
+
+    path = film(tmp_path / "long.mp4", (220, 20, 20), (20, 220, 20), (20, 20, 220), seconds=8.0)
+    made = []
+    for name in ("whole", "halves"):
+        with Collection.open(tmp_path / name, create=True, encoder=f"model:{model}") as opened:
+            opened.pace = Pace(part_clips=4)
+            if name == "halves":
+                with pytest.raises(KeyboardInterrupt):
+                    opened.add(path, progress=_stopping())
+            report = opened.add(path)
+            assert bool(report.resumed) == (name == "halves")
+            assert opened.verify().clean
+            made.append(vectors(opened)["long.mp4"])
+    for one, two in zip(*made, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def _stopping() -> Callable[[object], None]:
+    from momentseek.library import Step
+
+    def tell(event: object) -> None:
+        if isinstance(event, Step) and event.at > 12:
+            raise KeyboardInterrupt
+
+    return tell
+
+
+WITHOUT_TORCH = """
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "safetensors", "h5py"):
+            raise ImportError("no " + name)
+sys.meta_path.insert(0, Refuse())
+sys.path.insert(0, sys.argv.pop(1))
+import light
+light.main(sys.argv[1:])
+"""
+
+
+def test_adding_and_searching_need_no_torch(model: Path, tmp_path: Path, films: Path):
+    here = str(Path(__file__).parent)
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", WITHOUT_TORCH, here, *map(str, words), "--library", str(tmp_path / "new")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    run("add", films, "--model", model)
+    found = json.loads(run("search", "a green thing", "--json", "--all").stdout)
+    assert found["hits"]
