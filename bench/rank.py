@@ -40,8 +40,8 @@ from momentseek.library.scan import Scan
 from momentseek.library.segments import Segment, quantised
 from momentseek.models import Dims, build
 from momentseek.models.inference import EncodedCorpus, encode_corpus, encode_queries, retrieve, spans_of
-from momentseek.models.inference.predict import Clocks, ranked
 from momentseek.models.inference.ragged import Shape
+from momentseek.models.inference.run import Clocks, ranked
 from momentseek.models.model import CorpusModel
 from scan_corpus import CHUNK, CLIPS, NOISE, chunk, unit
 

@@ -31,6 +31,16 @@ def test_blocks_and_batches_change_nothing(small, cells, batch):
     assert small.rows(run) == small.by_loops(model, world, 7)
 
 
+def test_waiting_scores_and_spans_change_nothing_when_they_are_few(small, monkeypatch):
+    """What is sifted together: scores of several blocks, queries matched at once, spans before merging."""
+    monkeypatch.setattr("momentseek.models.inference.videos.HELD", 8)
+    monkeypatch.setattr("momentseek.models.inference.videos.TOGETHER", 2)
+    monkeypatch.setattr("momentseek.models.inference.run.SPANS", 60)
+    world, model = small.world(videos=25, queries=19), small.model()
+    run = predict(model, world, "all", k=7, cells=60)
+    assert small.rows(run) == small.by_loops(model, world, 7)
+
+
 @pytest.mark.parametrize("task", ["VCMR", "SVMR", "VR"])
 def test_one_query_at_a_time_finds_the_same(small, task):
     world, model = small.world(videos=12, queries=6), small.model()
