@@ -8,7 +8,9 @@
     [splits.train_top40]
     truth = "train_top40.json"
     query = "query_bert.h5"
-    corpus = "video_corpus.json"
+    corpus = "video_corpus.json"        # the videos searched; without it, those the truth names
+    durations = "durations.json"        # optional: seconds of the videos, where the truth has none
+    related = "related.json"            # optional: {query: [videos that answer it too]}, never negatives in training
 
 Paths are relative to the file. Nothing is read until it is asked for, and features never as a whole.
 """
@@ -17,10 +19,11 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,8 @@ from momentseek.formats import read_corpus, read_truth
 from momentseek.moments import Judgements
 
 FILE = "data.toml"
+KEYS = ("truth", "query", "corpus", "durations", "related")
+"""What a split may say."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ class Split:
     corpus: tuple[str, ...]
     durations: Mapping[str, float]
     """Seconds of every video of the corpus and the truth; from its clips where no file says."""
+    related: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Further videos that answer a query, by its id; what is not named may be held against it."""
 
 
 class Data:
@@ -194,14 +201,16 @@ class Data:
     def _read_split(self, name: str) -> Split:
         entry = self._entry(name)
         corpus = read_corpus(self.folder / entry["corpus"]) if "corpus" in entry else None
-        truth = read_truth(self.folder / entry["truth"], corpus=corpus)
+        seconds_of = read_corpus(self.folder / entry["durations"]) if "durations" in entry else corpus
+        truth = read_truth(self.folder / entry["truth"], corpus=seconds_of)
         durations = dict(zip(truth.videos, truth.durations.tolist(), strict=True))
         searched = tuple(corpus.durations) if corpus else truth.videos
         durations |= corpus.durations if corpus else {}
         for video, seconds in durations.items():
             if seconds != seconds:
                 durations[video] = self.rows(video) * self.clip_seconds
-        return Split(name, truth, self._query(name), searched, durations)
+        related = read_related(self.folder / entry["related"]) if "related" in entry else {}
+        return Split(name, truth, self._query(name), searched, durations, related)
 
 
 def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
@@ -223,5 +232,16 @@ def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
             if not isinstance(entry, dict) or key not in entry:
                 raise MomentseekError(f"{file}: split {name} does not say its {key} file; add {key} = ...")
         for key in entry:
-            if key not in ("truth", "query", "corpus") or not isinstance(entry[key], str):
-                raise MomentseekError(f"{file}: splits.{name}.{key} is not understood; known are truth, query, corpus")
+            if key not in KEYS or not isinstance(entry[key], str):
+                raise MomentseekError(f"{file}: splits.{name}.{key} is not understood; known are {', '.join(KEYS)}")
+
+
+def read_related(path: Path) -> dict[str, tuple[str, ...]]:
+    """``{query: [video, …]}`` from a JSON file."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as e:
+        raise MomentseekError(f"{path}: cannot be read as JSON ({e}); write {{query: [videos]}}") from None
+    if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
+        raise MomentseekError(f"{path}: expected {{query: [videos]}}; write one list of video names per query id")
+    return {str(query): tuple(map(str, videos)) for query, videos in found.items()}

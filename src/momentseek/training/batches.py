@@ -24,7 +24,7 @@ class Batches:
     """Makes batches of chosen pairs; features read lately are kept, up to ``cache_mb``."""
 
     def __init__(self, data: Data, split: Split, config: ModelConfig, training: Training) -> None:
-        self.pairs = pairs_of(split.truth, training.similarity)
+        self.pairs = pairs_of(split.truth, training.similarity, split.related)
         self._data, self._split, self._config, self._training = data, split, config, training
         self._cache = Cache(training.cache_mb)
         self._tables = tables(data, config)

@@ -7,7 +7,8 @@ Every moment a query has (with relevance above 0) is one pair. ``related`` answe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +32,14 @@ class TrainingPairs:
     """Pairs of query i are at ``offsets[i]:offsets[i + 1]``."""
     videos: int
     """How many videos the truth names."""
+    also: Mapping[int, Ints] = field(default_factory=dict)
+    """Further videos of the truth that are related to a query, by its place."""
 
     def __len__(self) -> int:
         return len(self.query)
 
     def related(self, queries: Ints, videos: Ints) -> NDArray[np.bool_]:
-        """(queries, videos): whether the training set has a pair of them."""
+        """(queries, videos): whether the training set has a pair of them, or says they are related."""
         column = np.full(self.videos, -1)
         column[videos] = np.arange(len(videos))
         counts = self.offsets[queries + 1] - self.offsets[queries]
@@ -46,11 +49,17 @@ class TrainingPairs:
         found = column[self.video[at]]
         result = np.zeros((len(queries), len(videos)), dtype=bool)
         result[owner[found >= 0], found[found >= 0]] = True
+        for row, query in enumerate(queries.tolist()):
+            if query in self.also:
+                others = column[self.also[query]]
+                result[row, others[others >= 0]] = True
         return result
 
 
-def pairs_of(truth: Judgements, similarity: bool = True) -> TrainingPairs:
-    """The pairs of a truth; moments of relevance 0 are none.
+def pairs_of(
+    truth: Judgements, similarity: bool = True, related: Mapping[str, Sequence[str]] | None = None
+) -> TrainingPairs:
+    """The pairs of a truth; moments of relevance 0 are none. ``related`` names further videos that answer a query.
 
     >>> truth = Judgements.from_rows([("q1", "a", 0, 5, 1), ("q1", "b", 2, 9, 0), ("q2", "a", 7, 9, 1)])
     >>> pairs = pairs_of(truth)
@@ -79,4 +88,9 @@ def pairs_of(truth: Judgements, similarity: bool = True) -> TrainingPairs:
         weight[keep],
         np.concatenate([[0], np.cumsum(counts)]),
         len(truth.videos),
+        {
+            truth.position[query]: np.array([truth.video_code[v] for v in videos if v in truth.video_code], np.int64)
+            for query, videos in (related or {}).items()
+            if query in truth.position
+        },
     )

@@ -9,6 +9,7 @@ element and the product is added to the moment's features. A combination is writ
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -78,8 +79,9 @@ class Deconfounder(nn.Module):
         """Begin the dictionaries of actions from word features (n, word_dim), the most frequent verb's first."""
         for kind, branch in zip(self.kinds, self.branches, strict=True):
             if kind == "A":
+                entries = cast(Branch, branch).entries
                 with torch.no_grad():
-                    branch.entries[: len(vectors)] = vectors[: len(branch.entries)]  # type: ignore[index,arg-type]
+                    entries[: len(vectors)] = vectors[: len(entries)]
 
     def forward(self, query: Tensor, moments: Tensor) -> Tensor:
         """(n, cells, hidden): ``M + M_1 ⊙ M_2 ⊙ …`` for queries (n, hidden) and moments (n, cells, hidden) (eq. 11)."""

@@ -1,0 +1,10 @@
+"""Short films with one person and known moments, whose places follow habits that a test set breaks.
+
+For what the debiasing and the massive-video papers ask: a model that only learns where moments usually lie does well on
+``test_iid`` and badly on ``test_ood``; ``mvmr`` searches pools of videos for moments that other queries describe too.
+"""
+
+from momentseek.simulate.grounding.settings import Grounding
+from momentseek.simulate.grounding.writing import simulate_grounding
+
+__all__ = ["Grounding", "simulate_grounding"]

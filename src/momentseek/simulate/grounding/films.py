@@ -1,0 +1,95 @@
+"""What happens in each film: one or two moments that are asked for, and other deeds in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.moments.arrays import IntArray
+from momentseek.simulate.grounding.habits import Habits
+from momentseek.simulate.grounding.settings import SPLITS, Grounding
+from momentseek.simulate.world import World
+
+SECONDS = (18.0, 45.0)
+TRIES = 6
+"""How often a second moment is placed before it is left out."""
+BUSY = 0.8
+"""Share of the time between moments in which something else is done."""
+STEP = (0.08, 0.25)
+"""Length of such a deed, as a share of the film."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """An action, perhaps on an object, from ``start`` to ``end`` seconds; ``asked`` if a query looks for it."""
+
+    action: int
+    object: int
+    start: float
+    end: float
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """A video and everything done in it."""
+
+    name: str
+    split: str
+    seconds: float
+    deeds: tuple[Deed, ...]
+
+    @property
+    def done(self) -> frozenset[tuple[int, int]]:
+        """What is asked for in it, as (action, object)."""
+        return frozenset((d.action, d.object) for d in self.deeds if d.asked)
+
+
+def shoot(world: World, settings: Grounding) -> list[Film]:
+    """All films, split by split."""
+    solo = np.array([a for a in world.of_kind("action").tolist() if a not in world.takes_two])
+    habits = Habits.drawn(len(world.concepts), settings.base.random("habits"))
+    bounds = np.round(np.cumsum([0.0, *SPLITS.values()]) * settings.videos).astype(int)
+    films = []
+    for split, first, last in zip(SPLITS, bounds, bounds[1:], strict=False):
+        for number in range(first, last):
+            films.append(_film(world, solo, habits, split, number, settings))
+    return films
+
+
+def _film(world: World, solo: IntArray, habits: Habits, split: str, number: int, settings: Grounding) -> Film:
+    rng = settings.base.random("film", number)
+    seconds = round(float(rng.uniform(*SECONDS)), 2)
+    asked: list[Deed] = []
+    for action in rng.choice(solo, 2, replace=False).tolist():
+        for _ in range(TRIES):
+            start, end = habits.span(action, settings.bias, split == "test_ood", rng)
+            if all(end <= d.start / seconds or start >= d.end / seconds for d in asked):
+                times = round(start * seconds, 1), round(end * seconds, 1)
+                asked.append(Deed(action, _object(world, action, rng), *times, asked=True))
+                break
+    taken = {d.action for d in asked}
+    others = solo[~np.isin(solo, list(taken))]
+    between = _between(sorted(asked, key=lambda d: d.start), others, world, seconds, rng)
+    return Film(f"F{number:05d}", split, seconds, tuple(sorted([*asked, *between], key=lambda d: d.start)))
+
+
+def _between(asked: list[Deed], others: IntArray, world: World, seconds: float, rng: np.random.Generator) -> list[Deed]:
+    """Other deeds, in the gaps."""
+    deeds = []
+    edges = [0.0, *(t for d in asked for t in (d.start, d.end)), seconds]
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        at = start
+        while at < end - 0.5:
+            until = min(end, at + seconds * float(rng.uniform(*STEP)))
+            if rng.random() < BUSY:
+                action = int(rng.choice(others))
+                deeds.append(Deed(action, _object(world, action, rng), at, until, asked=False))
+            at = until
+    return deeds
+
+
+def _object(world: World, action: int, rng: np.random.Generator) -> int:
+    possible = world.objects_for[action]
+    return int(rng.choice(possible)) if len(possible) else -1

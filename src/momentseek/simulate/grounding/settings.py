@@ -1,0 +1,42 @@
+"""What a simulation of short films is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from momentseek.errors import MomentseekError
+from momentseek.simulate.settings import LEAST_QUERIES, Settings
+
+SPLITS = {"train": 0.7, "val": 0.06, "test_iid": 0.12, "test_ood": 0.12}
+"""Share of the videos in each split; only the places of test_ood's moments break the habits of the others."""
+CLIP_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """Same settings and version, same files, byte for byte."""
+
+    videos: int = 1500
+    seed: int = 0
+    hard: float = 0.3
+    bias: float = 0.8
+    """Share of the moments whose place follows from the action: 0 for none, 1 for all."""
+    pool: int = 50
+    """Videos searched per query of ``mvmr``."""
+    video_dim: int = 128
+    text_dim: int = 96
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.bias <= 1:
+            raise MomentseekError(f"a bias of {self.bias:g} is out of range; choose one from 0 to 1 (--bias)")
+        if self.pool < 2:
+            raise MomentseekError(f"a pool of {self.pool} is too small; give at least 2 videos (--pool)")
+        _ = self.base  # checks the rest
+
+    @property
+    def base(self) -> Settings:
+        """What this and the other simulation have in common: seed, difficulty, dimensions."""
+        return Settings(
+            videos=self.videos, queries=max(LEAST_QUERIES, self.videos), seed=self.seed, hard=self.hard,
+            video_dim=self.video_dim, text_dim=self.text_dim,
+        )  # fmt: skip
