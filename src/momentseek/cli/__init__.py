@@ -25,6 +25,7 @@ VERBS = {
     "verify": "Check every file and row of the library.",
     "compact": "Rewrite the library without what was removed.",
     "reencode": "Make the library's vectors anew with another encoder.",
+    "explain": "Show why a trained model answers a query as it does.",
     "export": "Write a trained model so that a library can be searched with it.",
     "models": "List, fetch and verify encoders.",
     "doctor": "Check what is installed, and say what to do.",

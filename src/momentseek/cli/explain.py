@@ -1,0 +1,72 @@
+"""``momentseek explain``: why a trained model answers a query as it does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from momentseek.cli import options
+
+FIGURES = (".png", ".svg", ".pdf")
+
+
+@click.command()
+@click.argument("checkpoint", metavar="CHECKPOINT", type=click.Path())
+@click.option("--data", required=True, type=click.Path(), metavar="DIR", help="A data folder: one with a data.toml.")
+@click.option("--query", required=True, metavar="ID|TEXT", help="A query of the split, or any text (see below).")
+@click.option("--split", default="val", show_default=True, metavar="NAME", help="Whose queries and videos.")
+@click.option("--top", "-k", type=click.IntRange(1, 20), default=3, show_default=True, help="Moments to show.")
+@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="A figure (.png, .svg, .pdf), or numbers (.json).")
+@options.force
+@options.as_json
+def command(
+    checkpoint: str, data: str, query: str, split: str, top: int, out: str | None, force: bool, as_json: bool
+) -> None:
+    """Show what a model (xml, reloclnet) sees in a query and in the videos it chooses.
+
+    The weight of each word for pictures and for subtitles; for each of the best moments the similarity of the query and
+    the video's clips, what the learned start and end filters answer to it, and the found moment beside the true ones;
+    and the video it should have found, if it did not. A text that is no query of the split can be asked where the data
+    say which encoder made the queries' features (`momentseek data features`).
+
+    \b
+    A figure, and the numbers in it:
+      momentseek explain runs/xml --data simulation --split val --query 17 --out why.png
+      momentseek explain runs/xml --data films-data --query 'the flower on screen' --json
+    """
+    import json
+
+    from momentseek.errors import MomentseekError
+    from momentseek.optional import optional_module
+
+    for package in ("torch", "h5py", "safetensors"):
+        optional_module(package, "train")
+    if out is None and not as_json:
+        raise MomentseekError("say where to draw it (--out why.png), or ask for the numbers (--json)")
+    target = None if out is None else Path(out)
+    if target is not None and target.suffix.lower() not in (*FIGURES, ".json"):
+        raise MomentseekError(f"{target}: its ending says no format; end it with {', '.join(FIGURES)} or .json")
+    options.check_targets([checkpoint], [out], force)
+    from momentseek.atomic import write_bytes
+    from momentseek.features.data import Data
+    from momentseek.models.explain import explain, question
+    from momentseek.training.checkpoint import load
+    from momentseek.training.setup import refuse_other_dims
+
+    loaded = load(checkpoint)
+    with Data.open(data) as opened:
+        refuse_other_dims(loaded, opened, split, checkpoint)
+        asked = question(opened, split, query)
+        found = explain(loaded.model, opened, asked, top, loaded.config.training.end_time)
+    text = json.dumps(found.as_dict(), indent=1, ensure_ascii=False) + "\n"
+    if target is not None and target.suffix.lower() == ".json":
+        write_bytes(target, text.encode())
+    elif target is not None:
+        from momentseek.models.explain.figure import save
+
+        save(found, target)
+    if as_json:
+        click.echo(text, nl=False)
+    elif target is not None:
+        options.say(f"{target}: written")

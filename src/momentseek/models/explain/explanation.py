@@ -1,0 +1,141 @@
+"""What a model saw in a query and in the videos it chose, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from momentseek.errors import MomentseekError
+from momentseek.features.clips import edges
+from momentseek.features.data import Data
+from momentseek.models.batch import Encoded
+from momentseek.models.explain.question import Question
+from momentseek.models.inference import predict
+from momentseek.models.inputs import clips_of, words_of
+from momentseek.models.model import CorpusModel
+from momentseek.models.xml import XML
+from momentseek.moments.overlap import iou
+
+Numbers = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A predicted moment."""
+
+    rank: int
+    start: float
+    end: float
+    score: float
+    """``log p_start + log p_end + alpha * match``."""
+    overlap: float | None
+    """The largest IoU with a relevant moment of its video; None if that has none."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One video as the model sees it for the query, with what it found in it and what it should have found."""
+
+    video: str
+    match: float
+    """The video's own score."""
+    found: tuple[Found, ...]
+    """Best first; none in a video that is shown because it should have been found."""
+    relevant: tuple[tuple[float, float, int], ...]
+    """Relevant moments of this video: start, end, level."""
+    edges: Numbers
+    """Seconds between which the clips lie."""
+    curve: Numbers
+    """Similarity of query and clip."""
+    start_response: Numbers
+    """What the start filter answers to the curve."""
+    end_response: Numbers
+    start_probability: Numbers
+    end_probability: Numbers
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All that a figure of a query shows."""
+
+    query: str
+    text: str
+    words: tuple[str, ...]
+    attention: Mapping[str, Numbers]
+    """For each modality the weights of the words; empty for a model without modular queries."""
+    start_filter: Numbers
+    end_filter: Numbers
+    views: tuple[View, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@torch.no_grad()
+def explain(model: CorpusModel, data: Data, asked: Question, k: int = 3, end_time: str = "inclusive") -> Explanation:
+    """The ``k`` best moments for a query by video, and a relevant video if none of these is."""
+    if not isinstance(model, XML):
+        raise MomentseekError(
+            f"{type(model).__name__} has no curve and filters to show; explain works for xml and reloclnet"
+        )
+    model.eval()
+    config = model.config
+    words = words_of(asked, [asked.id], config)
+    attention: dict[str, Numbers] = {}
+    if config.modular:
+        attention = {m: _numbers(w[0]) for m, w in model.attention(words).items()}
+    run = predict(model, data, asked, k=k, nms=0.5, end_time=end_time)  # type: ignore[arg-type]
+    queries = model.encode_words(words)
+    start_filter, end_filter = (_numbers(kernel) for kernel in model.boundaries_head.filters.weight[:, 0])
+
+    by_video: dict[str, list[tuple[int, float, float, float]]] = {}
+    for row, code in enumerate(run.video.tolist()):
+        moment = (row + 1, float(run.start[row]), float(run.end[row]), float(run.score[row]))
+        by_video.setdefault(run.videos[code], []).append(moment)
+    if asked.relevant and not any(moment.video in by_video for moment, _ in asked.relevant):
+        by_video[asked.relevant[0][0].video] = []
+    views = [_view(model, data, asked, queries, video, moments) for video, moments in by_video.items()]
+    shown = asked.words[: config.max_words]
+    return Explanation(asked.id, asked.text, shown, attention, start_filter, end_filter, tuple(views))
+
+
+def _view(
+    model: XML,
+    data: Data,
+    asked: Question,
+    queries: Encoded,
+    video: str,
+    moments: Sequence[tuple[int, float, float, float]],
+) -> View:
+    config = model.config
+    videos = model.encode_clips(clips_of(data, [video], config))
+    responses = model.responses(queries, videos)[0]
+    start, end = (part[0].exp() for part in model.boundaries(queries, videos))
+    relevant = tuple((m.start, m.end, level) for m, level in asked.relevant if m.video == video)
+    seconds = edges(data.rows(video), config.max_clips, config.fit, data.clip_seconds, asked.durations[video])
+    return View(
+        video,
+        float(model.match(queries, videos)[0, 0]),
+        tuple(Found(*moment, overlap=_overlap(moment[1], moment[2], relevant)) for moment in moments),
+        relevant,
+        tuple(seconds.tolist()),
+        _numbers(model.curve(queries, videos)[0]),
+        _numbers(responses[0]),
+        _numbers(responses[1]),
+        _numbers(start),
+        _numbers(end),
+    )
+
+
+def _overlap(start: float, end: float, relevant: Sequence[tuple[float, float, int]]) -> float | None:
+    times = np.array([(s, e) for s, e, _ in relevant]).reshape(-1, 2)
+    return float(iou(times[:, 0], times[:, 1], start, end).max()) if len(times) else None
+
+
+def _numbers(values: torch.Tensor) -> Numbers:
+    return tuple(float(f"{v:.6g}") for v in values.tolist())

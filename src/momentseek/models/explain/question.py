@@ -1,0 +1,111 @@
+"""One query of a split, by its id or its text; or a text of one's own, encoded as the data's queries were."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.encoders.protocol import WordEncoder, fingerprint
+from momentseek.encoders.registry import text_encoder
+from momentseek.encoders.trained.sources import sources_of
+from momentseek.errors import MomentseekError
+from momentseek.features.data import Data, Split
+from momentseek.features.store import Array
+from momentseek.moments import Judgements, Moment
+
+OWN = "own"
+"""The id of a text that no truth knows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The word features of one query."""
+
+    words: Array
+
+    def rows(self, name: str, /) -> int:
+        """How many words."""
+        return len(self.words)
+
+    def read(self, name: str, /) -> Array:
+        """All of them."""
+        return self.words
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One query, as something to predict for: a split of its own."""
+
+    id: str
+    text: str
+    words: tuple[str, ...]
+    """What the rows of its features stand for."""
+    relevant: tuple[tuple[Moment, int], ...]
+    """Its relevant moments and their levels, best first; none for a text of one's own."""
+    query: Table
+    truth: Judgements
+    corpus: tuple[str, ...]
+    durations: Mapping[str, float]
+
+
+def question(data: Data, split: str, asked: str) -> Question:
+    """The query that ``asked`` means: an id of the split, a text of it, or any other text."""
+    of = data.split(split)
+    texts = of.truth.queries or ()
+    if asked in of.truth:
+        return _known(data, of, asked)
+    if asked in texts:
+        return _known(data, of, of.truth.query_ids[texts.index(asked)])
+    if asked.isdigit():
+        raise MomentseekError(f"{of.truth.source}: has no query {asked}; give an id of the split {split}, or a text")
+    source = sources_of(data.path).get("query")
+    if source is None:
+        raise MomentseekError(
+            f"no query of the split {split} reads {asked!r}, and the data do not say which encoder made their queries' "
+            "features, so that it cannot be encoded; give the id or the exact text of one"
+        )
+    encoder = text_encoder(source.spec)
+    if not isinstance(encoder, WordEncoder) or (fingerprint(encoder) or encoder.name) != source.fingerprint:
+        raise MomentseekError(f"{data.path}: its queries were encoded by another {source.spec!r} than the one here")
+    truth = Judgements.from_groups([OWN], [0], [], [], [], queries=[asked])
+    words = tuple(encoder.tokens(asked))
+    return Question(OWN, asked, words, (), Table(encoder.words([asked])[0]), truth, of.corpus, of.durations)
+
+
+def _known(data: Data, of: Split, id: str) -> Question:
+    rows = of.truth.rows(id)
+    moments, levels = of.truth.moments(id), of.truth.relevance[rows].tolist()
+    order = np.argsort([-level for level in levels], kind="stable").tolist()
+    relevant = tuple((moments[i], int(levels[i])) for i in order if levels[i] > 0)
+    text = of.truth.text(id) or ""
+    features = of.query.read(id)
+    truth = Judgements.from_groups(
+        [id],
+        [len(moments)],
+        [m.video for m in moments],
+        [m.start for m in moments],
+        [m.end for m in moments],
+        levels,
+        queries=[text],
+    )
+    return Question(
+        id, text, _labels(data, text, len(features)), relevant, Table(features), truth, of.corpus, of.durations
+    )
+
+
+def _labels(data: Data, text: str, rows: int) -> tuple[str, ...]:
+    """What each row of a query's features stands for, as far as can be told: tokens, words, or numbers."""
+    source = sources_of(data.path).get("query")
+    if source is not None:
+        encoder = text_encoder(source.spec)
+        if isinstance(encoder, WordEncoder) and len(tokens := encoder.tokens(text)) == rows:
+            return tuple(tokens)
+    for words in (text.split(), re.findall(r"\w+(?:'\w+)?|[^\w\s]", text)):
+        if len(words) == rows:
+            return tuple(words)
+        if len(words) + 2 == rows:
+            return ("[CLS]", *words, "[SEP]")
+    return tuple(str(i + 1) for i in range(rows))
