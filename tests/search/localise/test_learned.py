@@ -93,8 +93,8 @@ def film(id: int, name: str, seconds: float, clips: int) -> Video:
 )
 def test_the_library_finds_what_the_model_finds(data: Data, name: str, settings: dict[str, Any], tmp_path: Path):
     model, model_there = exported(data, name, tmp_path, **settings)
-    wanted = five_a_video(predict(model, data, "train_top01", k=400, nms=0.5))
-    found = searched(data, model_there, "train_top01", half=False)
+    wanted = five_a_video(predict(model, data, "test", k=400, nms=0.5))
+    found = searched(data, model_there, "test", half=False)
     sure = 0
     for query, moments in wanted.items():
         theirs = moments[:12]
@@ -124,7 +124,7 @@ def five_a_video(run: Run) -> dict[str, list[tuple[str, float, float, float]]]:
 
 def test_half_precision_changes_little(data: Data, tmp_path: Path):
     _, model = exported(data, "xml", tmp_path)
-    exact, rounded = (searched(data, model, "train_top01", half=half) for half in (False, True))
+    exact, rounded = (searched(data, model, "test", half=half) for half in (False, True))
     first = [(exact[query][0], rounded[query][0]) for query in exact]
     assert np.mean([a[:3] == b[:3] for a, b in first]) > 0.9
     assert max(abs(a[3] - b[3]) for a, b in first) < 0.05
