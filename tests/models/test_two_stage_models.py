@@ -27,13 +27,10 @@ MODELS = {
     "conquer-subtitle": ("conquer", CONQUER | {"modalities": "subtitle", "negatives": 0}),
 }
 STEPS = {
-    "mcn": 200,
-    "mcn-no-endpoints": 200,
+    "mcn": 100,
     "cal": 200,
     "excl": 60,
-    "excl-mlp": 100,
     "conquer": 60,
-    "conquer-subtitle": 60,
 }
 
 
@@ -168,9 +165,9 @@ def test_it_learns_a_handful_of_moments_by_heart(name: str) -> None:
     assert found[heard].all()
 
 
-@pytest.mark.parametrize("name", ["mee", "mee-mean", "mee-netvlad", "tef-only"])
+@pytest.mark.parametrize("name", ["mee", "mee-netvlad", "tef-only"])
 def test_its_loss_falls(name: str) -> None:
-    _, first, last = learnt(name, 60)
+    _, first, last = learnt(name, 40)
     assert last < first / 2
 
 

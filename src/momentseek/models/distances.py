@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from momentseek.models.batch import Batch, Encoded, Words, rows
+from momentseek.models.layers import Dropout
 from momentseek.models.layers.recurrent import Recurrent
 from momentseek.models.layers.windows import cell, fits, overlaps
 from momentseek.models.losses import drawn, hinge, related, weighted, weights
@@ -50,7 +51,7 @@ class DistanceModel(CorpusModel):
         super().__init__(config, dims)
         self.streams = streams
         self.words = Recurrent(dims.query, config.hidden, both_ways=False)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.query = nn.ModuleDict({name: nn.Linear(config.hidden, config.hidden) for name in streams})
 
     @abstractmethod

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
-from momentseek.models.layers import clip_width, span_grid
+from momentseek.models.layers import Dropout, clip_width, span_grid
 from momentseek.models.layers.recurrent import Recurrent
 from momentseek.models.losses import span_cross_entropy, weighted, weights
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
@@ -41,7 +41,7 @@ class Predictor(nn.Module):
         self.second = Recurrent(hidden, hidden) if kind == "conditioned-lstm" else None
         width = 2 * hidden + (hidden if self.first is not None else 0)
         self.start, self.end = (
-            nn.Sequential(nn.Linear(width, hidden), nn.Tanh(), nn.Dropout(dropout), nn.Linear(hidden, 1, bias=False))
+            nn.Sequential(nn.Linear(width, hidden), nn.Tanh(), Dropout(dropout), nn.Linear(hidden, 1, bias=False))
             for _ in range(2)
         )
 
@@ -67,7 +67,7 @@ class ExCL(CorpusModel):
         if config.predictor not in PREDICTORS:
             raise MomentseekError(f"predictor must be one of {', '.join(PREDICTORS)}, not {config.predictor!r}")
         self.streams = streams(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.words = Recurrent(dims.query, config.hidden)
         self.clips = nn.ModuleDict(
             {name: Recurrent(clip_width(dims, config, name), config.hidden) for name in self.streams}

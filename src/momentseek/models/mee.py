@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encoded, Words
-from momentseek.models.layers import clip_width
+from momentseek.models.layers import Dropout, clip_width
 from momentseek.models.layers.netvlad import NetVLAD
 from momentseek.models.layers.windows import fits
 from momentseek.models.losses import related, weighted, weights
@@ -66,7 +66,7 @@ class MEE(CorpusModel):
             raise MomentseekError(f"pooling must be one of {', '.join(POOLINGS)}, not {config.pooling!r}")
         self.streams = streams(config)
         self.words = NetVLAD(dims.query, config.clusters)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.weigh = nn.Linear(self.words.width, len(self.streams)) if len(self.streams) > 1 else None
         self.text = nn.ModuleDict({name: GatedEmbedding(self.words.width, config.hidden) for name in self.streams})
         widths = {name: clip_width(dims, config, name) for name in self.streams}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from momentseek.models.layers.dropout import Dropout
+
 
 class QueryAware(nn.Module):
     """Each clip beside what the query says about it.
@@ -21,7 +23,7 @@ class QueryAware(nn.Module):
         self.word = nn.Linear(dim, 1, bias=False)
         self.both = nn.Parameter(torch.empty(dim))
         nn.init.normal_(self.both, std=dim**-0.5)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.out = nn.Linear(4 * dim, dim)
 
     def forward(self, clips: Tensor, clip_mask: Tensor, words: Tensor, word_mask: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from momentseek.models.layers.attention import SelfEncoder
+from momentseek.models.layers.dropout import Dropout
 
 
 class TransformerLayer(nn.Module):
@@ -16,7 +17,7 @@ class TransformerLayer(nn.Module):
         self.attend = SelfEncoder(hidden, heads, dropout)
         self.wide = nn.Linear(hidden, feedforward)
         self.narrow = nn.Linear(feedforward, hidden)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.norm = nn.LayerNorm(hidden)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
