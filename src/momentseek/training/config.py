@@ -174,7 +174,7 @@ class TrainConfig:
             "training": dataclasses.asdict(self.training),
             "data": dataclasses.asdict(self.data),
         }
-        return {s: {k: "" if v is None else v for k, v in values.items()} for s, values in sections.items()}
+        return {s: {k: _plain(v) for k, v in values.items()} for s, values in sections.items()}
 
     def text(self) -> str:
         """As a TOML file."""
@@ -258,6 +258,11 @@ def _section(table: Mapping[str, Any], name: str, where: str) -> Mapping[str, An
     if not isinstance(section, Mapping):
         raise MomentseekError(f"{where}: {name} must be a section [{name}], not {section!r}")
     return {key: None if value == "" and key != "path" else value for key, value in section.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A value as TOML and JSON give it back."""
+    return "" if value is None else list(value) if isinstance(value, tuple) else value
 
 
 def _at_least(name: str, value: float, least: float) -> None:

@@ -26,6 +26,8 @@ class Log:
                 ]
         self._events = Events(folder, step)
         self._columns = list(self._rows[0]) if self._rows else ["step"]
+        if self._rows:
+            self._rewrite()
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
         """One row; values a row lacks stay empty."""

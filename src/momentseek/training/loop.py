@@ -150,7 +150,7 @@ class Loop:
         self._note(terms, len(batch.pairs.query), rate)
 
     def _not_finite(self, terms: dict[str, Tensor]) -> MomentseekError:
-        shown = ", ".join(f"{name} {float(value):g}" for name, value in terms.items())
+        shown = ", ".join(f"{name} {float(value.detach()):g}" for name, value in terms.items())
         kept = f"; {self.out / LAST} is from before" if (self.out / LAST).is_file() else ""
         return MomentseekError(
             f"the loss is no number at step {self.counts.step:,} ({shown}); lower the learning rate "

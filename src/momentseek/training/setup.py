@@ -113,7 +113,7 @@ def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | None:
     for section, values in config.table().items():
         for key, value in values.items():
             old = before[section].get(key)
-            if key not in CHANGEABLE.get(section, ()) and old != value and list_of(old) != list_of(value):
+            if key not in CHANGEABLE.get(section, ()) and old != value:
                 raise MomentseekError(
                     f"{out}: was begun with {section}.{key}={old} and not {value}; go on with the same settings, or "
                     "begin a run in another folder"
@@ -124,11 +124,6 @@ def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | None:
     if last.fingerprint != data.fingerprint:
         raise MomentseekError(f"{out / LAST}: was trained on other data than {data.path}; give the same data")
     return last
-
-
-def list_of(value: object) -> object:
-    """Tuples and lists alike, as TOML knows only lists."""
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _folder(out: Path, config: TrainConfig, resume: bool, force: bool) -> None:

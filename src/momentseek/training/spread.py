@@ -90,14 +90,7 @@ def train_seeds(
     return reports
 
 
-def _same(one: Any, two: Any) -> bool:
+def _same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
     """Whether two configs are the same but for where the data lie."""
-
-    def plain(table: Any) -> Any:
-        sections = {s: dict(v) for s, v in table.items()}
-        sections["data"].pop("path", None)
-        return {
-            s: {k: list(x) if isinstance(x, tuple) else x for k, x in values.items()} for s, values in sections.items()
-        }
-
-    return bool(plain(one) == plain(two))
+    elsewhere = {"data": {**one["data"], "path": two["data"]["path"]}}
+    return {**one, **elsewhere} == two

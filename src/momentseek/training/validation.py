@@ -52,7 +52,9 @@ class Validation:
     ) -> dict[str, float]:
         """Means of measures on a split, by name."""
         wanted = list(names)
-        depth = max(DEPTH, *(m.reach or 0 for m in parse_all(wanted)))
+        if not wanted:
+            return {}
+        depth = max([DEPTH, *(m.reach or 0 for m in parse_all(wanted))])
         run = self.run(model, split, depth, progress)
         return evaluate(run, self.data.split(split).truth, wanted, missing="zero").means
 

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from momentseek import formats
+from momentseek.cli import cli
+from momentseek.errors import MomentseekError
+from momentseek.features import Data
+from momentseek.models.inference import predict
+from momentseek.simulate import Settings, simulate
+from momentseek.training import load, train
+from momentseek.training.presets import configure
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("simulated") / "data"
+    simulate(folder, Settings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(simulated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("trained") / "run"
+    settings = ["hidden=8", "heads=2", "steps=1", "batch=4", "train=train_top01", "validate=val", "report=[]"]
+    with Data.open(simulated) as data:
+        train(configure({}, "xml", settings), data, out)
+    return out
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(a) for a in arguments])
+
+
+def test_a_run_is_what_the_model_predicts(simulated: Path, trained: Path, tmp_path: Path) -> None:
+    target = tmp_path / "test.jsonl"
+    result = run("predict", trained, "--data", simulated, "--split", "test", "--out", target, "--json", "-q")
+    assert result.exit_code == 0, result.output
+    about = json.loads(result.stdout)
+    assert (about["model"], about["task"], about["simulated"]) == ("xml", "VCMR", True)
+    with Data.open(simulated) as data:
+        expected = predict(load(trained).model, data, "test", k=40)
+    got = formats.read_run(target)
+    assert got.query_ids == expected.query_ids
+    assert [got.videos[v] for v in got.video] == [expected.videos[v] for v in expected.video]
+    assert got.start.tolist() == pytest.approx(expected.start.tolist())
+    assert about["moments"] == len(expected.start)
+
+
+@pytest.mark.parametrize(("task", "most"), [("SVMR", 3), ("VR", 3)])
+def test_other_tasks(simulated: Path, trained: Path, tmp_path: Path, task: str, most: int) -> None:
+    target = tmp_path / "x.jsonl"
+    result = run("predict", trained, "--data", simulated, "--split", "val", "--out", target, "--task", task, "-k", most)
+    assert result.exit_code == 0, result.output
+    assert formats.read_run(target).counts.max() <= most
+
+
+def test_another_models_videos_are_searched(simulated: Path, trained: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    base = ["predict", trained, "--data", simulated, "--split", "val"]
+    assert run(*base, "--task", "VR", "-k", 2, "--out", first).exit_code == 0
+    assert run(*base, "--videos", first, "--out", second).exit_code == 0
+    found, given = formats.read_run(second), formats.read_run(first)
+    for query in found.query_ids:
+        searched = {given.videos[v] for v in given.video[given.rows(query)]}
+        assert {found.videos[v] for v in found.video[found.rows(query)]} <= searched
+
+
+def test_mistakes_are_one_sentence(simulated: Path, trained: Path, tmp_path: Path) -> None:
+    def error(*arguments: object) -> str:
+        result = run("predict", *arguments)
+        assert isinstance(result.exception, MomentseekError), result.output
+        return str(result.exception)
+
+    target, base = tmp_path / "x.jsonl", ["--data", simulated, "--split", "test", "--out"]
+    assert "no such checkpoint" in error(tmp_path / "none", *base, target)
+    assert "no split 'tset'" in error(trained, "--data", simulated, "--split", "tset", "--out", target)
+    cut = tmp_path / "cut.safetensors"
+    cut.write_bytes((trained / "best.safetensors").read_bytes()[:5000])
+    assert "is cut off" in error(cut, *base, target)
+    assert "say which format to write" in error(trained, *base, tmp_path / "x.xyz")
+    assert not target.exists()
+    target.write_text("mine")
+    assert "is there already" in error(trained, *base, target)
+
+
+def test_data_of_another_encoder_are_refused(trained: Path, tmp_path: Path) -> None:
+    simulate(tmp_path / "other", Settings(videos=30, queries=40, seed=0, video_dim=10, text_dim=8))
+    result = run("predict", trained, "--data", tmp_path / "other", "--split", "test", "--out", tmp_path / "x.jsonl")
+    assert "video features have 10 columns" in str(result.exception)

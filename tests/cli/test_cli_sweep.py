@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from momentseek.cli import cli
+from momentseek.simulate import Settings, simulate
+
+
+def test_a_sweep_makes_one_table_and_skips_what_is_done(tmp_path: Path) -> None:
+    simulate(tmp_path / "data", Settings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    settings = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=1", "batch=6", "max_clips=40")]
+    arguments = ["sweep", "xml", "--data", str(tmp_path / "data"), "--train", "train_top01", "--train", "train_top20"]
+    arguments += ["--vary", "kernel=1,5", "--out", str(tmp_path / "sweep"), *settings]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0, result.output
+    assert "4 of 4: model xml, train train_top20, kernel 5" in result.stderr
+    assert "a simulation, not real videos" in result.stdout
+    assert result.stdout.count("\n| xml |") == 4
+    report = tmp_path / "sweep" / "xml" / "train_top20" / "kernel=5" / "seed-0" / "report.json"
+    before = report.stat().st_mtime_ns
+    again = CliRunner().invoke(cli, [*arguments, "--json", "-q"])
+    assert [row["kernel"] for row in json.loads(again.stdout)["rows"]] == ["1", "5", "1", "5"]
+    assert report.stat().st_mtime_ns == before
+    assert {p.name for p in (tmp_path / "sweep").iterdir()} == {"xml", "table.csv", "table.json", "table.md"}

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from momentseek.cli import cli
+from momentseek.cli.training_line import TrainingLine
+from momentseek.errors import MomentseekError
+from momentseek.simulate import Settings, simulate
+from momentseek.training import Progress
+
+SMALL = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=2", "batch=6", "validate_every=1", "max_clips=40")]
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("simulated") / "data"
+    simulate(folder, Settings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    return folder
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(a) for a in arguments])
+
+
+def error(*arguments: object) -> str:
+    result = run(*arguments)
+    assert isinstance(result.exception, MomentseekError), result.output
+    return str(result.exception)
+
+
+def test_a_model_is_trained_and_says_how_it_goes(simulated: Path, tmp_path: Path) -> None:
+    result = run("train", "xml", "--data", simulated, "--out", tmp_path / "run", *SMALL)
+    assert result.exit_code == 0, result.output
+    assert "training with the preset simulation" in result.stderr
+    assert "step 1/2 (epoch" in result.stderr
+    assert "wrong_video" in result.stderr
+    assert "pairs/s" in result.stderr
+    assert "NDCG@20[IoU>=0.5]" in result.stdout
+    assert "a simulation" in result.stdout
+    assert (tmp_path / "run" / "best.safetensors").is_file()
+    assert "holds a training run already" in error(
+        "train", "xml", "--data", simulated, "--out", tmp_path / "run", *SMALL
+    )
+    again = run("train", "xml", "--data", simulated, "--out", tmp_path / "run", "--force", "--json", "-q", *SMALL)
+    assert json.loads(again.stdout)["steps"] == 2
+    assert again.stderr == ""
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(self: TrainingLine, progress: Progress) -> None:
+        if progress.step == 1 and progress.doing == "training":
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(TrainingLine, "__call__", interrupt)
+    out = tmp_path / "run"
+    stopped = run("train", "xml", "--data", simulated, "--out", out, *SMALL)
+    assert stopped.exit_code == 130
+    assert f"stopped at step 1 of 2, and saved; go on with: momentseek train --resume {out}" in stopped.stderr
+    monkeypatch.undo()
+    went_on = run("train", "--resume", out, "--json", "-q")
+    assert json.loads(went_on.stdout)["stopped"] == "done"
+    longer = run("train", "--resume", out, "--set", "steps=3", "--json", "-q")
+    assert json.loads(longer.stdout)["steps"] == 3
+    assert "was begun with model.hidden=8" in error("train", "--resume", out, "--set", "hidden=16")
+    assert "leave the others out" in error("train", "xml", "--resume", out)
+
+
+def test_seeds_give_mean_and_sd(simulated: Path, tmp_path: Path) -> None:
+    result = run("train", "xml", "--data", simulated, "--out", tmp_path, "--seeds", 2, *SMALL)
+    assert result.exit_code == 0, result.output
+    assert "±" in result.stdout
+    kept = json.loads((tmp_path / "seeds.json").read_text())
+    assert kept["seeds"] == [0, 1]
+    assert set(kept["scores"]["test"]["NDCG@20[IoU>=0.5]"]) == {"mean", "sd"}
+
+
+def test_models_presets_and_settings_are_listed() -> None:
+    listed = run("train", "--list").stdout
+    assert "reloclnet" in listed
+    assert "tvr-ranking-reloclnet" in listed
+    assert "model.hidden" in run("train", "xml", "--list").stdout
+
+
+def test_mistakes_are_one_sentence(simulated: Path, tmp_path: Path) -> None:
+    assert "--data DIR" in error("train", "xml")
+    assert "which model to train is missing" in error("train", "--data", simulated)
+    assert "there is no model 'xlm'" in error("train", "xlm", "--data", simulated)
+    assert "there is no such file" in error("train", "xml", "--data", tmp_path)
+    assert "give one" in error("train", "xml", "--data", simulated, "--preset", "a", "--config", "b")
+    assert "there is no split 'tain'" in error("train", "xml", "--data", simulated, "--set", "train=tain")
+    assert "holds no training run" in error("train", "--resume", tmp_path)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from momentseek import __version__
+from momentseek.errors import MomentseekError
+from momentseek.models import Dims, build
+from momentseek.training import TrainConfig, load, save
+from momentseek.training.checkpoint import same_weights
+
+
+@pytest.fixture
+def written(tmp_path: Path, config: TrainConfig) -> Path:
+    torch.manual_seed(1)
+    model = build(config.model, config.settings, Dims(8, 12, 8))
+    path = tmp_path / "run" / "best.safetensors"
+    path.parent.mkdir()
+    save(path, model, config, "abc", 7, 0.25, {"0.exp_avg": torch.ones(2)}, {"step": 7})
+    return path
+
+
+def test_a_checkpoint_carries_everything(written: Path, config: TrainConfig) -> None:
+    found = load(written)
+    torch.manual_seed(1)
+    assert same_weights(found.model, build(config.model, config.settings, Dims(8, 12, 8)))
+    assert not found.model.training
+    assert found.config.table() == config.table()
+    assert (found.dims, found.fingerprint, found.version) == (Dims(8, 12, 8), "abc", __version__)
+    assert (found.step, found.value, dict(found.state)) == (7, 0.25, {"step": 7})
+    assert found.optimiser["0.exp_avg"].tolist() == [1, 1]
+
+
+def test_a_folder_means_its_best_checkpoint(written: Path) -> None:
+    assert load(written.parent).step == 7
+    written.rename(written.with_name("last.safetensors"))
+    assert load(str(written.parent)).step == 7
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.99])
+def test_a_truncated_checkpoint_is_said(written: Path, share: float) -> None:
+    data = written.read_bytes()
+    written.write_bytes(data[: int(len(data) * share)])
+    with pytest.raises(MomentseekError, match="is cut off or no checkpoint"):
+        load(written)
+
+
+def test_foreign_files_are_said(tmp_path: Path) -> None:
+    save_file({"w": torch.ones(2)}, tmp_path / "other.safetensors")
+    with pytest.raises(MomentseekError, match="no checkpoint of momentseek"):
+        load(tmp_path / "other.safetensors")
+    (tmp_path / "text.safetensors").write_text("weights")
+    with pytest.raises(MomentseekError, match="is cut off or no checkpoint"):
+        load(tmp_path / "text.safetensors")
+
+
+def test_missing_files_are_said(tmp_path: Path) -> None:
+    with pytest.raises(MomentseekError, match="no such checkpoint"):
+        load(tmp_path / "none.safetensors")
+    with pytest.raises(MomentseekError, match="holds no checkpoint"):
+        load(tmp_path)
+
+
+def test_weights_of_another_model_are_said(tmp_path: Path, config: TrainConfig) -> None:
+    model = build(config.model, config.settings, Dims(8, 12, 8))
+    save(tmp_path / "x.safetensors", model, config.changed(["hidden=16"]), "abc", 1, None)
+    with pytest.raises(MomentseekError, match="its weights do not fit xml"):
+        load(tmp_path / "x.safetensors")
+
+
+def test_a_new_checkpoint_replaces_the_old_only_when_complete(
+    written: Path, config: TrainConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = written.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile._TemporaryFileWrapper.write", full, raising=False)
+    with pytest.raises(MomentseekError, match="No space left"):
+        save(written, build(config.model, config.settings, Dims(8, 12, 8)), config, "abc", 8, None)
+    assert written.read_bytes() == before
+    assert list(written.parent.iterdir()) == [written]

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from momentseek.errors import MomentseekError
+from momentseek.models import MODELS
+from momentseek.training import TrainConfig
+from momentseek.training import toml as writer
+from momentseek.training.config import read
+from momentseek.training.presets import configure, names, table
+
+PAPERS = [n for n in names() if n != "simulation"]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_papers_preset_is_a_config_and_survives_its_file(name: str, tmp_path: Path) -> None:
+    config = configure(table(name), None)
+    assert table(name)["about"]
+    (tmp_path / "config.toml").write_text(config.text())
+    again = TrainConfig.of(read(tmp_path / "config.toml"))
+    assert again.table() == config.table()
+    assert again.training == config.training
+    assert again.model_config == config.model_config
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_the_simulation_preset_fits_every_model(model: str) -> None:
+    assert configure(table("simulation"), model).model_config.hidden == 64
+
+
+@pytest.mark.parametrize(
+    ("split", "epochs", "validations"), [("train_top01", 4000, 0.05), ("train_top20", 200, 1), ("train_top40", 100, 2)]
+)
+def test_tvr_ranking_trains_longer_on_shorter_lists(split: str, epochs: float, validations: float) -> None:
+    training = configure(table("tvr-ranking-reloclnet"), "reloclnet", [f"train={split}"]).training
+    assert (training.epochs, training.validations, training.batch, training.seed) == (epochs, validations, 512, 2024)
+
+
+def test_a_setting_beats_the_presets_choice_for_a_split() -> None:
+    assert configure(table("tvr-ranking-reloclnet"), None, ["train=train_top20", "epochs=3"]).training.epochs == 3
+
+
+def test_epochs_beat_a_presets_steps() -> None:
+    training = configure(table("simulation"), "xml", ["epochs=2"]).training
+    assert (training.steps, training.epochs) == (None, 2)
+
+
+def test_nothing_survives_a_file() -> None:
+    config = configure({}, "xml", ["hard_from=", "patience=4"])
+    assert config.model_config.hard_from is None  # type: ignore[attr-defined]
+    again = TrainConfig.of(tomllib.loads(config.text()))
+    assert again.model_config == config.model_config
+    assert again.changed(["patience="]).training.patience is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        (["hiden=3"], "no setting 'hiden'; did you mean 'hidden'"),
+        (["model.hiden=3"], "did you mean 'hidden'"),
+        (["hidden"], "is not a setting; write key=value"),
+        (["modle.hidden=3"], "no section 'modle'"),
+        (["hidden=many"], "must be int, not 'many'"),
+        (["lr=-1"], "lr must be at least 0"),
+        (["batch=0"], "batch must be at least 1"),
+        (["warmup=1.5"], "warmup is a share"),
+        (["schedule=stairs"], "schedule must be constant or linear or cosine"),
+        (["measure=Luck@3"], "Luck"),
+        (["epochs=0"], "epochs must be above 0"),
+        (["lr=nan"], "lr must be at least 0"),
+    ],
+    ids=lambda x: x[0] if isinstance(x, list) else "",
+)
+def test_wrong_settings_are_said(settings: list[str], what: str) -> None:
+    with pytest.raises(MomentseekError, match=what):
+        configure({}, "xml", settings)
+
+
+def test_wrong_presets_and_models_are_said() -> None:
+    with pytest.raises(MomentseekError, match="is for the model xml, not for reloclnet"):
+        configure(table("tvr-xml"), "reloclnet", where="preset tvr-xml")
+    with pytest.raises(MomentseekError, match="no preset 'tvr-xlm'; did you mean 'tvr-xml'"):
+        table("tvr-xlm")
+    with pytest.raises(MomentseekError, match="is for any model; say which"):
+        configure(table("simulation"), None)
+    with pytest.raises(MomentseekError, match="no model 'xlm'"):
+        configure({}, "xlm")
+    with pytest.raises(MomentseekError, match="no section 'trainig'"):
+        TrainConfig.of({"model": {"name": "xml"}, "trainig": {}})
+
+
+values = st.one_of(
+    st.booleans(), st.integers(-(2**60), 2**60), st.floats(allow_nan=False), st.text(st.characters(codec="utf-8"))
+)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), values | st.lists(st.text(max_size=5))))
+def test_what_is_written_as_toml_is_read_back(section: dict[str, object]) -> None:
+    assert tomllib.loads(writer.text({"s": section})) == {"s": section}
