@@ -47,3 +47,4 @@ def test_an_overlap_of_exactly_the_threshold_stays():
 
 def test_no_moments():
     assert suppress(np.zeros(0), np.zeros(0)).tolist() == []
+    assert suppress(np.zeros((2, 0)), np.zeros((2, 0))).tolist() == [[], []]

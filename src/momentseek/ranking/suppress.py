@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any
 
-from momentseek.moments.arrays import BoolArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from momentseek.moments.arrays import BoolArray, FloatArray
 from momentseek.moments.overlap import iou as overlap
 
 
@@ -24,11 +26,37 @@ def suppress(
     >>> suppress([0, 1, 20], [10, 10, 30], video=[1, 2, 1]).tolist()
     [True, True, True]
     """
-    starts, ends = (np.atleast_2d(np.asarray(x, dtype=np.float64)) for x in (start, end))
-    videos = None if video is None else np.atleast_2d(np.asarray(video))
-    kept = np.ones(starts.shape, dtype=bool)
-    counts = np.zeros(len(starts), dtype=np.int64)
-    for i in range(starts.shape[1]):
+    starts, ends = (np.asarray(x, dtype=np.float64) for x in (start, end))
+    videos = None if video is None else np.asarray(video)
+    if starts.ndim == 1:
+        return _one(starts, ends, iou, limit, videos)
+    rows = (int(np.prod(starts.shape[:-1])), starts.shape[-1])
+    named = None if videos is None else videos.reshape(rows)
+    return _many(starts.reshape(rows), ends.reshape(rows), named, iou, limit).reshape(starts.shape)
+
+
+def _one(start: FloatArray, end: FloatArray, iou: float, limit: int | None, video: NDArray[Any] | None) -> BoolArray:
+    kept = np.zeros(len(start), dtype=bool)
+    alive = np.ones(len(start), dtype=bool)
+    count = 0
+    for i in range(len(start)):
+        if not alive[i]:
+            continue
+        if limit is not None and count >= limit:
+            break
+        kept[i] = True
+        count += 1
+        rest = slice(i + 1, None)
+        near = overlap(start[rest], end[rest], start[i], end[i]) > iou
+        alive[rest] &= ~near if video is None else ~(near & (video[rest] == video[i]))
+    return kept
+
+
+def _many(start: FloatArray, end: FloatArray, video: NDArray[Any] | None, iou: float, limit: int | None) -> BoolArray:
+    """The i-th moments of all lists at once: short lists are worked on many times as fast as one by one."""
+    kept = np.ones(start.shape, dtype=bool)
+    counts = np.zeros(len(start), dtype=np.int64)
+    for i in range(start.shape[1]):
         rows = np.flatnonzero(kept[:, i])
         if limit is not None:
             full = counts[rows] >= limit
@@ -37,10 +65,9 @@ def suppress(
         if not len(rows):
             continue
         counts[rows] += 1
-        rest = slice(i + 1, None)
-        here = rows[:, None]
-        near = overlap(starts[rows, rest], ends[rows, rest], starts[here, i], ends[here, i]) > iou
-        if videos is not None:
-            near &= videos[rows, rest] == videos[here, i]
+        rest, here = slice(i + 1, None), rows[:, None]
+        near = overlap(start[rows, rest], end[rows, rest], start[here, i], end[here, i]) > iou
+        if video is not None:
+            near &= video[rows, rest] == video[here, i]
         kept[rows, rest] &= ~near
-    return kept.reshape(np.shape(start))
+    return kept
