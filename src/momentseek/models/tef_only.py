@@ -40,8 +40,10 @@ class TEFOnly(DistanceModel):
         lengths = torch.arange(mask.shape[1], device=mask.device) < counts[:, None]
         start, end = places(lengths, self.config.shortest, self.config.longest)
         m = self.moment(torch.stack([start.expand_as(end), end], dim=-1))
-        far: Tensor = m.square().sum(-1) - 2 * dots(q, m, crossed=True) + squares(q, crossed=True, axes=2)
-        return far[:, which] if crossed else far[torch.arange(len(q), device=q.device), which]
+        inner = dots(q, m, crossed=True)
+        inner = inner[:, which] if crossed else inner[torch.arange(len(q), device=q.device), which]
+        far: Tensor = m.square().sum(-1)[which] - 2 * inner + squares(q, crossed=crossed, axes=2)
+        return far
 
 
 register("tef-only", TEFOnlyConfig, TEFOnly, "blind baseline: only where a moment lies in its video")
