@@ -147,7 +147,11 @@ class Conquer(CorpusModel):
         return grid if video is None else grid + video[:, None, None]
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """Cross-entropy of begin and end over the clips of the right video and of ``negatives`` wrong ones."""
+        """Cross-entropy of begin and end over the clips of the right video and of ``negatives`` wrong ones.
+
+        Every video of the batch that is not related to the query can be drawn, also one that no pair names: whoever
+        makes the batch may add a first stage's videos.
+        """
         c, pairs = self.config, batch.pairs
         wrong = ~related(pairs, masked=c.positive_mask).videos
         chosen, there = [pairs.video], [torch.ones_like(pairs.video, dtype=torch.bool)]
