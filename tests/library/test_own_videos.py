@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from momentseek.cli.data.features import command as features
 from momentseek.cli.export import command as export
 from momentseek.construct.library_features import write_library_features
 from momentseek.encoders.trained.sources import sources_of
@@ -126,3 +127,13 @@ def test_a_model_trained_on_ones_own_videos_finds_them(
             first = trained.search(f"it turns {colour}", streams=["vision"], all=True)[0]
             assert first.name == f"{at}.mp4"
             assert (first.start, first.end) == (4.5 * (1 + at % 3), 4.5 * (2 + at % 3))
+
+
+def test_the_command_writes_features(library: Collection, annotated: Path, tmp_path: Path):
+    library.add(annotated)
+    where = ["--library", str(library.path), "--out", str(tmp_path / "data")]
+    done = CliRunner().invoke(features, [f"train={annotated / 'train.jsonl'}", *where, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["queries"] == {"train": 15}
+    for wrong, words in ((["train.jsonl"], "is not SPLIT=FILE"), (["a=x", "a=y"], "named twice")):
+        assert words in str(CliRunner().invoke(features, [*wrong, *where]).exception)

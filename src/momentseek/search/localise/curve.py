@@ -53,10 +53,17 @@ class Bounds:
     shortest: int
     longest: int
     match: float
-    """What the video as a whole adds to the score of each of its spans."""
+    """How well the video as a whole answers."""
     less: FloatArray
     """(T,) what a clip takes off, for what it shows that is to be avoided."""
     end_time: EndTime = "inclusive"
+    alpha: float = 1.0
+    """What ``match`` weighs in the score of each of its spans."""
+
+    @property
+    def most(self) -> float:
+        """No span of the video scores higher: probabilities are at most 1."""
+        return self.alpha * self.match
 
     def part(self, first: int, last: int) -> Bounds:
         """Clips ``first`` to ``last`` (exclusive) alone."""

@@ -24,7 +24,7 @@ from momentseek.search.localise.scenes import scenes
 from momentseek.search.localise.spans import Spans
 
 LEARNED = "learned"
-CANDIDATES = 100
+CANDIDATES = 60
 """Spans of one video among which near-duplicates are looked for."""
 
 
@@ -64,9 +64,10 @@ class Head:
             log_shares(response(curve, self.end), self.window),
             self.shortest,
             self.longest,
-            self.alpha * match,
+            match,
             np.zeros(len(curve)) if less is None else self.alpha * less,
             self.end_time,
+            self.alpha,
         )
 
     def match(self, clips: Vectors, query: Vectors) -> float:
@@ -78,8 +79,24 @@ class Head:
         >>> round(head.match(clips, np.array([0.7, 0.0, 0.0, 0.7], np.float32)), 2)
         0.98
         """
-        parts = (clips * query).reshape(len(clips), self.modalities, -1).sum(-1)
-        return float(parts.max(axis=0).sum())
+        width = len(query) // self.modalities
+        sides = (slice(at, at + width) for at in range(0, len(query), width))
+        return float(sum((clips[:, side] @ query[side]).max() for side in sides))
+
+    def probes(self, query: Vectors) -> Vectors:
+        """What to scan for: the query, and each of its modalities alone, as a row of length 1 each.
+
+        The scan finds the best clip of all modalities together, and a video may be best by different clips in each.
+
+        >>> Head(np.ones(1), np.ones(1), 1, 4, 20.0, 2, 100).probes(np.float32([0.6, 0.8])).tolist()
+        [[0.6000000238418579, 0.800000011920929], [1.0, 0.0], [0.0, 1.0]]
+        """
+        rows = [query]
+        if self.modalities > 1:
+            owner = np.arange(len(query)) // (len(query) // self.modalities)
+            rows += [np.where(owner == part, query, 0) for part in range(self.modalities)]
+        table = np.stack([row for row in rows if np.linalg.norm(row) > 0])
+        return np.asarray(table / np.linalg.norm(table, axis=1, keepdims=True), np.float32)
 
 
 def response(curve: Vectors, kernel: Vectors) -> FloatArray:
@@ -88,8 +105,9 @@ def response(curve: Vectors, kernel: Vectors) -> FloatArray:
     >>> response(np.array([0.0, 1.0, 1.0, 0.0]), np.array([-1.0, 1.0, 0.0])).tolist()
     [0.0, 1.0, 0.0, -1.0]
     """
-    wide = np.pad(np.asarray(curve, np.float64), len(kernel) // 2)
-    result: FloatArray = np.correlate(wide, np.asarray(kernel, np.float64), "valid")
+    reach = len(kernel) // 2
+    full = np.convolve(np.asarray(curve, np.float64), np.asarray(kernel, np.float64)[::-1])
+    result: FloatArray = full[reach : len(full) - reach]
     return result
 
 
@@ -132,4 +150,4 @@ def learned(curve: Curve) -> Spans:
     last = last + 1 if bounds.end_time == "inclusive" else np.maximum(last, first + 1)
     sums = np.concatenate(([0.0], np.cumsum(bounds.less)))
     less = (sums[last] - sums[first]) / (last - first)
-    return Spans.of_clips(curve, first, last, best.score[kept] + bounds.match - less)
+    return Spans.of_clips(curve, first, last, best.score[kept] + bounds.most - less)

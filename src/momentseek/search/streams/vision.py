@@ -15,7 +15,7 @@ from momentseek.errors import MomentseekError
 from momentseek.library.scan import Scan
 from momentseek.library.segments import Segment
 from momentseek.library.video import Video
-from momentseek.search.confidence import Scale, evidence
+from momentseek.search.confidence import PER_SCENE, Scale, evidence
 from momentseek.search.localise import Background, Curve, localise
 from momentseek.search.localise.curve import Bounds
 from momentseek.search.localise.learned import LEARNED, Head
@@ -93,6 +93,19 @@ class Sights:
             parts.append(vectors[whole])
         return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
 
+    @cached_property
+    def stretches(self) -> list[Vectors]:
+        """Videos taken at even steps from the whole library, long ones in parts as long as a model reads at a time."""
+        window = self.head.window if self.head is not None else SAMPLE
+        parts: list[Vectors] = []
+        step = max(1, -(-sum(s.rows for s in self.segments) // SAMPLE))
+        for segment in self.segments:
+            for at in range(0, len(segment.ids), step):
+                rows = segment.vectors(at)
+                if segment.ids[at] not in self.gone and len(rows) and np.isfinite(rows).all():
+                    parts += [rows[first : first + window] for first in range(0, len(rows), window)]
+        return parts[:SAMPLE]
+
     def place(self, video: int) -> tuple[int, int] | None:
         """In which segment and where a video's rows are; the newest, should there be two."""
         return _place(self.segments, video)
@@ -115,6 +128,8 @@ class Aim:
     background: Background
     spans: Vectors | None = None
     """Of a trained model, the query as spans are found by it."""
+    videos: Scale | None = None
+    """And what is usual for a video as a whole, by the model's own score."""
 
     def scores(self, clips: Vectors) -> NDArray[np.float32]:
         """Of each clip."""
@@ -142,8 +157,13 @@ def aim(
             raise MomentseekError(f"the query looks for and avoids the same: {part.text}; take one of them out")
         avoided.append((direction, part.weight, Scale.of(sights.sample @ direction)))
     usual = _scores(sights.sample, vector, avoided, spread)
-    asked = None if spans is None else weights @ spans([part.text for part in seen]) / np.abs(weights).sum()
-    return Aim(vector, tuple(avoided), spread, Scale.of(usual, sights.clips), Background.of(usual), asked)
+    scale, level = Scale.of(usual, sights.clips), Background.of(usual)
+    if spans is None or sights.head is None:
+        return Aim(vector, tuple(avoided), spread, scale, level)
+    asked = weights @ spans([part.text for part in seen]) / np.abs(weights).sum()
+    matches = [sights.head.match(stretch, vector) for stretch in sights.stretches]
+    films = Scale.of(matches, PER_SCENE * -(-sights.clips // sights.head.window))
+    return Aim(vector, tuple(avoided), spread, scale, level, asked, films)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +188,8 @@ def look(
     Spans are sought on every video with a clip that stands out, ``depth`` at most; on others, while there are fewer
     than ``page`` spans.
     """
+    if sights.head is not None and target.spans is not None and localiser == LEARNED:
+        return _look_by_model(sights, sights.head, target, videos, allowed, page, depth)
     mask = None if allowed is None else np.isin(sights.ids, allowed)
     # what must be avoided is known only clip by clip, so more videos are looked at
     reach = depth * (4 if target.avoid else 1)
@@ -186,6 +208,46 @@ def look(
         if count >= FEWEST and len(moments) >= page and target.scale.level(float(curves[id].scores.max())) == "weak":
             break
         moments += spans(id, curves[id], target, localiser)
+    moments.sort(key=lambda m: (-m.score, m.video, m.start, m.end))
+    return Looked(moments, curves)
+
+
+def _look_by_model(
+    sights: Sights,
+    head: Head,
+    target: Aim,
+    videos: Callable[[Sequence[int]], Mapping[int, Video]],
+    allowed: Ids | None,
+    page: int,
+    depth: int,
+) -> Looked:
+    """The best videos by a trained model's score, and spans on them until no other video could have a better one.
+
+    The scan finds candidates by all modalities together and by each alone; then the model's own score ranks them.
+    """
+    mask = None if allowed is None else np.isin(sights.ids, allowed)
+    best = sights.scan.search(head.probes(target.vector), depth, allowed=mask, gone=sights.gone)
+    places = {
+        id: (segment, at)
+        for id, segment, at in zip(
+            *(column.ravel().tolist() for column in (best.ids, best.segment, best.at)), strict=True
+        )
+    }
+    known = videos(list(places))
+    match = {id: head.match(sights.segments[s].vectors(at), target.vector) for id, (s, at) in places.items()}
+    order = sorted((id for id in places if id in known), key=lambda id: (-match[id], id))[:depth]
+    curves: dict[int, Curve] = {}
+    moments: list[Found] = []
+    enough = -np.inf
+    for id in order:
+        if head.alpha * match[id] < enough:
+            break
+        made = curve(sights, target, known[id], places[id])
+        if made is not None:
+            curves[id] = made
+            moments += spans(id, made, target, LEARNED)
+            if len(moments) >= page:
+                enough = sorted((m.score for m in moments), reverse=True)[page - 1]
     moments.sort(key=lambda m: (-m.score, m.video, m.start, m.end))
     return Looked(moments, curves)
 
@@ -234,13 +296,16 @@ def spans(video: int, on: Curve, target: Aim, localiser: str) -> list[Found]:
     """The spans of one curve.
 
     How sure they are is told by the clips in them, but for a trained model's: it says of the video how well it answers,
-    and its clips, read in context, are all alike in that.
+    and that stands beside what it says of other videos.
     """
     got = localise(on, localiser, limit=SPANS)
-    whole = on.bounds is not None and localiser == LEARNED
+    bounds = on.bounds if localiser == LEARNED else None
     out = []
     for start, end, score, peak in zip(got.start, got.end, got.score, got.peak, strict=True):
-        level = target.scale.level(evidence(on.scores if whole else within(on, start, end)))
+        if bounds is not None and target.videos is not None:
+            level = target.videos.level(bounds.match)
+        else:
+            level = target.scale.level(evidence(within(on, start, end)))
         out.append(Found(video, float(start), float(end), float(score), level, float(peak)))
     return out
 
