@@ -14,7 +14,7 @@ from momentseek.training import toml as writer
 from momentseek.training.config import read
 from momentseek.training.presets import configure, names, table
 
-PAPERS = [n for n in names() if n != "simulation"]
+PAPERS = [n for n in names() if "name" in table(n).get("model", {})]
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -26,6 +26,11 @@ def test_every_papers_preset_is_a_config_and_survives_its_file(name: str, tmp_pa
     assert again.table() == config.table()
     assert again.training == config.training
     assert again.model_config == config.model_config
+
+
+def test_the_papers_are_there() -> None:
+    papers = {"tvr-xml", "tvr-reloclnet", "tvr-ranking-xml", "tvr-ranking-reloclnet", "tvr-ranking-conquer"}
+    assert papers <= set(PAPERS)
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
