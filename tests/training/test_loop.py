@@ -113,6 +113,7 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_weights(straight: Path, simulated: Path, tmp_path: Path) -> None:
     """kill -9 at a random moment after the first checkpoint."""
     out, file = tmp_path / "run", tmp_path / "config.toml"
