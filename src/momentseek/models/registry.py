@@ -30,7 +30,7 @@ C = TypeVar("C")
 
 def register(name: str, config: type[ModelConfig], model: type[CorpusModel], summary: str) -> None:
     """Make a model known; its file calls this once, at its end."""
-    if name in MODELS:
+    if name in MODELS and MODELS[name].model.__qualname__ != model.__qualname__:
         raise MomentseekError(f"a model called {name!r} is there already; choose another name")
     MODELS[name] = Entry(name, config, model, summary)
 

@@ -29,10 +29,11 @@ class MapConvolution(nn.Module):
         self.convolutions = nn.ModuleList(
             nn.Conv2d(dim if i == 0 else hidden, hidden, kernel, padding=pad) for i, pad in enumerate(self.pads)
         )
-        for layer in self.convolutions:  # what follows divides by up to kernel² cells: begin as loud as a plain stack
-            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
-            with torch.no_grad():
-                layer.weight.mul_(kernel**2)
+        for name, weight in self.convolutions.named_parameters():
+            if name.endswith("weight"):  # what follows divides by up to kernel² cells: begin as loud as a plain stack
+                nn.init.kaiming_normal_(weight, nonlinearity="relu")
+                with torch.no_grad():
+                    weight.mul_(kernel**2)
         self.norms = nn.ModuleList(nn.BatchNorm2d(hidden) if norm else nn.Identity() for _ in range(layers))
         inside = mask[None, None].float()
         for i, pad in enumerate(self.pads):
