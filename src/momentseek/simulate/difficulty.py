@@ -47,15 +47,15 @@ class Difficulty:
             return easy + (default - easy) * 2 * hard if hard <= 0.5 else default + (hardest - default) * (2 * hard - 1)
 
         return cls(
-            video_noise=between(0.5, 4.0, 24.0),
-            subtitle_noise=between(0.3, 2.0, 14.0),
-            query_noise=between(0.1, 0.6, 3.0),
-            crosstalk=between(0.0, 0.12, 0.3),
-            style=between(0.3, 1.0, 3.0),
-            scenery=between(0.2, 0.4, 0.8),
-            confusable=between(0.0, 0.5, 1.0),
-            likeness=between(0.0, 0.5, 0.9),
-            mixing=between(0.0, 0.25, 0.5),
-            looseness=between(0.0, 0.1, 0.25),
-            chatter=between(0.1, 0.4, 0.7),
+            video_noise=between(0.1, 0.4, 24.0),
+            subtitle_noise=between(0.05, 0.25, 14.0),
+            query_noise=between(0.0, 0.1, 3.0),
+            crosstalk=between(0.0, 0.05, 0.3),
+            style=between(0.0, 0.2, 3.0),
+            scenery=between(0.1, 0.2, 0.8),
+            confusable=between(0.0, 0.1, 1.0),
+            likeness=between(0.0, 0.2, 0.9),
+            mixing=between(0.0, 0.1, 0.5),
+            looseness=between(0.0, 0.04, 0.25),
+            chatter=between(0.05, 0.15, 0.7),
         )

@@ -31,7 +31,7 @@ WEIGHTS = {
     "gender": 0.3,
     "person": 0.3,
 }
-ERROR = 0.55
+ERROR = 0.3
 """Length of a sentence's own error, beside the sentence's length of 1."""
 BLOCK = 256
 
