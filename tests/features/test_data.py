@@ -103,3 +103,65 @@ def test_the_fingerprint_changes_with_the_data(folder: Path, write_features: Wri
     assert Data.open(folder).fingerprint == before
     write_features(folder / "query.h5", {"1": np.ones((2, 3)), "2": np.ones((4, 3))})
     assert Data.open(folder).fingerprint != before
+
+
+SPLIT = '[splits.val]\ntruth = "val.json"\nquery = "val.h5"\n'
+
+
+@pytest.mark.parametrize("key", ["truth", "corpus", "durations", "related"])
+def test_the_fingerprint_sees_the_end_of_every_file(folder: Path, key: str) -> None:
+    corpus = json.loads((folder / "corpus.json").read_text())
+    (folder / "durations.json").write_text(json.dumps(corpus))
+    (folder / "related.json").write_text(json.dumps({"1": ["b"]}))
+    with (folder / "data.toml").open("a") as f:
+        f.write('durations = "durations.json"\nrelated = "related.json"\n')
+    file = folder / {"truth": "train.json"}.get(key, f"{key}.json")
+    file.write_text(file.read_text() + " " * (1 << 17) + "\n")
+    before = Data.open(folder).fingerprint
+    assert Data.open(folder).fingerprint == before
+    file.write_text(file.read_text()[:-1] + " ")  # as long as it was
+    assert Data.open(folder).fingerprint != before
+
+
+def test_the_fingerprint_of_some_splits_needs_no_others(folder: Path, write_features: Write) -> None:
+    with Data.open(folder) as data:
+        before = data.fingerprint
+    with (folder / "data.toml").open("a") as f:
+        f.write(SPLIT)
+    with Data.open(folder) as data:
+        assert data.fingerprint_of(["train"]) == before
+        with pytest.raises(MomentseekError, match=r"val\.h5: there is no such feature file"):
+            data.fingerprint_of(["train", "val"])
+    write_features(folder / "val.h5", {"1": np.ones((2, 3))})
+    with Data.open(folder) as data, pytest.raises(MomentseekError, match=r"val\.json: cannot be read"):
+        _ = data.fingerprint
+    (folder / "val.json").write_text("[]")
+    with Data.open(folder) as data:
+        assert data.fingerprint_of(["train"]) == before != data.fingerprint
+        assert data.fingerprint_of(["val", "train", "val"]) == data.fingerprint
+
+
+def test_only_the_modalities_in_use_are_checked(folder: Path, write_features: Write) -> None:
+    write_features(folder / "subtitle.h5", {"a": np.ones((9, 3)), "b": np.ones((5, 4))})
+    with Data.open(folder) as data:
+        data.use("video")
+        data.check(["train"])
+        assert [data.rows(v) for v in "abc"] == [4, 5, 6]
+        data.use("subtitle")
+        assert data.rows("a") == 9
+        with pytest.raises(MomentseekError, match="video b has 4 columns"):
+            data.check(["train"])
+        data.use("video+subtitle")
+        with pytest.raises(MomentseekError, match="has 4 clips in the video features and 9"):
+            data.check(["train"])
+
+
+def test_the_location_opens_the_data_from_anywhere(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (folder / "other.toml").write_text((folder / "data.toml").read_text().replace("three", "others"))
+    monkeypatch.chdir(folder.parent)
+    here, other = (Data.open(p).location for p in (folder.name, f"{folder.name}/other.toml"))
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert (Data.open(here).name, Data.open(other).name) == ("three", "others")
+    assert here == str(folder.resolve())

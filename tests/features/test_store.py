@@ -141,3 +141,37 @@ def test_fingerprints_tell_files_apart(tmp_path: Path, write_features: Write) ->
         write_features(tmp_path / f"{name}.h5", {"a": np.full((2, 2), first), "b": np.ones((2, 2))})
     prints = [Features(tmp_path / f"{n}.h5").fingerprint() for n in "xyz"]
     assert prints[0] == prints[1] != prints[2]
+
+
+def test_the_fingerprint_sees_every_shape_and_entries_in_between(tmp_path: Path, write_features: Write) -> None:
+    def of(changed: dict[str, np.ndarray]) -> str:
+        write_features(tmp_path / "x.h5", {f"v{i:02}": np.ones((4, 2)) for i in range(20)} | changed)
+        with Features(tmp_path / "x.h5") as features:
+            return features.fingerprint()
+
+    plain = of({})
+    assert of({}) == plain
+    assert of({"v07": np.full((4, 2), 2.0)}) != plain
+    assert of({"v07": np.ones((2, 4))}) != plain  # as many bytes, another shape
+    assert of({"v07": np.ones((4, 2)), "v08": np.ones(3)}) != plain  # no table, and perhaps not used
+
+
+def test_the_fingerprint_of_many_entries_reads_a_few_dozen(
+    tmp_path: Path, write_features: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_features(tmp_path / "x.h5", {f"v{i:03}": np.ones((1, 2)) for i in range(300)})
+    read: list[str] = []
+    values = Features._values
+    monkeypatch.setattr(Features, "_values", lambda self, i, name: (read.append(name), values(self, i, name))[1])
+    with Features(tmp_path / "x.h5") as features:
+        features.fingerprint()
+    assert 24 <= len(read) <= 60
+    assert (read[0], read[-1]) == ("v000", "v299")
+
+
+def test_other_columns_are_found_without_reading(tmp_path: Path, write_features: Write) -> None:
+    write_features(tmp_path / "x.h5", {"a": np.ones((1, 2)), "b": np.ones((1, 5))})
+    with Features(tmp_path / "x.h5") as features:
+        assert features.rows("a") == 1
+        with pytest.raises(MomentseekError, match="video b has 5 columns and others have 2"):
+            features.rows("b")

@@ -24,7 +24,6 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from momentseek.moments import Judgements
 FILE = "data.toml"
 KEYS = ("truth", "query", "corpus", "durations", "related")
 """What a split may say."""
+MODALITIES = ("video", "subtitle")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,9 @@ class Data:
         self._settings = settings
         self._open: dict[tuple[Path, ...], Features] = {}
         self._splits: dict[str, Split] = {}
-        self._rows: dict[str, int] = {}
+        self._rows: dict[tuple[tuple[str, ...], str], int] = {}
+        self._prints: dict[tuple[str, ...], str] = {}
+        self._used = MODALITIES
         self.name = str(settings.get("name", self.folder.resolve().name))
         self.clip_seconds = float(settings.get("clip_seconds", 1.5))
         self.simulated = bool(settings.get("simulated", False))
@@ -102,6 +104,18 @@ class Data:
         _check_settings(file, settings)
         return cls(file, settings)
 
+    @property
+    def location(self) -> str:
+        """The path that opens these data from anywhere: absolute."""
+        return str((self.folder if self.path.name == FILE else self.path).resolve())
+
+    def use(self, modalities: str) -> None:
+        """Say which features a run uses (``video``, ``subtitle`` or ``video+subtitle``); the others may have gaps.
+
+        ``check`` and ``rows`` then look at these only. At first all are used.
+        """
+        self._used = tuple(name for name in MODALITIES if name in modalities.split("+"))
+
     def split(self, name: str) -> Split:
         """The split called ``name``, read once."""
         if name not in self._splits:
@@ -122,9 +136,13 @@ class Data:
         return self.dims_of(self.splits[0])
 
     def rows(self, video: str) -> int:
-        """Clips of a video: as many as all its features have."""
-        if video not in self._rows:
-            counts = [f.rows(video) for f in (self.video, self.subtitle) if f]
+        """Clips of a video: as many as all its features that are used have."""
+        key = (self._used, video)
+        if key not in self._rows:
+            used = [f for name, f in zip(MODALITIES, (self.video, self.subtitle), strict=True) if name in self._used]
+            counts = [f.rows(video) for f in used if f]
+            if not counts:
+                raise MomentseekError(f"{self.path}: has no {' or '.join(self._used)} features; set modalities")
             if max(counts) != min(counts):
                 raise MomentseekError(
                     f"{self.path}: video {video} has {counts[0]} clips in the video features and {counts[1]} in the "
@@ -132,8 +150,8 @@ class Data:
                 )
             if not min(counts):
                 raise MomentseekError(f"{self.path}: video {video} has no clip; extract it, or leave it out")
-            self._rows[video] = min(counts)
-        return self._rows[video]
+            self._rows[key] = min(counts)
+        return self._rows[key]
 
     def check(self, splits: Iterable[str]) -> None:
         """Find out, without reading features, whether training or predicting on ``splits`` would fail half-way."""
@@ -154,20 +172,29 @@ class Data:
                         f"{split.query.source}: query {query} of split {name} has no words; encode it, or leave it out"
                     )
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """Tells data sets apart at the cost of a few reads: settings, sizes, keys, first and last entries."""
-        seen = hashlib.sha256()
-        seen.update(f"{self.clip_seconds}".encode())
-        for features in (self.video, self.subtitle, *(self._query(s) for s in sorted(self.splits))):
-            seen.update((features.fingerprint() if features else "-").encode())
-        for name in sorted(self.splits):
-            file = self.folder / self._settings["splits"][name]["truth"]
-            if file.is_file():
-                seen.update(f"{name} {file.stat().st_size}".encode())
-                with file.open("rb") as f:
-                    seen.update(f.read(1 << 16))
-        return seen.hexdigest()[:16]
+        """Tells data sets apart: ``fingerprint_of`` all splits."""
+        return self.fingerprint_of(self.splits)
+
+    def fingerprint_of(self, splits: Iterable[str]) -> str:
+        """A hash of what these splits are made of, computed once; files of other splits need not be there.
+
+        Truth, corpus, durations and related videos count whole, features by ``Features.fingerprint``.
+        """
+        names = tuple(sorted(set(splits)))
+        if names not in self._prints:
+            seen = hashlib.sha256(f"{self.clip_seconds}\n".encode())
+            for features in (self.video, self.subtitle):
+                seen.update(f"{features.fingerprint() if features else '-'}\n".encode())
+            for name in names:
+                entry = self._entry(name)
+                seen.update(f"{name} {self._query(name).fingerprint()}\n".encode())
+                for key in KEYS:
+                    if key in entry and key != "query":
+                        seen.update(f"{key} {_file_hash(self.folder / entry[key])}\n".encode())
+            self._prints[names] = seen.hexdigest()[:16]
+        return self._prints[names]
 
     def close(self) -> None:
         """Close all files."""
@@ -211,6 +238,14 @@ class Data:
                 durations[video] = self.rows(video) * self.clip_seconds
         related = read_related(self.folder / entry["related"]) if "related" in entry else {}
         return Split(name, truth, self._query(name), searched, durations, related)
+
+
+def _file_hash(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the path in {FILE}") from None
 
 
 def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:

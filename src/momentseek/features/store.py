@@ -28,6 +28,8 @@ COMPANIONS = ("-mask", "-lengths")
 """Endings of the datasets that stand beside the features in TVR's subtitle files."""
 SLACK = 2
 """Rows by which files of the same video may differ; the extra ones are cut (I3D windows and ResNet frames do)."""
+SAMPLED = 48
+"""Entries of a file whose values are in its fingerprint, spread evenly over the names."""
 
 
 class Features:
@@ -44,6 +46,7 @@ class Features:
         self.what = what
         self._lock = threading.Lock()
         self._files: list[Any] = []
+        self._shapes: dict[tuple[int, str], tuple[int, int]] = {}
         try:
             for path in self.paths:
                 self._files.append(_opened(path))
@@ -80,8 +83,15 @@ class Features:
             return all(name in file for file in self._files)
 
     def rows(self, name: str) -> int:
-        """How many rows ``name`` has, without reading them."""
-        counts = [self._shape(i, name)[0] for i in range(len(self._files))]
+        """How many rows ``name`` has, without reading them; its columns must be as many as others have."""
+        shapes = [self._shape(i, name) for i in range(len(self._files))]
+        for path, (_, columns), usual in zip(self.paths, shapes, self.dims, strict=True):
+            if columns != usual:
+                raise MomentseekError(
+                    f"{path}: {self.what} {name} has {columns:,} columns and others have {usual:,}; extract all with "
+                    "one encoder"
+                )
+        counts = [count for count, _ in shapes]
         if max(counts) - min(counts) > SLACK:
             raise MomentseekError(
                 f"{self.source}: {self.what} {name} has {' and '.join(map(str, counts))} rows; the files must be of "
@@ -98,15 +108,25 @@ class Features:
             raise MomentseekError(f"{self.source}: {self.what} {name} has values that are no numbers; extract it anew")
         return joined
 
-    def fingerprint(self) -> str:
-        """A hash of sizes, keys, and the first and last entry: tells files apart without reading them."""
+    @cached_property
+    def _fingerprint(self) -> str:
         seen = hashlib.sha256()
-        for path in self.paths:
+        chosen = {int(i) for i in np.linspace(0, len(self.names) - 1, SAMPLED)} if self.names else set()
+        for file, path in enumerate(self.paths):
             seen.update(f"{path.stat().st_size}\n".encode())
-        seen.update("\n".join(self.names).encode())
-        for name in self.names[:1] + self.names[-1:]:
-            seen.update(self.read(name).tobytes())
+            for number, name in enumerate(self.names):
+                seen.update(f"{name}\0{self._described(file, name)}\n".encode())
+                if number in chosen:
+                    seen.update(self._values(file, name))
         return seen.hexdigest()[:16]
+
+    def fingerprint(self) -> str:
+        """A hash of the files' sizes, every name and shape, and the values of a few dozen entries.
+
+        It tells files apart without reading them whole: a change of a few values, in a file that is not compressed and
+        keeps its shapes, may go unseen.
+        """
+        return self._fingerprint
 
     def close(self) -> None:
         """Close the files; reading is over."""
@@ -143,8 +163,28 @@ class Features:
 
     def _shape(self, i: int, name: str) -> tuple[int, int]:
         with self._lock:
-            count, columns = self._dataset(i, name).shape
-        return int(count), int(columns)
+            if (i, name) not in self._shapes or not self._files[i]:
+                count, columns = self._dataset(i, name).shape
+                self._shapes[i, name] = int(count), int(columns)
+            return self._shapes[i, name]
+
+    def _described(self, i: int, name: str) -> str:
+        """Shape of an entry, whatever it is: one that nobody uses may be no table."""
+        with self._lock:
+            known = self._shapes.get((i, name))
+            try:
+                return str(known or getattr(self._files[i][name], "shape", "a group"))
+            except (KeyError, ValueError, OSError, RuntimeError) as e:
+                raise self._damaged(self.paths[i], name, e) from None
+
+    def _values(self, i: int, name: str) -> bytes:
+        """The bytes of an entry as the file has them, whether they are numbers or not."""
+        with self._lock:
+            try:
+                found = self._files[i][name]
+                return np.asarray(found[()]).tobytes() if hasattr(found, "shape") else b""
+            except (KeyError, ValueError, OSError, RuntimeError) as e:
+                raise self._damaged(self.paths[i], name, e) from None
 
     def _read(self, i: int, name: str) -> Array:
         with self._lock:
@@ -153,11 +193,6 @@ class Features:
                 rows: Array = np.asarray(dataset[()], dtype=np.float32)
             except (OSError, RuntimeError) as e:
                 raise self._damaged(self.paths[i], name, e) from None
-        if rows.shape[1] != self.dims[i]:
-            raise MomentseekError(
-                f"{self.paths[i]}: {self.what} {name} has {rows.shape[1]:,} columns and others have "
-                f"{self.dims[i]:,}; extract all with one encoder"
-            )
         return rows
 
     def _damaged(self, path: Path, name: str, error: Exception) -> MomentseekError:
