@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import torch
 
 from momentseek.errors import MomentseekError
 from momentseek.features import Data
+from momentseek.features.cache import Array, Cache
 from momentseek.models.inference import predict
 from momentseek.moments import Run
 from momentseek.training import Progress, TrainConfig, load, train
@@ -111,6 +113,20 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
     assert all(torch.equal(t, two.optimiser[n]) for n, t in one.optimiser.items())
     assert json.loads((out / "report.json").read_text())["best"] == load(straight).value
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_stopped_while_its_report_is_measured_a_run_goes_on_with_the_report(corpus: Data, tmp_path: Path) -> None:
+    def tell(progress: Progress) -> None:
+        if progress.step == 6 and progress.doing == "validated":
+            signal.raise_signal(signal.SIGINT)
+
+    stopped = train(base(), corpus, tmp_path / "run", tell=tell)
+    assert (stopped.stopped, stopped.step, stopped.report) == ("interrupted", 6, {})
+    assert not (tmp_path / "run" / "report.json").exists()
+    steps: list[int] = []
+    done = train(base(), corpus, tmp_path / "run", resume=True, tell=lambda p: steps.append(p.step))
+    assert (done.stopped, steps) == ("done", [])
+    assert set(done.report["scores"]) == {"val", "test"}
 
 
 @pytest.mark.slow
@@ -257,8 +273,30 @@ def test_a_model_that_ranks_no_videos_needs_a_first_stage(straight: Path, corpus
     assert train(config.changed(["task=SVMR", "measure=R@1[IoU>=0.5]", "report=[]"]), corpus, tmp_path / "s").step == 2
 
 
-def test_the_memory_for_features_is_bounded(corpus: Data, config: TrainConfig, tmp_path: Path) -> None:
+def test_the_memory_for_features_is_bounded(
+    corpus: Data, config: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With next to no cache, features are read again and the weights come out the same."""
+    held: list[int] = []
+    made: list[Hashable] = []
+
+    class Watched(Cache):
+        def get(self, key: Hashable, make: Callable[[], Array]) -> Array:
+            def counted() -> Array:
+                made.append(key)
+                return make()
+
+            found = super().get(key, counted)
+            held.append(sum(array.nbytes for array in self._kept.values()))
+            return found
+
+    monkeypatch.setattr("momentseek.training.batches.Cache", Watched)
     train(config, corpus, tmp_path / "much")
+    assert max(held) > 10_000
+    assert len(set(made)) == len(made)
+    held.clear()
+    made.clear()
     train(config.changed(["cache_mb=0.01"]), corpus, tmp_path / "little")
+    assert 0 < max(held) <= 10_000
+    assert len(set(made)) < len(made)
     assert same_weights(load(tmp_path / "much").model, load(tmp_path / "little").model)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.features import Data
+from momentseek.formats import write_run
+from momentseek.models import Dims, build
 from momentseek.models.inference import predict
-from momentseek.training import TrainConfig, load, train
+from momentseek.moments import Run
+from momentseek.training import TrainConfig, checkpoint, load, train
 from momentseek.training.validation import first_stage
 
 SECOND = {
@@ -57,3 +61,60 @@ def test_moments_come_from_the_videos_of_the_first_stage(
 def test_without_a_first_stage_it_is_asked_for(corpus: Data, tmp_path: Path, model: str) -> None:
     with pytest.raises(MomentseekError, match="first_stage"):
         train(config(model, None, **SECOND[model]), corpus, tmp_path / "run")
+
+
+def test_a_first_stage_for_other_features_is_refused(corpus: Data, tmp_path: Path) -> None:
+    other = config("xml", heads=2)
+    model = build("xml", other.settings, Dims(8, 10, 8))
+    checkpoint.save(tmp_path / "other.safetensors", model, other, "", 0, None)
+    with pytest.raises(MomentseekError, match=r"video features have 12 columns and .*other\.safetensors"):
+        train(config("excl", tmp_path / "other.safetensors"), corpus, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_first_stage_that_ranks_no_videos_is_refused(corpus: Data, retrieval: Path, tmp_path: Path) -> None:
+    train(config("excl", retrieval), corpus, tmp_path / "excl")
+    with pytest.raises(MomentseekError, match="excl ranks no videos"):
+        train(config("excl", tmp_path / "excl"), corpus, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("given", "missing"), [("val", "test"), ("test", "val")])
+def test_a_first_stage_is_needed_for_every_measured_split(
+    corpus: Data, retrieval: Path, tmp_path: Path, given: str, missing: str
+) -> None:
+    """It is said before the first step, not when the report is due."""
+    source = tmp_path / "first.jsonl"
+    write_run(predict(load(retrieval).model, corpus, given, task="VR", k=4), source)
+    with pytest.raises(MomentseekError, match=f"of split {missing}"):
+        train(config("excl", source).changed(["test=test"]), corpus, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_videos_from_outside_the_corpus_are_refused(corpus: Data, retrieval: Path, tmp_path: Path) -> None:
+    run = predict(load(retrieval).model, corpus, "val", task="VR", k=4)
+    write_run(replace(run, videos=("elsewhere", *run.videos[1:])), tmp_path / "first.jsonl")
+    with pytest.raises(MomentseekError, match="elsewhere is not in the corpus"):
+        train(config("excl", tmp_path / "first.jsonl"), corpus, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_ranks_no_videos_is_not_measured_by_them(corpus: Data, retrieval: Path, tmp_path: Path) -> None:
+    by_videos = config("excl", retrieval).changed(["task=VR", "measure=R@1[task=VR]", "report=[]"])
+    with pytest.raises(MomentseekError, match="excl ranks no videos"):
+        train(by_videos, corpus, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_videos_are_found_once_per_split(
+    corpus: Data, retrieval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def counted(source: str, data: Data, split: str, depth: int) -> Run:
+        asked.append(split)
+        return first_stage(source, data, split, depth)
+
+    monkeypatch.setattr("momentseek.training.validation.first_stage", counted)
+    train(config("excl", retrieval).changed(["test=test"]), corpus, tmp_path / "run")
+    assert asked == ["val", "test"]

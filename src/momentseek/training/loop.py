@@ -31,7 +31,6 @@ from momentseek.training.progress import Outcome, Progress, Tell
 from momentseek.training.report import write_report
 from momentseek.training.schedules import factor
 from momentseek.training.setup import LAST, Prepared, prepare
-from momentseek.training.validation import Validation
 
 LOG_EVERY = 50
 """Steps between rows of the log, if no validation comes before."""
@@ -72,8 +71,8 @@ class Loop:
         self.config, self.data, self.model = prepared.config, prepared.data, prepared.model
         self.training = self.config.training
         self.optimiser, self.order, self.batches = prepared.optimiser, prepared.order, prepared.batches
+        self.validation = prepared.validation
         self.out, self.processes, self.interrupts, self.tell = out, processes, interrupts, tell
-        self.validation = Validation(self.config, self.data)
         self.per_epoch = math.ceil(self.order.per_epoch / processes.count)
         self.steps = self.training.steps or max(1, math.ceil(self.training.epochs * self.per_epoch))
         self.every = self.training.validate_every or max(1, round(self.per_epoch / self.training.validations))
@@ -102,7 +101,10 @@ class Loop:
         self._save()
         report: dict[str, Any] = {}
         if stopped != "interrupted" and self.processes.first:
-            report = write_report(self.out, self.validation, asdict(self.counts), stopped, self.interrupts.check)
+            try:
+                report = write_report(self.out, self.validation, asdict(self.counts), stopped, self.interrupts.check)
+            except Interrupted:
+                stopped = "interrupted"  # all steps are saved: going on only measures
         counts = self.counts
         return Outcome(
             self.out, counts.step, self.steps, counts.best, counts.best_step, stopped, counts.seconds, report

@@ -40,6 +40,7 @@ class Prepared:
     optimiser: torch.optim.Optimizer
     order: Order
     batches: Batches
+    validation: Validation
     resumed: Checkpoint | None
 
 
@@ -55,7 +56,8 @@ def prepare(
     dims = dims_of(data, config.model_config, config.data.train)
     torch.manual_seed(training.seed)
     model = build(config.model, config.settings, dims)
-    Validation(config, data).check(model)
+    validation = Validation(config, data)
+    validation.check(model)
     batches = Batches(data, split, model.config, training)
     order = Order(
         batches.pairs.video,
@@ -73,7 +75,7 @@ def prepare(
     processes.share_weights(model)
     if processes.first:
         _folder(out, config, resume, force)
-    return Prepared(config, data, model, optimiser(model, training), order, batches, last)
+    return Prepared(config, data, model, optimiser(model, training), order, batches, validation, last)
 
 
 def device(name: str) -> torch.device:

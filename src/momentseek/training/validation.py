@@ -12,7 +12,7 @@ from momentseek.features.data import Data
 from momentseek.formats import read_run
 from momentseek.measures import parse_all
 from momentseek.models import CorpusModel
-from momentseek.models.inference import predict
+from momentseek.models.inference import from_run, predict
 from momentseek.moments import Run
 from momentseek.training.config import TrainConfig, measures_of
 
@@ -73,27 +73,44 @@ class Validation:
         return self._first[split]
 
     def check(self, model: CorpusModel) -> None:
-        """Refuse, before training, a model that could not be measured."""
-        if not model.retrieves and self.config.training.task != "SVMR" and self.config.data.first_stage is None:
+        """Refuse, before training, a model that could not be measured, or a first stage that would not do for it."""
+        task, source = self.config.training.task, self.config.data
+        if not model.retrieves and task == "VR":
+            raise MomentseekError(
+                f"{self.config.model} ranks no videos and cannot be measured by them (task=VR); train for moments "
+                "(task=VCMR with a first_stage, or task=SVMR)"
+            )
+        if not model.retrieves and task == "VCMR" and source.first_stage is None:
             raise MomentseekError(
                 f"{self.config.model} searches videos that another model found; name its checkpoint or run "
                 "(first_stage=PATH), or train for known videos (task=SVMR)"
             )
-        if self.config.data.first_stage is not None:
-            self.first_stage(self.config.data.validate)
+        if task == "VCMR":
+            for split in (source.validate, source.test if self.config.training.report else None):
+                if split:
+                    self.first_stage(split)
 
 
 def first_stage(source: str, data: Data, split: str, depth: int) -> Run:
     """Videos for each query of a split: of a run file, or found by the model of a checkpoint."""
     from momentseek.training.checkpoint import load
+    from momentseek.training.setup import refuse_other_dims
 
     path = Path(source)
     if path.is_dir() or path.suffix == ".safetensors":
-        return predict(load(path).model, data, data.split(split), k=depth, task="VR")
+        found = load(path)
+        refuse_other_dims(found, data, split, source)
+        if not found.model.retrieves:
+            raise MomentseekError(
+                f"{path}: {found.config.model} ranks no videos; name a model that does, such as xml, or a run"
+            )
+        return predict(found.model, data, data.split(split), k=depth, task="VR")
     run = read_run(path)
     missing = [q for q in data.split(split).truth.query_ids if q not in run]
     if missing:
         raise MomentseekError(
             f"{path}: says nothing of query {missing[0]} of split {split}; give a first stage for all its queries"
         )
+    of = data.split(split)
+    from_run(run, of.truth.query_ids, {name: i for i, name in enumerate(of.corpus)}, depth)  # refuses other videos
     return run
