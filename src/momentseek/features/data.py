@@ -72,7 +72,7 @@ class Data:
         self._splits: dict[str, Split] = {}
         self._rows: dict[tuple[tuple[str, ...], str], int] = {}
         self._prints: dict[tuple[str, ...], str] = {}
-        self._used = MODALITIES
+        self._used: tuple[str, ...] = MODALITIES
         self.name = str(settings.get("name", self.folder.resolve().name))
         self.clip_seconds = float(settings.get("clip_seconds", 1.5))
         self.simulated = bool(settings.get("simulated", False))

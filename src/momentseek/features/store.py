@@ -171,9 +171,10 @@ class Features:
     def _described(self, i: int, name: str) -> str:
         """Shape of an entry, whatever it is: one that nobody uses may be no table."""
         with self._lock:
-            known = self._shapes.get((i, name))
+            if (i, name) in self._shapes:
+                return str(self._shapes[i, name])
             try:
-                return str(known or getattr(self._files[i][name], "shape", "a group"))
+                return str(getattr(self._files[i][name], "shape", "a group"))
             except (KeyError, ValueError, OSError, RuntimeError) as e:
                 raise self._damaged(self.paths[i], name, e) from None
 

@@ -14,7 +14,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from momentseek.errors import MomentseekError
+from momentseek.features.clips import FITS
 from momentseek.models.batch import Batch, Clips, Encoded, Words
+
+MODALITIES = ("video", "subtitle")
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,31 @@ class ModelConfig:
     """Weight of the video's score beside the span's."""
     videos: int = 100
     """Videos searched for moments, per query."""
+
+    def __post_init__(self) -> None:
+        heads: int | None = getattr(self, "heads", None)
+        for name in ("hidden", "heads", "max_words", "max_clips", "shortest", "longest", "videos"):
+            value = getattr(self, name, 1)
+            if value < 1:
+                raise MomentseekError(f"model: {name} must be at least 1, not {value}")
+        if self.shortest > self.longest:
+            raise MomentseekError(f"model: shortest ({self.shortest}) must not be above longest ({self.longest})")
+        if not 0 <= self.dropout < 1:
+            raise MomentseekError(f"model: dropout must be from 0 to below 1, not {self.dropout:g}")
+        if heads is not None and self.hidden % heads:
+            raise MomentseekError(
+                f"model: hidden {self.hidden} cannot be shared out among {heads} heads; choose a multiple"
+            )
+        if self.fit not in FITS:
+            raise MomentseekError(f"model: fit must be {' or '.join(FITS)}, not {self.fit!r}")
+        named = self.modalities.split("+")
+        for name in named:
+            if name not in MODALITIES:
+                raise MomentseekError(
+                    f"model: there is no modality {name!r} for modalities; choose video, subtitle or video+subtitle"
+                )
+        if len(set(named)) < len(named):
+            raise MomentseekError(f"model: modalities names one twice ({self.modalities}); name each once")
 
 
 class CorpusModel(nn.Module, ABC):
