@@ -74,6 +74,8 @@ def test_nothing_survives_a_file() -> None:
         (["lr=-1"], "lr must be at least 0"),
         (["batch=0"], "batch must be at least 1"),
         (["warmup=1.5"], "warmup is a share"),
+        (["nms=1.5"], "nms is an overlap"),
+        (["nms=-0.5"], "nms is an overlap"),
         (["schedule=stairs"], "schedule must be constant or linear or cosine"),
         (["measure=Luck@3"], "Luck"),
         (["epochs=0"], "epochs must be above 0"),

@@ -106,6 +106,8 @@ class Training:
                 _at_least(name, getattr(self, name), 1)
         if not 0 <= self.warmup < 1:
             raise MomentseekError(f"training: warmup is a share of all steps, from 0 to below 1, not {self.warmup:g}")
+        if self.nms is not None and not 0 <= self.nms <= 1:
+            raise MomentseekError(f"training: nms is an overlap, from 0 to 1, not {self.nms:g}")
         parse_all(measures_of(self.measure))
         parse_all(self.report)
 

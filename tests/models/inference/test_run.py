@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
 from momentseek.models import MODELS, Dims, build
-from momentseek.models.inference import encode_corpus, predict
+from momentseek.models.inference import encode_corpus, predict, spans_of
 from momentseek.moments import Run
 from momentseek.moments.overlap import iou
 
@@ -39,6 +39,24 @@ def test_waiting_scores_and_spans_change_nothing_when_they_are_few(small, monkey
     world, model = small.world(videos=25, queries=19), small.model()
     run = predict(model, world, "all", k=7, cells=60)
     assert small.rows(run) == small.by_loops(model, world, 7)
+
+
+@pytest.mark.parametrize("nms", [None, 0.5])
+def test_spans_held_at_once_are_bounded_with_suppression_too(small, monkeypatch, nms):
+    """Suppression chooses from more spans than it leaves, and these are what is held."""
+    monkeypatch.setattr("momentseek.models.inference.run.SPANS", 1500)
+    monkeypatch.setattr("momentseek.models.inference.run.BEFORE", 20)
+    world, model = small.world(videos=25, queries=40), small.model(videos=10)
+    held = []
+
+    def watched(*arguments, **options):
+        spans = spans_of(*arguments, **options)
+        held.append(spans.score.size)
+        return spans
+
+    monkeypatch.setattr("momentseek.models.inference.run.spans_of", watched)
+    predict(model, world, "all", k=3, nms=nms)
+    assert 750 < max(held) <= 1500
 
 
 @pytest.mark.parametrize("task", ["VCMR", "SVMR", "VR"])

@@ -91,12 +91,12 @@ def predict(
         return _videos(candidates, corpus.names, truth)
     weight = 0.0 if task == "SVMR" else (model.config.alpha if alpha is None else alpha)
     clocks = Clocks(data, corpus.names, model.config, split.durations)
-    each = max(1, SPANS // max(1, candidates.video.shape[1] * k))
+    wanted = k if nms is None else max(k, BEFORE)
+    each = max(1, SPANS // max(1, candidates.video.shape[1] * wanted))
     found = []
     for first in range(0, len(ids), each):
         part = candidates.part(first, first + each)
         asked = np.arange(first, first + len(part))
-        wanted = k if nms is None else max(k, BEFORE)
         spans = spans_of(
             model,
             queries,
