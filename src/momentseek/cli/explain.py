@@ -55,10 +55,11 @@ def command(
     from momentseek.training.setup import refuse_other_dims
 
     loaded = load(checkpoint)
+    training = loaded.config.training
     with Data.open(data) as opened:
         refuse_other_dims(loaded, opened, split, checkpoint)
         asked = question(opened, split, query)
-        found = explain(loaded.model, opened, asked, top, loaded.config.training.end_time)
+        found = explain(loaded.model, opened, asked, top, training.end_time, training.nms)
     text = json.dumps(found.as_dict(), indent=1, ensure_ascii=False) + "\n"
     if target is not None and target.suffix.lower() == ".json":
         write_bytes(target, text.encode())

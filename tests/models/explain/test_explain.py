@@ -40,18 +40,19 @@ def model_of(data: Data, name: str = "xml", **settings: object) -> CorpusModel:
     return build(name, chosen, Dims(columns.query, columns.video, columns.subtitle)).eval()
 
 
+@pytest.mark.parametrize("nms", [None, 0.5])
 @pytest.mark.parametrize("name", ["xml", "reloclnet"])
-def test_numbers_are_the_models(name: str, data: Data):
+def test_numbers_are_the_models(name: str, nms: float | None, data: Data):
     model, split = model_of(data, name), data.split("test")
     id = split.truth.query_ids[3]
-    found = explain(model, data, question(data, "test", id), k=3)
+    found = explain(model, data, question(data, "test", id), k=3, nms=nms)
     assert (found.query, found.text) == (id, split.truth.text(id))
     assert found.words == tuple(found.text.split())
     for weights in found.attention.values():
         assert len(weights) == len(found.words)
         assert sum(weights) == pytest.approx(1, abs=1e-4)
     assert set(found.attention) == {"video", "subtitle"}
-    run = predict(model, data, split, k=3, nms=0.5)
+    run = predict(model, data, split, k=3, nms=nms)
     rows = run.rows(id)
     shown = sorted((f.rank, v.video, f.start, f.end) for v in found.views for f in v.found)
     wanted = [
@@ -105,7 +106,10 @@ def test_without_modular_queries_there_are_no_weights(data: Data, tmp_path: Path
 
 
 def test_the_command_draws_and_tells(data: Data, tmp_path: Path):
-    config = TrainConfig.of({"model": {"name": "xml", **SMALL}, "data": {"path": str(data.folder)}})
+    training = {"nms": 0.0}  # the run's setting is followed
+    config = TrainConfig.of(
+        {"model": {"name": "xml", **SMALL}, "training": training, "data": {"path": str(data.folder)}}
+    )
     save_checkpoint(tmp_path / "best.safetensors", model_of(data), config, data.fingerprint, 0, None)
     words = [
         str(tmp_path),
@@ -121,6 +125,8 @@ def test_the_command_draws_and_tells(data: Data, tmp_path: Path):
     assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
     told = json.loads(done.stdout)
     assert told["views"][0]["found"][0]["rank"] == 1
+    asked = question(data, "test", words[-1])
+    assert told == json.loads(json.dumps(explain(model_of(data), data, asked, nms=0.0).as_dict()))
     done = CliRunner().invoke(command, [*words, "--out", str(tmp_path / "why.json")])
     assert json.loads((tmp_path / "why.json").read_text()) == told
     for wrong, words_of_it in ((["--out", str(tmp_path / "why.gif")], "says no format"), ([], "say where to draw it")):

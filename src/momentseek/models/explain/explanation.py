@@ -77,8 +77,15 @@ class Explanation:
 
 
 @torch.no_grad()
-def explain(model: CorpusModel, data: Data, asked: Question, k: int = 3, end_time: str = "inclusive") -> Explanation:
-    """The ``k`` best moments for a query by video, and a relevant video if none of these is."""
+def explain(
+    model: CorpusModel,
+    data: Data,
+    asked: Question,
+    k: int = 3,
+    end_time: str = "inclusive",
+    nms: float | None = None,
+) -> Explanation:
+    """The ``k`` best moments for a query by video, ranked as ``predict`` does; and a relevant video if none is."""
     if not isinstance(model, XML):
         raise MomentseekError(
             f"{type(model).__name__} has no curve and filters to show; explain works for xml and reloclnet"
@@ -89,7 +96,7 @@ def explain(model: CorpusModel, data: Data, asked: Question, k: int = 3, end_tim
     attention: dict[str, Numbers] = {}
     if config.modular:
         attention = {m: _numbers(w[0]) for m, w in model.attention(words).items()}
-    run = predict(model, data, asked, k=k, nms=0.5, end_time=end_time)  # type: ignore[arg-type]
+    run = predict(model, data, asked, k=k, nms=nms, end_time=end_time)  # type: ignore[arg-type]
     queries = model.encode_words(words)
     start_filter, end_filter = (_numbers(kernel) for kernel in model.boundaries_head.filters.weight[:, 0])
 
