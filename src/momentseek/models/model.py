@@ -72,13 +72,10 @@ class ModelConfig:
         if self.fit not in FITS:
             raise MomentseekError(f"model: fit must be {' or '.join(FITS)}, not {self.fit!r}")
         named = self.modalities.split("+")
-        for name in named:
-            if name not in MODALITIES:
-                raise MomentseekError(
-                    f"model: there is no modality {name!r} for modalities; choose video, subtitle or video+subtitle"
-                )
-        if len(set(named)) < len(named):
-            raise MomentseekError(f"model: modalities names one twice ({self.modalities}); name each once")
+        if set(named) - set(MODALITIES) or len(set(named)) < len(named):
+            raise MomentseekError(
+                f"model: modalities must be video, subtitle or video+subtitle, not {self.modalities!r}"
+            )
 
 
 class CorpusModel(nn.Module, ABC):
