@@ -9,28 +9,32 @@ from momentseek.cli import options
 
 @click.command()
 @click.option("--out", "-o", "target", required=True, metavar="DIR", help="The folder to make.")
-@click.option("--videos", type=int, default=2000, show_default=True, help="How many videos.")
 @click.option(
-    "--queries", type=int, default=5000, show_default=True, help="How many queries: 80 % train, 5 % val, 15 % test."
+    "--like",
+    type=click.Choice(["tvr", "charades"]),
+    default="tvr",
+    show_default=True,
+    help="What corpus: series with subtitles, or short films whose moments have habits.",
 )
+@click.option("--videos", type=int, help="How many videos.  [default: 2000; films: 1500]")
+@click.option("--queries", type=int, help="How many queries: 80 % train, 5 % val, 15 % test.  [default: 5000]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same files.")
 @click.option(
-    "--hard", type=float, default=0.5, show_default=True, help="From 0 (a linear matcher will do) to 1 (nothing will)."
+    "--hard", type=float, help="From 0 (a linear matcher will do) to 1 (nothing will).  [default: 0.5; films: 0.3]"
 )
-@click.option("--video-dim", type=int, default=256, show_default=True, help="Dimensions of a clip's video feature.")
-@click.option("--text-dim", type=int, default=192, show_default=True, help="Dimensions of subtitle and query features.")
+@click.option("--bias", type=float, help="Films: share of the moments placed by habit, from 0 to 1.  [default: 0.8]")
+@click.option("--pool", type=int, help="Films: videos searched per query of the split mvmr.  [default: 50]")
+@click.option("--video-dim", type=int, help="Dimensions of a clip's video feature.  [default: 256; films: 128]")
+@click.option("--text-dim", type=int, help="Dimensions of subtitle and query features.  [default: 192; films: 96]")
 @click.option("--force", is_flag=True, help="Replace the files of a folder that is not empty.")
 @options.as_json
 def command(
     target: str,
-    videos: int,
-    queries: int,
+    like: str,
     seed: int,
-    hard: float,
-    video_dim: int,
-    text_dim: int,
     force: bool,
     as_json: bool,
+    **given: int | float | None,
 ) -> None:
     """Make a corpus whose every truth is known: TVR-like statistics, the files of TVR and TVR-Ranking, any size.
 
@@ -40,6 +44,9 @@ def command(
       momentseek train reloclnet --data simulation
     A small one, to try something within a second:
       momentseek simulate --videos 50 --queries 100 --out small
+    Films in which actions happen at habitual places, and a test set in which they do not:
+      momentseek simulate --like charades --out films
+      momentseek train tan2d --data films --preset films
 
     It is a simulation: its numbers say how well something learns, and nothing about real videos.
     """
@@ -47,15 +54,31 @@ def command(
     from pathlib import Path
 
     from momentseek.encoders.progress import Progress
+    from momentseek.errors import MomentseekError
     from momentseek.optional import optional_module
     from momentseek.simulate import Settings, simulate
     from momentseek.simulate.folder import check_target
+    from momentseek.simulate.grounding import Grounding, simulate_grounding
     from momentseek.simulate.simulation import steps
     from momentseek.tables import count
 
     optional_module("h5py", "train")
-    settings = Settings(videos, queries, seed, hard, video_dim, text_dim)
+    chosen = {name: value for name, value in given.items() if value is not None}
+    foreign = {"tvr": ("bias", "pool"), "charades": ("queries",)}[like]
+    if wrong := [name for name in foreign if name in chosen]:
+        raise MomentseekError(f"--{wrong[0]} is not a setting of --like {like}; leave it out")
     check_target(Path(target), force)
+    if like == "charades":
+        films = Grounding(seed=seed, **chosen)  # type: ignore[arg-type]
+        with Progress(films.videos, "simulating") as bar:
+            queries = simulate_grounding(target, films, force=force, progress=bar.advance)
+        if as_json:
+            click.echo(json.dumps({"videos": films.videos, "queries": queries}, indent=2))
+        options.say(
+            f"wrote {target}: {count(films.videos, 'film')}, {count(sum(queries.values()), 'query', 'queries')}"
+        )
+        return
+    settings = Settings(seed=seed, **chosen)  # type: ignore[arg-type]
     with Progress(steps(settings), "simulating") as bar:
         report = simulate(target, settings, force=force, progress=bar.advance)
     if as_json:
