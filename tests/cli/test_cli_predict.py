@@ -10,9 +10,11 @@ from momentseek import formats
 from momentseek.cli import cli
 from momentseek.errors import MomentseekError
 from momentseek.features import Data
+from momentseek.models import Dims, build
 from momentseek.models.inference import predict
 from momentseek.simulate import Settings, simulate
 from momentseek.training import load, train
+from momentseek.training.checkpoint import save
 from momentseek.training.presets import configure
 
 
@@ -92,3 +94,58 @@ def test_data_of_another_encoder_are_refused(trained: Path, tmp_path: Path) -> N
     simulate(tmp_path / "other", Settings(videos=30, queries=40, seed=0, video_dim=10, text_dim=8))
     result = run("predict", trained, "--data", tmp_path / "other", "--split", "test", "--out", tmp_path / "x.jsonl")
     assert "video features have 10 columns" in str(result.exception)
+
+
+def test_predicting_and_evaluating_give_what_the_report_says(simulated: Path, tmp_path: Path) -> None:
+    """With the default number of predictions, as deep as the run's own measures look, and the default protocol."""
+    names = ["R@1[IoU>=0.3]", "R@100[IoU>=0.3]", "NDCG@20[IoU>=0.3]", "NDCG@40[IoU>=0.3]"]
+    settings = ["hidden=8", "heads=2", "steps=1", "batch=4", "train=train_top01", "test=test", f"report={names}"]
+    with Data.open(simulated) as data:
+        train(configure({}, "xml", settings), data, tmp_path / "run")
+    report = json.loads((tmp_path / "run" / "report.json").read_text())
+    target = tmp_path / "test.jsonl"
+    assert run("predict", tmp_path / "run", "--data", simulated, "--split", "test", "-o", target).exit_code == 0
+    assert formats.read_run(target).counts.max() == 100
+    measures = [word for name in names for word in ("-m", name)]
+    result = run("evaluate", target, "--truth", simulated / "test.json", *measures, "--json")
+    found = json.loads(result.stdout)
+    assert found["protocol"] == report["protocol"] == "paper"
+    got = {name: found["measures"][name] for name in names}
+    assert got == pytest.approx(report["scores"]["test"], abs=1e-12)
+    assert got["R@100[IoU>=0.3]"] > 0
+    result = run(
+        "evaluate", target, "--truth", simulated / "test.json", *measures, "--json", "--protocol", "tvr-ranking"
+    )
+    assert list(json.loads(result.stdout)["measures"].values()) != list(found["measures"].values())
+
+
+@pytest.mark.parametrize("task", ["VR", "SVMR"])
+def test_videos_are_refused_where_none_are_searched(simulated: Path, trained: Path, tmp_path: Path, task: str) -> None:
+    target = tmp_path / "x.jsonl"
+    base = ["predict", trained, "--data", simulated, "--split", "val", "--out", target, "--task", task]
+    result = run(*base, "--videos", tmp_path / "nowhere.jsonl")
+    assert f"{task} does not search" in str(result.exception)
+    assert not target.exists()
+
+
+def test_a_model_that_ranks_no_videos_is_not_asked_to(simulated: Path, trained: Path, tmp_path: Path) -> None:
+    settings = ["hidden=8", "videos=4", "steps=1", "batch=4", "train=train_top01", "report=[]"]
+    settings.append(f"first_stage={trained}")
+    with Data.open(simulated) as data:
+        train(configure({}, "excl", settings), data, tmp_path / "run")
+    target = tmp_path / "x.jsonl"
+    result = run("predict", tmp_path / "run", "--data", simulated, "--split", "val", "-o", target, "--task", "VR")
+    assert "excl ranks no videos" in str(result.exception)
+    assert not target.exists()
+    result = run("predict", tmp_path / "run", "--data", simulated, "--split", "val", "-o", target)
+    assert result.exit_code == 0, result.output
+
+
+def test_a_first_stage_for_other_features_is_refused(simulated: Path, trained: Path, tmp_path: Path) -> None:
+    other = configure({}, "xml", ["hidden=8", "heads=2"])
+    save(tmp_path / "other.safetensors", build("xml", other.settings, Dims(8, 10, 8)), other, "", 0, None)
+    target = tmp_path / "x.jsonl"
+    base = ["predict", trained, "--data", simulated, "--split", "val", "--out", target]
+    result = run(*base, "--videos", tmp_path / "other.safetensors")
+    assert "video features have 12 columns" in str(result.exception)
+    assert not target.exists()

@@ -24,7 +24,12 @@ from momentseek.cli.numbers import Number
     type=click.Choice(["VCMR", "SVMR", "VR"]),
     help="Moments in all videos, moments in the right one, or videos. Default: as trained.",
 )
-@click.option("--top", "-k", type=click.IntRange(min=1), default=40, show_default=True, help="Predictions per query.")
+@click.option(
+    "--top",
+    "-k",
+    type=click.IntRange(min=1),
+    help="Predictions per query. Default: 40, or as many as the measures of the run's report look at.",
+)
 @click.option(
     "--videos",
     metavar="CHECKPOINT|RUN",
@@ -42,7 +47,7 @@ def command(
     target: str,
     to: str | None,
     task: str | None,
-    top: int,
+    top: int | None,
     videos: str | None,
     nms: float | None,
     device: str,
@@ -55,9 +60,12 @@ def command(
     \b
     Predict and evaluate:
       momentseek predict runs/reloclnet --data simulation --split test --out test.jsonl
-      momentseek evaluate test.jsonl --truth simulation/test.json --protocol tvr-ranking
+      momentseek evaluate test.jsonl --truth simulation/test.json
     Re-rank the videos another model found:
       momentseek predict runs/conquer --videos runs/xml --data simulation --split test --out test.jsonl
+
+    The first two commands give what the run's report.json says (-m for measures other than NDCG). With --protocol
+    tvr-ranking, evaluate gives what TVR-Ranking's evaluator gives: gain 2^rel-1 instead of rel, IoU > instead of >=.
     """
     import json
 
@@ -66,6 +74,7 @@ def command(
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
     from momentseek.cli.baseline import _writer
+    from momentseek.errors import MomentseekError
     from momentseek.features import Data
     from momentseek.formats import Writing, write_bytes
     from momentseek.models.inference import predict
@@ -73,13 +82,19 @@ def command(
     from momentseek.training import load
     from momentseek.training.setup import device as device_named
     from momentseek.training.setup import refuse_other_dims
-    from momentseek.training.validation import first_stage
+    from momentseek.training.validation import depth_for, first_stage
 
     options.check_targets([checkpoint, videos], [target], force)
     writer = _writer(to, Path(target))
     found = load(checkpoint)
     training = found.config.training
     chosen = task or training.task
+    if videos and chosen != "VCMR":
+        raise MomentseekError(f"{chosen} does not search the videos of another model; leave out --videos")
+    if chosen == "VR" and not found.model.retrieves:
+        raise MomentseekError(
+            f"{checkpoint}: {found.config.model} ranks no videos; ask for moments (--task VCMR or SVMR)"
+        )
     with Data.open(folder) as data:
         data.check([split])
         refuse_other_dims(found, data, split, checkpoint)
@@ -89,7 +104,7 @@ def command(
             found.model.to(device_named(device)),
             data,
             data.split(split),
-            k=top,
+            k=top or depth_for(training.report),
             task=chosen,
             videos=given,
             nms=training.nms if nms is None else nms,

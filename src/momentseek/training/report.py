@@ -14,7 +14,7 @@ from momentseek import __version__
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.training import checkpoint
-from momentseek.training.validation import Progress, Validation
+from momentseek.training.validation import PROTOCOL, Progress, Validation
 
 FILE = "report.json"
 
@@ -42,6 +42,7 @@ def write_report(
         "stopped": stopped,
         "seconds": round(counts["seconds"], 1),
         "parameters": sum(p.numel() for p in best.model.parameters()),
+        "protocol": PROTOCOL,
         "scores": scores,
         "data": {"name": data.name, "fingerprint": data.fingerprint, "simulated": data.simulated},
         "versions": {"momentseek": __version__, "torch": torch.__version__, "python": platform.python_version()},

@@ -19,6 +19,17 @@ from momentseek.training.config import TrainConfig, measures_of
 Progress = Callable[[str, int, int], None]
 DEPTH = 40
 """Moments predicted per query unless a measure looks deeper; TVR-Ranking's deepest cut-off."""
+PROTOCOL = "paper"
+"""Whose rules the measures follow: ``evaluate``'s default."""
+
+
+def depth_for(measures: Iterable[str]) -> int:
+    """Moments per query that these measures need.
+
+    >>> depth_for(["NDCG@20[IoU>=0.5]"]), depth_for(["R@{1,100}[IoU>=0.5]"])
+    (40, 100)
+    """
+    return max([DEPTH, *(m.reach or 0 for m in parse_all(measures))])
 
 
 class Validation:
@@ -54,9 +65,8 @@ class Validation:
         wanted = list(names)
         if not wanted:
             return {}
-        depth = max([DEPTH, *(m.reach or 0 for m in parse_all(wanted))])
-        run = self.run(model, split, depth, progress)
-        return evaluate(run, self.data.split(split).truth, wanted, missing="zero").means
+        run = self.run(model, split, depth_for(wanted), progress)
+        return evaluate(run, self.data.split(split).truth, wanted, protocol=PROTOCOL, missing="zero").means
 
     def value(self, model: CorpusModel, progress: Progress | None = None) -> float:
         """What checkpoints are chosen by: the config's measure (or sum of measures) on the validation split."""
