@@ -25,3 +25,17 @@ def test_a_sweep_makes_one_table_and_skips_what_is_done(tmp_path: Path) -> None:
     assert [row["kernel"] for row in json.loads(again.stdout)["rows"]] == ["1", "5", "1", "5"]
     assert report.stat().st_mtime_ns == before
     assert {p.name for p in (tmp_path / "sweep").iterdir()} == {"xml", "table.csv", "table.json", "table.md"}
+
+
+def test_the_table_shows_every_measure_that_a_run_was_chosen_by(tmp_path: Path) -> None:
+    simulate(tmp_path / "data", Settings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    settings = ["hidden=8", "heads=2", "steps=1", "batch=6", "max_clips=40"]
+    settings.append('report=["R@1[IoU>=0.5]", "NDCG@20[IoU>=0.5]"]')
+    arguments = ["sweep", "xml", "--data", str(tmp_path / "data"), "--train", "train_top01", "-q"]
+    arguments += ["--vary", "measure=R@1[IoU>=0.5],NDCG@20[IoU>=0.5]", "--out", str(tmp_path / "sweep")]
+    result = CliRunner().invoke(cli, [*arguments, *(f"--set={s}" for s in settings)])
+    assert result.exit_code == 0, result.output
+    header = next(line for line in result.stdout.splitlines() if line.startswith("| model"))
+    assert "| val R@1[IoU>=0.5] |" in header
+    assert "| val NDCG@20[IoU>=0.5] |" in header
+    assert header in (tmp_path / "sweep" / "table.md").read_text()

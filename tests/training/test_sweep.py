@@ -39,6 +39,25 @@ def test_every_combination_has_its_folder(tmp_path: Path) -> None:
     assert first.config.data.first_stage == "runs/xml/s/seed-0"
 
 
+@pytest.mark.parametrize(
+    ("preset", "varied", "settings", "split"),
+    [
+        ({"data": {"train": "of-preset"}}, [], [], "of-preset"),
+        ({}, [], [], "train"),
+        ({}, [], ["train=of-{model}"], "of-excl"),
+        ({}, ["train=varied"], [], "varied"),
+    ],
+    ids=["preset", "default", "set", "varied"],
+)
+def test_the_training_split_is_known_however_it_is_named(
+    preset: dict[str, object], varied: list[str], settings: list[str], split: str, tmp_path: Path
+) -> None:
+    first = f"first_stage={tmp_path}/xml/{{train}}/seed-0"
+    found = cells(preset, ["excl"], [], varied, [first, *settings], tmp_path)[0]
+    assert found.config.data.train == split
+    assert found.config.data.first_stage == str(tmp_path / "xml" / split / "seed-0")
+
+
 def test_mistakes_are_said_before_anything_is_trained(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="varies nothing"):
         cells({}, ["xml"], [], ["kernel"], [], tmp_path)

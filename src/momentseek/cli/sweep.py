@@ -79,13 +79,15 @@ def command(
         todo = cells(sections, models, splits, varied, settings, out, f"preset {name}" if name else file or "config")
         out.mkdir(parents=True, exist_ok=True)
         note = f"{data.name}: a simulation, not real videos." if data.simulated else data.name
+        explicit = [m for each in measures for m in expand(each)]
+        chosen_by = [m for cell in todo for m in measures_of(cell.config.training.measure)]
+        shown = list(dict.fromkeys(explicit or chosen_by))
         done = []
         for number, cell in enumerate(todo, start=1):
             label = ", ".join(f"{k} {v}" for k, v in cell.labels.items())
             if not quiet:
                 options.say(f"{number} of {len(todo)}: {label}")
-            config = replace(cell.config, data=replace(cell.config.data, path=str(data.folder)))
-            shown = [m for each in measures for m in expand(each)] or measures_of(config.training.measure)
+            config = replace(cell.config, data=replace(cell.config.data, path=data.location))
             line = TrainingLine(config.training.measure, quiet=quiet)
             reports = train_seeds(config, data, cell.folder, seeds, tell=line)
             done.append((cell, reports))

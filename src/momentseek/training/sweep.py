@@ -38,15 +38,19 @@ def cells(
     out: Path,
     where: str = "config",
 ) -> list[Cell]:
-    """Every combination; ``varied`` are ``key=value,value,...``. All are checked before anything is trained."""
+    """Every combination; ``varied`` are ``key=value,value,...``. All are checked before anything is trained.
+
+    In settings, ``{model}`` and ``{train}`` stand for the run's, whoever names its training split.
+    """
     axes = [_axis(text) for text in varied]
     found = []
     fixed = list(assignments)
     for model, split, *values in itertools.product(models, splits or [""], *(axis[1] for axis in axes)):
         chosen = [f"{key}={value}" for (key, _), value in zip(axes, values, strict=True)]
         settings = [*fixed, *([f"data.train={split}"] if split else []), *chosen]
-        settings = [s.replace("{train}", split).replace("{model}", model) for s in settings]
-        config = configure(preset, model, settings, where)
+        settings = [s.replace("{model}", model) for s in settings]
+        train = configure(preset, model, [s for s in settings if "{train}" not in s], where).data.train
+        config = configure(preset, model, [s.replace("{train}", train) for s in settings], where)
         labels = {"model": model, "train": config.data.train, **{k: v for (k, _), v in zip(axes, values, strict=True)}}
         folder = out.joinpath(model, config.data.train, *(_safe(text) for text in chosen))
         found.append(Cell(labels, config, folder))
