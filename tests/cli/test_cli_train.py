@@ -68,6 +68,25 @@ def test_ctrl_c_saves_and_says_how_to_go_on(simulated: Path, tmp_path: Path, mon
     assert json.loads(longer.stdout)["steps"] == 3
     assert "was begun with model.hidden=8" in error("train", "--resume", out, "--set", "hidden=16")
     assert "leave the others out" in error("train", "xml", "--resume", out)
+    assert "leave out --out and --force" in error("train", "--resume", out, "--out", tmp_path / "other")
+    assert "leave out --out and --force" in error("train", "--resume", out, "--force")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_run_goes_on_from_another_folder(simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "run"
+    monkeypatch.chdir(simulated.parent)
+    assert run("train", "xml", "--data", simulated.name, "--out", out, "-q", *SMALL).exit_code == 0
+    monkeypatch.chdir(tmp_path)
+    result = run("train", "--resume", "run", "--set", "steps=3", "--json", "-q")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["steps"] == 3
+
+
+def test_a_best_of_nothing_is_still_the_best(simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("momentseek.training.validation.Validation.value", lambda *_: 0.0)
+    result = run("train", "xml", "--data", simulated, "--out", tmp_path / "run", *SMALL)
+    assert "best NDCG@20[IoU>=0.5] 0.0000 at step 1" in result.stderr
 
 
 def test_seeds_give_mean_and_sd(simulated: Path, tmp_path: Path) -> None:
@@ -77,6 +96,9 @@ def test_seeds_give_mean_and_sd(simulated: Path, tmp_path: Path) -> None:
     kept = json.loads((tmp_path / "seeds.json").read_text())
     assert kept["seeds"] == [0, 1]
     assert set(kept["scores"]["test"]["NDCG@20[IoU>=0.5]"]) == {"mean", "sd"}
+    again = ("train", "xml", "--data", simulated, "--out", tmp_path, "--seeds", 2, *SMALL)
+    assert "step 1/2" not in run(*again).stderr
+    assert "step 1/2" in run(*again, "--force").stderr
 
 
 def test_models_presets_and_settings_are_listed() -> None:

@@ -68,7 +68,7 @@ def test_a_silent_video_stays_zero_beside_its_endpoints(data):
 
 
 def test_what_cannot_be_prepared_is_named(data):
-    with pytest.raises(MomentseekError, match="modalities must be .*, not 'sound'"):
+    with pytest.raises(MomentseekError, match=r"modalities must be .*, not 'sound'"):
         clips_of(data, ["a"], ModelConfig(modalities="sound"))
     with pytest.raises(MomentseekError, match="no subtitle features"):
         clips_of(SimpleNamespace(video=data.video, subtitle=None), ["a"], ModelConfig())

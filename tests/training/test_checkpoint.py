@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from momentseek import __version__
@@ -84,3 +85,35 @@ def test_a_new_checkpoint_replaces_the_old_only_when_complete(
         save(written, build(config.model, config.settings, Dims(8, 12, 8)), config, "abc", 8, None)
     assert written.read_bytes() == before
     assert list(written.parent.iterdir()) == [written]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("fingerprint", None),
+        ("version", None),
+        ("step", None),
+        ("step", "soon"),
+        ("value", '"high"'),
+        ("state", "[1]"),
+        ("config", "[1]"),
+        ("dims", None),
+        ("dims", '{"query": 8}'),
+        ("dims", '{"query": 8, "video": "12", "subtitle": 8}'),
+        ("dims", '{"query": null, "video": 12, "subtitle": 8}'),
+        ("dims", '{"query": 8, "video": 12, "subtitle": 8, "sound": 3}'),
+        ("dims", "3"),
+    ],
+    ids=[
+        *("no-fingerprint", "no-version", "no-step", "step", "value", "state", "config"),
+        *("no-dims", "some-dims", "text", "no-query", "more-dims", "number"),
+    ],
+)
+def test_metadata_that_lack_something_are_said(written: Path, key: str, value: str | None) -> None:
+    with safe_open(written, framework="pt") as f:
+        metadata = f.metadata()
+        tensors = {name: f.get_tensor(name).clone() for name in f.keys()}  # noqa: SIM118
+    metadata = {k: v for k, v in metadata.items() if k != key} | ({} if value is None else {key: value})
+    save_file(tensors, written, metadata=metadata)
+    with pytest.raises(MomentseekError, match=f"its metadata lack a readable '{key}'; train again"):
+        load(written)

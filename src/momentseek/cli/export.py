@@ -10,6 +10,7 @@ from momentseek.cli import options
 
 if TYPE_CHECKING:
     from momentseek.encoders.trained.manifest import Source
+    from momentseek.training.checkpoint import Checkpoint
 
 
 @click.command()
@@ -47,7 +48,7 @@ def command(checkpoint: str, out: str, data: str | None, force: bool, as_json: b
 
     loaded = load(checkpoint)
     folder = data or loaded.config.data.path
-    encoders, clip_seconds, note = _sources(folder, loaded.fingerprint, asked=data is not None)
+    encoders, clip_seconds, note = _sources(folder, loaded, asked=data is not None)
     trained = {
         "step": loaded.step,
         "measure": loaded.config.training.measure,
@@ -75,7 +76,7 @@ def command(checkpoint: str, out: str, data: str | None, force: bool, as_json: b
         options.say(f"note: {note}")
 
 
-def _sources(folder: str, fingerprint: str, *, asked: bool) -> tuple[dict[str, Source], float, str]:
+def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, Source], float, str]:
     """The encoders of the data's features, the length of their clips, and why there are none."""
     from momentseek.encoders.trained.sources import sources_of
     from momentseek.errors import MomentseekError
@@ -86,7 +87,7 @@ def _sources(folder: str, fingerprint: str, *, asked: bool) -> tuple[dict[str, S
         return {}, 1.5, f"{unusable}the checkpoint does not say where its data lie; give --data DIR"
     try:
         with Data.open(folder) as data:
-            same = data.fingerprint == fingerprint
+            same = trained.made_from(data)
             encoders, clip_seconds = sources_of(data.path), data.clip_seconds
     except MomentseekError as e:
         if asked:

@@ -74,6 +74,8 @@ def command(
         click.echo(_listing(model))
         return
     if resume is not None:
+        if target is not None or force:
+            raise MomentseekError("--resume goes on in the run's own folder; leave out --out and --force")
         _resume(resume, model, folder, preset, file, settings, seeds, as_json, quiet)
         return
     if folder is None:
@@ -84,7 +86,7 @@ def command(
         if seeds is None:
             _train(config, data, out, False, force, as_json, quiet)
         else:
-            _seeds(config, data, out, seeds, as_json, quiet)
+            _seeds(config, data, out, seeds, force, as_json, quiet)
 
 
 def _config(
@@ -112,7 +114,7 @@ def _config(
     else:
         sections = {}
     config = configure(sections, model, settings, where)
-    return replace(config, data=replace(config.data, path=str(data.folder)))
+    return replace(config, data=replace(config.data, path=data.location))
 
 
 def _train(config: TrainConfig, data: Data, out: Path, resume: bool, force: bool, as_json: bool, quiet: bool) -> None:
@@ -134,12 +136,16 @@ def _train(config: TrainConfig, data: Data, out: Path, resume: bool, force: bool
         click.echo(json.dumps(outcome.report, indent=2, ensure_ascii=False))
         return
     why = {"done": "done", "patience": "no better for a while", "time": "time is up"}[outcome.stopped]
-    best = f"{config.training.measure} {outcome.best:.4f} at step {outcome.best_step:,}" if outcome.best else "no gain"
+    best = (
+        f"{config.training.measure} {outcome.best:.4f} at step {outcome.best_step:,}"
+        if outcome.best is not None
+        else "no gain"
+    )
     options.say(f"{why} after {outcome.step:,} steps, {duration(outcome.seconds)}; best {best}; wrote {out}")
     click.echo(_scores([outcome.report], data))
 
 
-def _seeds(config: TrainConfig, data: Data, out: Path, count: int, as_json: bool, quiet: bool) -> None:
+def _seeds(config: TrainConfig, data: Data, out: Path, count: int, force: bool, as_json: bool, quiet: bool) -> None:
     import json
     import sys
 
@@ -151,11 +157,11 @@ def _seeds(config: TrainConfig, data: Data, out: Path, count: int, as_json: bool
         if not quiet:
             options.say(f"seed {seed}: {folder}")
 
-    reports = train_seeds(
-        config, data, out, count, tell=TrainingLine(config.training.measure, quiet=quiet), begin=begin
-    )
+    line = TrainingLine(config.training.measure, quiet=quiet)
+    reports = train_seeds(config, data, out, count, tell=line, begin=begin, force=force)
     if len(reports) < count:
-        options.say(f"stopped, and saved; the same command goes on ({len(reports)} of {count} seeds are done)")
+        how = "the same command without --force" if force else "the same command"
+        options.say(f"stopped, and saved; {how} goes on ({len(reports)} of {count} seeds are done)")
         sys.exit(130)
     result = {
         split: {name: {"mean": s.mean, "sd": s.sd if count > 1 else None} for name, s in scores.items()}
@@ -186,8 +192,10 @@ def _resume(
     if model or preset or file or seeds:
         raise MomentseekError("--resume goes on with the run's own model and settings; leave the others out")
     config = saved_config(Path(target)).changed(settings)
+    if not (folder or config.data.path):
+        raise MomentseekError(f"{target}: does not say where its data lie; give the folder (--data DIR)")
     with Data.open(folder or config.data.path) as data:
-        config = replace(config, data=replace(config.data, path=str(data.folder)))
+        config = replace(config, data=replace(config.data, path=data.location))
         _train(config, data, Path(target), True, False, as_json, quiet)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch import Tensor
 from momentseek import __version__
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
+from momentseek.features.data import Data
 from momentseek.models import CorpusModel, Dims, build
 from momentseek.optional import optional_module
 from momentseek.training.config import TrainConfig
@@ -35,7 +36,7 @@ class Checkpoint:
     config: TrainConfig
     dims: Dims
     fingerprint: str
-    """Of the data it was trained on (``Data.fingerprint``)."""
+    """Of the data it was trained on (``Data.fingerprint_of`` its training and validation split)."""
     version: str
     step: int
     value: float | None
@@ -43,6 +44,15 @@ class Checkpoint:
     optimiser: Mapping[str, Tensor] = field(default_factory=dict)
     state: Mapping[str, Any] = field(default_factory=dict)
     """What training needs to go on."""
+
+    def made_from(self, data: Data) -> bool:
+        """Whether these are the data it was trained on."""
+        return data.fingerprint_of(trained_on(self.config)) == self.fingerprint
+
+
+def trained_on(config: TrainConfig) -> tuple[str, str]:
+    """The splits that make a model what it is; the test split may change when a run goes on."""
+    return config.data.train, config.data.validate
 
 
 def save(
@@ -76,8 +86,8 @@ def load(path: str | Path) -> Checkpoint:
     """The checkpoint of a file, or the best (else the last) of a run's folder; the model is on the CPU, to be used."""
     file = find(Path(path))
     metadata, tensors = _read(file)
-    config = TrainConfig.of(_json(metadata, "config", file), str(file))
-    dims = Dims(**_json(metadata, "dims", file))
+    config = TrainConfig.of(_mapping(metadata, "config", file), str(file))
+    dims = _dims(metadata, file)
     model = build(config.model, config.settings, dims)
     weights = {n: t for n, t in tensors.items() if not n.startswith(OPTIMISER)}
     try:
@@ -85,19 +95,20 @@ def load(path: str | Path) -> Checkpoint:
     except RuntimeError as e:
         why = str(e).splitlines()[-1].strip()
         raise MomentseekError(
-            f"{file}: was made by momentseek {metadata['version']}, and its weights do not fit {config.model} ({why})"
+            f"{file}: was made by momentseek {_text(metadata, 'version', file)}, and its weights do not fit "
+            f"{config.model} ({why})"
         ) from None
     model.eval()
     return Checkpoint(
         model,
         config,
         dims,
-        metadata["fingerprint"],
-        metadata["version"],
-        int(metadata["step"]),
-        _json(metadata, "value", file),
+        _text(metadata, "fingerprint", file),
+        _text(metadata, "version", file),
+        _whole(metadata, "step", file),
+        _number(metadata, "value", file),
         {n.removeprefix(OPTIMISER): t for n, t in tensors.items() if n.startswith(OPTIMISER)},
-        _json(metadata, "state", file),
+        _mapping(metadata, "state", file),
     )
 
 
@@ -130,11 +141,51 @@ def _read(file: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
     return metadata, tensors
 
 
+def _text(metadata: Mapping[str, str], key: str, file: Path) -> str:
+    if key not in metadata:
+        raise _unreadable(key, file)
+    return metadata[key]
+
+
 def _json(metadata: Mapping[str, str], key: str, file: Path) -> Any:
     try:
-        return json.loads(metadata[key])
-    except (KeyError, ValueError):
-        raise MomentseekError(f"{file}: its metadata lack a readable {key!r}; train again") from None
+        return json.loads(_text(metadata, key, file))
+    except ValueError:
+        raise _unreadable(key, file) from None
+
+
+def _mapping(metadata: Mapping[str, str], key: str, file: Path) -> dict[str, Any]:
+    found = _json(metadata, key, file)
+    if not isinstance(found, dict):
+        raise _unreadable(key, file)
+    return found
+
+
+def _whole(metadata: Mapping[str, str], key: str, file: Path) -> int:
+    found = _json(metadata, key, file)
+    if type(found) is not int:
+        raise _unreadable(key, file)
+    return found
+
+
+def _number(metadata: Mapping[str, str], key: str, file: Path) -> float | None:
+    found = _json(metadata, key, file)
+    if found is not None and type(found) not in (int, float):
+        raise _unreadable(key, file)
+    return None if found is None else float(found)
+
+
+def _dims(metadata: Mapping[str, str], file: Path) -> Dims:
+    found = _mapping(metadata, "dims", file)
+    names = [f.name for f in fields(Dims)]
+    known = sorted(found) == sorted(names) and all(type(v) is int or v is None for v in found.values())
+    if not known or found["query"] is None:
+        raise _unreadable("dims", file)
+    return Dims(**found)
+
+
+def _unreadable(key: str, file: Path) -> MomentseekError:
+    return MomentseekError(f"{file}: its metadata lack a readable {key!r}; train again")
 
 
 def same_weights(a: torch.nn.Module, b: torch.nn.Module) -> bool:

@@ -71,7 +71,7 @@ class Loop:
         self.config, self.data, self.model = prepared.config, prepared.data, prepared.model
         self.training = self.config.training
         self.optimiser, self.order, self.batches = prepared.optimiser, prepared.order, prepared.batches
-        self.validation = prepared.validation
+        self.validation, self.fingerprint = prepared.validation, prepared.fingerprint
         self.out, self.processes, self.interrupts, self.tell = out, processes, interrupts, tell
         self.per_epoch = math.ceil(self.order.per_epoch / processes.count)
         self.steps = self.training.steps or max(1, math.ceil(self.training.epochs * self.per_epoch))
@@ -210,9 +210,7 @@ class Loop:
         self._saved = time.monotonic()
 
     def _write(self, name: str, value: float | None, *memory: Any) -> None:
-        checkpoint.save(
-            self.out / name, self.model, self.config, self.data.fingerprint, self.counts.step, value, *memory
-        )
+        checkpoint.save(self.out / name, self.model, self.config, self.fingerprint, self.counts.step, value, *memory)
 
     def _means(self) -> dict[str, float]:
         return {name: value / max(self._summed, 1) for name, value in self._sums.items()} or self._last_terms

@@ -44,7 +44,11 @@ def write_report(
         "parameters": sum(p.numel() for p in best.model.parameters()),
         "protocol": PROTOCOL,
         "scores": scores,
-        "data": {"name": data.name, "fingerprint": data.fingerprint, "simulated": data.simulated},
+        "data": {
+            "name": data.name,
+            "fingerprint": data.fingerprint_of([config.data.train, *scores]),
+            "simulated": data.simulated,
+        },
         "versions": {"momentseek": __version__, "torch": torch.__version__, "python": platform.python_version()},
         "config": config.table(),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -41,6 +41,8 @@ class Prepared:
     order: Order
     batches: Batches
     validation: Validation
+    fingerprint: str
+    """Of the data the model is trained on, as they were before the first step."""
     resumed: Checkpoint | None
 
 
@@ -48,10 +50,13 @@ def prepare(
     config: TrainConfig, data: Data, out: Path, resume: bool, processes: Processes, force: bool = False
 ) -> Prepared:
     """Check data, settings and folder; build the model and what trains it."""
+    config = located(config)
     training = config.training
     if training.threads is not None:
         torch.set_num_threads(training.threads)
-    data.check([s for s in (config.data.train, config.data.validate, config.data.test) if s])
+    data.use(config.model_config.modalities)
+    data.check(splits_of(config))
+    _ = data.fingerprint_of(splits_of(config))  # the report's: of the data before the first step, too
     split = data.split(config.data.train)
     dims = dims_of(data, config.model_config, config.data.train)
     torch.manual_seed(training.seed)
@@ -67,6 +72,7 @@ def prepare(
         batches.lengths if training.alike > 1 else None,
         training.alike,
     )
+    fingerprint = data.fingerprint_of(checkpoint.trained_on(config))
     last = _last(config, data, out) if resume else None
     if last is not None:
         refuse_other_dims(last, data, config.data.train, str(out / LAST))
@@ -75,7 +81,20 @@ def prepare(
     processes.share_weights(model)
     if processes.first:
         _folder(out, config, resume, force)
-    return Prepared(config, data, model, optimiser(model, training), order, batches, validation, last)
+    return Prepared(config, data, model, optimiser(model, training), order, batches, validation, fingerprint, last)
+
+
+def splits_of(config: TrainConfig) -> list[str]:
+    """The splits a run uses."""
+    return [s for s in (config.data.train, config.data.validate, config.data.test) if s]
+
+
+def located(config: TrainConfig) -> TrainConfig:
+    """The config with absolute paths, so that its run can go on from any folder."""
+    source = config.data
+    path = str(Path(source.path).resolve()) if source.path else ""
+    first_stage = str(Path(source.first_stage).resolve()) if source.first_stage else None
+    return replace(config, data=replace(source, path=path, first_stage=first_stage))
 
 
 def device(name: str) -> torch.device:
@@ -111,7 +130,7 @@ def saved_config(out: Path) -> TrainConfig:
 
 def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | None:
     """The checkpoint to go on from; None if the run was stopped before its first."""
-    before = saved_config(out).table()
+    before = located(saved_config(out)).table()
     for section, values in config.table().items():
         for key, value in values.items():
             old = before[section].get(key)
@@ -123,7 +142,7 @@ def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | None:
     if not (out / LAST).is_file():
         return None
     last = checkpoint.load(out / LAST)
-    if last.fingerprint != data.fingerprint:
+    if not last.made_from(data):
         raise MomentseekError(f"{out / LAST}: was trained on other data than {data.path}; give the same data")
     return last
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train
 from momentseek.training.progress import Outcome, Tell
 from momentseek.training.report import read_report
-from momentseek.training.setup import CONFIG
+from momentseek.training.setup import CONFIG, located, splits_of
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,22 @@ def spreads(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Spread]
 
 
 def train_or_read(
-    config: TrainConfig, data: Data, out: Path, *, tell: Tell | None = None
+    config: TrainConfig, data: Data, out: Path, *, tell: Tell | None = None, force: bool = False
 ) -> tuple[Mapping[str, Any], Outcome | None]:
     """The report of a run: read if it is finished, gone on with if it was stopped, else begun.
 
     The outcome is None for a run that was finished before. A report without scores means that training was stopped.
+    A run that was finished on other data is refused; ``force`` begins every run anew.
     """
-    report = read_report(out) if out.is_dir() else None
-    if report is not None and _same(report["config"], config.table()):
+    report = read_report(out) if out.is_dir() and not force else None
+    if report is not None and _same(report.get("config"), located(config).table()):
+        if report.get("data", {}).get("fingerprint") != data.fingerprint_of(splits_of(config)):
+            raise MomentseekError(
+                f"{out}: its report is of other data than {data.path} has now; give the data it was trained on, or "
+                "train in another folder"
+            )
         return report, None
-    outcome = train(config, data, out, resume=(out / CONFIG).is_file(), tell=tell)
+    outcome = train(config, data, out, resume=(out / CONFIG).is_file() and not force, tell=tell, force=force)
     return outcome.report, outcome
 
 
@@ -72,10 +79,11 @@ def train_seeds(
     *,
     tell: Tell | None = None,
     begin: Callable[[int, Path], None] | None = None,
+    force: bool = False,
 ) -> list[Mapping[str, Any]]:
     """Train with ``count`` seeds, from the config's on, each in its folder; what is finished is not trained again.
 
-    Returns the reports; fewer than asked for if training was stopped.
+    Unless ``force`` asks for it. Returns the reports; fewer than asked for if training was stopped.
     """
     reports = []
     for seed in range(config.training.seed, config.training.seed + count):
@@ -83,14 +91,15 @@ def train_seeds(
         if begin is not None:
             begin(seed, folder)
         seeded = replace(config, training=replace(config.training, seed=seed))
-        report, _ = train_or_read(seeded, data, folder, tell=tell)
+        report, _ = train_or_read(seeded, data, folder, tell=tell, force=force)
         if not report:
             break
         reports.append(report)
     return reports
 
 
-def _same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """Whether two configs are the same but for where the data lie."""
-    elsewhere = {"data": {**one["data"], "path": two["data"]["path"]}}
-    return {**one, **elsewhere} == two
+def _same(one: Any, two: Mapping[str, Any]) -> bool:
+    """Whether a report's config is this one, but for where the data lie: their fingerprint says which they are."""
+    if not isinstance(one, Mapping) or not isinstance(one.get("data"), Mapping):
+        return False
+    return {**one, "data": {**one["data"], "path": two["data"]["path"]}} == two

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from momentseek.errors import MomentseekError
+from momentseek.features import Data
+from momentseek.training import Progress, TrainConfig
+from momentseek.training.spread import train_or_read, train_seeds
+
+
+@pytest.fixture
+def short(config: TrainConfig) -> TrainConfig:
+    return config.changed(["steps=2", "validate_every=2"])
+
+
+def test_numbers_of_other_data_are_not_reused(
+    simulated: Path, spoilt: Path, short: TrainConfig, tmp_path: Path
+) -> None:
+    with Data.open(simulated) as data:
+        reports = train_seeds(short, data, tmp_path / "runs", 1)
+    copied = Path(shutil.copytree(simulated, tmp_path / "copied"))
+    with Data.open(copied) as data:  # the same data, elsewhere
+        assert train_seeds(short.changed([f"path={copied}"]), data, tmp_path / "runs", 1) == reports
+    (spoilt / "val.json").write_bytes((spoilt / "val.json").read_bytes() + b"\n")
+    with Data.open(spoilt) as data, pytest.raises(MomentseekError, match="seed-0: its report is of other data than"):
+        train_seeds(short, data, tmp_path / "runs", 1)
+    assert json.loads((tmp_path / "runs" / "seed-0" / "report.json").read_text()) == reports[0]
+
+
+def test_a_report_that_names_no_data_is_not_reused(corpus: Data, short: TrainConfig, tmp_path: Path) -> None:
+    report, _ = train_or_read(short, corpus, tmp_path)
+    (tmp_path / "report.json").write_text(json.dumps({**report, "data": {"name": corpus.name}}))
+    with pytest.raises(MomentseekError, match="its report is of other data than"):
+        train_or_read(short, corpus, tmp_path)
+
+
+def test_force_trains_anew(corpus: Data, short: TrainConfig, tmp_path: Path) -> None:
+    steps: list[int] = []
+
+    def tell(progress: Progress) -> None:
+        steps.append(progress.step)
+
+    first = train_seeds(short, corpus, tmp_path, 2)
+    again = train_seeds(short, corpus, tmp_path, 2, tell=tell, force=True)
+    assert steps.count(1) == 2
+    assert [r["scores"] for r in again] == [r["scores"] for r in first]
+    longer = train_seeds(short.changed(["lr=0.001"]), corpus, tmp_path, 1, force=True)  # another run in its place
+    assert longer[0]["config"]["training"]["lr"] == 0.001
