@@ -38,12 +38,18 @@ def test_the_simulation_preset_fits_every_model(model: str) -> None:
     assert configure(table("simulation"), model).model_config.hidden == 64
 
 
+@pytest.mark.parametrize(("model", "batch"), [("xml", 128), ("reloclnet", 512), ("conquer", 196)])
 @pytest.mark.parametrize(
     ("split", "epochs", "validations"), [("train_top01", 4000, 0.05), ("train_top20", 200, 1), ("train_top40", 100, 2)]
 )
-def test_tvr_ranking_trains_longer_on_shorter_lists(split: str, epochs: float, validations: float) -> None:
-    training = configure(table("tvr-ranking-reloclnet"), "reloclnet", [f"train={split}"]).training
-    assert (training.epochs, training.validations, training.batch, training.seed) == (epochs, validations, 512, 2024)
+def test_tvr_ranking_trains_longer_on_shorter_lists(
+    split: str, epochs: float, validations: float, model: str, batch: int
+) -> None:
+    """Appendix C.1, for all three models."""
+    training = configure(table(f"tvr-ranking-{model}"), model, [f"train={split}"]).training
+    assert (training.epochs, training.validations, training.batch) == (epochs, validations, batch)
+    assert (training.lr, training.patience, training.nms) == (1e-4, 10, None)
+    assert training.warmup > 0
 
 
 def test_a_setting_beats_the_presets_choice_for_a_split() -> None:
