@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
+from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.layers.spans import span_grid
 from momentseek.models.losses.interpolation import edge_labels, edge_loss
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
@@ -55,20 +56,16 @@ def mlp(hidden: int, out: int) -> nn.Sequential:
 
 
 class ClipTokens(nn.Module):
-    """Clip features of the modalities in use, side by side, as tokens with learned positions."""
+    """Clips as tokens with learned positions."""
 
     def __init__(self, config: ModelConfig, dims: Dims) -> None:
         super().__init__()
-        self.modalities = config.modalities.split("+")
-        sizes = {"video": dims.video, "subtitle": dims.subtitle}
-        width = sum((sizes[m] or 0) + 2 * config.endpoints for m in self.modalities)
-        self.linear = nn.Linear(width, config.hidden)
+        self.joint = JointClips(config, dims)
         self.positions = nn.Parameter(0.02 * torch.randn(config.max_clips, config.hidden))
 
     def forward(self, clips: Clips) -> Tensor:
         """(videos, clips, hidden)."""
-        x = torch.cat([part for m in self.modalities if (part := getattr(clips, m)) is not None], dim=2)
-        tokens: Tensor = self.linear(x) + self.positions[: x.shape[1]]
+        tokens: Tensor = self.joint(clips) + self.positions[: clips.mask.shape[1]]
         return tokens
 
 

@@ -16,11 +16,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from momentseek.models.batch import Batch, Clips, Encoded, Words
+from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.losses.mutual_matching import mutual_matching
 from momentseek.models.model import CorpusModel, Dims
 from momentseek.models.moment_map import MapConvolution, cells, max_over, overlap, scaled
 from momentseek.models.registry import register
-from momentseek.models.tan2d import ClipInput, Sentence, Tan2dConfig
+from momentseek.models.tan2d import Sentence, Tan2dConfig
 
 SHARPNESS = 10.0
 """What the overlap's cosine is multiplied by before the sigmoid."""
@@ -59,7 +60,7 @@ class Mmn(CorpusModel):
     def __init__(self, config: MmnConfig, dims: Dims) -> None:
         super().__init__(config, dims)
         self.cells = cells(config.max_clips)
-        self.clips = ClipInput(config, dims)
+        self.clips = JointClips(config, dims)
         self.neighbours = MapConvolution(
             self.cells.mask(), config.hidden, config.hidden, config.map_layers, config.kernel, norm=config.norm,
             padding=config.padding,
@@ -86,7 +87,7 @@ class Mmn(CorpusModel):
 
     def encode_clips(self, clips: Clips) -> Encoded:
         """Every candidate moment in both spaces, of length 1."""
-        moments = max_over(self.clips(clips), self.cells)
+        moments = max_over(F.relu(self.clips(clips)), self.cells)
         near = self.moment_norm(self.cells.of_map(self.neighbours(self.cells.as_map(moments))))
         return {
             "match": F.normalize(self.moment_match(near), dim=2),

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
+from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.moment_map import ConvolutionStack, MapConvolution, cells, max_over, overlap, scaled
 from momentseek.models.registry import register
@@ -59,22 +60,6 @@ class Sentence(nn.Module):
         return states[torch.arange(len(states), device=last.device), last], states
 
 
-class ClipInput(nn.Module):
-    """Clip features of the modalities in use, side by side, through one linear layer and ReLU."""
-
-    def __init__(self, config: ModelConfig, dims: Dims) -> None:
-        super().__init__()
-        self.modalities = config.modalities.split("+")
-        sizes = {"video": dims.video, "subtitle": dims.subtitle}
-        width = sum((sizes[m] or 0) + 2 * config.endpoints for m in self.modalities)
-        self.linear = nn.Linear(width, config.hidden)
-
-    def forward(self, clips: Clips) -> Tensor:
-        """(videos, clips, hidden)."""
-        parts = [part for m in self.modalities if (part := getattr(clips, m)) is not None]
-        return F.relu(self.linear(torch.cat(parts, dim=2)))
-
-
 class Tan2d(CorpusModel):
     """2D-TAN."""
 
@@ -85,7 +70,7 @@ class Tan2d(CorpusModel):
         super().__init__(config, dims)
         self.cells = cells(config.max_clips)
         self.sentence = Sentence(dims.query, config.hidden, config.text_layers)
-        self.clips = ClipInput(config, dims)
+        self.clips = JointClips(config, dims)
         self.stack = ConvolutionStack(config.hidden, config.max_clips) if config.moments == "convolution" else None
         self.text_in = nn.Linear(config.hidden, config.hidden)
         self.map_in = nn.Linear(config.hidden, config.hidden)
@@ -100,7 +85,7 @@ class Tan2d(CorpusModel):
 
     def encode_clips(self, clips: Clips) -> Encoded:
         """The clips; candidates are pooled when they are scored, as they outnumber the clips tenfold."""
-        return {"clips": self.clips(clips), "mask": clips.mask}
+        return {"clips": F.relu(self.clips(clips)), "mask": clips.mask}
 
     def candidates(self, clips: Tensor) -> Tensor:
         """(videos, cells, hidden)."""
