@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from momentseek.cli import cli
+from momentseek.cli.training_line import TrainingLine
 from momentseek.simulate import Settings, simulate
+from momentseek.training import Progress
 
 
 def test_a_sweep_makes_one_table_and_skips_what_is_done(tmp_path: Path) -> None:
@@ -39,3 +43,26 @@ def test_the_table_shows_every_measure_that_a_run_was_chosen_by(tmp_path: Path) 
     assert "| val R@1[IoU>=0.5] |" in header
     assert "| val NDCG@20[IoU>=0.5] |" in header
     assert header in (tmp_path / "sweep" / "table.md").read_text()
+
+
+def test_ctrl_c_while_a_report_is_measured_stops_and_the_sweep_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: TrainingLine, progress: Progress) -> None:
+        if progress.step == 1 and progress.doing == "validated":
+            signal.raise_signal(signal.SIGINT)
+
+    simulate(tmp_path / "data", Settings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    arguments = ["sweep", "xml", "--data", str(tmp_path / "data"), "--train", "train_top01"]
+    arguments += ["--out", str(tmp_path / "sweep")]
+    arguments += [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=1", "batch=6", "max_clips=40")]
+    report = tmp_path / "sweep" / "xml" / "train_top01" / "seed-0" / "report.json"
+    monkeypatch.setattr(TrainingLine, "__call__", interrupt)
+    stopped = CliRunner().invoke(cli, arguments)
+    assert stopped.exit_code == 130
+    assert "stopped, and saved; the same command goes on" in stopped.stderr
+    assert not report.exists()
+    monkeypatch.undo()
+    went_on = CliRunner().invoke(cli, arguments)
+    assert went_on.exit_code == 0, went_on.output
+    assert json.loads(report.read_text())["stopped"] == "done"
