@@ -6,6 +6,7 @@ Training and inference both call this, so a model never searches with other prep
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from momentseek.construct.roles import Roles, parser
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import endpoints, fit, normalised
 from momentseek.models.batch import Clips, Words
@@ -60,7 +62,7 @@ def words_of(split: Queries, query_ids: Sequence[str], config: ModelConfig) -> W
     for query, part in zip(query_ids, parts, strict=True):
         if not len(part):
             raise MomentseekError(f"query {query} has no words; leave it out or encode its text again")
-    return Words(*padded(parts))
+    return stacked_words(parts, [_text(split, str(q)) for q in query_ids] if wants_roles(config) else None)
 
 
 def tables(data: Videos, config: ModelConfig) -> tuple[Table | None, Table | None]:
@@ -106,6 +108,38 @@ def stacked_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | N
     mask = padded(seen)[1]
     first, second = (None if part is None else padded(part)[0] for part in (video, subtitle))
     return Clips(first, second, mask)
+
+
+def wants_roles(config: ModelConfig) -> bool:
+    """Whether the model asks who does what in a query (MDD's tree)."""
+    return bool(getattr(config, "tree", False))
+
+
+def stacked_words(parts: Sequence[Floats], texts: Sequence[str] | None = None) -> Words:
+    """Prepared rows of each query as one padded batch; with the queries' texts, what part each word plays.
+
+    >>> stacked_words([np.ones((3, 2), np.float32)], ["she opens doors"]).roles.tolist()
+    [[0, 1, 2]]
+    """
+    features, mask = padded(parts)
+    if texts is None:
+        return Words(features, mask)
+    roles, phrase = torch.zeros(mask.shape, dtype=torch.long), torch.full(mask.shape, -1)
+    for row, (part, text) in enumerate(zip(parts, texts, strict=True)):
+        count = len(part)
+        of_words, of_phrases = _parsed(text).fitted(count)
+        roles[row, :count], phrase[row, :count] = torch.tensor(of_words), torch.tensor(of_phrases)
+    return Words(features, mask, roles, phrase)
+
+
+@cache
+def _parsed(text: str) -> Roles:
+    return parser("auto")([text])[0]
+
+
+def _text(split: Queries, query_id: str) -> str:
+    truth = getattr(split, "truth", None)
+    return (truth.text(query_id) if truth is not None else None) or ""
 
 
 def padded(parts: Sequence[Floats]) -> tuple[Tensor, Tensor]:

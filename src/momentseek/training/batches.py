@@ -11,7 +11,16 @@ from momentseek.features.cache import Cache
 from momentseek.features.clips import EndLabel, edges, labels
 from momentseek.features.data import Data, Split
 from momentseek.models.batch import Batch, Clips, Pairs, Words
-from momentseek.models.inputs import clip_rows, clips_of, padded, stacked_clips, tables, word_rows, words_of
+from momentseek.models.inputs import (
+    clip_rows,
+    clips_of,
+    stacked_clips,
+    stacked_words,
+    tables,
+    wants_roles,
+    word_rows,
+    words_of,
+)
 from momentseek.models.model import Dims, ModelConfig
 from momentseek.training.config import Training
 from momentseek.training.order import Ints
@@ -28,6 +37,7 @@ class Batches:
         self._data, self._split, self._config, self._training = data, split, config, training
         self._cache = Cache(training.cache_mb)
         self._tables = tables(data, config)
+        self._roles = wants_roles(config)
         self._edges: dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
 
     @property
@@ -94,7 +104,7 @@ class Batches:
         ids = [self._split.truth.query_ids[q] for q in queries]
         read = self._split.query.read
         rows = [self._cache.get(("query", q), lambda q=q: word_rows(read(q), self._config)) for q in ids]  # type: ignore[misc]
-        return Words(*padded(rows))
+        return stacked_words(rows, [self._split.truth.text(q) or "" for q in ids] if self._roles else None)
 
 
 def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:
