@@ -96,6 +96,7 @@ def command(
             f"{checkpoint}: {found.config.model} ranks no videos; ask for moments (--task VCMR or SVMR)"
         )
     with Data.open(folder) as data:
+        data.use(found.model.config.modalities)
         data.check([split])
         refuse_other_dims(found, data, split, checkpoint)
         source = videos or found.config.data.first_stage
