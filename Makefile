@@ -24,6 +24,8 @@ bench: .venv/installed-dev
 	$(BIN)/python bench/scan.py --quick
 	$(BIN)/python bench/ingest.py
 	$(BIN)/python bench/serve.py
+	$(BIN)/python bench/train.py --quick
+	$(BIN)/python bench/rank.py --quick
 
 clean:
 	rm -rf .venv artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
