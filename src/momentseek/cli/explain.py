@@ -32,7 +32,7 @@ def command(
 
     \b
     A figure, and the numbers in it:
-      momentseek explain runs/xml --data simulation --split val --query 17 --out why.png
+      momentseek explain runs/xml --data simulation --split val --query 4100 --out why.png
       momentseek explain runs/xml --data films-data --query 'the flower on screen' --json
     """
     import json
