@@ -88,14 +88,8 @@ class Database:
     def changes(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it happens, or nothing."""
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
+            with transaction(self._db, "BEGIN IMMEDIATE"):
                 yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
         except sqlite3.Error as e:
             raise unusable(self.path, e) from None
 
@@ -175,3 +169,16 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
+    """What is done inside happens as a whole, or not at all."""
+    db.execute(begin)
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise

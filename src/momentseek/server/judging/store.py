@@ -9,11 +9,12 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from momentseek.errors import LibraryBusyError, LibraryError
+from momentseek.library.database import transaction
 from momentseek.search import Library
 from momentseek.server.judging.errors import UnknownError
 from momentseek.server.judging.rows import CandidateRow, Judgement, QueryRow
@@ -93,14 +94,8 @@ class Store:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
         try:
-            self._db.execute(begin)
-            try:
+            with transaction(self._db, begin):
                 yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
         except sqlite3.Error as e:
             raise _unusable(self.path, e) from None
 
