@@ -12,15 +12,16 @@ import momentseek
 ROOT = Path(momentseek.__file__).parent
 TRAINED = {"models", "training"}
 ABOVE = {
+    "language": {"construct", *TRAINED, "encoders", "library", "search", "server", "cli"},
     "features": {"simulate", "ranking", *TRAINED, "encoders", "library", "search", "server", "cli"},
     "ranking": {"simulate", *TRAINED, "encoders", "library", "search", "server", "cli"},
     "simulate": {*TRAINED, "library", "search", "server", "cli"},
-    "models": {"training", "simulate", "library", "server", "cli"},
+    "models": {"construct", "training", "simulate", "library", "server", "cli"},
     "training": {"simulate", "library", "server", "cli"},
     "media": {"encoders", "library", "search", "server", "cli"},
-    "encoders": {"media", "library", "search", "server", "cli"},
-    "library": {*TRAINED, "search", "server", "cli"},
-    "search": {*TRAINED, "server", "cli"},
+    "encoders": {"construct", "media", "library", "search", "server", "cli"},
+    "library": {"construct", *TRAINED, "search", "server", "cli"},
+    "search": {"construct", *TRAINED, "server", "cli"},
     "server": {*TRAINED, "cli"},
 }
 

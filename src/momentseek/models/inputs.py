@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from momentseek.construct.roles import Roles, parser
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import endpoints, fit, normalised
+from momentseek.language.roles import Roles, parser
 from momentseek.models.batch import Clips, Words
 from momentseek.models.model import ModelConfig
 

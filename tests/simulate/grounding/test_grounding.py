@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.construct.verbs import verbs
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.formats import read_truth
+from momentseek.language.verbs import verbs
 from momentseek.simulate.grounding import Grounding, simulate_grounding
 from momentseek.simulate.grounding.habits import Habits
 

