@@ -13,6 +13,7 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from momentseek.errors import MomentseekError
 from momentseek.models.layers.positions_2d import grid_2d
@@ -49,12 +50,13 @@ class Branch(nn.Module):
     def forward(self, query: Tensor) -> Tensor:
         """(n, cells, hidden) → the expectation over the dictionary, of the same shape."""
         n, cells, hidden = query.shape
-        size = hidden // self.heads
-        q = query.view(n, cells, self.heads, size)
-        k = self.keys(self.entries).view(-1, self.heads, size)
-        v = self.values(self.entries).view(-1, self.heads, size)
-        weights = torch.softmax(torch.einsum("nchd,ehd->nche", q, k) / math.sqrt(size), dim=3)
-        return torch.einsum("nche,ehd->nchd", weights, v).reshape(n, cells, hidden)
+        shape = (1, -1, self.heads, hidden // self.heads)
+        q, k, v = (
+            x.reshape(shape).transpose(1, 2) for x in (query, self.keys(self.entries), self.values(self.entries))
+        )
+        # one long row of pairs that share keys and values: the weights (pairs x entries) are never held
+        mixed = F.scaled_dot_product_attention(q, k, v)
+        return mixed.transpose(1, 2).reshape(n, cells, hidden)
 
 
 class Deconfounder(nn.Module):
