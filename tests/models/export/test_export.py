@@ -117,7 +117,7 @@ def test_the_same_weights_are_the_same_export(tmp_path: Path) -> None:
 
 def test_graphs_that_differ_are_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = networks.words_network(model_of("xml", {"query_linear": False}))
-    monkeypatch.setattr(writing, "words_network", lambda _: other)
+    monkeypatch.setattr(networks, "words_network", lambda _: other)
     with pytest.raises(MomentseekError, match="differ from the model"):
         export(model_of("xml", {}), "xml", tmp_path / "out", encoders=SOURCES)
     assert not (tmp_path / "out").exists()

@@ -1,29 +1,35 @@
-"""The two graphs of a model: clips in their context, and queries."""
+"""The two graphs of a model that keeps vectors of clips: clips in their context, and queries."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
 from momentseek.encoders.onnx_writer import Shape
-from momentseek.errors import MomentseekError
+from momentseek.encoders.runtime import session
+from momentseek.encoders.trained.manifest import CLIPS, WORDS
+from momentseek.models.batch import Clips, Words
+from momentseek.models.export.drawn import QUERIES, VIDEOS, Drawn, Kind, far, random_words
 from momentseek.models.export.nodes import Nodes
 from momentseek.models.layers import Projection
-from momentseek.models.model import CorpusModel
 from momentseek.models.xml import XML
 
-EXPORTABLE = ("xml", "reloclnet")
 
-
-def exportable(model: CorpusModel, name: str) -> XML:
-    """The model as one whose graphs can be drawn; others are refused."""
-    if not isinstance(model, XML):
-        raise MomentseekError(
-            f"{name} cannot be exported: only models that keep one vector per clip can be searched in a library; "
-            f"train {' or '.join(EXPORTABLE)}"
-        )
-    return model
+def draw(model: XML, settings: Mapping[str, Any]) -> Drawn:
+    """Both graphs, and the filters for the manifest."""
+    graphs = {CLIPS: clips_network(model), WORDS: words_network(model)}
+    filters = model.boundaries_head.filters.weight.detach().cpu().numpy()[:, 0]
+    width = model.config.hidden * len(model.modalities)
+    head = {
+        "modalities": len(model.modalities), "match": width, "spans": width,
+        "start": filters[0].tolist(), "end": filters[1].tolist(), "end_time": settings["end_time"],
+    }  # fmt: skip
+    return Drawn(graphs, tuple(model.modalities), head, compared(model, graphs))
 
 
 def clips_network(model: XML) -> bytes:
@@ -90,3 +96,31 @@ def _joined(nodes: Nodes, parts: list[str], scale: float) -> str:
 def _outputs(nodes: Nodes, match: str, spans: str, shape: Shape) -> None:
     for name, value in (("match", match), ("spans", spans)):
         nodes.graph.output(nodes.graph.add("Identity", value, output=name), "float32", shape)
+
+
+@torch.no_grad()
+def compared(model: XML, graphs: Mapping[str, bytes]) -> float:
+    """The largest difference between the graphs and torch in curves and video scores, as a share of the largest."""
+    rng = np.random.default_rng(0)
+    most = model.config.max_clips
+    clips: dict[str, NDArray[Any]] = {
+        part: rng.standard_normal((VIDEOS, most, width), np.float32) for part, width in widths(model).items()
+    }
+    clips["mask"] = np.arange(most) < np.array([[most], [max(1, most // 3)]])
+    words = random_words(model.config.max_words, model.dims.query)
+    match, spans = session(graphs[CLIPS]).run(["match", "spans"], clips)
+    query, asked = session(graphs[WORDS]).run(["match", "spans"], words)
+    tensors = {part: torch.from_numpy(rows) for part, rows in clips.items()}
+    videos = model.encode_clips(Clips(tensors.get("video"), tensors.get("subtitle"), tensors["mask"]))
+    queries = model.encode_words(Words(torch.from_numpy(words["words"]), torch.from_numpy(words["mask"])))
+    worst = 0.0
+    for q in range(QUERIES):
+        row = {key: value[[q] * VIDEOS] for key, value in queries.items()}
+        worst = max(worst, far(spans @ asked[q], model.curve(row, videos).numpy(), clips["mask"]))
+    sides = [part.reshape(*part.shape[:-1], len(model.modalities), -1) for part in (match, query)]
+    cosines = np.einsum("vlmd,qmd->qvml", *sides)
+    best = np.where(clips["mask"][None, :, None], cosines, -np.inf).max(-1).sum(-1)
+    return max(worst, far(best, model.match(queries, videos).numpy()))
+
+
+KIND = Kind(XML, ("xml", "reloclnet"), draw)

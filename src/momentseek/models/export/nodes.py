@@ -120,6 +120,38 @@ class Nodes:
         taken = self.add("MatMul", weight, heads_of(other, value, value_bias, [0, 2, 1, 3]))
         return self.add("Reshape", self.add("Transpose", taken, perm=[0, 2, 1, 3]), self.integers(0, 0, hidden))
 
+    def transformer(self, encoder: nn.TransformerEncoder, x: str, mask: str) -> str:
+        """Torch's own encoder: attention and two linear maps with GELU, each with residual and norm after it."""
+        for layer in encoder.layers:
+            assert isinstance(layer, nn.TransformerEncoderLayer)
+            assert not layer.norm_first
+            own, hidden = layer.self_attn, layer.self_attn.embed_dim
+            shape = self.integers(0, 0, own.num_heads, hidden // own.num_heads)
+            parts = []
+            for weight, bias, order in zip(
+                own.in_proj_weight.chunk(3), own.in_proj_bias.chunk(3), ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]),
+                strict=True,
+            ):  # fmt: skip
+                rows = self.add("Add", self.add("MatMul", x, self.constant(weight.T)), self.constant(bias))
+                parts.append(self.add("Transpose", self.add("Reshape", rows, shape), perm=order))
+            query, key, value = parts
+            scale = self.constant(np.float32(1 / math.sqrt(hidden // own.num_heads)))
+            scores = self.add("MatMul", self.add("Mul", query, scale), key)
+            there = self.add("Unsqueeze", mask, self.integers(1, 2))
+            weights = self.add("Softmax", self.add("Where", there, scores, self.constant(NEVER)), axis=-1)
+            seen = self.add("Transpose", self.add("MatMul", weights, value), perm=[0, 2, 1, 3])
+            seen = self.linear(own.out_proj, self.add("Reshape", seen, self.integers(0, 0, hidden)))
+            x = self.norm(layer.norm1, self.add("Add", x, seen))
+            wide = self.gelu(self.linear(layer.linear1, x))
+            x = self.norm(layer.norm2, self.add("Add", x, self.linear(layer.linear2, wide)))
+        return x
+
+    def gelu(self, x: str) -> str:
+        """``x Φ(x)``, exactly."""
+        share = self.add("Erf", self.add("Mul", x, self.constant(np.float32(math.sqrt(0.5)))))
+        half = self.add("Mul", x, self.constant(np.float32(0.5)))
+        return self.add("Mul", half, self.add("Add", share, self.constant(np.float32(1))))
+
     def cnn(self, layer: CnnEncoder, x: str, mask: str) -> str:
         """A depthwise convolution over the rows, columns mixed, residual, norm."""
         there = self.masked(x, mask)

@@ -1,0 +1,60 @@
+"""What an export has of one kind of model: its graphs, what the manifest says of its head, how far they are from torch.
+
+Each kind has a file of its own with a function that draws a model: ``networks`` for those that keep a vector per clip,
+``moment_map`` for those that keep one per candidate moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.models.model import CorpusModel
+
+QUERIES, VIDEOS = 3, 2
+"""Of random numbers, on which graphs and torch are compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A model, drawn."""
+
+    graphs: Mapping[str, bytes]
+    """Files of the export by their names."""
+    modalities: tuple[str, ...]
+    """Features of a video that the graphs take."""
+    head: Mapping[str, Any]
+    """What search needs beside the graphs, for the manifest."""
+    difference: float
+    """The largest difference between the graphs and torch, as a share of the largest number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of model that can be exported."""
+
+    takes: type[CorpusModel]
+    names: tuple[str, ...]
+    """Of its models, as one trains them."""
+    draw: Callable[[Any, Mapping[str, Any]], Drawn]
+    """From a model in evaluation mode, and settings of the export (``end_time``, ``window``, …)."""
+
+
+def random_words(longest: int, columns: int, seed: int = 0) -> dict[str, NDArray[Any]]:
+    """Queries of different lengths, as a graph takes them."""
+    words = np.random.default_rng(seed).standard_normal((QUERIES, longest, columns), np.float32)
+    return {"words": words, "mask": np.arange(longest) < np.array([[longest], [max(1, longest // 2)], [1]])}
+
+
+def far(ours: NDArray[Any], torchs: NDArray[Any], mask: Any = np.True_) -> float:
+    """The largest difference where the mask is true, as a share of the largest number or of 1.
+
+    >>> far(np.array([1.0, 5.0]), np.array([1.5, 9.0]), np.array([True, False]))
+    0.3333333333333333
+    """
+    difference = np.abs(np.where(mask, ours - torchs, 0)).max()
+    return float(difference / max(1.0, np.abs(np.where(mask, torchs, 0)).max()))
