@@ -8,9 +8,11 @@ before it counts.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from momentseek.encoders.onnx_writer import Graph
@@ -18,6 +20,9 @@ from momentseek.errors import MomentseekError
 from momentseek.models.layers import CrossEncoder, ModularQuery, Positions, Projection
 from momentseek.models.layers.attention import Attention, SelfEncoder
 from momentseek.models.layers.encoders import CnnEncoder, LstmEncoder, Stack
+from momentseek.models.layers.joint_clips import JointClips
+from momentseek.models.moment_map import Cells, MapConvolution
+from momentseek.models.tan2d import Sentence
 
 NEVER = -3e38
 """In the place of minus infinity, of which an exponential also makes 0."""
@@ -168,11 +173,8 @@ class Nodes:
         own = layer.lstm
 
         def gates(kind: str) -> Any:
-            rows = []
-            for end in ("", "_reverse"):
-                i, f, c, o = getattr(own, f"{kind}{end}").detach().cpu().numpy().reshape(4, own.hidden_size, -1)
-                rows.append(np.concatenate([i, o, f, c]))
-            return np.stack(rows)
+            both = (getattr(own, f"{kind}{end}").detach().cpu().numpy() for end in ("", "_reverse"))
+            return np.stack([_gates(weight, own.hidden_size) for weight in both])
 
         bias = np.concatenate([gates("bias_ih_l0"), gates("bias_hh_l0")], axis=1)[..., 0]
         counts = self.add("Cast", mask, to=6)
@@ -184,6 +186,93 @@ class Nodes:
         )  # fmt: skip
         turned = self.add("Transpose", out, perm=[2, 0, 1, 3])  # from (length, directions, rows, columns)
         return self.add("Reshape", turned, self.integers(0, 0, 2 * own.hidden_size))
+
+    def sentence(self, layer: Sentence, x: str, mask: str) -> tuple[str, str]:
+        """The state at the last word of a query, and at each word: one-way LSTMs, one on the other."""
+        own, x = layer.lstm, self.add("Transpose", x, perm=[1, 0, 2])
+        for at in range(own.num_layers):
+            weights = {kind: getattr(own, f"{kind}_l{at}") for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+            gates = {kind: _gates(value.detach().cpu().numpy(), own.hidden_size) for kind, value in weights.items()}
+            bias = np.concatenate([gates["bias_ih"], gates["bias_hh"]])[None, :, 0]
+            given = (self.constant(gates[kind][None]) for kind in ("weight_ih", "weight_hh"))
+            out = self.add("LSTM", x, *given, self.constant(bias), hidden_size=own.hidden_size)
+            x = self.add("Squeeze", out, self.integers(1))  # the one direction
+        states = self.add("Transpose", x, perm=[1, 0, 2])
+        before = self.add("Cast", mask, to=7)
+        after = self.add("Pad", before, self.integers(0, 0, 0, 1))
+        after = self.add("Slice", after, self.integers(1), self.integers(2**31), self.integers(1))
+        last = self.add("Cast", self.add("Sub", before, after), to=1)  # 1 at the last word, 0 elsewhere
+        last = self.add("Unsqueeze", last, self.integers(1))
+        return self.add("Squeeze", self.add("MatMul", last, states), self.integers(1)), states
+
+    def mean(self, x: str, mask: str) -> str:
+        """The mean of the rows that are there."""
+        there = self.add("Cast", mask, to=1)
+        total = self.add("MatMul", self.add("Unsqueeze", there, self.integers(1)), x)
+        count = self.add("ReduceSum", there, self.integers(1), keepdims=1)
+        fewest = self.add("Max", count, self.constant(np.float32(1)))
+        return self.add("Div", self.add("Squeeze", total, self.integers(1)), fewest)
+
+    # the moment map
+
+    def joint_clips(self, layer: JointClips, inputs: Mapping[str, str]) -> str:
+        """Modalities side by side, through one linear layer."""
+        parts = [inputs[m] for m in layer.modalities]
+        return self.linear(layer.linear, parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=-1))
+
+    def max_over(self, clips: str, cells: Cells) -> str:
+        """The maximum over each cell's clips, by a table of running maxima."""
+        level = np.floor(np.log2(cells.length.numpy() + 0.5)).astype(np.int64)
+        table, pieces = clips, []
+        for power in range(int(level.max()) + 1):
+            if power:
+                step = 2 ** (power - 1)
+                early = self.add("Slice", table, self.integers(0), self.integers(-step), self.integers(1))
+                late = self.add("Slice", table, self.integers(step), self.integers(2**31), self.integers(1))
+                table = self.add("Max", early, late)
+            first = cells.start.numpy()[level == power]
+            last = first + cells.length.numpy()[level == power] - 2**power
+            ends = (self.add("Gather", table, self.constant(at, "int64"), axis=1) for at in (first, last))
+            pieces.append(self.add("Max", *ends))
+        return pieces[0] if len(pieces) == 1 else self.add("Concat", *pieces, axis=1)
+
+    def as_map(self, moments: str, cells: Cells) -> str:
+        """(batch, cells, columns) to (batch, columns, clips, clips), zero where there is no candidate."""
+        place = np.full(cells.clips**2, len(cells))
+        place[(cells.start * cells.clips + cells.end).numpy()] = np.arange(len(cells))
+        padded = self.add("Pad", moments, self.integers(0, 0, 0, 0, 1, 0))
+        flat = self.add("Gather", padded, self.constant(place, "int64"), axis=1)
+        shaped = self.add("Reshape", flat, self.integers(0, cells.clips, cells.clips, -1))
+        return self.add("Transpose", shaped, perm=[0, 3, 1, 2])
+
+    def of_map(self, maps: str, cells: Cells, columns: int) -> str:
+        """``as_map`` backwards."""
+        flat = self.add("Reshape", self.add("Transpose", maps, perm=[0, 2, 3, 1]), self.integers(0, -1, columns))
+        return self.add("Gather", flat, self.constant((cells.start * cells.clips + cells.end), "int64"), axis=1)
+
+    def map_convolution(self, layer: MapConvolution, maps: str) -> str:
+        """Convolutions, ReLU, batch normalisation by the statistics of training, and the weight of valid cells."""
+        for at, (convolution, norm) in enumerate(zip(layer.convolutions, layer.norms, strict=True)):
+            assert isinstance(convolution, nn.Conv2d) and convolution.bias is not None
+            kernel, pad = convolution.kernel_size, layer.pads[at]
+            maps = self.add(
+                "Conv", maps, self.constant(convolution.weight), self.constant(convolution.bias),
+                kernel_shape=list(kernel), pads=[pad] * 4,
+            )  # fmt: skip
+            maps = self.add("Relu", maps)
+            if isinstance(norm, nn.BatchNorm2d):
+                maps = self.batch_norm(norm, maps)
+            weight = getattr(layer, f"weight{at}")
+            maps = self.add("Mul", maps, self.constant(weight if layer.spreads else weight * layer.inside))
+        return self.add("Mul", maps, self.constant(layer.inside)) if layer.spreads else maps
+
+    def batch_norm(self, layer: nn.BatchNorm2d, maps: str) -> str:
+        """``x a + b`` for each column."""
+        assert layer.running_mean is not None and layer.running_var is not None
+        scale = layer.weight / (layer.running_var + layer.eps).sqrt()
+        shift = layer.bias - layer.running_mean * scale
+        scaled = self.add("Mul", maps, self.constant(scale[:, None, None]))
+        return self.add("Add", scaled, self.constant(shift[:, None, None]))
 
     def masked(self, x: str, mask: str, filler: float = 0.0) -> str:
         """``filler`` where there is nothing."""
@@ -198,3 +287,9 @@ class Nodes:
         weight = self.add("Softmax", self.add("Where", there, scores, self.constant(NEVER)), axis=-1)
         pooled = self.add("MatMul", weight, x)
         return [self.add("Gather", pooled, self.constant(i, "int64"), axis=1) for i in range(modalities)]
+
+
+def _gates(weight: NDArray[Any], hidden: int) -> NDArray[Any]:
+    """Rows of an LSTM's gates in ONNX's order, from torch's."""
+    i, f, c, o = weight.reshape(4, hidden, -1)
+    return np.concatenate([i, o, f, c])
