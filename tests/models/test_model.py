@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from momentseek.errors import MomentseekError
@@ -51,11 +49,3 @@ def test_every_model_and_every_preset_is_within_the_ranges() -> None:
     for preset in names():
         if "name" in table(preset).get("model", {}):
             assert configure(table(preset), None, []).model_config.videos >= 1
-
-
-def test_a_text_only_setting_can_be_made_empty_by_leaving_its_value_out() -> None:
-    @dataclass(frozen=True, kw_only=True)
-    class Textual(ModelConfig):
-        confounders: str = "L*U*U"
-
-    assert configured(Textual, {"confounders": None}, "model").confounders == ""

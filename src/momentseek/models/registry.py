@@ -77,8 +77,6 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
     for option in options:
         if option is types.NoneType and value is None:
             return None
-        if options == (str,) and value is None:  # TOML knows no nothing: `key=` is the empty text for these
-            return ""
         if option is float and isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
         if isinstance(option, type) and isinstance(value, option) and (option is bool or not isinstance(value, bool)):
