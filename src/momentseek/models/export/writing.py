@@ -14,11 +14,11 @@ from typing import Any
 from momentseek.encoders.hashes import sha256
 from momentseek.encoders.trained.manifest import FILE, FORMAT, Source, fingerprint_of
 from momentseek.errors import MomentseekError
-from momentseek.models.export import networks
+from momentseek.models.export import moment_map, networks
 from momentseek.models.export.drawn import Drawn, Kind
 from momentseek.models.model import CorpusModel
 
-KINDS: tuple[Kind, ...] = (networks.KIND,)
+KINDS: tuple[Kind, ...] = (networks.KIND, moment_map.KIND)
 EXPORTABLE = tuple(name for kind in KINDS for name in kind.names)
 
 TOLERANCE = 1e-4

@@ -1,0 +1,108 @@
+"""The two graphs of a model that keeps vectors of moments (MMN, CroCs): candidates of a video, and queries.
+
+A moment's and a query's vector for matching and for overlap, each of length 1, stand side by side divided by the root
+of two: one vector of length 1, whose product with a query's is the mean of both cosines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from momentseek.encoders.runtime import session
+from momentseek.encoders.trained.manifest import CLIPS, WORDS
+from momentseek.models.batch import Clips, Words
+from momentseek.models.export.drawn import VIDEOS, Drawn, Kind, far, random_words
+from momentseek.models.export.nodes import Nodes
+from momentseek.models.layers.projection import clip_width
+from momentseek.models.mmn import SHARPNESS, Mmn
+
+
+def draw(model: Mmn, settings: Mapping[str, Any]) -> Drawn:
+    """Both graphs, and what turns two cosines into a score.
+
+    ``window`` is in clips of the data: how many are stretched to the model's at most.
+    """
+    graphs = {CLIPS: moments_network(model), WORDS: words_network(model)}
+    config, seconds = model.config, settings["clip_seconds"]
+    asked = settings["window"]
+    window = config.max_clips if asked is None else max(1, math.ceil(asked / seconds - 1e-9))
+    head = {
+        "kind": "map", "match": 2 * config.space, "spans": 2 * config.space, "window": window,
+        "power": config.power, "sharpness": SHARPNESS, "end_time": settings["end_time"],
+        "cells": [model.cells.start.tolist(), model.cells.length.tolist()],
+    }  # fmt: skip
+    return Drawn(graphs, tuple(model.clips.modalities), head, compared(model, graphs))
+
+
+def moments_network(model: Mmn) -> bytes:
+    """``video``, ``subtitle`` (videos, clips, columns) to ``moments`` (videos, cells, columns)."""
+    nodes, config = Nodes("moments"), model.config
+    inputs = {
+        part: nodes.graph.input(part, "float32", ["videos", config.max_clips, width])
+        for part, width in widths(model).items()
+    }
+    clips = nodes.add("Relu", nodes.joint_clips(model.clips, inputs))
+    near = nodes.map_convolution(model.neighbours, nodes.as_map(nodes.max_over(clips, model.cells), model.cells))
+    moments = nodes.norm(model.moment_norm, nodes.of_map(near, model.cells, config.hidden))
+    shape = ["videos", len(model.cells), 2 * config.space]
+    nodes.graph.output(_pair(nodes, moments, model.moment_match, model.moment_overlap, "moments"), "float32", shape)
+    return nodes.graph.model()
+
+
+def words_network(model: Mmn) -> bytes:
+    """``words`` (queries, words, columns), ``mask`` (queries, words) to ``match`` (queries, columns)."""
+    nodes = Nodes("words")
+    words = nodes.graph.input("words", "float32", ["queries", "words", model.dims.query])
+    mask = nodes.graph.input("mask", "bool", ["queries", "words"])
+    pooled = nodes.mean(words, mask) if model.sentence is None else nodes.sentence(model.sentence, words, mask)[0]
+    query = nodes.norm(model.text_norm, pooled)
+    shape = ["queries", 2 * model.config.space]
+    nodes.graph.output(_pair(nodes, query, model.text_match, model.text_overlap, "match"), "float32", shape)
+    return nodes.graph.model()
+
+
+def widths(model: Mmn) -> dict[str, int]:
+    """Columns of each modality as the graph takes them, endpoints included."""
+    return {part: clip_width(model.dims, model.config, part) for part in model.clips.modalities}
+
+
+def _pair(nodes: Nodes, x: str, match: nn.Module, overlap: nn.Module, name: str) -> str:
+    sides = (nodes.unit(nodes.linear(layer, x)) for layer in (match, overlap))
+    joined = nodes.add("Concat", *sides, axis=-1)
+    return nodes.graph.add("Mul", joined, nodes.constant(np.float32(math.sqrt(0.5))), output=name)
+
+
+@torch.no_grad()
+def compared(model: Mmn, graphs: Mapping[str, bytes]) -> float:
+    """The largest difference between the graphs and torch in the scores of moments, as a share of the largest."""
+    rng, config = np.random.default_rng(0), model.config
+    clips: dict[str, NDArray[Any]] = {
+        part: rng.standard_normal((VIDEOS, config.max_clips, width), np.float32)
+        for part, width in widths(model).items()
+    }
+    words = random_words(config.max_words, model.dims.query)
+    (moments,) = session(graphs[CLIPS]).run(["moments"], clips)
+    (asked,) = session(graphs[WORDS]).run(["match"], words)
+    tensors = {part: torch.from_numpy(rows) for part, rows in clips.items()}
+    mask = torch.ones(VIDEOS, config.max_clips, dtype=torch.bool)
+    videos = model.encode_clips(Clips(tensors.get("video"), tensors.get("subtitle"), mask))
+    queries = model.encode_words(Words(torch.from_numpy(words["words"]), torch.from_numpy(words["mask"])))
+    wanted = [torch.einsum("qd,vcd->qvc", queries[s], videos[s]) for s in ("match", "overlap")]
+    sides = [2 * np.einsum("qd,vcd->qvc", a, b) for a, b in zip(*(_sides(x) for x in (asked, moments)), strict=True)]
+    scores = model.combined(*(torch.from_numpy(side) for side in sides)).numpy()
+    worst = max(far(ours, theirs.numpy()) for ours, theirs in zip(sides, wanted, strict=True))
+    return max(worst, far(scores, model.combined(*wanted).numpy()))
+
+
+def _sides(rows: NDArray[Any]) -> list[NDArray[Any]]:
+    return np.split(rows, 2, axis=-1)
+
+
+KIND = Kind(Mmn, ("mmn", "crocs"), draw)
