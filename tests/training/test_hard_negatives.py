@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.training.hard_negatives import draw, probabilities
+from momentseek.training.hard_negatives import NEVER, UNIT, HardNegatives, draw, probabilities
 
 
 @settings(deadline=None, max_examples=30)
@@ -38,11 +38,42 @@ def test_a_pool_keeps_the_best_scored_only() -> None:
 
 def test_draws_are_distinct_possible_and_as_likely_as_said() -> None:
     rng = np.random.default_rng(0)
-    chances = np.array([[0.7, 0.2, 0.1, 0.0]])
-    firsts = np.zeros(4)
-    for _ in range(4000):
-        (one,) = draw(chances, np.array([0]), 1, rng)
-        firsts[one[0]] += 1
-    assert firsts / 4000 == pytest.approx(chances[0], abs=0.03)
-    (all_,) = draw(chances, np.array([0]), 9, rng)
-    assert all_.tolist() == [0, 1, 2]
+    chances = np.array([0.7, 0.2, 0.1, 0.0])
+    with np.errstate(divide="ignore"):
+        logits = np.log(chances)
+    firsts = np.concatenate(draw(np.tile(logits, (4000, 1)), 1, rng))
+    assert np.bincount(firsts, minlength=4) / 4000 == pytest.approx(chances, abs=0.03)
+    all_, none = draw(np.stack([logits, np.full(4, -np.inf)]), 9, rng)
+    assert (all_.tolist(), none.tolist()) == ([0, 1, 2], [])
+
+
+def test_a_sharp_draw_takes_what_scores_like_the_truth() -> None:
+    scores = np.array([[0.5, 0.99, 0.52, 0.1]])
+    true = np.array([[True, False, False, False]])
+    assert probabilities(scores, true, true, sharpness=1e7)[0].tolist() == [0, 0, 1, 0]
+
+
+def kept(scores: list[list[float]], never: list[tuple[int, int]]) -> np.ndarray:
+    found = np.rint(np.array(scores) * UNIT).astype(np.uint16)
+    for q, v in never:
+        found[q, v] = NEVER
+    return found
+
+
+def test_each_direction_is_drawn_by_its_own_aim() -> None:
+    found = kept([[0.9, 0.2, 0.8], [0.3, 0.5, 0.1], [0.6, 0.4, 0.7]], [(0, 0), (1, 1), (2, 2)])
+    hard = HardNegatives(found, np.array([0.85, 0.1, 0.7]), np.array([0.6, 0.5, 0.1]), videos=1, queries=1,
+                         sharpness=1e6)  # fmt: skip
+    rng = np.random.default_rng(0)
+    queries, videos = hard.videos_of(np.array([0, 2]), rng)
+    assert (queries.tolist(), videos.tolist()) == ([0, 2], [2, 0])
+    queries, videos = hard.queries_of(np.array([0, 2]), rng)
+    assert (queries.tolist(), videos.tolist()) == ([2, 1], [0, 2])
+
+
+def test_a_direction_that_is_not_wanted_draws_nothing() -> None:
+    found = kept([[0.9, 0.2], [0.3, 0.5]], [])
+    aims = np.zeros(2)
+    rng = np.random.default_rng(0)
+    assert HardNegatives(found, aims, aims, videos=0, queries=1).videos_of(np.array([0]), rng) is None
+    assert HardNegatives(found, aims, aims, videos=1, queries=0).queries_of(np.array([0]), rng) is None

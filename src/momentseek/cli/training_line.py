@@ -51,6 +51,8 @@ class TrainingLine:
 
 def sentence(progress: Progress, measure: str) -> str:
     """One line: how far, the loss and its terms, the measure, the rate, the time left."""
+    if progress.doing == "scoring":
+        return f"scoring all training queries and videos, for hard negatives: {progress.share:.0%}"
     terms = ", ".join(f"{name} {value:.4f}" for name, value in progress.terms.items())
     parts = [f"step {progress.step:,}/{progress.steps:,} (epoch {progress.epoch:.1f})"]
     if progress.terms:

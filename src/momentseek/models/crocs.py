@@ -10,12 +10,13 @@ first one's weights: negatives are drawn by how close the trained model's scores
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from momentseek.models.batch import Batch
+from momentseek.models.batch import Batch, Encoded
 from momentseek.models.mmn import SHARPNESS, Mmn, MmnConfig
 from momentseek.models.registry import register
 
@@ -33,31 +34,32 @@ class CrocsConfig(MmnConfig):
 class Crocs(Mmn):
     """CroCs, both stages: which one depends on whether the batch carries hard negatives."""
 
+    hard_negatives: ClassVar[bool] = True
     config: CrocsConfig
 
     def negatives(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """In-batch videos and queries without the related ones; of hard negatives, those drawn."""
-        if not self.config.filter:
-            return super().negatives(batch)
+        """In-batch videos and queries without the related ones; in a direction with hard negatives, those drawn."""
         pairs = batch.pairs
-        own = pairs.positive.clone()
+        own = pairs.positive.clone() if self.config.filter else torch.zeros_like(pairs.positive)
         own[pairs.query, pairs.video] = True
-        if pairs.hard_videos is None or pairs.hard_queries is None:
-            return ~own, ~own
-        return pairs.hard_videos & ~own, pairs.hard_queries & ~own
+        others = ~own
+        return (
+            others if pairs.hard_videos is None else others & pairs.hard_videos,
+            others if pairs.hard_queries is None else others & pairs.hard_queries,
+        )
 
-    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """MMN's, and that hard negative videos overlap nothing."""
-        terms = super().loss(batch, epoch, rng)
+    def terms(self, batch: Batch, words: Encoded, clips: Encoded, epoch: int) -> dict[str, Tensor]:
+        """MMN's, and that hard negative videos overlap nothing (eq. 4 with a target of 0, mean over those drawn)."""
+        terms = super().terms(batch, words, clips, epoch)
         hard = batch.pairs.hard_videos
         if hard is None or not self.config.reject:
             return terms
-        query, video = (hard & ~batch.pairs.positive).nonzero(as_tuple=True)
-        words, clips = self.encode_words(batch.words), self.encode_clips(batch.clips)
-        cosine = torch.einsum("nd,ncd->nc", words["overlap"][query], clips["overlap"][video])
+        hard = hard & ~batch.pairs.positive
+        asking = hard.any(1).nonzero()[:, 0]  # queries drawn for videos have no hard videos themselves
+        cosine = torch.einsum("qd,vcd->qvc", words["overlap"][asking], clips["overlap"])
         # -log(1 - sigmoid(x)) is softplus(x)
-        rejected = F.softplus(SHARPNESS * cosine).mean() if len(query) else cosine.sum()
-        return {**terms, "rejection": self.config.reject * rejected}
+        each = F.softplus(SHARPNESS * cosine).mean(2) * hard[asking]
+        return {**terms, "rejection": self.config.reject * each.sum() / hard.sum().clamp(min=1)}
 
 
 register("crocs", CrocsConfig, Crocs, "CroCs: MMN without false negatives, then on hard negatives in both directions")

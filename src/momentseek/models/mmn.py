@@ -25,6 +25,8 @@ from momentseek.models.tan2d import Sentence, Tan2dConfig
 
 SHARPNESS = 10.0
 """What the overlap's cosine is multiplied by before the sigmoid."""
+AFTERWARDS = 0.01
+"""What is left of the mutual matching loss's weight after ``only_overlap_after`` epochs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,9 @@ class MmnConfig(Tan2dConfig):
     margin: float = 0.4
     negative_overlap: float = 0.5
     """Candidates of the right video that overlap less than this are negatives."""
+    only_overlap_after: float = 0.0
+    """After so many whole epochs the mutual matching loss counts a hundredth (the public code's 7 for Charades-STA, 6
+    for ActivityNet Captions); 0 leaves it as it is."""
     positives: int = 1
     """Candidates of the right video, best overlap first, that count as the moment."""
 
@@ -112,7 +117,10 @@ class Mmn(CorpusModel):
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """Overlap by cross-entropy, and mutual matching of moments and queries (eq. 4–6 of CroCs, as in MMN)."""
-        words, clips = self.encode_words(batch.words), self.encode_clips(batch.clips)
+        return self.terms(batch, self.encode_words(batch.words), self.encode_clips(batch.clips), epoch)
+
+    def terms(self, batch: Batch, words: Encoded, clips: Encoded, epoch: int) -> dict[str, Tensor]:
+        """The loss's terms, from what was encoded: once, so that batch normalisation sees a step's videos once."""
         pairs, config = batch.pairs, self.config
         assert pairs.times is not None, "the map's targets are overlaps in time"
         iou = overlap(self.cells, pairs.times)
@@ -126,7 +134,7 @@ class Mmn(CorpusModel):
         )  # fmt: skip
         return {
             "overlap": (each * pairs.weight).sum() / pairs.weight.sum().clamp(min=1e-6),
-            "matching": config.contrast * contrast,
+            "matching": (AFTERWARDS if 0 < config.only_overlap_after <= epoch else 1.0) * config.contrast * contrast,
         }
 
     def negatives(self, batch: Batch) -> tuple[Tensor, Tensor]:

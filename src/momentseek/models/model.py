@@ -83,6 +83,8 @@ class CorpusModel(nn.Module, ABC):
 
     retrieves: ClassVar[bool] = True
     """Whether ``match`` is worth ranking videos by; if not, another model's list is needed."""
+    hard_negatives: ClassVar[bool] = False
+    """Whether the loss knows ``Pairs.hard_videos`` and ``hard_queries``; ``match`` is then a score's logarithm."""
 
     def __init__(self, config: ModelConfig, dims: Dims) -> None:
         super().__init__()

@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from momentseek.features.cache import Cache
 from momentseek.features.clips import EndLabel, edges, labels
@@ -23,6 +24,7 @@ from momentseek.models.inputs import (
 )
 from momentseek.models.model import Dims, ModelConfig
 from momentseek.training.config import Training
+from momentseek.training.hard_negatives import Drawn, HardNegatives
 from momentseek.training.order import Ints
 from momentseek.training.pairs import pairs_of
 
@@ -35,6 +37,7 @@ class Batches:
     def __init__(self, data: Data, split: Split, config: ModelConfig, training: Training) -> None:
         self.pairs = pairs_of(split.truth, training.similarity, split.related)
         self._data, self._split, self._config, self._training = data, split, config, training
+        self.hard: HardNegatives | None = None
         self._cache = Cache(training.cache_mb)
         self._tables = tables(data, config)
         self._roles = wants_roles(config)
@@ -45,10 +48,22 @@ class Batches:
         """Clips of each video of the truth."""
         return np.array([self._data.rows(name) for name in self._split.truth.videos])
 
-    def batch(self, chosen: Ints) -> Batch:
-        """The batch of these pairs: their distinct queries and videos, and the pairs among them."""
-        queries, query = np.unique(self.pairs.query[chosen], return_inverse=True)
-        videos, video = np.unique(self.pairs.video[chosen], return_inverse=True)
+    def batch(self, chosen: Ints, rng: np.random.Generator | None = None) -> Batch:
+        """The batch of these pairs: their distinct queries and videos, and the pairs among them.
+
+        Where ``hard`` is set, hard negatives drawn with ``rng`` come along: videos that bring clips but no pairs, and
+        queries that bring words but no pairs.
+        """
+        queries, videos = np.unique(self.pairs.query[chosen]), np.unique(self.pairs.video[chosen])
+        drawn: list[Drawn | None] = [None, None]
+        if self.hard is not None:
+            assert rng is not None, "hard negatives are drawn at random"
+            drawn = [self.hard.videos_of(queries, rng), self.hard.queries_of(videos, rng)]
+            for found in drawn:
+                if found is not None:
+                    queries, videos = np.union1d(queries, found.queries), np.union1d(videos, found.videos)
+        query, video = (np.searchsorted(queries, self.pairs.query[chosen]),
+                        np.searchsorted(videos, self.pairs.video[chosen]))  # fmt: skip
         first, last, shares = self._labels(chosen)
         return Batch(
             self._words(queries),
@@ -61,6 +76,7 @@ class Batches:
                 torch.from_numpy(self.pairs.weight[chosen]),
                 torch.from_numpy(self.pairs.related(queries, videos)),
                 torch.from_numpy(shares),
+                *(None if found is None else _among(found, queries, videos) for found in drawn),
             ),
         )
 
@@ -105,6 +121,13 @@ class Batches:
         read = self._split.query.read
         rows = [self._cache.get(("query", q), lambda q=q: word_rows(read(q), self._config)) for q in ids]  # type: ignore[misc]
         return stacked_words(rows, [self._split.truth.text(q) or "" for q in ids] if self._roles else None)
+
+
+def _among(drawn: Drawn, queries: Ints, videos: Ints) -> Tensor:
+    """(queries, videos): True for what was drawn."""
+    mask = torch.zeros(len(queries), len(videos), dtype=torch.bool)
+    mask[np.searchsorted(queries, drawn.queries), np.searchsorted(videos, drawn.videos)] = True
+    return mask
 
 
 def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:

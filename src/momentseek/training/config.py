@@ -79,6 +79,14 @@ class Training:
     """Weigh pairs by the similarity of query and caption where the data have it."""
     end_label: str = "inclusive"
     """``official``: the clip after a moment's last one, as the public code of XML and ReLoCLNet has it."""
+    hard_videos: int = 0
+    """Hard negative videos drawn for each query of a step, by the scores of ``begin``'s model (CroCs); 0 for none."""
+    hard_queries: int = 0
+    """Hard negative queries drawn for each video of a step."""
+    sharpness: float = 1.0
+    """How much likelier a negative is drawn the closer it scores to the truth: a in ``exp(-a (r - aim)^2)``."""
+    hard_pool: int = 0
+    """Draw only from so many best-scored negatives; 0 draws from all."""
     cache_mb: float = 1024.0
     """Features kept in memory."""
     prefetch: int = 2
@@ -95,7 +103,17 @@ class Training:
                 raise MomentseekError(f"training: {name} must be {' or '.join(allowed)}, not {getattr(self, name)!r}")
         for name in ("batch", "pairs_per_video", "alike", "prefetch"):
             _at_least(name, getattr(self, name), 1)
-        for name in ("lr", "weight_decay", "clip", "cache_mb", "seed"):
+        for name in (
+            "lr",
+            "weight_decay",
+            "clip",
+            "cache_mb",
+            "seed",
+            "hard_videos",
+            "hard_queries",
+            "sharpness",
+            "hard_pool",
+        ):
             _at_least(name, getattr(self, name), 0)
         for name in ("epochs", "minutes", "validations", "save_minutes"):
             value = getattr(self, name)
@@ -134,6 +152,8 @@ class Source:
     """Evaluated once, with the best checkpoint, at the end."""
     first_stage: str | None = None
     """For models that only search videos found by others: a checkpoint of another model, or a run."""
+    begin: str | None = None
+    """A checkpoint whose weights training begins from: a run's folder, or a .safetensors file."""
 
 
 @dataclass(frozen=True)

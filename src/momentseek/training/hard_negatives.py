@@ -7,43 +7,105 @@ The paper prints no a (it is 1); scores between 0 and 1 then make the draw almos
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+UNIT = 65534
+"""A score of 1 as it is kept: 16 bits hold scores from 0 to 1 to within 1/130,000, in a quarter of float64's space."""
+NEVER = 65535
+"""Kept for pairs that are true or related, and never drawn."""
+
+
+def logits(scores: Floats, aim: Floats, allowed: Bools, sharpness: float = 1.0, pool: int = 0) -> Floats:
+    """(rows, columns): ``-a (r - aim)²``, minus infinity for what may not be drawn.
+
+    With ``pool``, only that many best-scored allowed columns of each row may be.
+    """
+    if 0 < pool < scores.shape[1]:
+        held = np.where(allowed, scores, -np.inf)
+        least = np.partition(held, -pool, axis=1)[:, -pool][:, None]
+        allowed = allowed & (held >= least)
+    result: Floats = np.where(allowed, -sharpness * (scores - aim[:, None]) ** 2, -np.inf)
+    return result
 
 
 def probabilities(scores: Floats, positive: Bools, related: Bools, sharpness: float = 1.0, pool: int = 0) -> Floats:
     """(queries, videos): how likely each video is to be drawn for each query; rows sum to 1, or to 0 without any.
 
-    ``positive`` are the true pairs, whose mean score is aimed at; ``related`` ones are never drawn. With ``pool``, only
-    that many best-scored negatives of each query may be. For queries of videos, pass everything transposed.
+    ``positive`` are the true pairs, whose mean score is aimed at (the highest score, where a query has none);
+    ``related`` ones are never drawn. For queries of videos, pass everything transposed.
 
     >>> scores, true = np.array([[0.9, 0.8, 0.1]]), np.array([[True, False, False]])
     >>> probabilities(scores, true, true, sharpness=10).round(3).tolist()
     [[0.0, 0.998, 0.002]]
     """
-    count = positive.sum(1, keepdims=True)
-    aim = np.where(
-        count, (scores * positive).sum(1, keepdims=True) / np.maximum(count, 1), scores.max(1, keepdims=True)
-    )
-    allowed = ~(positive | related)
-    if 0 < pool < scores.shape[1]:
-        held = np.where(allowed, scores, -np.inf)
-        least = np.partition(held, -pool, axis=1)[:, -pool][:, None]
-        allowed &= held >= least
-    weights = np.where(allowed, np.exp(-sharpness * (scores - aim) ** 2), 0.0)
+    sums, counts = (scores * positive).sum(1), positive.sum(1)
+    aim = np.where(counts, sums / np.maximum(counts, 1), scores.max(1))
+    weights = logits(scores, aim, ~(positive | related), sharpness, pool)
+    most = weights.max(1, keepdims=True)
+    weights = np.exp(weights - np.where(np.isfinite(most), most, 0.0))
     total = weights.sum(1, keepdims=True)
     chances: Floats = weights / np.where(total > 0, total, 1.0)
     return chances
 
 
-def draw(chances: Floats, rows: NDArray[np.int64], count: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Up to ``count`` different columns for each of ``rows``, by their chances (Gumbel's trick: no loop over draws)."""
-    drawn = []
-    for chance in chances[rows]:
-        possible = np.flatnonzero(chance)
-        keys = np.log(chance[possible]) + rng.gumbel(size=len(possible))
-        drawn.append(np.sort(possible[np.argsort(-keys, kind="stable")[:count]]))
-    return drawn
+def draw(logits: Floats, count: int, rng: np.random.Generator) -> list[Ints]:
+    """Up to ``count`` different columns of each row, by ``exp(logits)`` one after another, in rising order.
+
+    Gumbel's trick: the largest of logits plus Gumbel noise are such a draw, without a loop over draws.
+    """
+    drawn = rng.standard_exponential(logits.shape, dtype=np.float32)
+    keys = logits - np.log(np.maximum(drawn, np.float32(1e-30)))
+    count = min(count, keys.shape[1])
+    best = np.argpartition(-keys, count - 1, axis=1)[:, :count]
+    return [np.sort(row[np.isfinite(logits[i, row])]) for i, row in enumerate(best)]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The hard negatives of a step: of which query (video) which videos (queries), as places in the truth."""
+
+    queries: Ints
+    videos: Ints
+
+    def __iter__(self) -> Iterator[Ints]:
+        return iter((self.queries, self.videos))
+
+
+class HardNegatives:
+    """Scores of all training queries and videos, and what is drawn by them."""
+
+    def __init__(
+        self, kept: NDArray[np.uint16], query_aim: Floats, video_aim: Floats, *, videos: int, queries: int,
+        sharpness: float = 1.0, pool: int = 0,
+    ) -> None:  # fmt: skip
+        """``kept`` (queries, videos): scores times ``UNIT``, or ``NEVER``; the aims are means over the true pairs."""
+        self.kept, self.query_aim, self.video_aim = kept, query_aim, video_aim
+        self.videos, self.queries = videos, queries
+        self.sharpness, self.pool = sharpness, pool
+
+    def videos_of(self, queries: Ints, rng: np.random.Generator) -> Drawn | None:
+        """``videos`` hard negatives of each of these queries; None if none are wanted."""
+        if not self.videos:
+            return None
+        found = self._drawn(self.kept[queries], self.query_aim[queries], self.videos, rng)
+        return Drawn(np.repeat(queries, [len(f) for f in found]), np.concatenate(found))
+
+    def queries_of(self, videos: Ints, rng: np.random.Generator) -> Drawn | None:
+        """``queries`` hard negatives of each of these videos; None if none are wanted."""
+        if not self.queries:
+            return None
+        found = self._drawn(self.kept[:, videos].T, self.video_aim[videos], self.queries, rng)
+        return Drawn(np.concatenate(found), np.repeat(videos, [len(f) for f in found]))
+
+    def _drawn(self, kept: NDArray[np.uint16], aim: Floats, count: int, rng: np.random.Generator) -> list[Ints]:
+        scores = kept.astype(np.float32) / np.float32(UNIT)
+        return draw(logits(scores, aim, kept != NEVER, self.sharpness, self.pool), count, rng)

@@ -30,6 +30,7 @@ from momentseek.training.processes import Processes, joined
 from momentseek.training.progress import Outcome, Progress, Tell
 from momentseek.training.report import write_report
 from momentseek.training.schedules import factor
+from momentseek.training.scoring import hard_negatives
 from momentseek.training.setup import LAST, Prepared, prepare
 
 LOG_EVERY = 50
@@ -47,6 +48,8 @@ class Counts:
     validated: int = 0
     value: float | None = None
     seconds: float = 0.0
+    begun: dict[str, Any] | None = None
+    """The checkpoint the run began from: its path, model, step, value and a digest of its weights."""
 
 
 def train(
@@ -76,7 +79,8 @@ class Loop:
         self.per_epoch = math.ceil(self.order.per_epoch / processes.count)
         self.steps = self.training.steps or max(1, math.ceil(self.training.epochs * self.per_epoch))
         self.every = self.training.validate_every or max(1, round(self.per_epoch / self.training.validations))
-        self.counts = Counts()
+        self.scorer = prepared.scorer
+        self.counts = Counts(begun=prepared.begun)
         if prepared.resumed is not None:
             restore(self.optimiser, dict(prepared.resumed.optimiser))
             self.counts = Counts(**prepared.resumed.state)
@@ -92,6 +96,7 @@ class Loop:
         """Train to the end, or until told to stop."""
         self.model.train()
         try:
+            self._score()
             stopped = self._steps()
         except Interrupted:
             stopped = "interrupted"
@@ -109,6 +114,20 @@ class Loop:
         return Outcome(
             self.out, counts.step, self.steps, counts.best, counts.best_step, stopped, counts.seconds, report
         )
+
+    def _score(self) -> None:
+        """Score training queries and videos by the model the run began from, if hard negatives are drawn."""
+        if self.scorer is None:
+            return
+
+        def scored(done: int, total: int) -> None:
+            self.interrupts.check()
+            self._tell("scoring", done / total)
+
+        trained = self.scorer.to(_device(self.model))
+        split = self.data.split(self.config.data.train)
+        self.batches.hard = hard_negatives(trained, self.data, split, self.batches.pairs, self.training, scored)
+        self.scorer = None
 
     def _steps(self) -> str:
         with Prefetched(self._batch, range(self.counts.step, self.steps), self.training.prefetch) as batches:
@@ -130,7 +149,8 @@ class Loop:
         """The batch of a step: processes take the epoch's batches in turns."""
         epoch, index = divmod(step, self.per_epoch)
         mine = (index * self.processes.count + self.processes.rank) % self.order.per_epoch
-        return self.batches.batch(self.order.batch_at(epoch, mine))
+        rng = np.random.default_rng([self.training.seed, step, self.processes.rank, 2])
+        return self.batches.batch(self.order.batch_at(epoch, mine), rng)
 
     def _step(self, batch: Batch) -> None:
         step, training = self.counts.step, self.training
@@ -217,7 +237,7 @@ class Loop:
 
     _last_terms: dict[str, float] = {}  # noqa: RUF012
 
-    def _tell(self, doing: str) -> None:
+    def _tell(self, doing: str, share: float = math.nan) -> None:
         if self.tell is None or not self.processes.first:
             return
         began, first = self._session
@@ -237,6 +257,7 @@ class Loop:
                 rate,
                 left,
                 doing,
+                share,
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,9 @@ class Progress:
     pairs_per_second: float
     seconds_left: float
     doing: str = "training"
-    """``training``, ``validating`` or, just after, ``validated``."""
+    """``training``, ``validating`` or, just after, ``validated``; ``scoring`` for hard negatives, before all steps."""
+    share: float = math.nan
+    """How much of the scoring is done."""
 
     @property
     def loss(self) -> float:

@@ -34,6 +34,7 @@ def write_report(
     report = {
         "model": config.model,
         "train": config.data.train,
+        "began_from": counts.get("begun"),
         "seed": config.training.seed,
         "measure": config.training.measure,
         "best": counts["best"],

@@ -6,6 +6,7 @@ import os
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -13,7 +14,7 @@ from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.models import CorpusModel, build
-from momentseek.training import checkpoint
+from momentseek.training import beginning, checkpoint
 from momentseek.training.batches import Batches, dims_of
 from momentseek.training.checkpoint import Checkpoint
 from momentseek.training.config import TrainConfig, read
@@ -44,6 +45,10 @@ class Prepared:
     fingerprint: str
     """Of the data the model is trained on, as they were before the first step."""
     resumed: Checkpoint | None
+    begun: dict[str, Any] | None = None
+    """The checkpoint whose weights it begins from, if any."""
+    scorer: CorpusModel | None = None
+    """That checkpoint's model, if hard negatives are drawn by its scores."""
 
 
 def prepare(
@@ -63,6 +68,7 @@ def prepare(
     model = build(config.model, config.settings, dims)
     validation = Validation(config, data)
     validation.check(model)
+    beginning.check_hard_negatives(config, model)
     batches = Batches(data, split, model.config, training)
     order = Order(
         batches.pairs.video,
@@ -77,11 +83,13 @@ def prepare(
     if last is not None:
         refuse_other_dims(last, data, config.data.train, str(out / LAST))
         model.load_state_dict(last.model.state_dict())
+    begun, scorer = _beginning(config, data, model, out, last)
     model.to(device(training.device))
     processes.share_weights(model)
     if processes.first:
         _folder(out, config, resume, force)
-    return Prepared(config, data, model, optimiser(model, training), order, batches, validation, fingerprint, last)
+    return Prepared(config, data, model, optimiser(model, training), order, batches, validation, fingerprint, last,
+                    begun, scorer)  # fmt: skip
 
 
 def splits_of(config: TrainConfig) -> list[str]:
@@ -90,11 +98,12 @@ def splits_of(config: TrainConfig) -> list[str]:
 
 
 def located(config: TrainConfig) -> TrainConfig:
-    """The config with absolute paths, so that its run can go on from any folder."""
+    """The config with absolute paths, so that its run can go on from any folder; in ``begin``, {seed} is filled in."""
     source = config.data
     path = str(Path(source.path).resolve()) if source.path else ""
     first_stage = str(Path(source.first_stage).resolve()) if source.first_stage else None
-    return replace(config, data=replace(source, path=path, first_stage=first_stage))
+    begin = str(Path(source.begin.replace("{seed}", str(config.training.seed))).resolve()) if source.begin else None
+    return replace(config, data=replace(source, path=path, first_stage=first_stage, begin=begin))
 
 
 def device(name: str) -> torch.device:
@@ -126,6 +135,28 @@ def saved_config(out: Path) -> TrainConfig:
     if not (out / CONFIG).is_file():
         raise MomentseekError(f"{out}: holds no training run ({CONFIG}); check the folder")
     return TrainConfig.of(read(out / CONFIG), str(out / CONFIG))
+
+
+def _beginning(
+    config: TrainConfig, data: Data, model: CorpusModel, out: Path, last: Checkpoint | None
+) -> tuple[dict[str, Any] | None, CorpusModel | None]:
+    """Where the run begins (or began), its weights loaded if this is the first step, and who scores negatives."""
+    source, wanted = config.data.begin, beginning.draws(config)
+    if source is None:
+        return None, None
+    if last is not None and not wanted:
+        return last.state.get("begun"), None
+    found = beginning.load(config, model, out)
+    refuse_other_dims(found, data, config.data.train, source)
+    begun = beginning.described(found, source)
+    if last is None:
+        model.load_state_dict(found.model.state_dict())
+    elif (last.state.get("begun") or {}).get("weights") != begun["weights"]:
+        raise MomentseekError(
+            f"{source}: has other weights than {out} began from, so other negatives would be drawn; put the checkpoint "
+            "back, or begin a run in another folder"
+        )
+    return begun, found.model if wanted else None
 
 
 def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | None:

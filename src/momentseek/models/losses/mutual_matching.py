@@ -42,12 +42,14 @@ def _among_moments(
     queries: Tensor, moments: Tensor, pairs: Pairs, iou: Tensor, negative: Tensor, temperature: float, low: float
 ) -> Tensor:
     """(P,): log of the sum over each pair's negative moments."""
-    cosine = torch.einsum("qd,vcd->qvc", queries, moments) / temperature
-    per_video = cosine.logsumexp(2).masked_fill(~negative, -torch.inf)
-    own = cosine[pairs.query, pairs.video].masked_fill(iou >= low, -torch.inf)
+    # queries without pairs are others' negatives only
+    asking, place = pairs.query.unique(return_inverse=True)  # type: ignore[no-untyped-call]
+    cosine = torch.einsum("qd,vcd->qvc", queries[asking], moments) / temperature
+    per_video = cosine.logsumexp(2).masked_fill(~negative[asking], -torch.inf)
+    own = cosine[place, pairs.video].masked_fill(iou >= low, -torch.inf)
     # without any negative the sum is empty; the floor keeps gradients finite and adds nothing
     floor = torch.full_like(own[:, :1], -1e4)
-    return torch.cat([per_video[pairs.query], own, floor], dim=1).logsumexp(1)
+    return torch.cat([per_video[place], own, floor], dim=1).logsumexp(1)
 
 
 def _among_queries(
