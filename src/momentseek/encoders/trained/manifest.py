@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from momentseek.errors import MomentseekError
 FILE = "model.json"
 CLIPS, WORDS = "clips.onnx", "words.onnx"
 FORMAT = 1
+JOINT = "joint"
+"""The kind of models that re-rank (``encoders.trained.joint``)."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,26 @@ class Manifest:
 
 def read(folder: Path) -> Manifest:
     """The manifest of an export; the files beside it must be those it was written with."""
-    values = _values(folder)
-    for name in (CLIPS, WORDS):
-        _check(folder / name, values["files"].get(name))
+    values = described(folder)
+    if kind_of(values) == JOINT:
+        raise MomentseekError(
+            f"{folder}: {values.get('model')} looks at query and video together and cannot make a library's vectors; "
+            f"re-rank what a library finds with it: momentseek search --rerank {shlex.quote(str(folder))} …"
+        )
+    check_files(folder, values, (CLIPS, WORDS))
     return _manifest(folder, values)
+
+
+def kind_of(values: Mapping[str, Any]) -> str:
+    """What the model of a manifest keeps: vectors of ``clips``; ``joint`` models keep nothing and re-rank."""
+    head = values.get("head")
+    return str(head.get("kind", "clips")) if isinstance(head, dict) else "clips"
+
+
+def check_files(folder: Path, values: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Refuse files that are not those the manifest was written with."""
+    for name in names:
+        _check(folder / name, values["files"].get(name))
 
 
 def fingerprint_of(values: Mapping[str, Any]) -> str:
@@ -80,7 +98,8 @@ def fingerprint_of(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def _values(folder: Path) -> dict[str, Any]:
+def described(folder: Path) -> dict[str, Any]:
+    """The manifest's values; what is no export, or was changed since, is refused."""
     if not folder.exists():
         raise MomentseekError(f"{folder}: there is no such folder; name one that momentseek export has written")
     if folder.is_file() or not (folder / FILE).is_file():

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from momentseek.encoders.onnx_writer import Shape
 from momentseek.encoders.runtime import session
-from momentseek.encoders.trained.joint import JOINT, KIND
+from momentseek.encoders.trained.joint import GRAPH
+from momentseek.encoders.trained.manifest import JOINT
 from momentseek.models.batch import Clips, Words, rows
 from momentseek.models.bet import ClipTokens
 from momentseek.models.cet import Cet
@@ -37,13 +38,13 @@ def draw(model: Tan2d | Cet, settings: Mapping[str, Any]) -> Drawn:
     """The graph, and what re-ranking must know beside it."""
     graph = network(model)
     head = {
-        "kind": KIND,
+        "kind": JOINT,
         "roles": wants_roles(model.config),
         "end_time": settings["end_time"],
         "nms": settings.get("nms"),
         "window": settings.get("window"),
     }
-    return Drawn({JOINT: graph}, tuple(_widths(model)), head, compared(model, graph))
+    return Drawn({GRAPH: graph}, tuple(_widths(model)), head, compared(model, graph))
 
 
 def network(model: Tan2d | Cet) -> bytes:
@@ -161,8 +162,7 @@ def _branch(nodes: Nodes, branch: Branch, asked: str) -> str:
     """Attention over a dictionary, whose keys and values are constants by now."""
     with torch.no_grad():
         keys, values = (
-            part(branch.entries).reshape(len(branch.entries), branch.heads, -1)
-            for part in (branch.keys, branch.values)
+            part(branch.entries).reshape(len(branch.entries), branch.heads, -1) for part in (branch.keys, branch.values)
         )
     size = keys.shape[2]
     split = nodes.add("Reshape", asked, nodes.integers(0, 0, branch.heads, size))

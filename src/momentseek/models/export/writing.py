@@ -14,11 +14,11 @@ from typing import Any
 from momentseek.encoders.hashes import sha256
 from momentseek.encoders.trained.manifest import FILE, FORMAT, Source, fingerprint_of
 from momentseek.errors import MomentseekError
-from momentseek.models.export import moment_map, networks
+from momentseek.models.export import joint, moment_map, networks
 from momentseek.models.export.drawn import Drawn, Kind
 from momentseek.models.model import CorpusModel
 
-KINDS: tuple[Kind, ...] = (networks.KIND, moment_map.KIND)
+KINDS: tuple[Kind, ...] = (networks.KIND, moment_map.KIND, *joint.KINDS)
 EXPORTABLE = tuple(name for kind in KINDS for name in kind.names)
 
 TOLERANCE = 1e-4
@@ -44,6 +44,7 @@ def export(
     clip_seconds: float = 1.5,
     end_time: str = "inclusive",
     window: float | None = None,
+    nms: float | None = None,
     trained: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> Exported:
@@ -51,9 +52,10 @@ def export(
 
     ``encoders`` are those of the features it was trained on, by ``video``, ``subtitle`` and ``query``; without them the
     export cannot serve a library. ``window`` is, for a model that stretches whole videos, the seconds of the longest it
-    is given; longer ones are cut. ``trained`` is told along: step, measure, data.
+    is given; longer ones are cut; ``nms`` the overlap above which
+    it drops the worse of two moments. ``trained`` is told along: step, measure, data.
     """
-    found = drawn(model, name, {"end_time": end_time, "window": window, "clip_seconds": clip_seconds})
+    found = drawn(model, name, {"end_time": end_time, "window": window, "clip_seconds": clip_seconds, "nms": nms})
     graphs = found.graphs
     if not found.difference <= TOLERANCE:
         raise MomentseekError(

@@ -1,0 +1,269 @@
+"""A trained model that looks at query and video together, as re-ranking uses it: words and clips in, spans out.
+
+Videos longer than those the model was trained on are read in windows that overlap by half, each as if it were a video
+of its own, and a span counts in the window in whose middle its own middle lies most nearly.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.encoders.protocol import Vectors, WordEncoder, fingerprint
+from momentseek.encoders.runtime import session
+from momentseek.encoders.trained.manifest import FILE, JOINT, Source, check_files, described, kind_of
+from momentseek.encoders.trained.windows import Window, windows
+from momentseek.errors import MomentseekError
+
+GRAPH = "joint.onnx"
+NEVER = -1e38
+"""Scores below stand for spans that do not exist."""
+TOGETHER = 4
+"""Windows per run of the graph: enough to keep it busy, few enough to be stopped soon."""
+Times = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class About:
+    """An exported model of this kind, as its folder describes it."""
+
+    folder: Path
+    model: str
+    fingerprint: str
+    clip_seconds: float
+    video: Source | None
+    """The encoder of frames, for a model that sees them."""
+    subtitle: Source | None
+    """The encoder of cues, for a model that reads them."""
+    query: Source
+    max_words: int
+    max_clips: int
+    fit: str
+    normalise: bool
+    endpoints: bool
+    shortest: int
+    longest: int
+    roles: bool
+    """Whether it is told who does what in a query."""
+    end_time: str
+    nms: float | None
+    """The overlap above which it was trained to drop the worse of two moments."""
+    window: float | None
+    """Seconds of the longest video it was trained on."""
+
+    @property
+    def most(self) -> int:
+        """Clips of the library that are read at once; longer videos are read in windows."""
+        if self.fit == "truncate" or self.window is None:
+            return self.max_clips
+        return max(self.max_clips if self.fit == "resample" else 1, round(self.window / self.clip_seconds))
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A video's features: a row per clip of what is seen and of what is said, whichever the model takes."""
+
+    video: Vectors | None
+    subtitle: Vectors | None
+    duration: float
+
+    def __len__(self) -> int:
+        return max(len(rows) for rows in (self.video, self.subtitle) if rows is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """The best spans of a video, best first."""
+
+    start: Times
+    end: Times
+    score: NDArray[np.float32]
+
+
+class Joint:
+    """The model, warm: its graph and its encoder of words are loaded once."""
+
+    def __init__(self, about: About, threads: int | None = None) -> None:
+        self.about = about
+        self.name = f"{about.model} {about.fingerprint[:8]}"
+        self._threads = threads
+
+    @cached_property
+    def texts(self) -> WordEncoder:
+        """The encoder of the words of queries."""
+        from momentseek.encoders.registry import text_encoder
+
+        encoder = text_encoder(self.about.query.spec)
+        self.check("queries", self.about.query, fingerprint(encoder) or encoder.name)
+        if not isinstance(encoder, WordEncoder):
+            raise MomentseekError(f"the text encoder {encoder.name} gives no vectors of words; the model needs them")
+        return encoder
+
+    def check(self, what: str, source: Source, found: str) -> None:
+        """Refuse vectors of another encoder than those the model was trained on."""
+        if found != source.fingerprint:
+            raise MomentseekError(
+                f"{self.about.folder}: was trained on {what} by another {source.spec!r} than the one here; re-rank the "
+                "library it was trained on, or train it on features of this one (momentseek data features)"
+            )
+
+    def spans(self, text: str, videos: Sequence[Seen], most: int = 200) -> list[Spans]:
+        """For each video its ``most`` best spans for a query, by the model's score."""
+        return self.spans_of(self.texts.words([text])[0], text, videos, most)
+
+    def spans_of(self, words: Vectors, text: str, videos: Sequence[Seen], most: int = 200) -> list[Spans]:
+        """The same for a query of which the word features are there already."""
+        asked = self._asked(words, text)
+        parts: list[list[Spans]] = [[] for _ in videos]
+        todo = [(i, w) for i, video in enumerate(videos) for w in windows(len(video), self.about.most) if len(video)]
+        for at in range(0, len(todo), TOGETHER):
+            here = todo[at : at + TOGETHER]
+            grids = self._grids(asked, [_part(videos[i], w) for i, w in here])
+            for (i, window), grid in zip(here, grids, strict=True):
+                parts[i].append(self._best(videos[i], window, grid, most))
+        return [_together(part, most) for part in parts]
+
+    def _asked(self, words: Vectors, text: str) -> dict[str, Any]:
+        from momentseek.features.clips import normalised
+
+        rows = words[: self.about.max_words]
+        if not len(rows):
+            raise MomentseekError("the query has no words that could be encoded; say what to look for")
+        asked: dict[str, Any] = {"words": normalised(rows)[None] if self.about.normalise else rows[None]}
+        asked["words"] = np.ascontiguousarray(asked["words"], np.float32)
+        if self.about.roles:
+            from momentseek.language.roles import parser
+
+            role, phrase = parser("auto")([text])[0].fitted(len(rows))
+            asked |= {"roles": np.array([role], np.int64), "phrase": np.array([phrase], np.int64)}
+        return asked
+
+    def _grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
+        """(clips, lengths) of each part, minus infinity where there is no span."""
+        from momentseek.features.clips import prepared
+
+        about = self.about
+        given = dict(asked)
+        sizes: list[int] = []
+        for name in parts[0]:
+            rows = [prepared(p[name], about.max_clips, about.fit, about.normalise, about.endpoints) for p in parts]
+            sizes = [len(r) for r in rows]
+            block = np.zeros((len(rows), max(sizes), rows[0].shape[1]), np.float32)
+            for i, row in enumerate(rows):
+                block[i, : len(row)] = row
+            given[name] = block
+        given["mask"] = np.arange(max(sizes)) < np.array(sizes)[:, None]
+        try:
+            (found,) = self._graph.run(["spans"], {name: given[name] for name in self._inputs})
+        except Exception as e:  # the runtime has a class of its own for each fault
+            raise MomentseekError(f"{about.folder}: ONNX Runtime stopped ({str(e).splitlines()[0]})") from None
+        if np.isnan(found).any():
+            raise MomentseekError(f"{about.folder}: the model's scores are no numbers; its training has diverged")
+        return (np.where(grid > NEVER, grid, -np.inf)[:size] for grid, size in zip(found, sizes, strict=True))
+
+    def _best(self, video: Seen, window: Window, grid: Vectors, most: int) -> Spans:
+        """The best spans of a window that are its own, in seconds of the video (as ``models.inference`` finds them)."""
+        from momentseek.features.clips import edges
+        from momentseek.ranking import best_spans, moments_of
+
+        about, clip = self.about, self.about.clip_seconds
+        offset = window.first * clip
+        left = video.duration - offset
+        at = np.fmin(edges(window.last - window.first, about.max_clips, about.fit, clip, left), left)
+        usable = int(np.count_nonzero(at[:-1] < at[-1]))
+        last = np.add.outer(np.arange(grid.shape[0]), np.arange(grid.shape[1]) + about.shortest - 1)
+        inside = last < usable
+        if about.end_time == "start":
+            inside &= last > np.arange(grid.shape[0])[:, None]  # a span of one clip would have no length
+        begins, ends = window.begin * clip - offset, window.end * clip - offset
+        if window.last < len(video) or window.first:
+            beyond = np.minimum(last + 1, len(at) - 1)
+            middle = (at[: grid.shape[0], None] + at[beyond]) / 2
+            inside &= (middle >= begins) & ((middle < ends) | (window.last == len(video)))
+        found = best_spans(np.where(inside, grid, -np.inf), most, about.shortest)
+        real = found.score > -np.inf
+        start, end = moments_of(found.first[real], found.last[real], at, 0, cast(Any, about.end_time))
+        return Spans(start + offset, end + offset, np.asarray(found.score[real], np.float32))
+
+    @cached_property
+    def _graph(self) -> Any:
+        return session(self.about.folder / GRAPH, self._threads)
+
+    @cached_property
+    def _inputs(self) -> list[str]:
+        return [i.name for i in self._graph.get_inputs()]
+
+
+def _part(video: Seen, window: Window) -> dict[str, Vectors]:
+    rows = slice(window.first, window.last)
+    found = {"video": video.video, "subtitle": video.subtitle}
+    return {name: features[rows] for name, features in found.items() if features is not None}
+
+
+def _together(parts: Sequence[Spans], most: int) -> Spans:
+    """The windows' spans as one list; ties go to the earlier window."""
+    if len(parts) == 1:
+        return parts[0]
+    empty = [np.zeros(0)] if not parts else []
+    start, end = (np.concatenate([getattr(p, side) for p in parts] + empty) for side in ("start", "end"))
+    score = np.concatenate([p.score for p in parts] + [e.astype(np.float32) for e in empty])
+    order = np.argsort(-score, kind="stable")[:most]
+    return Spans(start[order], end[order], score[order])
+
+
+def read(folder: Path) -> About:
+    """What an export says of itself; the graph beside it must be the one it was written with."""
+    values = described(folder)
+    if kind_of(values) != JOINT:
+        raise MomentseekError(
+            f"{folder}: {values.get('model')} makes a library's vectors (momentseek add --model) and does not re-rank; "
+            "tan2d, mdd and cet do"
+        )
+    check_files(folder, values, (GRAPH,))
+    try:
+        return _about(folder, values)
+    except (KeyError, TypeError, ValueError):
+        raise MomentseekError(f"{folder / FILE}: lacks what a model must say; export it again") from None
+
+
+def _about(folder: Path, values: Mapping[str, Any]) -> About:
+    encoders, config, head = values["encoders"], values["config"], values["head"]
+    sources = {kind: Source(str(s["spec"]), str(s["fingerprint"]), int(s["dim"])) for kind, s in encoders.items()}
+    used = [*str(config["modalities"]).split("+"), "query"]
+    if any(kind not in sources for kind in used):
+        raise MomentseekError(
+            f"{folder / FILE}: does not say which encoders its features were made by, so no query can be encoded for "
+            "it; export it with --data FOLDER, of features that `momentseek data features` wrote"
+        )
+    return About(
+        folder=folder,
+        model=str(values["model"]),
+        fingerprint=str(values["fingerprint"]),
+        clip_seconds=float(values["clip_seconds"]),
+        video=sources.get("video"),
+        subtitle=sources.get("subtitle"),
+        query=sources["query"],
+        max_words=int(config["max_words"]),
+        max_clips=int(config["max_clips"]),
+        fit=str(config["fit"]),
+        normalise=bool(config["normalise"]),
+        endpoints=bool(config["endpoints"]),
+        shortest=int(config["shortest"]),
+        longest=int(config["longest"]),
+        roles=bool(head["roles"]),
+        end_time=str(head["end_time"]),
+        nms=None if head["nms"] is None else float(head["nms"]),
+        window=None if head["window"] is None else float(head["window"]),
+    )
+
+
+def load(folder: str | os.PathLike[str], threads: int | None = None) -> Joint:
+    """The exported model of a folder."""
+    return Joint(read(Path(folder).expanduser().absolute()), threads)
