@@ -10,6 +10,9 @@ import click
 from momentseek.cli import options
 from momentseek.cli.numbers import Number
 
+POOLED = 50
+"""Moments per query of a split with pools, unless told: MVMR's deepest cut-off."""
+
 
 @click.command()
 @click.argument("checkpoint", metavar="CHECKPOINT")
@@ -22,19 +25,28 @@ from momentseek.cli.numbers import Number
 @click.option(
     "--task",
     type=click.Choice(["VCMR", "SVMR", "VR"]),
-    help="Moments in all videos, moments in the right one, or videos. Default: as trained.",
+    help="Moments in all videos, moments in the right one, or videos. Default: VCMR for a split with pools, else as "
+    "trained.",
 )
 @click.option(
     "--top",
     "-k",
     type=click.IntRange(min=1),
-    help="Predictions per query. Default: 40, or as many as the measures of the run's report look at.",
+    help="Predictions per query. Default: 40 (50 for a split with pools), or as many as the measures of the run's "
+    "report look at.",
 )
 @click.option(
     "--videos",
     metavar="CHECKPOINT|RUN",
     help="Search only the videos that another model, or a run, found. Default: as trained.",
 )
+@click.option(
+    "--first",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many of the videos found are searched, per query. Default: the model's setting videos; a whole pool.",
+)
+@click.option("--whole-corpus", is_flag=True, help="Search all videos, though the split says a pool for each query.")
 @click.option("--nms", type=Number(0, 1), help="Drop moments that overlap a better one of the video by more.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, ….")
 @options.force
@@ -49,6 +61,8 @@ def command(
     task: str | None,
     top: int | None,
     videos: str | None,
+    first: int | None,
+    whole_corpus: bool,
     nms: float | None,
     device: str,
     force: bool,
@@ -63,6 +77,11 @@ def command(
       momentseek evaluate test.jsonl --truth simulation/test.json
     Re-rank the videos another model found:
       momentseek predict runs/conquer --videos runs/xml --data simulation --split test --out test.jsonl
+
+    Search each query's pool, with one model, or with another in the five videos it puts first (MVMR):
+      momentseek predict runs/crocs --data films --split mvmr --out mvmr.jsonl
+      momentseek predict runs/mdd --videos runs/crocs --first 5 --data films --split mvmr --out mvmr.jsonl
+      momentseek evaluate mvmr.jsonl --truth films/mvmr.json --protocol mvmr
 
     The first two commands give what the run's report.json says (-m for measures other than NDCG). With --protocol
     tvr-ranking, evaluate gives what TVR-Ranking's evaluator gives: gain 2^rel-1 instead of rel, IoU > instead of >=.
@@ -88,40 +107,58 @@ def command(
     writer = _writer(to, Path(target))
     found = load(checkpoint)
     training = found.config.training
-    chosen = task or training.task
-    if videos and chosen != "VCMR":
-        raise MomentseekError(f"{chosen} does not search the videos of another model; leave out --videos")
-    if chosen == "VR" and not found.model.retrieves:
-        raise MomentseekError(
-            f"{checkpoint}: {found.config.model} ranks no videos; ask for moments (--task VCMR or SVMR)"
-        )
     with Data.open(folder) as data:
         data.use(found.model.config.modalities)
         data.check([split])
         refuse_other_dims(found, data, split, checkpoint)
-        source = videos or found.config.data.first_stage
-        given = first_stage(source, data, split, found.model.config.videos) if source and chosen == "VCMR" else None
+        has_pools = data.split(split).truth.pools is not None
+        pooled = has_pools and not whole_corpus
+        chosen = task or ("VCMR" if has_pools else training.task)
+        if chosen != "VCMR" and (videos or first):
+            raise MomentseekError(
+                f"{chosen} does not search the videos of another model; leave out {'--videos' if videos else '--first'}"
+            )
+        if chosen == "VR" and not found.model.retrieves:
+            raise MomentseekError(
+                f"{checkpoint}: {found.config.model} ranks no videos; ask for moments (--task VCMR or SVMR)"
+            )
+        source = (videos or found.config.data.first_stage) if chosen == "VCMR" else None
+        if source and has_pools and whole_corpus and (Path(source).is_dir() or Path(source).suffix == ".safetensors"):
+            raise MomentseekError(
+                f"{source}: would find videos of each query's pool only; let it write a run (--task VR --whole-corpus) "
+                "and give that with --videos"
+            )
         run = predict(
             found.model.to(device_named(device)),
             data,
             data.split(split),
-            k=top or depth_for(training.report),
+            k=top or max(depth_for(training.report), POOLED if pooled else 1),
             task=chosen,
-            videos=given,
+            videos=first_stage(source, data, split, first or found.model.config.videos) if source else None,
+            first=first,
+            pools=not whole_corpus,
             nms=training.nms if nms is None else nms,
             end_time=_end_time(training.end_time),
             progress=None if quiet else _Told(),
         )
         simulated = data.simulated
+    in_pools = pooled and chosen != "SVMR"
     assert writer.write_runs is not None
     write_bytes(Path(target), writer.write_runs((run,), Writing()))
     if as_json:
         about = {"checkpoint": checkpoint, "model": found.config.model, "step": found.step, "split": split}
-        figures = {"task": chosen, "queries": len(run), "moments": len(run.start), "simulated": simulated}
+        figures = {
+            "task": chosen,
+            "queries": len(run),
+            "moments": len(run.start),
+            "pools": pooled and chosen != "SVMR",
+            "simulated": simulated,
+        }
         click.echo(json.dumps({**about, **figures, "run": target}, indent=2))
         return
     what = count(len(run.start), "video" if chosen == "VR" else "moment")
-    options.say(f"wrote {target}: {found.config.model}, {chosen}; {count(len(run), 'query', 'queries')}, {what}")
+    asked = count(len(run), "query", "queries") + (", each in its pool" if in_pools else "")
+    options.say(f"wrote {target}: {found.config.model}, {chosen}; {asked}, {what}")
 
 
 def _end_time(name: str) -> Any:

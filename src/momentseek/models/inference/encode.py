@@ -18,11 +18,14 @@ from momentseek.models.batch import Clips, Encoded, Words
 from momentseek.models.inference.ragged import EncodedCorpus, Shape
 from momentseek.models.inputs import Floats, Table, Videos, clips_of, words_of
 from momentseek.models.model import CorpusModel
+from momentseek.models.moment_map import MapConvolution
 from momentseek.moments.arrays import IntArray
 
 Progress = Callable[[str, int, int], None]
 """Told the stage, what is done and what there is to do."""
 Precision = Literal["float32", "float16"]
+MAPS = 1 << 25
+"""Numbers in the maps of candidate moments that are made at once: 128 MB."""
 
 
 class Searched(Videos, Protocol):
@@ -68,6 +71,9 @@ def encode_corpus(
     config = model.config
     fitted = [len(bounds(data.rows(name), config.max_clips, config.fit)) - 1 for name in names]
     counts = np.array(fitted, dtype=np.int64)
+
+    if model.retrieves and (numbers := map_numbers(model)):  # the map is made here, not when pairs are scored
+        batch = max(1, min(batch, MAPS // numbers))
 
     def encode(index: IntArray, padding: int) -> Encoded:
         clips = clips_of(data, [names[i] for i in index], config)
@@ -168,6 +174,12 @@ def _each(part: P, change: Callable[[Tensor], Tensor]) -> P:
         tensor = getattr(part, field.name)
         values[field.name] = None if tensor is None else change(tensor)
     return dataclasses.replace(part, **values)
+
+
+def map_numbers(model: CorpusModel) -> int:
+    """Numbers in one of the model's maps of candidate moments, (channels, clips, clips); 0 if it has none."""
+    maps = [m for m in model.modules() if isinstance(m, MapConvolution)]
+    return max((model.config.hidden * m.inside.numel() for m in maps), default=0)
 
 
 def device_of(model: CorpusModel) -> torch.device:

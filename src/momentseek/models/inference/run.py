@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -11,18 +11,23 @@ from numpy.typing import NDArray
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import edges
 from momentseek.models.inference.encode import Asked, Progress, Searched, encode_corpus, encode_queries
+from momentseek.models.inference.pools import best, from_pools, matched, membership, pooled_videos
 from momentseek.models.inference.ragged import EncodedCorpus
 from momentseek.models.inference.second import spans_of
 from momentseek.models.inference.videos import CELLS, Candidates, from_run, from_scores, from_truth, retrieve
 from momentseek.models.model import CorpusModel, ModelConfig
 from momentseek.moments import Judgements, Run
-from momentseek.moments.arrays import FloatArray, IntArray, offsets_of
+from momentseek.moments.arrays import BoolArray, FloatArray, IntArray, offsets_of
 from momentseek.moments.run import TASKS
-from momentseek.ranking import Spans, merge, moments_of, suppress
+from momentseek.ranking import Spans, merge, moments_of, suppress, top
 from momentseek.ranking.times import EndTime
 
 BEFORE = 200
-"""Moments of a query that suppression chooses from, if more than it is to leave (as TVR's code intends)."""
+"""Spans of a video that suppression chooses from at first, if more than it is to leave."""
+FEW = 4
+"""Where these are too few, so many times as many."""
+MERGED = 1 << 22
+"""Spans of several queries that are ranked together."""
 SPANS = 1 << 25
 """Spans held at once between the second stage and the merging."""
 
@@ -46,6 +51,8 @@ def predict(
     k: int = 40,
     task: str = "VCMR",
     videos: Run | NDArray[Any] | None = None,
+    first: int | None = None,
+    pools: bool = True,
     nms: float | None = None,
     alpha: float | None = None,
     end_time: EndTime = "inclusive",
@@ -58,9 +65,14 @@ def predict(
 
     VCMR searches the best ``config.videos`` videos by ``match`` and ranks their spans by ``span + alpha * match``,
     the order of XML's :math:`p_{st}\, p_{ed} \exp(\alpha s)` (TVR, section 4.4). ``videos`` replaces the first stage
-    by another system's: a Run (its videos in rank order) or scores ``(queries, corpus)``. SVMR searches the videos
-    that hold a relevant moment, and ranks by the span alone. ``nms`` drops moments that overlap a better one of the
-    same video by more. ``encoded`` spares encoding the corpus again; blocks and batches never change what is found.
+    by another system's: a Run (its videos in rank order) or scores ``(queries, corpus)``; ``first`` replaces
+    ``config.videos``. SVMR searches the videos that hold a relevant moment, and ranks by the span alone. ``nms`` drops
+    moments that overlap a better one of the same video by more. ``encoded`` spares encoding the corpus again; blocks
+    and batches never change what is found.
+
+    Where the truth has pools (MVMR), each query searches all videos of its pool, and no others; any model can. With
+    ``videos`` these are the first ``first`` of that list that are in the pool. VR ranks the pool's videos.
+    ``pools=False`` searches the whole corpus all the same.
     """
     if task not in TASKS:
         raise MomentseekError(f"there is no task {task!r}; tasks are {', '.join(TASKS)}")
@@ -71,48 +83,86 @@ def predict(
     truth, ids = split.truth, split.truth.query_ids
     if not ids:
         raise MomentseekError(f"{truth.source}: has no queries; nothing can be predicted")
-    if task != "SVMR" and videos is None and not model.retrieves:
+    pooled = pools and truth.pools is not None and task != "SVMR"
+    ranks = videos is None and (not pooled or task == "VR" or first is not None)
+    if task != "SVMR" and ranks and not model.retrieves:
         raise MomentseekError("this model does not rank videos; give it another model's run with --videos")
     corpus = encoded
     if corpus is None:
-        names = split.corpus if task != "SVMR" else _relevant(truth)
+        names = split.corpus
+        if task == "SVMR":
+            names = _relevant(truth)
+        elif pooled and not isinstance(videos, np.ndarray):
+            names = pooled_videos(truth)
         corpus = encode_corpus(model, data, names, batch=batch, progress=progress)
     queries = encode_queries(model, split, ids, progress=progress)
-    depth = k if task == "VR" else model.config.videos
-    if task == "SVMR":
-        candidates = from_truth(truth, ids, corpus.position)
-    elif isinstance(videos, Run):
-        candidates = from_run(videos, ids, corpus.position, depth)
-    elif videos is not None:
-        candidates = from_scores(videos, len(ids), len(corpus), depth)
-    else:
-        candidates = retrieve(model, queries, corpus, depth, cells=cells, progress=progress)
+    weight = 0.0 if task == "SVMR" else (model.config.alpha if alpha is None else alpha)
+    candidates = _candidates(
+        model, truth, queries, corpus, task, k if task == "VR" else (first or model.config.videos), videos,
+        pooled=pooled, ranks=ranks, scored=weight != 0, cells=cells, progress=progress,
+    )  # fmt: skip
     if task == "VR":
         return _videos(candidates, corpus.names, truth)
-    weight = 0.0 if task == "SVMR" else (model.config.alpha if alpha is None else alpha)
     clocks = Clocks(data, corpus.names, model.config, split.durations)
-    wanted = k if nms is None else max(k, BEFORE)
-    each = max(1, SPANS // max(1, candidates.video.shape[1] * wanted))
-    found = []
-    for first in range(0, len(ids), each):
-        part = candidates.part(first, first + each)
-        asked = np.arange(first, first + len(part))
-        spans = spans_of(
-            model,
-            queries,
-            corpus,
-            asked,
-            part.video,
-            wanted,
-            least=2 if end_time == "start" else 1,  # a span of one clip would have no length
-            usable=clocks.usable,
-            cells=cells,
-            progress=progress,
-        )
-        found.append(ranked(spans, part, clocks, weight, k, nms, end_time))
-        if progress is not None:
-            progress("ranking", first + len(part), len(ids))
-    return _moments(found, corpus.names, truth, task)
+    grid = int(corpus.counts.max()) * (model.config.longest - model.config.shortest + 1)
+    least = 2 if end_time == "start" else 1  # a span of one clip would have no length
+
+    def search(asked: IntArray, wanted: int) -> Iterator[tuple[IntArray, Moments]]:
+        """Moments of some queries, from the ``wanted`` best spans of each video; again from more if these were few."""
+        wanted = grid if nms is not None and grid <= FEW * wanted else min(wanted, grid)
+        each = max(1, SPANS // max(1, candidates.video.shape[1] * wanted))
+        for begin in range(0, len(asked), each):
+            mine = asked[begin : begin + each]
+            part = candidates.of(mine)
+            spans = spans_of(
+                model, queries, corpus, mine, part.video,
+                None if wanted == grid and nms is not None else wanted,
+                least=least, usable=clocks.usable, cells=cells, progress=progress,
+            )  # fmt: skip
+            found = ranked(spans, part, clocks, weight, k, nms, end_time)
+            sure = np.ones(len(mine), bool) if nms is None or wanted == grid else _sure(spans, part, weight, found, k)
+            yield mine[sure], cast(Moments, tuple(x[sure] for x in found))
+            if progress is not None:
+                progress("ranking", int(mine[-1]) + 1, len(ids))
+            if not sure.all():
+                yield from search(mine[~sure], FEW * wanted)
+
+    parts = list(search(np.arange(len(ids)), k if nms is None else max(k, BEFORE)))
+    order = np.argsort(np.concatenate([asked for asked, _ in parts]), kind="stable")
+    width = max(found[0].shape[1] for _, found in parts)
+    return _moments(_joined([found for _, found in parts], width, order), corpus.names, truth, task)
+
+
+def _candidates(
+    model: CorpusModel,
+    truth: Judgements,
+    queries: EncodedCorpus,
+    corpus: EncodedCorpus,
+    task: str,
+    n: int,
+    videos: Run | NDArray[Any] | None,
+    *,
+    pooled: bool,
+    ranks: bool,
+    scored: bool,
+    cells: int,
+    progress: Progress | None,
+) -> Candidates:
+    """The videos each query is searched in: the truth's, its pool, another system's list or the model's own."""
+    ids = truth.query_ids
+    if task == "SVMR":
+        return from_truth(truth, ids, corpus.position)
+    pool = from_pools(truth, corpus.position) if pooled else None
+    inside = None if pool is None or videos is None else membership(pool, len(corpus))
+    if isinstance(videos, Run):
+        return from_run(videos, ids, corpus.position, n, inside)
+    if videos is not None:
+        return from_scores(videos, len(ids), len(corpus), n, inside)
+    if pool is None:
+        return retrieve(model, queries, corpus, n, cells=cells, progress=progress)
+    if ranks or (scored and model.retrieves):
+        pool = matched(model, queries, corpus, pool, progress)
+    return best(pool, n) if ranks else pool
 
 
 class Clocks:
@@ -140,20 +190,87 @@ Moments = tuple[IntArray, FloatArray, FloatArray, FloatArray]
 def ranked(
     spans: Spans, candidates: Candidates, clocks: Clocks, alpha: float, k: int, nms: float | None, end_time: EndTime
 ) -> Moments:
-    """The ``k`` best spans of each query's videos, as moments in seconds."""
-    column, span, score = merge(spans.score, candidates.score, alpha, k if nms is None else max(k, BEFORE))
-    rows = np.arange(len(candidates))[:, None]
+    """The ``k`` best spans of each query's videos, as moments in seconds.
+
+    With ``nms`` each video's moments drop each other, best first, and the ``k`` best survivors of all videos stay.
+    What survives depends on better moments only, so the best few of a query are looked at first, and more of them
+    only for queries that have too few survivors.
+    """
+    each = max(1, MERGED // max(1, spans.score[:1].size))
+    found = []
+    for first in range(0, len(candidates), each):
+        rows = np.arange(first, min(first + each, len(candidates)))
+        depth = k if nms is None else FEW * k
+        while len(rows):
+            moments = _merged(spans, candidates, rows, clocks, alpha, depth, end_time)
+            enough = np.ones(len(rows), dtype=bool)
+            if nms is not None:
+                complete = (moments[3][:, -1] == -np.inf) | (depth >= spans.score[0].size)
+                moments = _suppressed(moments, nms, k)
+                enough = complete | (moments[3][:, -1] > -np.inf)
+            found.append((rows[enough], cast(Moments, tuple(x[enough] for x in moments))))
+            rows, depth = rows[~enough], FEW * depth
+    order = np.argsort(np.concatenate([rows for rows, _ in found]), kind="stable")
+    return _joined([moments for _, moments in found], min(k, spans.score[0].size), order)
+
+
+def _merged(
+    spans: Spans,
+    candidates: Candidates,
+    rows: IntArray,
+    clocks: Clocks,
+    alpha: float,
+    depth: int,
+    end_time: EndTime,
+) -> Moments:
+    """The ``depth`` best spans of all videos of the queries at ``rows``, best first."""
+    scores = spans.score[rows]
+    if alpha:
+        column, span, score = merge(scores, candidates.score[rows], alpha, depth)
+    else:  # the same, without a copy in double precision
+        places, best = top(scores.reshape(len(rows), -1), depth)
+        column, span = np.divmod(places, max(1, scores.shape[2]))
+        score = best.astype(np.float64)
+    here = rows[:, None]
     real = score > -np.inf
-    video = np.where(real, candidates.video[rows, column], 0)
-    first, last = (np.where(real, x[rows, column, span], 0).astype(np.int64) for x in (spans.first, spans.last))
+    video = np.where(real, candidates.video[here, column], 0)
+    first, last = (np.where(real, x[here, column, span], 0).astype(np.int64) for x in (spans.first, spans.last))
     start, end = moments_of(first, last, clocks.edges, clocks.place[video], end_time)
-    if nms is not None:
-        kept = suppress(start, end, nms, video=video) & real
-        order = np.argsort(~kept, axis=1, kind="stable")[:, :k]
-        score = np.where(kept, score, -np.inf)
-        video = np.take_along_axis(video, order, axis=1)
-        start, end, score = (np.take_along_axis(x, order, axis=1) for x in (start, end, score))
     return video, start, end, score
+
+
+def _suppressed(moments: Moments, nms: float, k: int) -> Moments:
+    """The first ``k`` moments that no better one of their video drops."""
+    video, start, end, score = moments
+    kept = suppress(start, end, nms, limit=k, video=video) & (score > -np.inf)
+    order = np.argsort(~kept, axis=1, kind="stable")[:, :k]
+    score = np.where(kept, score, -np.inf)
+    return cast(Moments, tuple(np.take_along_axis(x, order, axis=1) for x in (video, start, end, score)))
+
+
+def _sure(spans: Spans, candidates: Candidates, alpha: float, found: Moments, k: int) -> BoolArray:
+    """Which queries' moments stay the same however many more spans of each video are looked at.
+
+    A span that was not looked at scores at most as high as the last one of its video that was.
+    """
+    floor = spans.score[:, :, -1].astype(np.float64)
+    floor = (floor if not alpha else floor + alpha * candidates.score).max(axis=1, initial=-np.inf)
+    score = found[3]
+    worst = score[:, k - 1] if score.shape[1] >= k else np.full(len(score), -np.inf)
+    sure: BoolArray = (floor == -np.inf) | (worst > floor)
+    return sure
+
+
+def _joined(parts: Sequence[Moments], width: int, order: IntArray) -> Moments:
+    """Parts below each other, each widened by places without a moment, with their rows put in order."""
+    columns = []
+    for i in range(4):
+        blocks = []
+        for part in parts:
+            fill = -np.inf if i == 3 else 0
+            blocks.append(np.pad(part[i], ((0, 0), (0, width - part[i].shape[1])), constant_values=fill))
+        columns.append(np.concatenate(blocks)[order])
+    return cast(Moments, tuple(columns))
 
 
 def _relevant(truth: Judgements) -> tuple[str, ...]:
@@ -163,13 +280,14 @@ def _relevant(truth: Judgements) -> tuple[str, ...]:
 
 def _videos(candidates: Candidates, names: Sequence[str], truth: Judgements) -> Run:
     zeros = np.zeros(candidates.score.shape)
-    return _moments([(candidates.video, zeros, zeros, candidates.score)], names, truth, "VR")
+    return _moments((candidates.video, zeros, zeros, candidates.score), names, truth, "VR")
 
 
-def _moments(found: Sequence[Moments], names: Sequence[str], truth: Judgements, task: str) -> Run:
+def _moments(found: Moments, names: Sequence[str], truth: Judgements, task: str) -> Run:
     """A Run, each query's rows in the order files are written in: by score, then video, start, end."""
-    counts = np.concatenate([np.count_nonzero(score > -np.inf, axis=1) for *_, score in found])
-    video, start, end, score = (np.concatenate([part[i][part[3] > -np.inf] for part in found]) for i in range(4))
+    real = found[3] > -np.inf
+    counts = np.count_nonzero(real, axis=1)
+    video, start, end, score = (x[real] for x in found)
     run = Run.from_groups(
         truth.query_ids,
         counts.tolist(),

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.models.inference.encode import Progress, device_of, searching
-from momentseek.models.inference.ragged import EncodedCorpus
+from momentseek.models.batch import Encoded
+from momentseek.models.inference.encode import Progress, device_of, map_numbers, searching
+from momentseek.models.inference.ragged import EncodedCorpus, OnUse
 from momentseek.models.inference.videos import CELLS, alike
 from momentseek.models.model import CorpusModel
 from momentseek.moments.arrays import IntArray
 from momentseek.ranking import Spans, best_spans
+
+ALIKE = 32
+"""Queries that ask one video, from which on they are scored apart from those of other videos."""
 
 
 def spans_of(
@@ -19,7 +26,7 @@ def spans_of(
     corpus: EncodedCorpus,
     asked: IntArray,
     videos: IntArray,
-    k: int,
+    k: int | None,
     *,
     least: int = 1,
     usable: IntArray | None = None,
@@ -30,39 +37,82 @@ def spans_of(
 
     ``asked`` are places of queries and ``videos`` ``(queries, n)`` places of videos, -1 for none. Pairs are scored in
     order of the videos' lengths, many queries of one video together, so that little is padded and each video is
-    fetched once. ``usable`` counts the clips spans may lie in (those before the video's end), all by default; spans of
-    fewer than ``least`` clips are left out.
+    fetched once; where many queries ask one video it is not even copied for each. ``usable`` counts the clips spans
+    may lie in (those before the video's end), all by default; spans of fewer than ``least`` clips are left out. With
+    ``k=None`` all spans are returned, not sorted: by first clip, then length.
     """
     config = model.config
-    device = device_of(model)
     lengths = config.longest - config.shortest + 1
-    k = min(k, int(corpus.counts.max(initial=1)) * lengths)
-    shape = (*videos.shape, k)
-    best = Spans(np.zeros(shape, np.int16), np.zeros(shape, np.int16), np.full(shape, -np.inf, np.float32))
+    most = int(corpus.counts.max(initial=1)) * lengths
+    size = most if k is None else min(k, most)
+    shape = (*videos.shape, size)
+    score = np.full(shape, -np.inf, np.float32)
+    first, last = (np.zeros(shape, np.int16) for _ in range(2))
+    if k is None:  # every list has the same spans
+        clip, length = np.divmod(np.arange(most), lengths)
+        ends = (clip + config.shortest - 1 + length).astype(np.int16)
+        first, last = np.broadcast_to(clip.astype(np.int16), shape), np.broadcast_to(ends, shape)
+    best = Spans(first, last, score)
     row, column = np.nonzero(videos >= 0)
     video = videos[row, column]
     order = np.lexsort((row, video))  # and then by size, in alike, which keeps this order among equals
     row, column, video = row[order], column[order], video[order]
     asking = int(queries.counts.max(initial=0)) * queries.width + queries.fixed
-    sizes = corpus.counts[video] * (corpus.width + lengths) + corpus.fixed + asking
+    working = 0 if model.retrieves else map_numbers(model)
+    sizes = corpus.counts[video] * (corpus.width + lengths) + corpus.fixed + asking + working
     limits = corpus.counts if usable is None else usable
-    with searching(model):
-        done = 0
-        for part in alike(sizes, cells):
-            r, c, v = row[part], column[part], video[part]
-            grid = model.spans(queries.spread(asked[r], device), corpus.spread(v, device)).float().cpu().numpy()
-            if np.isnan(grid).any():
-                raise MomentseekError("the model's scores are no numbers; its training has diverged")
-            if (limits[v] < corpus.counts[v]).any():
-                last = np.add.outer(np.arange(grid.shape[1]), np.arange(grid.shape[2]) + config.shortest - 1)
-                grid = np.where(last < limits[v][:, None, None], grid, -np.inf)
-            if least > config.shortest:
-                grid[:, :, : least - config.shortest] = -np.inf
-            found = best_spans(grid, k, config.shortest)
+    done = 0
+    for part, grid in _grids(model, queries, corpus, asked[row], video, sizes, cells):
+        r, c, v = row[part], column[part], video[part]
+        if np.isnan(grid).any():
+            raise MomentseekError("the model's scores are no numbers; its training has diverged")
+        if (limits[v] < corpus.counts[v]).any():
+            last = np.add.outer(np.arange(grid.shape[1]), np.arange(grid.shape[2]) + config.shortest - 1)
+            grid = np.where(last < limits[v][:, None, None], grid, -np.inf)
+        if least > config.shortest:
+            grid[:, :, : least - config.shortest] = -np.inf
+        if k is None:
+            score[r, c, : grid[0].size] = grid.reshape(len(grid), -1)
+        else:
+            found = best_spans(grid, size, config.shortest)
             width = found.score.shape[1]
             for mine, theirs in zip(best, found, strict=True):
                 mine[r, c, :width] = theirs
-            if progress is not None:
-                done += len(part)
-                progress("spans", done, len(video))
+        if progress is not None:
+            done += len(part)
+            progress("spans", done, len(video))
     return best
+
+
+def _grids(
+    model: CorpusModel,
+    queries: EncodedCorpus,
+    corpus: EncodedCorpus,
+    query: IntArray,
+    video: IntArray,
+    sizes: IntArray,
+    cells: int,
+) -> Iterator[tuple[IntArray, NDArray[np.float32]]]:
+    """Pairs, by their places, with the scores of their spans: first those of much-asked videos, then all others."""
+    device = device_of(model)
+    starts = np.flatnonzero(np.diff(video, prepend=-1))
+    counts = np.diff(starts, append=len(video))
+    popular = counts >= ALIKE
+    with searching(model):
+        for first, count in zip(starts[popular].tolist(), counts[popular].tolist(), strict=True):
+            one = corpus.take(video[first : first + 1], device)
+            step = max(1, cells // int(sizes[first]))
+            for a in range(first, first + count, step):
+                part = np.arange(a, min(a + step, first + count))
+                grid = model.spans(queries.spread(query[part], device), _repeated(one, len(part)))
+                yield part, grid.float().cpu().numpy()
+        rest = np.flatnonzero(~np.repeat(popular, counts))
+        for block in alike(sizes[rest], cells):
+            part = rest[block]
+            grid = model.spans(queries.spread(query[part], device), corpus.spread(video[part], device))
+            yield part, grid.float().cpu().numpy()
+
+
+def _repeated(one: Encoded, n: int) -> Encoded:
+    """One video ``n`` times, without copies."""
+    return OnUse(one, lambda key: one[key].expand(n, *one[key].shape[1:]))

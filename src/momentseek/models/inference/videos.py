@@ -14,7 +14,7 @@ from momentseek.models.inference.encode import Progress, device_of, searching
 from momentseek.models.inference.ragged import EncodedCorpus
 from momentseek.models.model import CorpusModel
 from momentseek.moments import Judgements, Run
-from momentseek.moments.arrays import FloatArray, IntArray
+from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.ranking import Running, top_videos
 
 CELLS = 1 << 22
@@ -35,9 +35,9 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.video)
 
-    def part(self, first: int, last: int) -> Candidates:
+    def of(self, queries: IntArray) -> Candidates:
         """Those of some queries."""
-        return Candidates(self.video[first:last], self.score[first:last])
+        return Candidates(self.video[queries], self.score[queries])
 
 
 def retrieve(
@@ -100,32 +100,46 @@ def alike(sizes: IntArray, cells: int) -> Iterator[IntArray]:
             first = last
 
 
-def from_scores(scores: NDArray[Any], queries: int, videos: int, n: int) -> Candidates:
-    """The ``n`` best videos by scores ``(queries, videos)`` from elsewhere; minus infinity leaves a video out."""
+def from_scores(scores: NDArray[Any], queries: int, videos: int, n: int, inside: BoolArray | None = None) -> Candidates:
+    """The ``n`` best videos by scores ``(queries, videos)`` from elsewhere; minus infinity leaves a video out.
+
+    With ``inside``, of the same shape, the best of those in the query's pool.
+    """
     if np.shape(scores) != (queries, videos):
         raise MomentseekError(f"scores of videos have the shape {np.shape(scores)}; needed is {(queries, videos)}")
     if np.isnan(scores).any():
         raise MomentseekError("scores of videos must be numbers; minus infinity leaves a video out")
-    place, best = top_videos(scores, n)
+    place, best = top_videos(scores if inside is None else np.where(inside, scores, -np.inf), n)
     return Candidates(place, best.astype(np.float64))
 
 
-def from_run(run: Run, query_ids: Sequence[str], position: Mapping[str, int], n: int) -> Candidates:
-    """The first ``n`` distinct videos of each query's ranked moments; a video's score is that of its first moment."""
+def from_run(
+    run: Run, query_ids: Sequence[str], position: Mapping[str, int], n: int, inside: BoolArray | None = None
+) -> Candidates:
+    """The first ``n`` distinct videos of each query's ranked moments; a video's score is that of its first moment.
+
+    With ``inside``, (queries, videos), the first ``n`` of those that are in the query's pool.
+    """
     places = np.array([position.get(name, -1) for name in run.videos], dtype=np.int64)
     found = []
-    for query in query_ids:
+    for i, query in enumerate(query_ids):
         if query not in run:
             raise MomentseekError(f"{run.source}: has no videos for query {query}; make the list for this split")
         rows = run.rows(query)
         video, first = np.unique(run.video[rows], return_index=True)
-        order = np.argsort(first, kind="stable")[:n]
+        order = np.argsort(first, kind="stable")
+        if inside is not None:
+            place = places[video[order]]
+            order = order[(place >= 0) & inside[i, place]]
+        order = order[:n]
         video = video[order]
         if (places[video] < 0).any():
             name = run.videos[video[places[video] < 0][0]]
             raise MomentseekError(f"{run.source}: video {name} is not in the corpus searched; use the split's own list")
         found.append((places[video], run.score[rows][first[order]]))
-    return _together(found)
+    if inside is not None and not any(len(v) for v, _ in found):
+        raise MomentseekError(f"{run.source}: names no video of any query's pool; make the list for this split")
+    return together(found)
 
 
 def from_truth(truth: Judgements, query_ids: Sequence[str], position: Mapping[str, int]) -> Candidates:
@@ -140,10 +154,11 @@ def from_truth(truth: Judgements, query_ids: Sequence[str], position: Mapping[st
                 f"{truth.source}: a video of query {query} was not encoded; encode all that are judged"
             )
         found.append((np.array(list(video), dtype=np.int64), np.zeros(len(video))))
-    return _together(found)
+    return together(found)
 
 
-def _together(found: Sequence[tuple[IntArray, FloatArray]]) -> Candidates:
+def together(found: Sequence[tuple[IntArray, FloatArray]]) -> Candidates:
+    """Lists of videos and scores, one per query, as one table."""
     most = max((len(v) for v, _ in found), default=0)
     video = np.full((len(found), most), -1, dtype=np.int64)
     score = np.full((len(found), most), -np.inf)
