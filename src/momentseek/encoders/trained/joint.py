@@ -106,6 +106,10 @@ class Joint:
             raise MomentseekError(f"the text encoder {encoder.name} gives no vectors of words; the model needs them")
         return encoder
 
+    def warm(self) -> None:
+        """Load the graph now."""
+        assert self._graph is not None
+
     def check(self, what: str, source: Source, found: str) -> None:
         """Refuse vectors of another encoder than those the model was trained on."""
         if found != source.fingerprint:

@@ -14,6 +14,7 @@ import numpy as np
 
 from momentseek.encoders.hashes import sha256
 from momentseek.encoders.protocol import Vectors
+from momentseek.encoders.trained.moment_map import MomentMap
 from momentseek.errors import MomentseekError
 
 FILE = "model.json"
@@ -66,6 +67,8 @@ class Manifest:
     """Weight of the video's score beside the span's."""
     end_time: str = "inclusive"
     """Whether a span ends with its last clip, or (``start``) where that begins, as ReLoCLNet's public code has it."""
+    moments: MomentMap | None = None
+    """Of a model that keeps vectors of moments: which ones. It has no filters."""
 
 
 def read(folder: Path) -> Manifest:
@@ -90,6 +93,13 @@ def check_files(folder: Path, values: Mapping[str, Any], names: Iterable[str]) -
     """Refuse files that are not those the manifest was written with."""
     for name in names:
         _check(folder / name, values["files"].get(name))
+
+
+def kind(folder: Path) -> str:
+    """``clips`` for a model that keeps vectors of clips, ``map`` for one that keeps them of moments; nothing else of
+    the folder is read.
+    """
+    return kind_of(described(folder))
 
 
 def fingerprint_of(values: Mapping[str, Any]) -> str:
@@ -134,6 +144,7 @@ def _manifest(folder: Path, values: Mapping[str, Any]) -> Manifest:
                 f"{folder / FILE}: does not say which encoders its features were made by, so no video or query can be "
                 "encoded for it; export it with --data FOLDER, of features that `momentseek data features` wrote"
             )
+        moments = _moments(head, config) if head.get("kind") == "map" else None
         return Manifest(
             folder=folder,
             model=str(values["model"]),
@@ -142,22 +153,31 @@ def _manifest(folder: Path, values: Mapping[str, Any]) -> Manifest:
             video=_source(encoders.get("video")),
             subtitle=_source(encoders.get("subtitle")),
             query=query,
-            modalities=int(head["modalities"]),
+            modalities=1 if moments else int(head["modalities"]),
             match=int(head["match"]),
             spans=int(head["spans"]),
             max_words=int(config["max_words"]),
             max_clips=int(config["max_clips"]),
             normalise=bool(config["normalise"]),
             endpoints=bool(config["endpoints"]),
-            start=np.asarray(head["start"], np.float32),
-            end=np.asarray(head["end"], np.float32),
+            start=np.asarray([] if moments else head["start"], np.float32),
+            end=np.asarray([] if moments else head["end"], np.float32),
             shortest=int(config["shortest"]),
             longest=int(config["longest"]),
             alpha=float(config["alpha"]),
             end_time=str(head["end_time"]),
+            moments=moments,
         )
     except (KeyError, TypeError, ValueError):
         raise MomentseekError(f"{folder / FILE}: lacks what a model must say; export it again") from None
+
+
+def _moments(head: Mapping[str, Any], config: Mapping[str, Any]) -> MomentMap:
+    start, length = (np.asarray(column, np.int64) for column in head["cells"])
+    return MomentMap(
+        int(config["max_clips"]), start, length, int(head["window"]), float(head["power"]), float(head["sharpness"]),
+        int(config["longest"]), float(config["alpha"]), str(head["end_time"]),
+    )  # fmt: skip
 
 
 def _source(values: Any) -> Source | None:

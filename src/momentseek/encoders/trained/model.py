@@ -25,12 +25,18 @@ from momentseek.errors import MomentseekError
 
 TEXTS = 32
 """Queries encoded at once."""
+TINY = 1e-6
+WINDOWS = 8
+"""Stretches of a long video whose moments are encoded at once."""
 
 
 class Trained:
     """An exported model. To the library it is an image-text encoder whose rows are made in two steps: ``frames``
     encodes pictures one by one, ``clips`` puts a whole video's into their context.
     """
+
+    fit = "truncate"
+    """How features become as many rows as the graph takes at most."""
 
     def __init__(self, about: Manifest, threads: int | None = None) -> None:
         self.about = about
@@ -112,6 +118,10 @@ class Trained:
             match[window.begin : window.end], spans[window.begin : window.end] = rows[0, kept], curves[0, kept]
         return match, spans
 
+    def span_rows(self, clips: int) -> int:
+        """How many rows for spans a video of so many clips has."""
+        return clips
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """What videos are ranked by: a row of length 1 per query."""
         return self._encoded(texts, 0, self.about.match)
@@ -141,7 +151,10 @@ class Trained:
         mask = np.zeros(words.shape[:2], np.bool_)
         for i, table in enumerate(cut):
             words[i, : len(table)], mask[i, : len(table)] = table, True
-        match, spans = self._run(self._words, ["match", "spans"], {"words": words, "mask": mask})
+        return self._asked({"words": words, "mask": mask})
+
+    def _asked(self, given: dict[str, Any]) -> tuple[Vectors, Vectors]:
+        match, spans = self._run(self._words, ["match", "spans"], given)
         return match, spans
 
     def _encoded(self, texts: Sequence[str], which: int, columns: int) -> Vectors:
@@ -154,7 +167,7 @@ class Trained:
         from momentseek.features.clips import prepared
 
         about = self.about
-        return prepared(rows, about.max_clips, "truncate", about.normalise, about.endpoints)[None]
+        return prepared(rows, about.max_clips, self.fit, about.normalise, about.endpoints)[None]
 
     def _run(self, network: Any, outputs: list[str], given: dict[str, Any]) -> list[Vectors]:
         try:
@@ -181,6 +194,53 @@ class Trained:
         return session(self.about.folder / WORDS, self._threads)
 
 
+class TrainedMap(Trained):
+    """An exported model that keeps vectors of moments. Its rows for spans are those of the candidates, for matching and
+    for overlap side by side and of length 1 together. A clip's row is the mean of those for matching of all the
+    candidates of its window that it lies in: a clip by itself is what such a model knows least about.
+    """
+
+    fit = "stretch"
+
+    def __init__(self, about: Manifest, threads: int | None = None) -> None:
+        super().__init__(about, threads)
+        assert about.moments is not None
+        self.moments = about.moments
+
+    def span_rows(self, clips: int) -> int:
+        """How many moments are kept of a video of so many clips."""
+        return len(self.moments.of(clips))
+
+    def context(self, video: Vectors | None, subtitle: Vectors | None) -> tuple[Vectors, Vectors]:
+        """Rows of the clips, and of the moments in the order of :meth:`MomentMap.of`."""
+        clips = max(len(rows) for rows in (video, subtitle) if rows is not None)
+        found = self.moments.windows(clips)
+        match = np.empty((clips, self.about.match), np.float32)
+        moments = np.empty((self.span_rows(clips), self.about.spans), np.float32)
+        row = 0
+        for at in range(0, len(found), WINDOWS):
+            some = found[at : at + WINDOWS]
+            given = {
+                name: np.concatenate([self._prepared(features[w.first : w.last]) for w in some])
+                for name, features in (("video", video), ("subtitle", subtitle))
+                if features is not None
+            }
+            (made,) = self._run(self._clips, ["moments"], given)
+            for window, rows in zip(some, made, strict=True):
+                kept = self.moments.kept(window)
+                moments[row : row + len(kept)] = rows[kept]
+                row += len(kept)
+                match[window.begin : window.end] = self.moments.about(window) @ rows[:, : self.about.match]
+        lengths = np.linalg.norm(match, axis=1, keepdims=True)
+        if not (lengths > TINY).all():
+            raise MomentseekError(f"{self.about.folder}: the model's vectors cancel each other out; train it anew")
+        return match / lengths, moments
+
+    def _asked(self, given: dict[str, Any]) -> tuple[Vectors, Vectors]:
+        (spans,) = self._run(self._words, ["spans"], given)
+        return spans[:, : self.about.match] * np.float32(np.sqrt(2)), spans
+
+
 class _ForSpans:
     """A model's queries for spans, where an encoder is expected."""
 
@@ -196,4 +256,5 @@ class _ForSpans:
 
 def load(folder: str | os.PathLike[str], threads: int | None = None) -> Trained:
     """The exported model of a folder."""
-    return Trained(read(Path(folder).expanduser().absolute()), threads)
+    about = read(Path(folder).expanduser().absolute())
+    return (Trained if about.moments is None else TrainedMap)(about, threads)

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from momentseek.encoders.onnx_writer import Shape
 from momentseek.encoders.runtime import session
 from momentseek.encoders.trained.manifest import CLIPS, WORDS
 from momentseek.models.batch import Clips, Words
@@ -34,7 +35,7 @@ def draw(model: Mmn, settings: Mapping[str, Any]) -> Drawn:
     asked = settings["window"]
     window = config.max_clips if asked is None else max(1, math.ceil(asked / seconds - 1e-9))
     head = {
-        "kind": "map", "match": 2 * config.space, "spans": 2 * config.space, "window": window,
+        "kind": "map", "match": config.space, "spans": 2 * config.space, "window": window,
         "power": config.power, "sharpness": SHARPNESS, "end_time": settings["end_time"],
         "cells": [model.cells.start.tolist(), model.cells.length.tolist()],
     }  # fmt: skip
@@ -51,20 +52,20 @@ def moments_network(model: Mmn) -> bytes:
     clips = nodes.add("Relu", nodes.joint_clips(model.clips, inputs))
     near = nodes.map_convolution(model.neighbours, nodes.as_map(nodes.max_over(clips, model.cells), model.cells))
     moments = nodes.norm(model.moment_norm, nodes.of_map(near, model.cells, config.hidden))
-    shape = ["videos", len(model.cells), 2 * config.space]
+    shape: Shape = ["videos", len(model.cells), 2 * config.space]
     nodes.graph.output(_pair(nodes, moments, model.moment_match, model.moment_overlap, "moments"), "float32", shape)
     return nodes.graph.model()
 
 
 def words_network(model: Mmn) -> bytes:
-    """``words`` (queries, words, columns), ``mask`` (queries, words) to ``match`` (queries, columns)."""
+    """``words`` (queries, words, columns), ``mask`` (queries, words) to ``spans`` (queries, columns)."""
     nodes = Nodes("words")
     words = nodes.graph.input("words", "float32", ["queries", "words", model.dims.query])
     mask = nodes.graph.input("mask", "bool", ["queries", "words"])
     pooled = nodes.mean(words, mask) if model.sentence is None else nodes.sentence(model.sentence, words, mask)[0]
     query = nodes.norm(model.text_norm, pooled)
-    shape = ["queries", 2 * model.config.space]
-    nodes.graph.output(_pair(nodes, query, model.text_match, model.text_overlap, "match"), "float32", shape)
+    shape: Shape = ["queries", 2 * model.config.space]
+    nodes.graph.output(_pair(nodes, query, model.text_match, model.text_overlap, "spans"), "float32", shape)
     return nodes.graph.model()
 
 
@@ -89,7 +90,7 @@ def compared(model: Mmn, graphs: Mapping[str, bytes]) -> float:
     }
     words = random_words(config.max_words, model.dims.query)
     (moments,) = session(graphs[CLIPS]).run(["moments"], clips)
-    (asked,) = session(graphs[WORDS]).run(["match"], words)
+    (asked,) = session(graphs[WORDS]).run(["spans"], words)
     tensors = {part: torch.from_numpy(rows) for part, rows in clips.items()}
     mask = torch.ones(VIDEOS, config.max_clips, dtype=torch.bool)
     videos = model.encode_clips(Clips(tensors.get("video"), tensors.get("subtitle"), mask))

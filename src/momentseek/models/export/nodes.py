@@ -253,7 +253,8 @@ class Nodes:
     def map_convolution(self, layer: MapConvolution, maps: str) -> str:
         """Convolutions, ReLU, batch normalisation by the statistics of training, and the weight of valid cells."""
         for at, (convolution, norm) in enumerate(zip(layer.convolutions, layer.norms, strict=True)):
-            assert isinstance(convolution, nn.Conv2d) and convolution.bias is not None
+            assert isinstance(convolution, nn.Conv2d)
+            assert convolution.bias is not None
             kernel, pad = convolution.kernel_size, layer.pads[at]
             maps = self.add(
                 "Conv", maps, self.constant(convolution.weight), self.constant(convolution.bias),
@@ -268,7 +269,8 @@ class Nodes:
 
     def batch_norm(self, layer: nn.BatchNorm2d, maps: str) -> str:
         """``x a + b`` for each column."""
-        assert layer.running_mean is not None and layer.running_var is not None
+        assert layer.running_mean is not None
+        assert layer.running_var is not None
         scale = layer.weight / (layer.running_var + layer.eps).sqrt()
         shift = layer.bias - layer.running_mean * scale
         scaled = self.add("Mul", maps, self.constant(scale[:, None, None]))

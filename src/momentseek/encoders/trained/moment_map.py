@@ -1,0 +1,123 @@
+"""Which moments of a video a map model has vectors of, and what two cosines score.
+
+MMN and CroCs stretch a video to N clips and keep a vector pair for each candidate among them (2D-TAN's 136 of 16
+clips). A video that is longer than those the model was trained on would leave nothing of a moment: it is read in
+windows which overlap by half or more, each stretched to N clips as if it were a video of its own. A candidate is kept
+from the window in whose middle it lies most nearly, so that nothing is kept twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.encoders.trained.windows import Window, windows
+from momentseek.moments.arrays import FloatArray
+
+CLOSE = 1e-9
+"""In clips: below this, a middle lies on the seam between two windows and belongs to the later one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Moments of one video in the order of their rows: from ``start`` to ``end``, in clips of the library."""
+
+    start: FloatArray
+    end: FloatArray
+    last: FloatArray
+    """Where the last of the parts begins that a moment is made of."""
+    window: NDArray[np.int64]
+    """Which window it was kept from."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True, eq=False)
+class MomentMap:
+    """Candidates ``start`` to ``start + length`` (excluded) of ``clips``, to which ``window`` clips are stretched.
+
+    >>> small = MomentMap(2, np.array([0, 1, 0]), np.array([1, 1, 2]), 4, 0.5, 10.0, 2)
+    >>> of = small.of(6)  # windows 0-4 and 2-6
+    >>> list(zip(of.start.tolist(), of.end.tolist()))
+    [(0.0, 2.0), (0.0, 4.0), (2.0, 4.0), (4.0, 6.0), (2.0, 6.0)]
+    """
+
+    clips: int
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+    window: int
+    power: float
+    sharpness: float
+    longest: int
+    """Clips of the longest candidate that is told."""
+    alpha: float = 0.0
+    """What the video's best moment weighs in the score of each."""
+    end_time: str = "inclusive"
+
+    def windows(self, clips: int) -> list[Window]:
+        """How a video of so many clips is read."""
+        return windows(clips, self.window)
+
+    def of(self, clips: int) -> Places:
+        """The moments that are kept of a video of so many clips."""
+        return _places(self, clips)
+
+    def kept(self, window: Window) -> NDArray[np.intp]:
+        """Candidates that are kept of a window: those whose middle lies in its part."""
+        edges = self.edges(window)
+        middle = (edges[self.start] + edges[self.start + self.length]) / 2 + CLOSE
+        told = (self.length <= self.longest) & (self.length >= (2 if self.end_time == "start" else 1))
+        return np.flatnonzero((middle >= window.begin) & (middle < window.end) & told)
+
+    def about(self, window: Window) -> NDArray[np.float32]:
+        """(clips of the window's part, candidates): weights that make of candidates the mean of those a clip is in."""
+        at = (np.arange(window.begin, window.end) + 0.5 - window.first) * self.clips / (window.last - window.first)
+        clip = np.minimum(at.astype(np.int64), self.clips - 1)[:, None]
+        holds = (self.start <= clip) & (clip < self.start + self.length)
+        return np.asarray(holds / holds.sum(axis=1, keepdims=True), np.float32)
+
+    def scores(self, rows: Vectors, query: Vectors) -> FloatArray:
+        """``power log((cos_match + 1) / 2) + log sigmoid(sharpness cos_overlap)`` of moments' rows.
+
+        >>> one = MomentMap(1, np.array([0]), np.array([1]), 1, 0.5, 10.0, 1)
+        >>> half = np.float32(np.sqrt(0.5))
+        >>> one.scores(np.array([[half, half]]), np.array([half, half])).round(4).tolist()
+        [-0.0]
+        """
+        match, overlap = cosines(rows, query)
+        return combined(match, overlap, self.power, self.sharpness)
+
+    def edges(self, window: Window) -> FloatArray:
+        """Where the parts of a window begin, and where the last one ends, in clips of the library."""
+        return window.first + np.arange(self.clips + 1) * (window.last - window.first) / self.clips
+
+
+def cosines(rows: Vectors, query: Vectors) -> tuple[FloatArray, FloatArray]:
+    """Of the two halves of vectors, each half of which has length 1 / sqrt(2)."""
+    half = rows.shape[1] // 2
+    match, overlap = rows[:, :half] @ query[:half], rows[:, half:] @ query[half:]
+    return 2 * match.astype(np.float64), 2 * overlap.astype(np.float64)
+
+
+def combined(match: FloatArray, overlap: FloatArray, power: float, sharpness: float) -> FloatArray:
+    """The logarithm of a moment's score, from its two cosines."""
+    base = np.maximum(0.5 * match + 0.5, 1e-6)
+    result: FloatArray = power * np.log(base) - np.logaddexp(0.0, -sharpness * overlap)
+    return result
+
+
+@lru_cache(maxsize=256)
+def _places(known: MomentMap, clips: int) -> Places:
+    columns: list[tuple[FloatArray, ...]] = []
+    for number, window in enumerate(known.windows(clips)):
+        kept, edges = known.kept(window), known.edges(window)
+        start, after = known.start[kept], (known.start + known.length)[kept]
+        end = after if known.end_time == "inclusive" else after - 1
+        columns.append((edges[start], edges[end], edges[after - 1], np.full(len(kept), number)))
+    start, end, last, window_of = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return Places(start, end, last, window_of.astype(np.int64))
