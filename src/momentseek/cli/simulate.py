@@ -11,18 +11,18 @@ from momentseek.cli import options
 @click.option("--out", "-o", "target", required=True, metavar="DIR", help="The folder to make.")
 @click.option(
     "--like",
-    type=click.Choice(["tvr", "charades"]),
+    type=click.Choice(["tvr", "charades", "activitynet"]),
     default="tvr",
     show_default=True,
-    help="What corpus: series with subtitles, or short films whose moments have habits.",
+    help="What corpus: series with subtitles, or films whose moments have habits, short or longer.",
 )
 @click.option("--videos", type=int, help="How many videos.  [default: 2000; films: 1500]")
 @click.option("--queries", type=int, help="How many queries: 80 % train, 5 % val, 15 % test.  [default: 5000]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same files.")
 @click.option(
-    "--hard", type=float, help="From 0 (a linear matcher will do) to 1 (nothing will).  [default: 0.5; films: 0.3]"
+    "--hard", type=float, help="From 0 (a linear matcher will do) to 1 (nothing will).  [default: 0.5; films: 0.53]"
 )
-@click.option("--bias", type=float, help="Films: share of the moments placed by habit, from 0 to 1.  [default: 0.8]")
+@click.option("--bias", type=float, help="Films: share of the moments placed by habit, from 0 to 1.  [default: 0.9]")
 @click.option("--pool", type=int, help="Films: videos searched per query of the split mvmr.  [default: 50]")
 @click.option("--video-dim", type=int, help="Dimensions of a clip's video feature.  [default: 256; films: 128]")
 @click.option("--text-dim", type=int, help="Dimensions of subtitle and query features.  [default: 192; films: 96]")
@@ -46,7 +46,7 @@ def command(
       momentseek simulate --videos 50 --queries 100 --out small
     Films in which actions happen at habitual places, and a test set in which they do not:
       momentseek simulate --like charades --out films
-      momentseek train tan2d --data films --preset films
+      momentseek train tan2d --data films
 
     It is a simulation: its numbers say how well something learns, and nothing about real videos.
     """
@@ -64,12 +64,12 @@ def command(
 
     optional_module("h5py", "train")
     chosen = {name: value for name, value in given.items() if value is not None}
-    foreign = {"tvr": ("bias", "pool"), "charades": ("queries",)}[like]
+    foreign = ("bias", "pool") if like == "tvr" else ("queries",)
     if wrong := [name for name in foreign if name in chosen]:
         raise MomentseekError(f"--{wrong[0]} is not a setting of --like {like}; leave it out")
     check_target(Path(target), force)
-    if like == "charades":
-        films = Grounding(seed=seed, **chosen)  # type: ignore[arg-type]
+    if like != "tvr":
+        films = Grounding(seed=seed, like=like, **chosen)  # type: ignore[arg-type]
         with Progress(films.videos, "simulating") as bar:
             queries = simulate_grounding(target, films, force=force, progress=bar.advance)
         if as_json:

@@ -17,7 +17,7 @@ from momentseek.cli import options
 @click.option(
     "--vary", "varied", multiple=True, metavar="KEY=A,B", help="A setting and its values; several are crossed."
 )
-@click.option("--preset", metavar="NAME", help="Settings to begin from. Default for simulated data: simulation.")
+@click.option("--preset", metavar="NAME", help="Settings to begin from. Default: what the data name.")
 @click.option("--config", "file", metavar="FILE", help="Settings from a TOML file instead.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all runs.")
 @click.option("--out", "-o", "target", required=True, metavar="DIR", help="The folder of the sweep.")
@@ -74,7 +74,7 @@ def command(
         raise MomentseekError("--preset and --config both say the settings; give one, and change it with --set")
     out = Path(target)
     with Data.open(folder) as data:
-        name = preset or ("simulation" if data.simulated and not file else None)
+        name = preset or (None if file else data.preset)
         sections = table(name) if name else read(Path(file)) if file else {}
         todo = cells(sections, models, splits, varied, settings, out, f"preset {name}" if name else file or "config")
         out.mkdir(parents=True, exist_ok=True)

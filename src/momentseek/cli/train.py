@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("model", metavar="MODEL", required=False)
 @click.option("--data", "folder", metavar="DIR", help="The data folder: one with a data.toml.")
 @click.option(
-    "--preset", metavar="NAME", help="A paper's settings; --list names them. Default for simulated data: simulation."
+    "--preset", metavar="NAME", help="A paper's settings; --list names them. Default: what the data name, if any."
 )
 @click.option("--config", "file", metavar="FILE", help="Settings from a TOML file instead.")
 @click.option(
@@ -107,10 +107,10 @@ def _config(
         sections = table(preset)
     elif file:
         sections = read(Path(file))
-    elif data.simulated:
+    elif data.preset:
         if not quiet:
-            options.say("the data are simulated: training with the preset simulation (--preset names another)")
-        sections, where = table("simulation"), "preset simulation"
+            options.say(f"training with the preset {data.preset}, as the data ask for (--preset names another)")
+        sections, where = table(data.preset), f"preset {data.preset}"
     else:
         sections = {}
     config = configure(sections, model, settings, where)

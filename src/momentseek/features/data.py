@@ -2,6 +2,7 @@
 
     name = "TVR-Ranking"
     clip_seconds = 1.5
+    preset = "tvr-ranking-reloclnet"    # optional: what `train` takes unless told otherwise
     [features]
     video = ["tvr_i3d_rgb600_avg_cl-1.5.h5"]
     subtitle = "tvr_sub_pretrained_w_sub_query_max_cl-1.5.h5"
@@ -76,6 +77,7 @@ class Data:
         self.name = str(settings.get("name", self.folder.resolve().name))
         self.clip_seconds = float(settings.get("clip_seconds", 1.5))
         self.simulated = bool(settings.get("simulated", False))
+        self.preset: str | None = settings.get("preset", "simulation" if self.simulated else None)
         self.splits: tuple[str, ...] = tuple(settings["splits"])
         features = settings["features"]
         video, subtitle = features.get("video"), features.get("subtitle")
@@ -262,6 +264,8 @@ def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
     seconds = settings.get("clip_seconds", 1.5)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
         raise MomentseekError(f"{file}: clip_seconds must be a number above 0, not {seconds!r}")
+    if not isinstance(settings.get("preset", ""), str):
+        raise MomentseekError(f"{file}: preset must be the name of one, not {settings['preset']!r}")
     for name, entry in splits.items():
         for key in ("truth", "query"):
             if not isinstance(entry, dict) or key not in entry:

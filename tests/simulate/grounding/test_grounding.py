@@ -13,6 +13,7 @@ from momentseek.features.data import Data
 from momentseek.formats import read_truth
 from momentseek.language.verbs import verbs
 from momentseek.simulate.grounding import Grounding, simulate_grounding
+from momentseek.simulate.grounding.forms import FORMS
 from momentseek.simulate.grounding.habits import Habits
 
 
@@ -63,7 +64,7 @@ def test_what_is_learnt_of_places_helps_on_iid_and_misleads_on_ood(films: Path) 
 
 
 def test_without_bias_places_say_nothing() -> None:
-    habits = Habits.drawn(3, np.random.default_rng(0))
+    habits = Habits.drawn(3, FORMS["charades"], np.random.default_rng(0))
     rng = np.random.default_rng(1)
     starts = np.array([habits.span(0, 0.0, False, rng)[0] for _ in range(400)])
     assert 0.25 < starts.mean() < 0.45
@@ -97,3 +98,35 @@ def test_queries_have_verbs_to_parse(films: Path) -> None:
 def test_a_bias_out_of_range_is_named() -> None:
     with pytest.raises(MomentseekError, match="--bias"):
         Grounding(bias=2)
+
+
+def test_films_like_activitynet_are_longer_and_their_moments_overlap(tmp_path: Path) -> None:
+    simulate_grounding(tmp_path / "long", Grounding(videos=120, pool=6, video_dim=8, text_dim=8, like="activitynet"))
+    with Data.open(tmp_path / "long") as data:
+        data.check(data.splits)
+        truth = data.split("train").truth
+        assert data.preset == "films"
+    assert 100 < truth.durations.mean() < 140
+    assert len(truth) / len(truth.videos) == 4
+    assert 0.25 < np.mean((truth.end - truth.start) / truth.durations[truth.video]) < 0.55
+    first, second = truth.rows(truth.query_ids[0]), truth.rows(truth.query_ids[1])
+    assert truth.video[first][0] == truth.video[second][0]
+    shared = [
+        min(truth.end[i], truth.end[j]) > max(truth.start[i], truth.start[j])
+        for i in range(0, 80, 4)
+        for j in range(i + 1, i + 4)
+    ]
+    assert 0.2 < np.mean(shared) < 0.95
+
+
+def test_no_moment_ends_after_its_film(films: Path) -> None:
+    with Data.open(films) as data:
+        for split in data.splits[:4]:
+            truth = data.split(split).truth
+            assert (truth.end <= truth.durations[truth.video]).all()
+            assert (truth.start < truth.end).all()
+
+
+def test_films_like_nothing_are_named() -> None:
+    with pytest.raises(MomentseekError, match="--like"):
+        Grounding(like="youtube")

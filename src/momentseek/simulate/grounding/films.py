@@ -1,4 +1,4 @@
-"""What happens in each film: one or two moments that are asked for, and other deeds in between."""
+"""What happens in each film: a few moments that are asked for, and other deeds in between."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from momentseek.simulate.grounding.habits import Habits
 from momentseek.simulate.grounding.settings import SPLITS, Grounding
 from momentseek.simulate.world import World
 
-SECONDS = (18.0, 45.0)
 TRIES = 6
-"""How often a second moment is placed before it is left out."""
+"""How often a further moment is placed before it is left out."""
 BUSY = 0.8
 """Share of the time between moments in which something else is done."""
 STEP = (0.08, 0.25)
@@ -49,7 +48,7 @@ class Film:
 def shoot(world: World, settings: Grounding) -> list[Film]:
     """All films, split by split."""
     solo = np.array([a for a in world.of_kind("action").tolist() if a not in world.takes_two])
-    habits = Habits.drawn(len(world.concepts), settings.base.random("habits"))
+    habits = Habits.drawn(len(world.concepts), settings.form, settings.base.random("habits"))
     bounds = np.round(np.cumsum([0.0, *SPLITS.values()]) * settings.videos).astype(int)
     films = []
     for split, first, last in zip(SPLITS, bounds, bounds[1:], strict=False):
@@ -60,13 +59,13 @@ def shoot(world: World, settings: Grounding) -> list[Film]:
 
 def _film(world: World, solo: IntArray, habits: Habits, split: str, number: int, settings: Grounding) -> Film:
     rng = settings.base.random("film", number)
-    seconds = round(float(rng.uniform(*SECONDS)), 2)
+    seconds = round(float(rng.uniform(*settings.form.seconds)), 2)
     asked: list[Deed] = []
-    for action in rng.choice(solo, 2, replace=False).tolist():
+    for action in rng.choice(solo, settings.form.moments, replace=False).tolist():
         for _ in range(TRIES):
             start, end = habits.span(action, settings.bias, split == "test_ood", rng)
-            if all(end <= d.start / seconds or start >= d.end / seconds for d in asked):
-                times = round(start * seconds, 1), round(end * seconds, 1)
+            if settings.form.overlapping or all(end * seconds <= d.start or start * seconds >= d.end for d in asked):
+                times = round(start * seconds, 1), min(round(end * seconds, 1), seconds)
                 asked.append(Deed(action, _object(world, action, rng), *times, asked=True))
                 break
     taken = {d.action for d in asked}
@@ -78,8 +77,12 @@ def _film(world: World, solo: IntArray, habits: Habits, split: str, number: int,
 def _between(asked: list[Deed], others: IntArray, world: World, seconds: float, rng: np.random.Generator) -> list[Deed]:
     """Other deeds, in the gaps."""
     deeds = []
-    edges = [0.0, *(t for d in asked for t in (d.start, d.end)), seconds]
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
+    free = 0.0
+    gaps = []
+    for deed in asked:
+        gaps.append((free, deed.start))
+        free = max(free, deed.end)
+    for start, end in [*gaps, (free, seconds)]:
         at = start
         while at < end - 0.5:
             until = min(end, at + seconds * float(rng.uniform(*STEP)))

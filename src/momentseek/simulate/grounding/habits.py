@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.moments.arrays import FloatArray
+from momentseek.simulate.grounding.forms import Form
 
-SHORTEST, LONGEST = 0.1, 0.5
-"""Length of a moment, as a share of its film."""
 SPREAD = 0.05
 """Standard deviation around the habit."""
 
@@ -20,24 +19,25 @@ class Habits:
 
     place: FloatArray
     length: FloatArray
+    form: Form
 
     @classmethod
-    def drawn(cls, actions: int, rng: np.random.Generator) -> Habits:
-        """Places crowd at the films' start and end, as in Charades; lengths are what they are."""
-        return cls(rng.beta(0.5, 0.6, actions), rng.uniform(SHORTEST + 0.05, LONGEST - 0.05, actions))
+    def drawn(cls, actions: int, form: Form, rng: np.random.Generator) -> Habits:
+        """Places crowd at the films' start and end; lengths are what they are."""
+        return cls(rng.beta(*form.corners, actions), rng.uniform(*form.middle, actions), form)
 
     def span(self, action: int, bias: float, broken: bool, rng: np.random.Generator) -> tuple[float, float]:
         """Start and end of a moment as shares of its film: by habit with probability ``bias``, else anywhere.
 
         Where habits are ``broken``, half a film away from the favourite place instead, at any length.
         """
-        length, place = rng.uniform(SHORTEST, LONGEST), rng.random()
+        length, place = rng.uniform(*self.form.lengths), rng.random()
         if rng.random() < bias:
             usual = float(self.place[action]) + SPREAD * rng.standard_normal()
             if broken:
                 place = (usual + 0.5) % 1.0
             else:
                 place = float(np.clip(usual, 0, 1))
-                length = float(np.clip(self.length[action] + SPREAD * rng.standard_normal(), SHORTEST, LONGEST))
+                length = float(np.clip(self.length[action] + SPREAD * rng.standard_normal(), *self.form.lengths))
         start = place * (1 - length)
         return start, start + length

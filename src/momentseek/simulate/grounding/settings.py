@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from momentseek.errors import MomentseekError
+from momentseek.simulate.grounding.forms import FORMS, Form
 from momentseek.simulate.settings import LEAST_QUERIES, Settings
 
 SPLITS = {"train": 0.7, "val": 0.06, "test_iid": 0.12, "test_ood": 0.12}
 """Share of the videos in each split; only the places of test_ood's moments break the habits of the others."""
-CLIP_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,13 @@ class Grounding:
 
     videos: int = 1500
     seed: int = 0
-    hard: float = 0.3
-    bias: float = 0.8
+    hard: float = 0.53
+    bias: float = 0.9
     """Share of the moments whose place follows from the action: 0 for none, 1 for all."""
     pool: int = 50
     """Videos searched per query of ``mvmr``."""
+    like: str = "charades"
+    """Whose form the films have."""
     video_dim: int = 128
     text_dim: int = 96
 
@@ -31,7 +33,14 @@ class Grounding:
             raise MomentseekError(f"a bias of {self.bias:g} is out of range; choose one from 0 to 1 (--bias)")
         if self.pool < 2:
             raise MomentseekError(f"a pool of {self.pool} is too small; give at least 2 videos (--pool)")
+        if self.like not in FORMS:
+            raise MomentseekError(f"there are no films like {self.like!r}; choose {' or '.join(FORMS)} (--like)")
         _ = self.base  # checks the rest
+
+    @property
+    def form(self) -> Form:
+        """What the films are like."""
+        return FORMS[self.like]
 
     @property
     def base(self) -> Settings:

@@ -15,7 +15,7 @@ from momentseek.moments import Judgements
 from momentseek.simulate.folder import made
 from momentseek.simulate.grounding.films import Film, shoot
 from momentseek.simulate.grounding.queries import ask, ids_of, massive, related, truth_of
-from momentseek.simulate.grounding.settings import CLIP_SECONDS, SPLITS, Grounding
+from momentseek.simulate.grounding.settings import SPLITS, Grounding
 from momentseek.simulate.lexicon import tag
 from momentseek.simulate.vectors import Features, Spaces, crosstalk, query_features, spaces
 from momentseek.simulate.world import World, the_world
@@ -37,12 +37,12 @@ def simulate_grounding(
 def _fill(folder: Path, settings: Grounding, progress: Callable[[int], None]) -> dict[str, int]:
     from momentseek.features.write import write_features
 
-    world = the_world()
+    world, form = the_world(), settings.form
     films = shoot(world, settings)
     asked = ask(world, films, settings)
     by_split = {s: [a for a in asked if a.film.split == s] for s in SPLITS}
     for split, queries in by_split.items():
-        _truth(folder / f"{split}.txt", truth_of(queries), "charades-sta")
+        _truth(folder / f"{split}.{form.ending}", truth_of(queries), form.format)
     tests = [f for f in films if f.split == "test_iid"]
     _truth(folder / "mvmr.json", massive(by_split["test_iid"], tests, settings), "mvmr")
     _json(folder / "durations.json", {f.name: f.seconds for f in films})
@@ -66,16 +66,16 @@ def _fill(folder: Path, settings: Grounding, progress: Callable[[int], None]) ->
 def _clips(
     world: World, films: list[Film], space: Spaces, settings: Grounding, progress: Callable[[int], None]
 ) -> Iterator[tuple[str, Features]]:
-    d, width = settings.base.difficulty, settings.video_dim
+    d, width, each = settings.base.difficulty, settings.video_dim, settings.form.clip_seconds
     for number, film in enumerate(films):
         rng = settings.base.random("clips", number)
-        count = int(np.ceil(film.seconds / CLIP_SECONDS))
-        at = np.arange(count) * CLIP_SECONDS
+        count = int(np.ceil(film.seconds / each))
+        at = np.arange(count) * each
         clips = np.zeros((count, width))
         for deed in film.deeds:
-            inside = np.clip(np.minimum(at + CLIP_SECONDS, deed.end) - np.maximum(at, deed.start), 0, None)
+            inside = np.clip(np.minimum(at + each, deed.end) - np.maximum(at, deed.start), 0, None)
             looks = space.looks[deed.action] + (OBJECT * space.looks[deed.object] if deed.object >= 0 else 0.0)
-            clips += (inside / CLIP_SECONDS)[:, None] * looks
+            clips += (inside / each)[:, None] * looks
         style = rng.standard_normal(width)
         clips += d.style * style / np.linalg.norm(style)
         noise = rng.standard_normal(clips.shape) * (d.video_noise / np.sqrt(width))
@@ -96,13 +96,19 @@ def _json(path: Path, value: object) -> None:
 def _data(settings: Grounding) -> str:
     lines = [
         f'name = "simulated films, seed {settings.seed}, bias {settings.bias:g}"',
-        f"clip_seconds = {CLIP_SECONDS}",
+        f"clip_seconds = {settings.form.clip_seconds}",
         "simulated = true",
+        'preset = "films"',
         "[features]",
         'video = ["video.h5"]',
     ]
     for split in SPLITS:
-        lines += [f"[splits.{split}]", f'truth = "{split}.txt"', 'query = "query.h5"', 'durations = "durations.json"']
+        lines += [
+            f"[splits.{split}]",
+            f'truth = "{split}.{settings.form.ending}"',
+            'query = "query.h5"',
+            'durations = "durations.json"',
+        ]
         lines += ['related = "train_related.json"'] if split == "train" else []
     lines += ["[splits.mvmr]", 'truth = "mvmr.json"', 'query = "query.h5"', 'durations = "durations.json"']
     return "\n".join(lines) + "\n"
