@@ -7,12 +7,14 @@ confounders are mixed in so that the score does not depend on them alone (eq. 9â
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from momentseek.models.actions import Query, frequent_verbs
 from momentseek.models.batch import Batch, Encoded, Words
 from momentseek.models.layers.deconfounder import Deconfounder
 from momentseek.models.layers.positions_2d import positions_2d
@@ -56,6 +58,12 @@ class Mdd(Tan2d):
                 config.confounders, config.hidden, config.heads, config.max_clips, dims.query,
                 actions=config.actions, unobserved=config.unobserved,
             )  # fmt: skip
+
+    def prepare(self, queries: Iterable[Query]) -> None:
+        """Begin the dictionary of actions, if there is one, from the most frequent verbs (section 4.4)."""
+        if self.deconfounder is not None and "A" in self.deconfounder.kinds:
+            _, means = frequent_verbs(queries, self.config.actions)
+            self.deconfounder.set_actions(torch.from_numpy(means))
 
     def encode_words(self, words: Words) -> Encoded:
         """The query's vector, gated by its roles where they are known."""

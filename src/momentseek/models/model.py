@@ -8,10 +8,13 @@ moments as XML's ``p_start p_end exp(alpha s)`` does (TVR, section 4.4). All thr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
@@ -90,6 +93,9 @@ class CorpusModel(nn.Module, ABC):
         super().__init__()
         self.config = config
         self.dims = dims
+
+    def prepare(self, queries: Iterable[tuple[str, NDArray[np.float32]]]) -> None:
+        """Look at the training queries, each a text and its words' features, before the first step of a new run."""
 
     @abstractmethod
     def encode_words(self, words: Words) -> Encoded:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from momentseek.features.cache import Cache
@@ -47,6 +49,11 @@ class Batches:
     def lengths(self) -> Ints:
         """Clips of each video of the truth."""
         return np.array([self._data.rows(name) for name in self._split.truth.videos])
+
+    def queries(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        """Text and words' features of every query, in the truth's order."""
+        for query in self._split.truth.query_ids:
+            yield self._split.truth.text(query) or "", self._word_rows(query)
 
     def batch(self, chosen: Ints, rng: np.random.Generator | None = None) -> Batch:
         """The batch of these pairs: their distinct queries and videos, and the pairs among them.
@@ -116,10 +123,12 @@ class Batches:
         )
         return stacked_clips(video, subtitle, names)
 
+    def _word_rows(self, query: str) -> NDArray[np.float32]:
+        return self._cache.get(("query", query), lambda: word_rows(self._split.query.read(query), self._config))
+
     def _words(self, queries: Ints) -> Words:
         ids = [self._split.truth.query_ids[q] for q in queries]
-        read = self._split.query.read
-        rows = [self._cache.get(("query", q), lambda q=q: word_rows(read(q), self._config)) for q in ids]  # type: ignore[misc]
+        rows = [self._word_rows(q) for q in ids]
         return stacked_words(rows, [self._split.truth.text(q) or "" for q in ids] if self._roles else None)
 
 

@@ -84,6 +84,8 @@ def prepare(
         refuse_other_dims(last, data, config.data.train, str(out / LAST))
         model.load_state_dict(last.model.state_dict())
     begun, scorer = _beginning(config, data, model, out, last)
+    if last is None and begun is None:
+        model.prepare(batches.queries())
     model.to(device(training.device))
     processes.share_weights(model)
     if processes.first:

@@ -1,0 +1,43 @@
+"""A model's look at the training queries before its first step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from momentseek.features import Data
+from momentseek.models.actions import frequent_verbs
+from momentseek.models.mdd import Mdd
+from momentseek.training import TrainConfig, load, train
+from momentseek.training.batches import Batches
+
+
+def config(*settings: str) -> TrainConfig:
+    size = {"hidden": 8, "max_clips": 6, "longest": 6, "map_layers": 1, "kernel": 3, "text_layers": 1, "heads": 2}
+    model = {"name": "mdd", "fit": "stretch", "modalities": "video", "confounders": "A*U", "actions": 6, **size}
+    training = {"batch": 6, "steps": 1, "lr": 0.0, "measure": "R@1[IoU>=0.3]", "task": "SVMR", "report": []}
+    data = {"train": "train_top01", "validate": "val"}
+    return TrainConfig.of({"model": model, "training": training, "data": data}).changed(settings)
+
+
+def test_it_is_before_the_first_step_of_a_new_run_only(
+    corpus: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(config(), corpus, tmp_path / "run")
+    kept, made = load(tmp_path / "run").model, config()
+    batches = Batches(corpus, corpus.split("train_top01"), made.model_config, made.training)
+    names, means = frequent_verbs(batches.queries(), 6)
+    assert len(names) > 1
+    entries = kept.state_dict()["deconfounder.branches.0.entries"]
+    assert torch.equal(entries[: len(names)], torch.from_numpy(means))
+
+    def refused(*_: object) -> None:
+        raise AssertionError("prepared again")
+
+    monkeypatch.setattr(Mdd, "prepare", refused)
+    train(config("steps=2"), corpus, tmp_path / "run", resume=True)
+    train(config(f"begin={tmp_path / 'run'}"), corpus, tmp_path / "next")
+    with pytest.raises(AssertionError, match="prepared again"):
+        train(config(), corpus, tmp_path / "other")
