@@ -64,6 +64,20 @@ def _option(arg: str, short: set[str]) -> bool:
 )
 @click.option("--streams", metavar="NAMES", help="Some of vision,speech,name. Default: all.")
 @click.option("--fusion", metavar="NAME", help="How streams become one ranking: rrf or scores. Default: rrf.")
+@click.option(
+    "--rerank",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="An exported model (tan2d, mdd, cet) that looks again at the best videos (docs/reranking.md).",
+)
+@click.option(
+    "--rerank-videos",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="So many of them; each costs the model a look.",
+)
 @click.option("--all", "show_all", is_flag=True, help="Weak results too.")
 @click.option("--explain", is_flag=True, help="Each stream's rank and score, and the curve with the span marked.")
 @options.as_json
@@ -95,6 +109,8 @@ def command(
     localiser: str | None,
     streams: str | None,
     fusion: str | None,
+    rerank: str | None,
+    rerank_videos: int,
     show_all: bool,
     explain: bool,
     as_json: bool,
@@ -118,6 +134,7 @@ def command(
       momentseek search 'kitchen "where is the salt" in:holiday* after:2023'
       momentseek search -k 5 'a red car -night' --cut clips --pad 1
       momentseek search 'goal' --edl goals.edl --html goals.html
+      momentseek search 'she opens the letter' --rerank films-tan2d
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
@@ -138,6 +155,8 @@ def command(
             explain=explain,
             all=show_all,
             fusion=fusion or fusions.DEFAULT,
+            rerank=rerank,
+            rerank_videos=rerank_videos,
         )
         if as_json or as_csv:
             click.echo(_text(found, "json" if as_json else "csv"), nl=False)

@@ -20,6 +20,7 @@ from momentseek.search.gather import Search, State
 from momentseek.search.localise.learned import Head
 from momentseek.search.options import Options
 from momentseek.search.query import Query
+from momentseek.search.rerank import UNASKED, reranked, reranker
 from momentseek.search.results import Results
 from momentseek.search.streams.vision import Encode, Ids, Sights
 
@@ -51,13 +52,18 @@ class Engine:
         began = time.perf_counter()
         if not query:
             raise MomentseekError(_nothing_asked(query))
+        model = None
+        if options.rerank is not None and query.seen:
+            model = reranker(options.rerank, self._catalog, self._clip_seconds)
         state = self._state()
         allowed = self._allowed(query)
         if allowed is not None and not len(allowed):
             return Results([], query, 0, time.perf_counter() - began, "no video passes the filters of the query")
         search = Search(self._catalog, self.encode, self.knows, state, query, options, allowed)
         candidates = search.candidates()
-        hits, hidden, note = search.shown(candidates)
+        hits, hidden, note = search.shown(candidates if model is None else reranked(search, candidates, model))
+        if options.rerank is not None and model is None:
+            note = "; ".join(filter(None, (note, UNASKED)))
         return Results(hits, query, hidden, time.perf_counter() - began, note)
 
     def encode(self, stream: str) -> Encode:

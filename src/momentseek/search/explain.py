@@ -19,11 +19,16 @@ def reason(hit: Hit) -> str:
     >>> reason(Hit(1, 1, Path("a"), "a", 0, 1, 0.1, "fair", 0, 9, streams=streams))
     'seen #1, said #2'
     """
+    if hit.first is not None:
+        return f"re-ranked; its video was #{hit.first.rank}"
     return ", ".join(f"{verb} #{hit.streams[name].rank}" for name, verb in VERBS.items() if name in hit.streams)
 
 
 def details(hit: Hit) -> str:
-    """Each stream's rank and own score, and the fused score."""
+    """Each stream's rank and own score, and the fused score; of a re-ranked hit the model's score and its video's."""
+    if hit.first is not None:
+        before = f"before, its video had rank {hit.first.rank}, fused {hit.first.score:.5f}"
+        return f"{hit.model} score {hit.score:.3f}; {before}"
     parts = [f"{name} rank {s.rank}, score {s.score:.3f}" for name, s in sorted(hit.streams.items())]
     return "; ".join([*parts, f"fused {hit.score:.5f}"])
 

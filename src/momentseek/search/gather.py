@@ -24,7 +24,20 @@ from momentseek.search.streams.exact import heard, said
 from momentseek.search.streams.name import named
 from momentseek.search.streams.speech import listen
 from momentseek.search.streams.utterance import Utterance
-from momentseek.search.streams.vision import Aim, Encode, Ids, Looked, Sights, aim, around, curve, look, within
+from momentseek.search.streams.vision import (
+    DEPTH,
+    SPANS,
+    Aim,
+    Encode,
+    Ids,
+    Looked,
+    Sights,
+    aim,
+    around,
+    curve,
+    look,
+    within,
+)
 
 CONTEXT = 6.0
 """Seconds before and after what is said in which the picture may set the bounds."""
@@ -71,13 +84,15 @@ class Search:
         self.unknown = False
         """Whether the vision stream was asked in words that its encoder does not know."""
         self.unsaid: dict[int, list[tuple[float, float]]] = {}
+        self.heard: list[Utterance] = []
+        """Where the phrases of the query are said, word for word."""
 
     def candidates(self) -> list[Candidate]:
         """All that the streams found, ranked, without repetitions."""
         query, streams = self.query, self.options.streams
         utterances: list[Utterance] = []
         if query.phrases:  # word for word is a condition, whichever streams are asked
-            utterances = heard(self.catalog, query.phrases, self.allowed)
+            utterances = self.heard = heard(self.catalog, query.phrases, self.allowed)
             self.allowed = np.unique(np.array([u.video for u in utterances], np.int64))
         if "vision" in streams and query.seen and len(self.state.vision.sample):
             self._look()
@@ -90,6 +105,15 @@ class Search:
             self._lift(found)
         self.unsaid = said(self.catalog, query.unsaid, {c.video for c in found})
         return distinct(self._ranked(self._allowed_to_say(found)))
+
+    def fitting(self, found: list[Candidate]) -> list[Candidate]:
+        """Those in which what must be said is said, and nothing that must not be."""
+        if self.query.phrases:
+            found = [
+                c for c in found
+                if any(u.video == c.video and same(u.start, u.end, c.start, c.end) for u in self.heard)
+            ]  # fmt: skip
+        return self._allowed_to_say(found)
 
     def shown(self, candidates: list[Candidate]) -> tuple[list[Hit], int, str]:
         """The hits to show, how many weak ones are not, and what to say about it."""
@@ -125,8 +149,10 @@ class Search:
         self.unknown = not self.knows("vision", [part.text for part in query.seen])
         spans = self.encode("spans") if vision.head is not None else None
         self.aim = aim(vision, query.seen, query.avoid, self.encode("vision"), spans)
-        page = 2 * self.options.k
-        self.looked = look(vision, self.aim, self.videos, self.allowed, self.options.localiser, page)
+        page, depth = 2 * self.options.k, DEPTH
+        if self.options.rerank is not None:  # then it is videos that are wanted
+            page, depth = SPANS * self.options.rerank_videos, max(DEPTH, self.options.rerank_videos)
+        self.looked = look(vision, self.aim, self.videos, self.allowed, self.options.localiser, page, depth)
         if self.unknown:
             self.looked = Looked([replace(m, level="weak") for m in self.looked.moments], self.looked.curves)
 
@@ -275,6 +301,8 @@ class Search:
             video.width or None,
             video.height or None,
             video.audio,
+            c.first,
+            c.model,
         )
 
 

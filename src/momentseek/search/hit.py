@@ -59,6 +59,10 @@ class Hit:
     """Of the picture as shown, in pixels."""
     audio: bool = False
     """Whether the video is known to have sound."""
+    first: Standing | None = None
+    """If a model re-ranked the hit (``score`` is then the model's): where its video stood before, and how it scored."""
+    model: str = ""
+    """The model that did."""
 
     @property
     def moment(self) -> Moment:

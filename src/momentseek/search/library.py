@@ -52,18 +52,24 @@ class Library(Collection):
         explain: bool = False,
         all: bool = False,
         fusion: str = fusions.DEFAULT,
+        rerank: str | os.PathLike[str] | None = None,
+        rerank_videos: int = Options.rerank_videos,
     ) -> Results:
         """The best ``k`` moments for a query (docs/searching.md has the language).
 
         Weak hits are left out and counted (``.hidden``) unless ``all``. ``group="video"`` gives one moment per video,
         ``streams`` some of vision, speech and name, ``explain`` the curve of each hit's video; ``fusion`` is how the
         streams become one ranking, ``localiser`` what finds start and end (``self.localiser`` if none is named).
+        ``rerank`` is the folder of an exported model (2D-TAN, MDD, CET) that looks again at the best ``rerank_videos``
+        videos and says where in them the moments are (docs/reranking.md).
         """
         if not isinstance(query, str | Query):
             raise MomentseekError(f"a query is a text or a Query, not {type(query).__name__}; say what to look for")
         asked = Query.parse(query) if isinstance(query, str) else query
         where = localiser or self.localiser
-        options = Options(k, where, group, STREAMS if streams is None else tuple(streams), explain, all, fusion)
+        chosen = STREAMS if streams is None else tuple(streams)
+        again = None if rerank is None else os.fspath(rerank)
+        options = Options(k, where, group, chosen, explain, all, fusion, again, rerank_videos)
         if self._engine is None:
             self._engine = Engine(self.catalog, self.snapshot, self._encoder_of, self.clip_seconds, self.place.plan)
         found = self._engine.search(asked, options)

@@ -11,6 +11,8 @@ from momentseek.search.localise import DEFAULT, localiser
 
 Group = Literal["clip", "video"]
 Stream = Literal["vision", "speech", "name"]
+MOST_RERANKED = 1000
+"""Videos that a model may look at again for one query."""
 STREAMS: tuple[Stream, ...] = get_args(Stream)
 
 
@@ -25,6 +27,10 @@ class Options:
     explain: bool = False
     all: bool = False
     fusion: str = fusions.DEFAULT
+    rerank: str | None = None
+    """The folder of an exported model that looks at the best videos again."""
+    rerank_videos: int = 20
+    """So many of them."""
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -35,5 +41,7 @@ class Options:
         if unknown or not self.streams:
             what = f"there is no stream {unknown[0]!r}" if unknown else "no stream is chosen"
             raise MomentseekError(f"{what}; there are {', '.join(STREAMS)}")
+        if not 1 <= self.rerank_videos <= MOST_RERANKED:
+            raise MomentseekError(f"{self.rerank_videos} videos cannot be re-ranked; choose 1 to {MOST_RERANKED}")
         localiser(self.localiser)
         fusions.fusion(self.fusion)

@@ -40,6 +40,10 @@ def record(hit: Hit) -> dict[str, Any]:
         "said": [_said(cue.start, cue.end, cue.text, cue.language) for cue in hit.said],
         "streams": {name: {"rank": one.rank, "score": one.score} for name, one in hit.streams.items()},
     }
+    if hit.first is not None:
+        found["reranked"] = {
+            "model": hit.model, "score": hit.score, "first": {"rank": hit.first.rank, "score": hit.first.score},
+        }  # fmt: skip
     if hit.also:
         found["also"] = [_text(name) for name in hit.also]
     if hit.curve:

@@ -26,6 +26,10 @@ class Candidate:
     levels: dict[str, Level] = field(default_factory=dict)
     score: float = 0.0
     """The fused score, once it is ranked."""
+    first: Standing | None = None
+    """If a model re-ranked it: where its video stood before, among videos, and with which fused score."""
+    model: str = ""
+    """And which model."""
 
     @property
     def level(self) -> Level:
