@@ -1,0 +1,11 @@
+"""Does a system find moments, or the places where training moments lay (debiased grounding, §3.2 and §5)?
+
+``debias_report`` compares systems on a usual test split (iid) and on one whose moments lie elsewhere (ood): the gap
+between the two, R against dR by threshold, and where first predictions lie. Numpy only: runs may come from anywhere.
+"""
+
+from momentseek.evaluation.debias.blind import blind_systems
+from momentseek.evaluation.debias.report import Report, Truths, debias_report
+from momentseek.evaluation.debias.scores import System
+
+__all__ = ["Report", "System", "Truths", "blind_systems", "debias_report"]

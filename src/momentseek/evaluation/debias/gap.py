@@ -1,0 +1,85 @@
+"""The gap between iid and ood, over seeds, and how much of the first system's gap another closes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.evaluation.bootstrap import bootstrap_means, percentiles
+from momentseek.evaluation.debias.scores import MEASURES, SHOWN, Scores
+from momentseek.evaluation.debias.spread import Change, Spread, spread
+from momentseek.moments.arrays import FloatArray
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A system on one measure; intervals are over queries, standard deviations over seeds."""
+
+    system: str
+    measure: str
+    iid: Spread
+    ood: Spread
+    gap: Spread
+    """iid - ood, seed by seed."""
+    interval: Change
+    """The same with its interval."""
+    relative: float
+    """The share of the iid score that is lost: gap / iid."""
+    closed: Change | None
+    """The first system's gap less this one's. A gap also closes when iid falls, so look at ``ood_gain``."""
+    iid_gain: Change | None
+    ood_gain: Change | None
+    """What it scores on ood beyond the first system."""
+
+
+def gaps(names: Sequence[str], iid: Sequence[Scores], ood: Sequence[Scores], seed: int = 0) -> tuple[Gap, ...]:
+    """By system, then measure. The first system is what the others are held against.
+
+    Queries of a split are drawn with replacement, the same for all systems (paired), those of the two splits apart.
+
+    >>> import numpy as np
+    >>> def alike(value, queries): return Scores(np.full((1, 18), value), np.full((queries, 18), value))
+    >>> base, ours = gaps(["base", "ours"], [alike(.5, 9)] * 2, [alike(.1, 7), alike(.3, 7)])[::6]
+    >>> round(base.relative, 2), base.closed, round(ours.closed.value, 2), round(ours.ood_gain.low, 2)
+    (0.8, None, 0.2, 0.2)
+    """
+    drawn_iid, drawn_ood = (
+        bootstrap_means(np.concatenate([s.shown() for s in side], axis=1), seed=seed + i)
+        for i, side in enumerate((iid, ood))
+    )
+    drawn = drawn_iid - drawn_ood
+    found = []
+    for i, name in enumerate(names):
+        for j, measure in enumerate(SHOWN):
+            at = MEASURES.index(measure)
+            one, two = iid[i].means[:, at], ood[i].means[:, at]
+            means = spread(one), spread(two), spread(one - two)
+            column = i * len(SHOWN) + j
+            first = (spread(iid[0].means[:, at]), spread(ood[0].means[:, at]))
+            gap = means[0].mean - means[1].mean
+            found.append(
+                Gap(
+                    name,
+                    measure,
+                    *means,
+                    interval=_change(gap, drawn[:, column]),
+                    relative=gap / means[0].mean if means[0].mean else float("nan"),
+                    closed=_change(first[0].mean - first[1].mean - gap, drawn[:, j] - drawn[:, column]) if i else None,
+                    iid_gain=_change(means[0].mean - first[0].mean, drawn_iid[:, column] - drawn_iid[:, j])
+                    if i
+                    else None,
+                    ood_gain=_change(means[1].mean - first[1].mean, drawn_ood[:, column] - drawn_ood[:, j])
+                    if i
+                    else None,
+                )
+            )
+    return tuple(found)
+
+
+def _change(value: float, drawn: FloatArray) -> Change:
+    low, high = percentiles(drawn[:, None], LEVEL)
+    return Change(value, float(low[0]), float(high[0]))

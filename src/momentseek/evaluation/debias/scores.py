@@ -1,0 +1,60 @@
+"""What every seed of a system scores on a split: R@1 and dR@1 at 0.1, 0.2, …, 0.9, from which all else follows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.evaluation.evaluate import Missing, evaluate
+from momentseek.moments import Judgements, Run
+from momentseek.moments.arrays import FloatArray
+
+THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
+KINDS = ("dR", "R")
+MEASURES = tuple(f"{kind}@1[IoU>={t}]" for kind in KINDS for t in THRESHOLDS)
+SHOWN = tuple(f"{kind}@1[IoU>={t}]" for kind in KINDS for t in (0.3, 0.5, 0.7))
+"""Those whose gap is reported."""
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A name, and per seed its runs on iid and ood; None where there is none. ``blind``: it never saw a video."""
+
+    name: str
+    runs: tuple[tuple[Run | None, Run | None], ...]
+    blind: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Means ``(seeds, MEASURES)``, NaN for a seed without a run, and values per query, averaged over seeds."""
+
+    means: FloatArray
+    values: FloatArray
+
+    def shown(self) -> FloatArray:
+        """Values per query of the measures whose gap is reported."""
+        return self.values[:, [MEASURES.index(name) for name in SHOWN]]
+
+
+def scores(runs: Sequence[Run | None], truth: Judgements, missing: Missing = "error") -> Scores:
+    """Score the seeds of a system on one split.
+
+    >>> truth = Judgements.from_groups(["q"], [1], ["v"], [0], [50], durations={"v": 100})
+    >>> found = scores([Run.from_rows([("q", "v", 0, 80, 1)]), None], truth)
+    >>> dict(zip(MEASURES, found.means[0].round(2).tolist()))["dR@1[IoU>=0.5]"], bool(np.isnan(found.means[1]).all())
+    (0.7, True)
+    """
+    means = np.full((len(runs), len(MEASURES)), np.nan)
+    values = np.full((len(runs), len(truth), len(MEASURES)), np.nan)
+    for i, run in enumerate(runs):
+        if run is not None:
+            found = evaluate(run, truth, MEASURES, missing=missing)
+            means[i] = [found.means[name] for name in MEASURES]
+            values[i] = found.values
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a split that no seed answered has no mean
+        return Scores(means, np.nanmean(values, axis=0))

@@ -1,0 +1,45 @@
+"""Mean and standard deviation over seeds, and a difference with its interval over queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean and standard deviation (of a sample: n - 1) over the seeds that have a value."""
+
+    mean: float
+    sd: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A difference, and its 95 % bootstrap interval from low to high."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+
+def spread(values: Iterable[float]) -> Spread:
+    """Mean ± sd; NaN are left out, and the sd of one value is not known.
+
+    >>> spread([1.0, 3.0, math.nan])
+    Spread(mean=2.0, sd=1.4142135623730951, count=2)
+    """
+    known = [v for v in values if not math.isnan(v)]
+    if not known:
+        return Spread(math.nan, math.nan, 0)
+    mean = math.fsum(known) / len(known)
+    if len(known) == 1:
+        return Spread(mean, math.nan, 1)
+    return Spread(mean, math.sqrt(math.fsum((v - mean) ** 2 for v in known) / (len(known) - 1)), len(known))

@@ -1,0 +1,200 @@
+"""A report to read: a table for the terminal, and report.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from momentseek.evaluation.debias.gap import Gap
+from momentseek.evaluation.debias.report import Report
+from momentseek.evaluation.debias.scores import SHOWN
+from momentseek.evaluation.debias.spread import Change, Spread
+from momentseek.evaluation.debias.verbs import MEASURE
+from momentseek.tables import count, markdown_table, markdown_text, text_table
+
+NONE = "–"
+LEAN = "the share of first predictions at places that are commoner in train than in ood"
+TABLED = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Thresholds in report.md; thresholds.csv has all."""
+
+
+def as_text(report: Report) -> str:
+    """The summary for a terminal: dR@1 at 0.5 and 0.7, and which way predictions on ood lean."""
+    header, rows = _summary(report, str)
+    lines = [sizes(report), "", text_table(header, rows)]
+    if report.apart:
+        lines += ["", f"lean: {LEAN}", f"      ({_leans(report)})"]
+    return "\n".join([*([f"NOTE: {report.note}", ""] if report.note else []), *lines])
+
+
+def markdown(report: Report, figures: tuple[str, ...] = ()) -> str:
+    """report.md; ``figures`` are paths of PNGs beside it."""
+    parts = ["# Debiasing report"]
+    if report.note:
+        parts.append(f"> **{markdown_text(report.note)}**")
+    parts += [sizes(report), *_gap_parts(report), *_change_parts(report), *_threshold_parts(report)]
+    parts += [*_place_parts(report), *_verb_parts(report)]
+    if figures:
+        parts += ["## Figures", *(f"![{path}]({path})" for path in figures)]
+    return "\n\n".join(parts) + "\n"
+
+
+def sizes(report: Report) -> str:
+    """How many queries, of which splits."""
+    called = dict(zip(("iid", "ood"), report.names, strict=True))
+    return ", ".join(
+        f"{name}{f' ({called[name]})' if called.get(name, name) != name else ''}: {count(n, 'query', 'queries')}"
+        for name, n in report.queries.items()
+    )
+
+
+def percent(value: Spread, digits: int = 2) -> str:
+    """Mean ± sd in percent.
+
+    >>> percent(Spread(0.1681, 0.0044, 30)), percent(Spread(0.5, math.nan, 1)), percent(Spread(math.nan, math.nan, 0))
+    ('16.81 ± 0.44', '50.00', '–')
+    """
+    if math.isnan(value.mean):
+        return NONE
+    sd = "" if math.isnan(value.sd) else f" ± {100 * value.sd:.{digits}f}"
+    return f"{100 * value.mean:.{digits}f}{sd}"
+
+
+def changed(change: Change | None) -> str:
+    """A difference in points, with its interval.
+
+    >>> changed(Change(0.02, -0.01, 0.05))
+    '+2.00 [-1.00, +5.00]'
+    """
+    if change is None or math.isnan(change.value):
+        return NONE
+    return f"{100 * change.value:+.2f} [{100 * change.low:+.2f}, {100 * change.high:+.2f}]"
+
+
+def _summary(report: Report, text: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
+    shown = ("dR@1[IoU>=0.5]", "dR@1[IoU>=0.7]")
+    header = ["system", "seeds"]
+    for measure in shown:
+        header += [f"dR@1 {measure[-4:-1]} iid", "ood", "gap", "lost"]
+    header += ["lean on ood"] if report.apart else []
+    leans = {p.system: p.lean for p in report.placings if p.split == "ood"}
+    rows = []
+    for system in report.systems:
+        found = {g.measure: g for g in report.gaps if g.system == system}
+        row = [_called(report, system, text), str(_seeds(found[SHOWN[0]]))]
+        for measure in shown:
+            gap = found[measure]
+            row += [percent(gap.iid), percent(gap.ood), percent(gap.gap), _share(gap.relative)]
+        row += [_shares(leans.get(system))] if report.apart else []
+        rows.append(row)
+    return header, rows
+
+
+def _gap_parts(report: Report) -> list[str]:
+    header = ["system", "seeds", "measure", "iid", "ood", "gap", "95 % interval", "lost"]
+    rows = []
+    for gap in report.gaps:
+        interval = gap.interval
+        ends = NONE if math.isnan(interval.low) else f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
+        cells = [percent(gap.iid), percent(gap.ood), percent(gap.gap), ends, _share(gap.relative)]
+        rows.append([_called(report, gap.system, markdown_text), str(_seeds(gap)), markdown_text(gap.measure), *cells])
+    about = (
+        "In percent; mean ± standard deviation over seeds. The gap is iid − ood, with a bootstrap interval over "
+        "queries; *lost* is the gap as a share of iid."
+    )
+    return ["## The gap between iid and ood", about, markdown_table(header, rows, align="lrlr")]
+
+
+def _change_parts(report: Report) -> list[str]:
+    others = [g for g in report.gaps if g.closed is not None and g.system not in report.blind]
+    if not others:
+        return []
+    header = ["system", "measure", "gap closed", "gained on iid", "gained on ood"]
+    rows = [
+        [_called(report, g.system, markdown_text), markdown_text(g.measure), changed(g.closed), changed(g.iid_gain),
+         changed(g.ood_gain)]
+        for g in others
+    ]  # fmt: skip
+    about = (
+        f"Points against {markdown_text(report.reference)}, with 95 % bootstrap intervals over the same queries (what "
+        "another set of seeds would change is not in them). A gap also closes when iid gets worse: it is worth "
+        "something where ood gains."
+    )
+    return [f"## Against {markdown_text(report.reference)}", about, markdown_table(header, rows, align="llr")]
+
+
+def _threshold_parts(report: Report) -> list[str]:
+    header = ["system", "split", "measure", *(f"{t:g}" for t in TABLED)]
+    rows = []
+    for curve in report.curves:
+        at = dict(zip(curve.thresholds, curve.values, strict=True))
+        if not at[TABLED[0]].count:
+            continue
+        means = [NONE if math.isnan(at[t].mean) else f"{100 * at[t].mean:.2f}" for t in TABLED]
+        rows.append([_called(report, curve.system, markdown_text), curve.split, f"{curve.kind}@1", *means])
+    about = "In percent, by IoU threshold. What R@1 has beyond dR@1 is owed to moments that are hit but badly cut."
+    return ["## R against dR by threshold", about, markdown_table(header, rows, align="lllr")]
+
+
+def _place_parts(report: Report) -> list[str]:
+    header = ["first predictions of", "split", "from train", "from the split's truth", "lean"]
+    rows = [
+        [_called(report, p.system, markdown_text), p.split, _two(p.to_train), _two(p.to_truth), _shares(p.lean)]
+        for p in report.placings
+    ]
+    about = (
+        "Distances are total variation between smoothed densities over (start, end), as shares of the video: 0 the "
+        "same, 1 nothing shared. As many moments drawn from a split's own lie "
+        + " and ".join(f"{value:.2f} ({split})" for split, value in report.by_chance.items())
+        + " from it by chance."
+    )
+    if report.apart:
+        about += (
+            " True moments lie "
+            + " and ".join(f"{value:.2f} ({split})" for split, value in report.apart.items())
+            + f" from those of train. *Lean* is {LEAN} ({_leans(report)})."
+        )
+    return ["## Where systems predict", about, markdown_table(header, rows, align="llr")]
+
+
+def _verb_parts(report: Report) -> list[str]:
+    if not report.verbs:
+        return []
+    header = ["verb", "train / iid / ood queries", "system", "iid", "ood", "from train", "from ood's truth", "lean"]
+    rows = []
+    for verb in report.verbs:
+        for each in verb.systems:
+            where = each.placing
+            cells = [_two(where.to_train), _two(where.to_truth), _shares(where.lean)] if where else [NONE] * 3
+            scored = [NONE if math.isnan(x) else f"{100 * x:.2f}" for x in (each.iid, each.ood)]
+            of = f"{verb.train:,} / {verb.iid:,} / {verb.ood:,}"
+            rows.append([markdown_text(verb.verb), of, _called(report, each.system, markdown_text), *scored, *cells])
+    about = f"{markdown_text(MEASURE)} in percent, and distances from where the verb's moments lie in train and in ood."
+    return ["## By verb", about, markdown_table(header, rows, align="llllr")]
+
+
+def _leans(report: Report) -> str:
+    train, ood = (_share(report.leans[name]) for name in ("train", "ood"))
+    return f"of ood's true moments {ood}, of train's {train}; a system that learnt places leans as train does"
+
+
+def _called(report: Report, system: str, text: Callable[[str], str]) -> str:
+    return text(system) + (" (blind)" if system in report.blind else "")
+
+
+def _seeds(gap: Gap) -> int:
+    return max(gap.iid.count, gap.ood.count)
+
+
+def _share(value: float) -> str:
+    return NONE if math.isnan(value) else f"{100 * value:.0f} %"
+
+
+def _shares(value: Spread | None) -> str:
+    return NONE if value is None or math.isnan(value.mean) else f"{percent(value, 0)} %"
+
+
+def _two(value: Spread | None) -> str:
+    if value is None or math.isnan(value.mean):
+        return NONE
+    return f"{value.mean:.2f}" + ("" if math.isnan(value.sd) else f" ± {value.sd:.2f}")
