@@ -16,6 +16,7 @@ VERBS = {
     "pseudo-train": "Make a training set from caption similarity.",
     "resplit": "Split so that test moments lie where training moments do not.",
     "features": "Write a library's vectors as features to train a model on.",
+    "related": "Find videos that answer a training query besides its own.",
     "massive": "Make every query search many videos, with reliable negatives.",
 }
 

@@ -1,0 +1,93 @@
+"""``momentseek data related``: which videos answer a query besides its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.numbers import Number
+
+if TYPE_CHECKING:
+    from momentseek.moments import Policy
+
+
+@click.command()
+@click.argument("truth", metavar="TRUTH")
+@click.option("--out", required=True, metavar="FILE", help="Where to write {query: [videos]}, as JSON.")
+@click.option(
+    "--threshold",
+    type=Number(-1, 1),
+    default=0.9,
+    show_default=True,
+    metavar="T",
+    help="A video with a sentence this similar answers.",
+)
+@click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="Text encoder, or file:VECTORS.")
+@options.videos
+@options.invalid
+@options.force
+@options.as_json
+def command(
+    truth: str,
+    out: str,
+    threshold: float,
+    encoder: str,
+    videos: str | None,
+    invalid: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Find, for every query of a training set, the other videos that answer it too.
+
+    A video does if one of its own sentences is as similar to the query as --threshold (MVMR, eq. 1). Named in a data
+    folder (data.toml: `related = "related.json"` under the split), these videos are no negatives in training: CroCs'
+    first stage leaves them out, and its second never draws them.
+
+    \b
+    Charades-STA's training set, before training CroCs on it:
+      momentseek data related charades_sta_train.txt --out charades/related.json
+    Vectors of another encoder, and a stricter threshold:
+      momentseek data related train.json --encoder file:vectors.npz --threshold 0.95 --out related.json
+    """
+    import json
+    from pathlib import Path
+
+    from momentseek.construct.massive.scores import encoder_similarity
+    from momentseek.construct.related import related_videos, sentences
+    from momentseek.encoders import text_encoder
+    from momentseek.encoders.progress import Progress
+    from momentseek.formats import read_corpus, read_truth, write_all
+    from momentseek.formats.writing import dump
+
+    vectors = encoder.removeprefix("file:") if encoder.startswith("file:") else None
+    options.check_targets([truth, vectors, videos], [out], force)
+    judgements = read_truth(
+        truth, corpus=read_corpus(videos) if videos else None, invalid=cast("Policy", invalid or "error")
+    )
+    for finding in judgements.findings:
+        options.say(f"note: {judgements.source}: {finding}")
+    data = sentences(judgements)
+    similarity = encoder_similarity(text_encoder(encoder), data.texts)
+    with Progress(len(data.texts), "comparing sentences") as bar:
+        found = related_videos(data, similarity, threshold, bar.advance)
+    write_all({Path(out): dump(found)})
+    pairs = sum(map(len, found.values()))
+    told = {
+        "out": out,
+        "encoder": encoder,
+        "threshold": threshold,
+        "queries": len(judgements),
+        "with_related": len(found),
+        "pairs": pairs,
+    }
+    if as_json:
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        return
+    mean = pairs / len(found) if found else 0.0
+    click.echo(
+        f"{len(found):,} of {len(judgements):,} queries have other videos that answer them ({encoder}, similarity "
+        f"{threshold:g} or more), {mean:.1f} on average"
+    )
+    options.say(f"wrote {out}")

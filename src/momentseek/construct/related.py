@@ -1,0 +1,92 @@
+"""Which other videos answer a training query as well: those with a sentence that is nearly the query (CroCs, eq. 1).
+
+``s(q, v)`` is the largest similarity between the query and any sentence of the video; at or above a threshold (0.9 in
+the paper) the video is related, and training does not hold it against the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from momentseek.construct.massive.scores import BLOCK_BYTES, TextSimilarity
+from momentseek.errors import MomentseekError
+from momentseek.moments import Judgements
+from momentseek.moments.arrays import IntArray
+
+ROUNDING = 1e-6
+"""By how much the cosine of a sentence with itself may miss 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """The distinct sentences of a truth and the videos they describe."""
+
+    truth: Judgements
+    texts: tuple[str, ...]
+    """In order of first appearance."""
+    of_query: IntArray
+    """Place of each query's sentence; -1 for a query without words."""
+    text: IntArray
+    video: IntArray
+    """Distinct pairs of sentence and video, video after video."""
+
+
+def sentences(truth: Judgements) -> Sentences:
+    """The sentences of a truth; moments of relevance 0 make no sentence one of their video."""
+    if truth.queries is None or not any(text.strip() for text in truth.queries):
+        raise MomentseekError(f"{truth.source}: has no sentences to compare; give annotations with sentences")
+    places: dict[str, int] = {}
+    stripped = (text.strip() for text in truth.queries)
+    of_query = np.fromiter((places.setdefault(t, len(places)) if t else -1 for t in stripped), np.int64, len(truth))
+    text, video = of_query[truth.row_query], truth.video.astype(np.int64)
+    keep = (truth.relevance > 0) & (text >= 0)
+    pairs = np.unique(np.stack([video[keep], text[keep]], axis=1), axis=0)
+    return Sentences(truth, tuple(places), of_query, pairs[:, 1], pairs[:, 0])
+
+
+def related_videos(
+    data: Sentences,
+    similarity: TextSimilarity,
+    threshold: float = 0.9,
+    progress: Callable[[int], None] | None = None,
+    block: int | None = None,
+) -> dict[str, list[str]]:
+    """Query → the other videos related to it, for queries that have any; ``progress`` is told sentences as they pass.
+
+    >>> from dataclasses import replace
+    >>> rows = [("q1", "a", 0, 5, 1), ("q2", "b", 0, 5, 1), ("q3", "c", 0, 5, 1)]
+    >>> truth = replace(Judgements.from_rows(rows), queries=("opens a door", "opens a door", "sits"))
+    >>> related_videos(sentences(truth), lambda a, b: np.array([[x == y for y in b] for x in a], np.float32))
+    {'q1': ['b'], 'q2': ['a']}
+    """
+    if not len(data.video):
+        return {}
+    found: dict[int, IntArray] = {}
+    codes, begin = np.unique(data.video, return_index=True)
+    size = block or max(1, BLOCK_BYTES // (4 * len(data.text)))
+    for first in range(0, len(data.texts), size):
+        asked = data.texts[first : first + size]
+        scores = np.asarray(similarity(asked, data.texts), dtype=np.float32)
+        best = np.maximum.reduceat(scores[:, data.text], begin, axis=1)
+        for row, hits in enumerate(best >= threshold - ROUNDING):
+            found[first + row] = codes[hits]
+        if progress is not None:
+            progress(len(asked))
+    return _named(data, found)
+
+
+def _named(data: Sentences, found: Mapping[int, IntArray]) -> dict[str, list[str]]:
+    truth = data.truth
+    named: dict[str, list[str]] = {}
+    for place, (query, text) in enumerate(zip(truth.query_ids, data.of_query.tolist(), strict=True)):
+        if text < 0:
+            continue
+        rows = slice(int(truth.offsets[place]), int(truth.offsets[place + 1]))
+        own = truth.video[rows][truth.relevance[rows] > 0]
+        others: Sequence[int] = np.setdiff1d(found[text], own).tolist()
+        if others:
+            named[query] = [truth.videos[v] for v in others]
+    return named
