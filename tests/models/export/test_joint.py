@@ -1,0 +1,115 @@
+"""The graph of query and video together against torch, on models with weights of some size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from momentseek.encoders.trained import joint as runtime
+from momentseek.encoders.trained.joint import Seen
+from momentseek.encoders.trained.manifest import Source
+from momentseek.encoders.trained.manifest import read as read_encoder
+from momentseek.errors import MomentseekError
+from momentseek.models import Dims, build
+from momentseek.models.export import export, joint
+from momentseek.models.model import CorpusModel
+
+DIMS = Dims(8, 16, 12)
+SOURCES = {
+    "video": Source("colours", "c", 16),
+    "subtitle": Source("minilm", "m", 12),
+    "query": Source("minilm", "m", 8),
+}
+MAP = {"hidden": 16, "max_clips": 8, "longest": 8, "max_words": 6, "map_layers": 2, "kernel": 3, "text_layers": 2}
+EDGES = {"hidden": 16, "heads": 4, "layers": 2, "max_clips": 12, "longest": 12, "max_words": 6}
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "tan2d": ("tan2d", MAP),
+    "tan2d-convolved": ("tan2d", {**MAP, "moments": "convolution", "modalities": "video+subtitle", "endpoints": True}),
+    "tan2d-public-code": ("tan2d", {**MAP, "padding": "first", "longest": 5}),
+    "tan2d-sparse-map": ("tan2d", {**MAP, "max_clips": 40, "longest": 40, "map_layers": 1}),
+    "mdd": ("mdd", {**MAP, "heads": 4}),
+    "mdd-actions": ("mdd", {**MAP, "heads": 4, "confounders": "A", "tree": False}),
+    "mdd-plain": ("mdd", {**MAP, "heads": 4, "confounders": ""}),
+    "cet": ("cet", EDGES),
+    "cet-lengths": ("cet", {**EDGES, "shortest": 3, "longest": 5, "modalities": "video+subtitle"}),
+}
+
+
+def model_of(variant: str) -> CorpusModel:
+    torch.manual_seed(0)
+    name, settings = VARIANTS[variant]
+    model = build(name, settings, DIMS)
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    return model
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_graph_says_what_torch_says(variant: str) -> None:
+    """Both tell spans apart by far more than they differ, or the comparison would say nothing."""
+    model = model_of(variant).eval()
+    assert joint.compared(model, joint.network(model)) < 1e-5  # type: ignore[arg-type]
+    with torch.no_grad():
+        other = model_of(variant).eval()
+        other.get_parameter("sentence.lstm.weight_ih_l0" if "cet" not in variant else "words.weight").mul_(1.5)
+    assert joint.compared(model, joint.network(other)) > 1e-3  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("part", ["top", "down", "score"])
+def test_the_tree_of_verbs_and_nouns_is_drawn(part: str) -> None:
+    model, other = model_of("mdd").eval(), model_of("mdd").eval()
+    with torch.no_grad():
+        for one in (model, other):
+            for name, weight in one.named_parameters():
+                if name.startswith(("sentence", "tree")):  # so loud that the gate is heard in the scores
+                    weight.mul_(4)
+        other.get_parameter(f"tree.{part}.weight").mul_(-1)
+    assert joint.compared(model, joint.network(model)) < 3e-6  # type: ignore[arg-type]
+    assert joint.compared(model, joint.network(other)) > 3e-5  # type: ignore[arg-type]
+
+
+def test_an_export_is_read_back(tmp_path: Path) -> None:
+    done = export(
+        model_of("mdd"),
+        "mdd",
+        tmp_path / "out",
+        encoders=SOURCES,
+        window=33.0,
+        nms=0.4,
+        end_time="start",
+        clip_seconds=2.0,
+    )
+    about = runtime.read(tmp_path / "out")
+    assert (about.model, about.fingerprint, about.roles, about.nms, about.end_time) == (
+        "mdd", done.fingerprint, True, 0.4, "start",
+    )  # fmt: skip
+    assert (about.video, about.subtitle, about.query) == (SOURCES["video"], None, SOURCES["query"])
+    assert (about.fit, about.max_clips, about.most) == ("stretch", 8, 16)
+    with pytest.raises(MomentseekError, match=r"mdd looks at query and video together.*search --rerank"):
+        read_encoder(tmp_path / "out")
+
+
+def test_what_cannot_rerank_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MomentseekError, match="there is no such folder"):
+        runtime.read(tmp_path / "out")
+    export(build("xml", {"hidden": 16, "heads": 2}, DIMS), "xml", tmp_path / "xml", encoders=SOURCES)
+    with pytest.raises(MomentseekError, match=r"xml makes a library's vectors .* and does not re-rank"):
+        runtime.read(tmp_path / "xml")
+    export(model_of("cet"), "cet", tmp_path / "cet")
+    with pytest.raises(MomentseekError, match="does not say which encoders"):
+        runtime.read(tmp_path / "cet")
+    export(model_of("cet"), "cet", tmp_path / "cet", encoders=SOURCES, force=True)
+    (tmp_path / "cet" / "joint.onnx").write_bytes(b"other")
+    with pytest.raises(MomentseekError, match="is not the file that was exported"):
+        runtime.read(tmp_path / "cet")
+
+
+def test_a_diverged_model_says_so(tmp_path: Path) -> None:
+    export(model_of("tan2d"), "tan2d", tmp_path / "out", encoders=SOURCES, window=30.0)
+    rows = np.full((9, 16), np.nan, np.float32)
+    with pytest.raises(MomentseekError, match="its training has diverged"):
+        runtime.load(tmp_path / "out").spans_of(np.ones((2, 8), np.float32), "a b", [Seen(rows, None, 13.5)])

@@ -1,0 +1,140 @@
+"""Re-ranking by an exported model, in numpy and ONNX Runtime, against ``models.inference`` in torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from momentseek.encoders.trained.joint import Joint, Seen, Spans, load
+from momentseek.encoders.trained.manifest import Source
+from momentseek.features.data import Data
+from momentseek.models import CorpusModel, Dims, build
+from momentseek.models.export import export
+from momentseek.models.inference import predict
+from momentseek.search.rerank import distinct
+from momentseek.simulate import Settings, simulate
+
+MAP = {"hidden": 16, "max_clips": 12, "longest": 12, "map_layers": 2, "kernel": 3, "text_layers": 1, "videos": 6}
+EDGES = {"hidden": 16, "heads": 4, "layers": 1, "max_clips": 400, "longest": 12, "videos": 6}
+WINDOW = 600.0
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Data]:
+    folder = tmp_path_factory.mktemp("simulated") / "data"
+    simulate(folder, Settings(videos=30, queries=40, seed=0, video_dim=24, text_dim=16))
+    with Data.open(folder) as opened:
+        yield opened
+
+
+def exported(data: Data, name: str, folder: Path, settings: dict[str, Any], **more: Any) -> tuple[CorpusModel, Joint]:
+    torch.manual_seed(0)
+    columns = data.dims
+    model = build(name, settings, Dims(columns.query, columns.video, columns.subtitle)).eval()
+    for weight in model.parameters():
+        if weight.ndim > 1:
+            torch.nn.init.normal_(weight, std=0.3)
+    made = {kind: Source(kind, kind, getattr(columns, kind)) for kind in ("video", "subtitle", "query")}
+    export(model, name, folder / "model", encoders=made, **{"window": WINDOW, **more})
+    return model, load(folder / "model")
+
+
+def seen(data: Data, joint: Joint, name: str, seconds: float) -> Seen:
+    assert data.video is not None
+    assert data.subtitle is not None
+    said = data.subtitle.read(name) if joint.about.subtitle else None
+    return Seen(data.video.read(name) if joint.about.video else None, said, seconds)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "more"),
+    [
+        ("tan2d", MAP, {"nms": 0.4}),
+        ("mdd", {**MAP, "modalities": "video+subtitle", "heads": 4}, {"nms": 0.5}),
+        ("cet", EDGES, {"nms": 0.5}),
+        ("cet", {**EDGES, "shortest": 2}, {"nms": 1.0, "end_time": "start"}),
+    ],
+    ids=["tan2d", "mdd", "cet", "cet-ends-early"],
+)
+def test_moments_are_those_that_predict_finds(
+    data: Data, name: str, settings: dict[str, Any], more: dict[str, Any], tmp_path: Path
+) -> None:
+    model, joint = exported(data, name, tmp_path, settings, **more)
+    split = data.split("test")
+    queries, names = split.truth.query_ids[:12], split.corpus
+    scores = np.random.default_rng(0).random((len(split.truth.query_ids), len(names)))
+    run = predict(model, data, "test", k=30, videos=scores, **more)
+    told = 0
+    for at, query in enumerate(queries):
+        best = np.argsort(-scores[at], kind="stable")[:6]
+        films = [seen(data, joint, names[i], split.durations[names[i]]) for i in best]
+        spans = joint.spans_of(split.query.read(query), split.truth.text(query) or "", films)
+        ours = [(names[i], *m) for i, s in zip(best, spans, strict=True) for m in distinct(s, joint.about.nms)]
+        rows = run.rows(query)
+        theirs = zip(
+            (run.videos[v] for v in run.video[rows]),
+            run.start[rows].tolist(), run.end[rows].tolist(), run.score[rows].tolist(), strict=True,
+        )  # fmt: skip
+        found = {m[:3]: m[3] for m in ours}
+        wanted = {m[:3]: m[3] for m in theirs}
+        clear = [m for m, score in wanted.items() if abs(score - min(wanted.values())) > 2e-4]
+        assert len(clear) > 3
+        for moment in clear:  # of those that tie for the last place, any may be there
+            assert found[moment] == pytest.approx(wanted[moment], abs=1e-4)
+        better = [m for m, score in found.items() if score > min(wanted.values()) + 2e-4]
+        assert set(better) <= set(wanted)
+        told += len(clear)
+    assert told > 100
+
+
+def test_long_videos_are_read_in_windows(data: Data, tmp_path: Path) -> None:
+    """A moment is found in the window in whose middle it lies, with the times of the whole video."""
+    _, joint = exported(data, "tan2d", tmp_path, MAP, window=18.0)
+    assert joint.about.most == 12
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((31, data.dims.video or 0)).astype(np.float32)
+    words = rng.standard_normal((4, data.dims.query)).astype(np.float32)
+    (whole,) = joint.spans_of(words, "", [Seen(rows, None, 46.0)], most=10_000)
+    assert whole.end.max() == 46.0
+    assert (np.diff(whole.score) <= 0).all()
+    assert len({(s, e) for s, e in zip(whole.start.tolist(), whole.end.tolist(), strict=True)}) == len(whole.start)
+    (first,) = joint.spans_of(words, "", [Seen(rows[:12], None, 18.0)], most=10_000)
+    early = times(whole, until=9.0)
+    alone = times(first, until=9.0)
+    assert early.keys() == alone.keys()
+    assert len(early) > 20
+    for moment, score in early.items():
+        assert alone[moment] == pytest.approx(score, abs=1e-5)
+    middles = (whole.start + whole.end) / 2
+    assert np.histogram(middles, bins=8, range=(0, 46))[0].min() > 5
+
+
+def times(spans: Spans, until: float) -> dict[tuple[float, float], float]:
+    """Scores by times, of the spans whose middle is before a time."""
+    rows = zip(spans.start.tolist(), spans.end.tolist(), spans.score.tolist(), strict=True)
+    return {(start, end): score for start, end, score in rows if (start + end) / 2 < until}
+
+
+def test_videos_do_not_change_each_other(data: Data, tmp_path: Path) -> None:
+    _, joint = exported(data, "cet", tmp_path, EDGES)
+    split = data.split("test")
+    films = [seen(data, joint, name, split.durations[name]) for name in split.corpus[:6]]
+    words = split.query.read(split.truth.query_ids[0])
+    together = joint.spans_of(words, "", films)
+    for film, one in zip(films, together, strict=True):
+        (alone,) = joint.spans_of(words, "", [film])
+        np.testing.assert_allclose(one.score, alone.score, atol=1e-5)
+
+
+def test_long_queries_and_none(data: Data, tmp_path: Path) -> None:
+    _, joint = exported(data, "tan2d", tmp_path, MAP)
+    film = Seen(np.ones((9, data.dims.video or 0), np.float32), None, 13.5)
+    words = np.random.default_rng(0).standard_normal((50, data.dims.query)).astype(np.float32)
+    (long,), (cut,) = joint.spans_of(words, "", [film]), joint.spans_of(words[:30], "", [film])
+    np.testing.assert_array_equal(long.score, cut.score)
+    assert joint.spans_of(words, "", []) == []
