@@ -25,17 +25,23 @@ if TYPE_CHECKING:
 @options.force
 @options.as_json
 def command(checkpoint: str, out: str, data: str | None, force: bool, as_json: bool) -> None:
-    """Write a trained model (xml, reloclnet) as a folder that `momentseek add --model` takes.
+    """Write a trained model as a folder that the library takes.
+
+    xml and reloclnet, mmn and crocs make a library's vectors (`momentseek add --model`); tan2d, mdd and cet, which read
+    query and video together, re-rank what a library finds (`momentseek search --rerank`).
 
     CHECKPOINT is a file that `momentseek train` wrote, or the folder of a run, of which the best is taken. The folder
-    has two ONNX graphs, for clips and for queries, and model.json; they are compared with the model in torch before
-    they are written. A model can serve a library if its features were made by encoders of ours (`momentseek data
-    features`); of other features the library could make no more.
+    has the model's graphs as ONNX, and model.json; they are compared with the model in torch before they are written. A
+    model can serve a library if its features were made by encoders of ours (`momentseek data features`); of other
+    features the library could make no more.
 
     \b
     A model for one's own videos:
       momentseek export films-xml --out films-model
       momentseek add ~/Videos --library films-trained --model films-model
+    One that re-ranks:
+      momentseek export films-tan2d-run --out films-tan2d
+      momentseek search --library films --rerank films-tan2d 'she opens the letter'
     """
     import json
     from pathlib import Path
@@ -48,7 +54,7 @@ def command(checkpoint: str, out: str, data: str | None, force: bool, as_json: b
 
     loaded = load(checkpoint)
     folder = data or loaded.config.data.path
-    encoders, clip_seconds, note = _sources(folder, loaded, asked=data is not None)
+    encoders, clip_seconds, window, note = _sources(folder, loaded, asked=data is not None)
     trained = {
         "step": loaded.step,
         "measure": loaded.config.training.measure,
@@ -63,6 +69,8 @@ def command(checkpoint: str, out: str, data: str | None, force: bool, as_json: b
         encoders=encoders,
         clip_seconds=clip_seconds,
         end_time=loaded.config.training.end_time,
+        window=window,
+        nms=loaded.config.training.nms,
         trained=trained,
         force=force,
     )
@@ -76,25 +84,28 @@ def command(checkpoint: str, out: str, data: str | None, force: bool, as_json: b
         options.say(f"note: {note}")
 
 
-def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, Source], float, str]:
-    """The encoders of the data's features, the length of their clips, and why there are none."""
+def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, Source], float, float | None, str]:
+    """The encoders of the data's features, the seconds of a clip and of the longest video, and why there are none."""
     from momentseek.encoders.trained.sources import sources_of
     from momentseek.errors import MomentseekError
     from momentseek.features.data import Data
+    from momentseek.models.export.window import longest_video
 
     unusable = "this export cannot serve a library: "
     if not folder:
-        return {}, 1.5, f"{unusable}the checkpoint does not say where its data lie; give --data DIR"
+        return {}, 1.5, None, f"{unusable}the checkpoint does not say where its data lie; give --data DIR"
     try:
         with Data.open(folder) as data:
             same = trained.made_from(data)
             encoders, clip_seconds = sources_of(data.path), data.clip_seconds
+            data.use(trained.model.config.modalities)
+            window = longest_video(data, trained.config.data.train) if same else None
     except MomentseekError as e:
         if asked:
             raise
-        return {}, 1.5, f"{unusable}{e}"
+        return {}, 1.5, None, f"{unusable}{e}"
     if not same:
         raise MomentseekError(f"{folder}: is not what the model was trained on; give the data it was (--data DIR)")
     if not encoders:
-        return {}, clip_seconds, f"{unusable}{folder} does not say which encoders made its features"
-    return encoders, clip_seconds, ""
+        return {}, clip_seconds, window, f"{unusable}{folder} does not say which encoders made its features"
+    return encoders, clip_seconds, window, ""
