@@ -139,6 +139,11 @@ class Collection:
         return encoding.vision_spec(self.catalog).startswith(MODEL)
 
     @property
+    def model_kind(self) -> str:
+        """``clips`` or ``map`` by what the trained model keeps vectors of; empty where none makes this library's."""
+        return encoding.model_kind(self.catalog, self.path)
+
+    @property
     def model(self) -> Trained | None:
         """The trained model that makes this library's vectors, if one does."""
         return encoder if isinstance(encoder := self.vision_encoder, Trained) else None

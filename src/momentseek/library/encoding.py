@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
 from momentseek.encoders.registry import MODEL
-from momentseek.encoders.trained.manifest import CLIPS, FILE, WORDS
+from momentseek.encoders.trained.manifest import CLIPS, FILE, WORDS, kind
 from momentseek.encoders.trained.manifest import read as manifest
 from momentseek.encoders.trained.model import Trained
 from momentseek.encoders.trained.model import load as trained
@@ -86,6 +87,22 @@ def load(spec: str, library: Path) -> ImageTextEncoder:
         spec = f"{MODEL}{Place(library).models / spec.removeprefix(MODEL)}"
     encoder: ImageTextEncoder = image_text_encoder(spec)
     return encoder
+
+
+def model_kind(catalog: Catalog, library: Path) -> str:
+    """What the library's trained model keeps vectors of, asked without loading it; empty where there is none."""
+    spec = vision_spec(catalog)
+    return kind(Place(library).models / spec.removeprefix(MODEL)) if spec.startswith(MODEL) else ""
+
+
+def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
+    """How many rows for spans a video has, by its clips: one each, or as many as a map model keeps moments."""
+    spec = vision_spec(catalog)
+    if model_kind(catalog, library) != "map":
+        return lambda clips: clips
+    moments = manifest(Place(library).models / spec.removeprefix(MODEL)).moments
+    assert moments is not None
+    return lambda clips: len(moments.of(clips)) if clips else 0
 
 
 def named(spec: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from momentseek.library import ledger
+from momentseek.library import encoding, ledger
 from momentseek.library.catalog import SegmentRow
 from momentseek.library.ingest.speech import fill_speech
 from momentseek.library.merge import joined_row
@@ -58,9 +58,10 @@ def _replace(library: Collection, damaged: Sequence[SegmentRow]) -> int:
     """Put segments of what is sound in the place of damaged ones; returns how many videos' rows were kept."""
     catalog, place = library.catalog, library.place
     clips = {video.id: video.clips for video in catalog.videos()}
+    spans = encoding.span_rows(catalog, library.path)
     rows = {
         "vision": clips,
-        "spans": clips,
+        "spans": {id: spans(count) for id, count in clips.items()},
         "speech": dict(catalog.rows("SELECT video, count(*) FROM cues GROUP BY video")),
     }
     fresh = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from momentseek.errors import MomentseekError
-from momentseek.library import segments
+from momentseek.library import encoding, segments
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.place import Place
 from momentseek.library.salvage import CHUNK, row_faults
@@ -73,11 +73,12 @@ def verify(catalog: Catalog, place: Place) -> VerifyReport:
         report.rows += found.rows
         if row.stream in held:
             _count(found, held[row.stream], gone, known, report)
+    spans = _span_rows(catalog, place, report) if "spans" in dims else None
     for video in videos:
         clips, said = held["vision"][video.id], counted.get(video.id, 0)
         if clips != video.clips:
             report.broken[video.id] = f"has {count(clips, 'row')} of vectors for {count(video.clips, 'clip')}"
-        elif "spans" in dims and held["spans"][video.id] != clips:
+        elif spans is not None and held["spans"][video.id] != spans(clips):
             report.broken[video.id] = (
                 f"has {count(held['spans'][video.id], 'row')} for spans, of {count(clips, 'clip')}"
             )
@@ -96,6 +97,14 @@ def verify(catalog: Catalog, place: Place) -> VerifyReport:
         if not os.path.exists(video.path):
             report.notes.append(f"{shown(video.path)}: the file is not there (momentseek remove --missing)")
     return report
+
+
+def _span_rows(catalog: Catalog, place: Place, report: VerifyReport) -> Callable[[int], int] | None:
+    try:
+        return encoding.span_rows(catalog, place.folder)
+    except MomentseekError as e:
+        report.problems.append(str(e))
+        return None
 
 
 def _segment(place: Place, row: SegmentRow, dims: dict[str, int], report: VerifyReport) -> Segment | None:

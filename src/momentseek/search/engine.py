@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from momentseek.encoders.protocol import TextEncoder, Vectors
+from momentseek.encoders.trained.manifest import Manifest
 from momentseek.encoders.trained.model import Trained
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog
@@ -22,7 +23,7 @@ from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.rerank import UNASKED, reranked, reranker
 from momentseek.search.results import Results
-from momentseek.search.streams.vision import Encode, Ids, Sights
+from momentseek.search.streams.sights import Encode, Ids, Sights
 
 REMEMBERED = 512
 """Vectors of texts."""
@@ -91,6 +92,7 @@ class Engine:
     def _state(self) -> State:
         snapshot = self._take()
         if self._kept is None or self._kept.snapshot is not snapshot:
+            about = self._manifest() if snapshot.spans else None
             self._kept = State(
                 snapshot,
                 Sights(
@@ -99,16 +101,17 @@ class Engine:
                     self._clip_seconds,
                     self._plan,
                     spans=snapshot.spans,
-                    head=self._head() if snapshot.spans else None,
+                    head=Head.of(about) if about is not None and about.moments is None else None,
+                    moments=None if about is None else about.moments,
                 ),
                 Sights(snapshot.speech, snapshot.gone, self._clip_seconds),
             )
         return self._kept
 
-    def _head(self) -> Head | None:
-        """What a trained model finds spans with, if one made the library's vectors."""
+    def _manifest(self) -> Manifest | None:
+        """What a trained model says of itself, if one made the library's vectors."""
         model = self._encoder("vision")
-        return Head.of(model.about) if isinstance(model, Trained) else None
+        return model.about if isinstance(model, Trained) else None
 
     def _allowed(self, query: Query) -> Ids | None:
         """The videos that pass the query's filters; None for all."""

@@ -18,26 +18,15 @@ from momentseek.search.confidence import evidence
 from momentseek.search.fusion import Candidate, distinct, ranked, same
 from momentseek.search.hit import Hit
 from momentseek.search.localise import Curve, localise
+from momentseek.search.localise.moment_map import MAP
 from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.streams.exact import heard, said
 from momentseek.search.streams.name import named
 from momentseek.search.streams.speech import listen
 from momentseek.search.streams.utterance import Utterance
-from momentseek.search.streams.vision import (
-    DEPTH,
-    SPANS,
-    Aim,
-    Encode,
-    Ids,
-    Looked,
-    Sights,
-    aim,
-    around,
-    curve,
-    look,
-    within,
-)
+from momentseek.search.streams.sights import Encode, Ids, Sights
+from momentseek.search.streams.vision import DEPTH, SPANS, Aim, Looked, aim, around, curve, look, within
 
 CONTEXT = 6.0
 """Seconds before and after what is said in which the picture may set the bounds."""
@@ -147,7 +136,7 @@ class Search:
         """What an encoder makes of words that it does not know is like anything: of that nothing is sure."""
         query, vision = self.query, self.state.vision
         self.unknown = not self.knows("vision", [part.text for part in query.seen])
-        spans = self.encode("spans") if vision.head is not None else None
+        spans = self.encode("spans") if vision.head or vision.moments else None
         self.aim = aim(vision, query.seen, query.avoid, self.encode("vision"), spans)
         page, depth = 2 * self.options.k, DEPTH
         if self.options.rerank is not None:  # then it is videos that are wanted
@@ -243,8 +232,13 @@ class Search:
             one.stand("name", rank, n.score, n.level)
 
     def _ranked(self, found: Sequence[Candidate]) -> list[Candidate]:
-        units = {"vision": MUCH * self.aim.scale.spread} if self.aim else {}
+        units = {"vision": MUCH * self._spread(self.aim)} if self.aim else {}
         return ranked(found, self.options.fusion, units)
+
+    def _spread(self, target: Aim) -> float:
+        """Of the scores by which moments are ranked."""
+        by_map = target.moments is not None and self.options.localiser == MAP
+        return target.moments.spread if by_map and target.moments else target.scale.spread
 
     def _best_of(self, video: Video) -> Candidate:
         """The best span of a video that was not among the best, or all of it where nothing is looked for."""

@@ -16,6 +16,7 @@ from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
 from momentseek.search.localise import DEFAULT
 from momentseek.search.localise.learned import LEARNED
+from momentseek.search.localise.moment_map import MAP
 from momentseek.search.options import STREAMS, Group, Options, Stream
 from momentseek.search.pictures import Pictures
 from momentseek.search.query import Query
@@ -80,7 +81,7 @@ class Library(Collection):
     @property
     def localiser(self) -> str:
         """What finds start and end if none is named: the trained model's own, where one made the vectors."""
-        return LEARNED if self.trained else DEFAULT
+        return {"": DEFAULT, "map": MAP}.get(self.model_kind, LEARNED)
 
     def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
         """A WebP picture of a hit's most representative frame; kept in the library's folder while there is room."""

@@ -15,7 +15,8 @@ from momentseek.search import fusion as fusions
 from momentseek.search.options import Stream
 from momentseek.search.query import Query
 from momentseek.search.snippets import sought
-from momentseek.search.streams.vision import Sights, aim, curve
+from momentseek.search.streams.sights import Sights
+from momentseek.search.streams.vision import aim, curve
 from momentseek.search.words import Matcher
 
 SPANS = 50

@@ -144,7 +144,7 @@ def test_names():
         localiser("contrasts")
     with pytest.raises(MomentseekError, match="there already"):
         register("scenes")(lambda curve: localise(curve))
-    with pytest.raises(MomentseekError, match="there are contrast, learned, merge"):
+    with pytest.raises(MomentseekError, match="there are contrast, learned, map, merge"):
         localiser("zzz")
 
 

@@ -63,6 +63,15 @@ class MomentMap:
         """How a video of so many clips is read."""
         return windows(clips, self.window)
 
+    def count(self, clips: int) -> int:
+        """How many windows that are.
+
+        >>> small = MomentMap(2, np.array([0]), np.array([1]), 4, 0.5, 10.0, 2)
+        >>> [small.count(n) == len(small.windows(n)) for n in (1, 4, 5, 6, 7, 100)]
+        [True, True, True, True, True, True]
+        """
+        return 1 if clips <= self.window else -(-(clips - self.window) // max(1, self.window // 2)) + 1
+
     def of(self, clips: int) -> Places:
         """The moments that are kept of a video of so many clips."""
         return _places(self, clips)
@@ -116,8 +125,8 @@ def _places(known: MomentMap, clips: int) -> Places:
     columns: list[tuple[FloatArray, ...]] = []
     for number, window in enumerate(known.windows(clips)):
         kept, edges = known.kept(window), known.edges(window)
-        start, after = known.start[kept], (known.start + known.length)[kept]
-        end = after if known.end_time == "inclusive" else after - 1
-        columns.append((edges[start], edges[end], edges[after - 1], np.full(len(kept), number)))
-    start, end, last, window_of = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return Places(start, end, last, window_of.astype(np.int64))
+        first, after = known.start[kept], (known.start + known.length)[kept]
+        beyond = after if known.end_time == "inclusive" else after - 1
+        columns.append((edges[first], edges[beyond], edges[after - 1], np.full(len(kept), float(number))))
+    start, end, last, owner = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return Places(start, end, last, owner.astype(np.int64))

@@ -3,7 +3,17 @@
 Importing this package registers all of them; docs/localising.md says how they work and how they compare.
 """
 
-from momentseek.search.localise import contrast, learned, merge, scenes, tag, watershed, whole, window  # noqa: F401
+from momentseek.search.localise import (  # noqa: F401
+    contrast,
+    learned,
+    merge,
+    moment_map,
+    scenes,
+    tag,
+    watershed,
+    whole,
+    window,
+)
 from momentseek.search.localise.curve import Background, Curve
 from momentseek.search.localise.long import localise
 from momentseek.search.localise.registry import DEFAULT, LOCALISERS, Localiser, localiser, register

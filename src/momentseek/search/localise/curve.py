@@ -72,6 +72,23 @@ class Bounds:
 
 
 @dataclass(frozen=True, eq=False)
+class Moments:
+    """What a trained model says of each of a video's candidate moments."""
+
+    start: FloatArray
+    """(M,) seconds."""
+    end: FloatArray
+    score: FloatArray
+    sureness: FloatArray
+    """(M,) what it is judged by whether a moment answers at all; comparable across videos."""
+
+    def part(self, start: float, end: float) -> Moments:
+        """Those that lie in a stretch of time."""
+        inside = (self.start >= start - 1e-6) & (self.end <= end + 1e-6)
+        return Moments(self.start[inside], self.end[inside], self.score[inside], self.sureness[inside])
+
+
+@dataclass(frozen=True, eq=False)
 class Curve:
     """The query's score on each clip of a video, where the clips lie, and what is known of the scenes.
 
@@ -90,6 +107,7 @@ class Curve:
     """Times of the cuts in seconds, ascending; may be empty."""
     level: Background | None = None
     bounds: Bounds | None = None
+    moments: Moments | None = None
 
     def __post_init__(self) -> None:
         scores = np.ascontiguousarray(self.scores, dtype=np.float32)
@@ -145,4 +163,5 @@ class Curve:
         shots = self.shots[(self.shots > edges[0]) & (self.shots < edges[-1])]
         features = None if self.features is None else self.features[first:last]
         bounds = None if self.bounds is None else self.bounds.part(first, last)
-        return Curve(self.scores[first:last], edges, features, shots, self.level, bounds)
+        moments = None if self.moments is None else self.moments.part(float(edges[0]), float(edges[-1]))
+        return Curve(self.scores[first:last], edges, features, shots, self.level, bounds, moments)

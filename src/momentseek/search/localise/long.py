@@ -8,6 +8,7 @@ import numpy as np
 
 from momentseek.moments.arrays import FloatArray
 from momentseek.search.localise.curve import Background, Curve
+from momentseek.search.localise.moment_map import MAP
 from momentseek.search.localise.registry import DEFAULT, localiser
 from momentseek.search.localise.spans import Spans, suppress
 
@@ -29,7 +30,7 @@ def localise(curve: Curve, name: str = DEFAULT, limit: int = LIMIT) -> Spans:
     ([900.0, 13500.0], [930.0, 13515.0])
     """
     propose = localiser(name)
-    if len(curve) <= LONGEST:
+    if len(curve) <= LONGEST or (name == MAP and curve.moments is not None):
         return suppress(propose(curve), limit=limit)
     if curve.level is None:
         curve = replace(curve, level=Background.of(curve.scores))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from momentseek.library.catalog import Catalog
-from momentseek.search.streams.vision import Ids
+from momentseek.search.streams.sights import Ids
 from momentseek.search.words import any_of
 
 

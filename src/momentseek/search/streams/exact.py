@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
 from momentseek.search.streams import cue_index
+from momentseek.search.streams.sights import Ids
 from momentseek.search.streams.utterance import GAP, LONGEST, Utterance
-from momentseek.search.streams.vision import Ids
 from momentseek.search.words import SIGN, plain, words
 
 Rows = NDArray[np.int64]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from momentseek.library.catalog import Catalog
 from momentseek.library.names import name_text
 from momentseek.search.hit import Level
-from momentseek.search.streams.vision import Ids
+from momentseek.search.streams.sights import Ids
 from momentseek.search.words import Matcher, any_of, content, words
 
 LIMIT = 100

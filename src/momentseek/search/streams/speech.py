@@ -20,8 +20,8 @@ from momentseek.search.confidence import TINY, Scale
 from momentseek.search.fusion import K
 from momentseek.search.hit import Level
 from momentseek.search.streams import cue_index
+from momentseek.search.streams.sights import Encode, Ids, Sights
 from momentseek.search.streams.utterance import GAP, LONGEST, Utterance
-from momentseek.search.streams.vision import Encode, Ids, Sights
 from momentseek.search.words import Matcher, content
 
 LIMIT = 400

@@ -3,112 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
-from momentseek.library.scan import Scan
-from momentseek.library.segments import Segment
 from momentseek.library.video import Video
 from momentseek.search.confidence import PER_SCENE, Scale, evidence
 from momentseek.search.localise import Background, Curve, localise
 from momentseek.search.localise.curve import Bounds
 from momentseek.search.localise.learned import LEARNED, Head
+from momentseek.search.localise.moment_map import MAP
 from momentseek.search.query import Part
 from momentseek.search.streams.found import Found
+from momentseek.search.streams.moment_map import MapAim, aim_moments, look_by_map, moments_of
+from momentseek.search.streams.sights import Encode, Ids, Sights, place_of
+
+__all__ = ["DEPTH", "SPANS", "Aim", "Looked", "Sights", "aim", "around", "curve", "look", "spans", "within"]
 
 DEPTH = 100
 """Videos whose curves are looked at."""
 FEWEST = 8
 """Videos on which spans are sought in any case."""
-SAMPLE = 8192
-"""Clips from which it is judged what is usual."""
 SPANS = 5
 """Spans of one video that enter the ranking."""
 TOLERATED = 1.0
 """Spreads above the usual from which something to avoid counts."""
 ALIKE = 0.1
 """Length below which nothing is left of a thing to avoid once what is looked for is taken out of it."""
-
-Encode = Callable[[Sequence[str]], Vectors]
-Ids = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Sights:
-    """One stream's segments, in one state of the library."""
-
-    segments: tuple[Segment, ...]
-    gone: Ids
-    clip_seconds: float
-    plan: Path | None = None
-    """The folder of the plan by which a large library is scanned, if it has one."""
-    broken: set[int] = field(default_factory=set)
-    """Videos met whose vectors are not finite: their file was damaged."""
-    spans: tuple[Segment, ...] = ()
-    """Of a trained model, what it finds spans by; a row for each clip."""
-    head: Head | None = None
-    """What the model finds them with."""
-
-    @cached_property
-    def scan(self) -> Scan:
-        """The search for the best videos."""
-        return Scan(self.segments) if self.plan is None else Scan.open(self.segments, self.plan)
-
-    @cached_property
-    def ids(self) -> Ids:
-        """Of the videos in all segments, in their order."""
-        return np.concatenate([np.asarray(s.ids) for s in self.segments] or [np.zeros(0, np.int64)])
-
-    @cached_property
-    def clips(self) -> int:
-        """Of all videos that count."""
-        return int(
-            sum(length[~np.isin(s.ids, self.gone)].sum() for s in self.segments for length in [np.diff(s.offsets)])
-        )
-
-    @property
-    def damaged(self) -> bool:
-        """Whether vectors were met that are not finite."""
-        return bool(self.broken)
-
-    @cached_property
-    def sample(self) -> Vectors:
-        """Clips taken at even steps from the whole library, always the same ones; damaged ones are left out."""
-        step = max(1, -(-sum(s.rows for s in self.segments) // SAMPLE))
-        parts = []
-        for segment in self.segments:
-            rows = np.arange(step // 2 if segment.rows > step // 2 else 0, segment.rows, step)
-            owner = np.searchsorted(segment.offsets, rows, side="right") - 1
-            ids = np.asarray(segment.ids)[owner]
-            there = ~np.isin(ids, self.gone)
-            vectors = segment.half[rows[there]].astype(np.float32)
-            whole = np.isfinite(vectors).all(axis=1)
-            self.broken.update(ids[there][~whole].tolist())
-            parts.append(vectors[whole])
-        return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
-
-    @cached_property
-    def stretches(self) -> list[Vectors]:
-        """Videos taken at even steps from the whole library, long ones in parts as long as a model reads at a time."""
-        window = self.head.window if self.head is not None else SAMPLE
-        parts: list[Vectors] = []
-        step = max(1, -(-sum(s.rows for s in self.segments) // SAMPLE))
-        for segment in self.segments:
-            for at in range(0, len(segment.ids), step):
-                rows = segment.vectors(at)
-                if segment.ids[at] not in self.gone and len(rows) and np.isfinite(rows).all():
-                    parts += [rows[first : first + window] for first in range(0, len(rows), window)]
-        return parts[:SAMPLE]
-
-    def place(self, video: int) -> tuple[int, int] | None:
-        """In which segment and where a video's rows are; the newest, should there be two."""
-        return _place(self.segments, video)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +55,8 @@ class Aim:
     """Of a trained model, the query as spans are found by it."""
     videos: Scale | None = None
     """And what is usual for a video as a whole, by the model's own score."""
+    moments: MapAim | None = None
+    """The same of a model that keeps vectors of moments."""
 
     def scores(self, clips: Vectors) -> NDArray[np.float32]:
         """Of each clip."""
@@ -158,6 +85,11 @@ def aim(
         avoided.append((direction, part.weight, Scale.of(sights.sample @ direction)))
     usual = _scores(sights.sample, vector, avoided, spread)
     scale, level = Scale.of(usual, sights.clips), Background.of(usual)
+    if spans is not None and sights.moments is not None:
+        asked = spans([part.text for part in (*seen, *avoid)])
+        against = [(row, part.weight) for row, part in zip(asked[len(seen) :], avoid, strict=True)]
+        moments = aim_moments(sights, weights, asked[: len(seen)], against)
+        return Aim(vector, tuple(avoided), spread, scale, level, moments=moments)
     if spans is None or sights.head is None:
         return Aim(vector, tuple(avoided), spread, scale, level)
     asked = weights @ spans([part.text for part in seen]) / np.abs(weights).sum()
@@ -190,6 +122,10 @@ def look(
     """
     if sights.head is not None and target.spans is not None and localiser == LEARNED:
         return _look_by_model(sights, sights.head, target, videos, allowed, page, depth)
+    if target.moments is not None and localiser == MAP:
+        of = partial(curve, sights, target)
+        return Looked(*look_by_map(sights, target.moments, videos, of, allowed, page, depth))
+    target = replace(target, moments=None)  # they are not asked for, and many
     mask = None if allowed is None else np.isin(sights.ids, allowed)
     # what must be avoided is known only clip by clip, so more videos are looked at
     reach = depth * (4 if target.avoid else 1)
@@ -268,12 +204,14 @@ def curve(sights: Sights, target: Aim, video: Video, place: tuple[int, int] | No
         edges[-1] = video.duration
     shots = np.asarray(video.shots, np.float64)
     scores = target.scores(rows)
-    return Curve(scores, edges, rows, shots, target.background, _bounds(sights, target, video.id, rows, scores))
+    bounds = _bounds(sights, target, video.id, rows, scores)
+    moments = None if target.moments is None else moments_of(sights, target.moments, video)
+    return Curve(scores, edges, rows, shots, target.background, bounds, moments)
 
 
 def _bounds(sights: Sights, target: Aim, video: int, rows: Vectors, scores: NDArray[np.float32]) -> Bounds | None:
     """What a trained model says of a video's starts and ends; None where none made the library's vectors."""
-    place = _place(sights.spans, video)
+    place = place_of(sights.spans, video)
     if sights.head is None or target.spans is None or place is None:
         return None
     found = sights.spans[place[0]].vectors(place[1]) @ target.spans
@@ -282,14 +220,6 @@ def _bounds(sights: Sights, target: Aim, video: int, rows: Vectors, scores: NDAr
         return None
     less = (rows @ target.vector - scores).astype(np.float64) if target.avoid else None
     return sights.head.bounds(found, sights.head.match(rows, target.vector), less)
-
-
-def _place(segments: Sequence[Segment], video: int) -> tuple[int, int] | None:
-    for index, segment in enumerate(segments):
-        at = np.flatnonzero(np.asarray(segment.ids) == video)
-        if len(at):
-            return index, int(at[0])
-    return None
 
 
 def spans(video: int, on: Curve, target: Aim, localiser: str) -> list[Found]:
