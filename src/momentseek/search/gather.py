@@ -23,9 +23,9 @@ from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.streams.exact import heard, said
 from momentseek.search.streams.name import named
+from momentseek.search.streams.sights import Encode, Ids, Sights
 from momentseek.search.streams.speech import listen
 from momentseek.search.streams.utterance import Utterance
-from momentseek.search.streams.sights import Encode, Ids, Sights
 from momentseek.search.streams.vision import DEPTH, SPANS, Aim, Looked, aim, around, curve, look, within
 
 CONTEXT = 6.0
