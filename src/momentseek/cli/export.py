@@ -22,9 +22,16 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="The data it was trained on, for the encoders that made them. Default: where they were then.",
 )
+@click.option(
+    "--window",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="For models that stretch whole videos to a few clips (all but xml and reloclnet): the longest video read at "
+    "once; longer ones are cut into windows that overlap. Default: what 95 % of its training videos do not exceed.",
+)
 @options.force
 @options.as_json
-def command(checkpoint: str, out: str, data: str | None, force: bool, as_json: bool) -> None:
+def command(checkpoint: str, out: str, data: str | None, window: float | None, force: bool, as_json: bool) -> None:
     """Write a trained model as a folder that the library takes.
 
     xml and reloclnet, mmn and crocs make a library's vectors (`momentseek add --model`); tan2d, mdd and cet, which read
@@ -54,7 +61,7 @@ def command(checkpoint: str, out: str, data: str | None, force: bool, as_json: b
 
     loaded = load(checkpoint)
     folder = data or loaded.config.data.path
-    encoders, clip_seconds, window, note = _sources(folder, loaded, asked=data is not None)
+    encoders, clip_seconds, usual, note = _sources(folder, loaded, asked=data is not None)
     trained = {
         "step": loaded.step,
         "measure": loaded.config.training.measure,
@@ -69,7 +76,7 @@ def command(checkpoint: str, out: str, data: str | None, force: bool, as_json: b
         encoders=encoders,
         clip_seconds=clip_seconds,
         end_time=loaded.config.training.end_time,
-        window=window,
+        window=window or usual,
         nms=loaded.config.training.nms,
         trained=trained,
         force=force,

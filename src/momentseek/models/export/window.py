@@ -1,10 +1,18 @@
-"""How long a video a model may be given at once: as long as the longest it was trained on."""
+"""How long a video a model may be given at once: as long as nearly all that it was trained on.
+
+Not as the longest: a single one of ten minutes among thousands of thirty seconds would have every film cut into pieces
+of ten minutes, of which 16 clips tell nothing.
+"""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from momentseek.moments import Judgements
+
+SHARE = 0.95
 
 
 class Asked(Protocol):
@@ -28,6 +36,7 @@ class Videos(Protocol):
         ...
 
 
-def longest_video(data: Videos, split: str) -> float:
-    """Seconds of the longest video that the training split has a moment in, whole clips of it."""
-    return data.clip_seconds * max((data.rows(name) for name in data.split(split).truth.videos), default=1)
+def longest_video(data: Videos, split: str, share: float = SHARE) -> float:
+    """Seconds that ``share`` of the videos with a training moment do not exceed, in whole clips."""
+    clips = [data.rows(name) for name in data.split(split).truth.videos] or [1]
+    return data.clip_seconds * float(np.quantile(clips, share, method="higher"))
