@@ -38,6 +38,7 @@ VERBS = {
     "train": "Train a model to find moments.",
     "predict": "Answer queries with a trained model.",
     "sweep": "Train many models, and make one table.",
+    "debias": "Compare models where moments lie as in training, and where not.",
     "baseline": "Predict without looking at the videos.",
     "convert": "Rewrite a file in another format.",
     "formats": "List the file formats that can be read and written.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,7 @@ def gap_figure(report: Report) -> Figure:
                 ax.errorbar(100 * value.mean, y, xerr=sd or None, fmt=marker, color=colour, ms=6, capsize=2, zorder=2)
         ax.set_yticks(range(rows), [_name(report, s) for s in report.systems] if ax is axes[0][0] else [""] * rows)
         ax.set_ylim(rows - 0.5, -0.5)
-        ax.set_xlim(left=0)
+        ax.set_xlim(left=-0.02 * ax.get_xlim()[1])
         ax.set_title(f"dR@1 at IoU {measure[-4:-1]}", fontsize=9, loc="left")
         ax.set_xlabel("%")
         ax.grid(axis="x", alpha=0.3)
@@ -196,8 +197,8 @@ def _short(name: str, most: int = 34) -> str:
     return name if len(name) <= most else f"{name[: most // 2]}…{name[-(most // 2 - 1) :]}"
 
 
-def _wrapped(name: str, width: int = 17) -> list[str]:
-    return [name[i : i + width] for i in range(0, len(name), width)]
+def _wrapped(name: str, width: int = 19) -> list[str]:
+    return textwrap.wrap(name, width)
 
 
 def _two(value: Spread) -> str:

@@ -1,0 +1,331 @@
+"""``momentseek debias``: do models find moments, or places where moments usually are?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from momentseek.cli import options
+
+if TYPE_CHECKING:
+    from momentseek.evaluation.debias import Report, System, Truths
+    from momentseek.evaluation.debias.entrants import Entrant
+    from momentseek.features import Data
+    from momentseek.moments import Judgements, Run
+
+
+@click.command()
+@click.argument("models", metavar="MODEL...", nargs=-1)
+@click.option("--run", "runs", multiple=True, metavar="NAME=IID,OOD", help="Predictions made elsewhere; as a MODEL.")
+@click.option("--data", "folder", metavar="DIR", help="The data folder: one with a data.toml.")
+@click.option("--train", default="train", show_default=True, metavar="SPLIT", help="Trained on.")
+@click.option("--iid", default="test_iid", show_default=True, metavar="SPLIT", help="Moments lie as in training.")
+@click.option("--ood", default="test_ood", show_default=True, metavar="SPLIT", help="Moments lie elsewhere.")
+@click.option("--truth-iid", metavar="FILE", help="Instead of --data, the truth of predictions: iid.")
+@click.option("--truth-ood", metavar="FILE", help="The truth, ood.")
+@click.option("--truth-train", metavar="FILE", help="The training set; without it, nothing is said of its places.")
+@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Trainings of each MODEL.")
+@click.option("--preset", metavar="NAME", help="Settings to begin from. Default for simulated data: films.")
+@click.option("--config", "file", metavar="FILE", help="Settings from a TOML file instead.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all MODELs.")
+@click.option("--out", "-o", "target", metavar="FOLDER", help="The folder of the report and of all runs.")
+@click.option(
+    "--verbs", type=click.IntRange(min=0), default=0, metavar="N", help="Also by verb, for the N most frequent."
+)
+@click.option(
+    "--baseline-seeds",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="Draws of the blind baselines that are random; 0 leaves the baselines out.",
+)
+@click.option("--plots/--no-plots", default=True, help="Draw the figures, as PNG and SVG.")
+@options.missing
+@options.videos
+@options.invalid
+@options.as_json
+@options.quiet
+def command(
+    models: tuple[str, ...],
+    runs: tuple[str, ...],
+    folder: str | None,
+    train: str,
+    iid: str,
+    ood: str,
+    truth_iid: str | None,
+    truth_ood: str | None,
+    truth_train: str | None,
+    seeds: int,
+    preset: str | None,
+    file: str | None,
+    settings: tuple[str, ...],
+    target: str | None,
+    verbs: int,
+    baseline_seeds: int,
+    plots: bool,
+    missing: str,
+    videos: str | None,
+    invalid: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Compare MODELs on a test split like the training set (iid) and one whose moments lie elsewhere (ood).
+
+    \b
+    A MODEL is
+      mdd                        a model, trained with every seed
+      'mdd[confounders=L*A]'     with settings of its own, as --set takes them
+      runs/mdd                   the folder of a training run (a path has a slash)
+      NAME=IID,OOD               two files of predictions; one may be left empty
+      NAME=any of these          under another name; files and folders of one name are seeds of one system
+
+    \b
+    What debiasing is worth, on simulated films:
+      momentseek simulate --like charades --out films
+      momentseek debias tan2d mdd --data films --out debias
+    Which confounders (Table 4 of debiased grounding):
+      momentseek debias tan2d 'mdd[confounders=L]' 'mdd[confounders=L*A]' mdd --data films --out table4
+    Predictions made elsewhere (needs no PyTorch):
+      momentseek debias --run ours=iid.jsonl,ood.jsonl --truth-iid test_iid.json --truth-ood test_ood.json \\
+        --truth-train train.json
+
+    The first MODEL is what the others are held against; blind baselines stand beside them. FOLDER gets report.md,
+    report.json, tables as CSV, figures/, and runs/. The same command goes on with what was stopped.
+    """
+    import json
+    from dataclasses import replace
+
+    from momentseek.errors import MomentseekError
+    from momentseek.evaluation.debias import blind_systems, debias_report
+    from momentseek.evaluation.debias.entrants import Files, entrants
+    from momentseek.evaluation.debias.tables import as_json as to_json
+    from momentseek.evaluation.debias.words import as_text
+    from momentseek.evaluation.evaluate import Missing
+
+    given = entrants([*models, *runs])
+    if not given:
+        raise MomentseekError("there is nothing to compare: momentseek debias MODEL… --data DIR --out FOLDER")
+    training = any(not isinstance(each, Files) for found in given.values() for each in found)
+    _check(training, folder, target, (truth_iid, truth_ood, truth_train), preset, file)
+    plots = plots and target is not None and _can_draw(quiet)
+    if target:
+        _make(Path(target))
+    if training:
+        from momentseek.optional import optional_module
+
+        for package in ("torch", "h5py", "safetensors"):
+            optional_module(package, "train")
+    truths: Truths
+    known: Judgements | None
+    if folder:
+        from momentseek.features import Data
+
+        with Data.open(folder) as data:
+            truths, known, note = _of_data(data, train, iid, ood)
+            systems = _systems(given, truths, videos, invalid)
+            if training:
+                source = (preset, file, settings, seeds)
+                systems |= _trained(given, data, train, (iid, ood), source, Path(cast(str, target)), quiet)
+    else:
+        truths, known, note = _of_files(cast(str, truth_iid), cast(str, truth_ood), truth_train, videos, invalid)
+        systems = _systems(given, truths, videos, invalid)
+    ordered = [systems[label] for label in given]
+    if baseline_seeds:
+        if not quiet:
+            options.say("blind baselines …")
+        taken = set(given)
+        for blind in blind_systems(truths.iid, truths.ood, known, baseline_seeds):
+            name = blind.name if blind.name not in taken else f"{blind.name} (ours)"
+            ordered.append(replace(blind, name=name))
+    report = debias_report(truths, ordered, known, verbs=verbs, missing=cast(Missing, missing), note=note)
+    if target:
+        _write(Path(target), report, plots, quiet)
+    click.echo(json.dumps(to_json(report), indent=2, ensure_ascii=False) if as_json else as_text(report))
+
+
+def _check(
+    training: bool,
+    folder: str | None,
+    target: str | None,
+    files: tuple[str | None, ...],
+    preset: str | None,
+    file: str | None,
+) -> None:
+    from momentseek.errors import MomentseekError
+
+    if preset and file:
+        raise MomentseekError("--preset and --config both say the settings; give one, and change it with --set")
+    if folder and any(files):
+        raise MomentseekError("--data names the truths already; leave out --truth-iid, --truth-ood and --truth-train")
+    if training and not (folder and target):
+        raise MomentseekError("models need data and a folder for their runs; give both (--data DIR --out FOLDER)")
+    if not folder and not all(files[:2]):
+        raise MomentseekError("say what is true: --truth-iid FILE and --truth-ood FILE, or a data folder (--data DIR)")
+
+
+def _can_draw(quiet: bool) -> bool:
+    from importlib.util import find_spec
+
+    found = find_spec("matplotlib") is not None
+    if not found and not quiet:
+        options.say("note: no figures are drawn; they need matplotlib: pip install 'momentseek[plots]'")
+    return found
+
+
+def _make(out: Path) -> None:
+    from momentseek.errors import MomentseekError
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise MomentseekError(f"{out}: cannot be made a folder ({e.strerror}); choose another") from None
+
+
+def _of_data(data: Data, train: str, iid: str, ood: str) -> tuple[Truths, Judgements, str]:
+    """The truths of a data folder, with the durations that its files or clips give."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from momentseek.evaluation.debias import Truths
+
+    found = []
+    for name in (train, iid, ood):
+        split = data.split(name)
+        seconds = np.array([split.durations[video] for video in split.truth.videos], dtype=np.float64)
+        found.append(replace(split.truth, durations=seconds))
+    note = f"SIMULATED DATA ({data.name}): these figures are not of real videos." if data.simulated else ""
+    return Truths(found[1], found[2], (iid, ood)), found[0], note
+
+
+def _of_files(
+    iid: str, ood: str, train: str | None, videos: str | None, invalid: str | None
+) -> tuple[Truths, Judgements | None, str]:
+    from momentseek.evaluation.debias import Truths
+    from momentseek.formats import read_corpus, read_truth
+    from momentseek.moments import Policy
+
+    corpus = read_corpus(videos) if videos else None
+    policy = cast(Policy, invalid or "error")
+    one, two, known = (read_truth(path, corpus=corpus, invalid=policy) if path else None for path in (iid, ood, train))
+    assert one is not None
+    assert two is not None
+    note = next((text for path in (iid, ood, train) if path and (text := _simulated(Path(path)))), "")
+    return Truths(one, two), known, note
+
+
+def _simulated(truth: Path) -> str:
+    """What to say of a truth that lies in the folder of a simulation."""
+    import tomllib
+
+    try:
+        about = tomllib.loads((truth.parent / "data.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    if not about.get("simulated"):
+        return ""
+    return f"SIMULATED DATA ({about.get('name', truth.parent.name)}): these figures are not of real videos."
+
+
+def _systems(
+    given: dict[str, list[Entrant]], truths: Truths, videos: str | None, invalid: str | None
+) -> dict[str, System]:
+    """The systems whose predictions are files; read first, so that a wrong name shows before any training."""
+    from momentseek.evaluation.coverage import refuse_unknown
+    from momentseek.evaluation.debias import System
+    from momentseek.evaluation.debias.entrants import Files
+
+    found = {}
+    for label, each in given.items():
+        files = [one for one in each if isinstance(one, Files)]
+        if len(files) == len(each):
+            pairs = tuple((_read(f.iid, videos, invalid), _read(f.ood, videos, invalid)) for f in files)
+            for pair in pairs:
+                for run, truth in zip(pair, (truths.iid, truths.ood), strict=True):
+                    if run is not None:
+                        refuse_unknown(run, truth)
+            found[label] = System(label, pairs)
+        elif files:
+            from momentseek.errors import MomentseekError
+
+            raise MomentseekError(f"{label!r} names both files and folders; give each its own name")
+    return found
+
+
+def _read(path: str, videos: str | None, invalid: str | None) -> Run | None:
+    from momentseek.errors import MomentseekError
+    from momentseek.formats import read_corpus, read_runs
+    from momentseek.moments import Policy
+
+    if not path:
+        return None
+    corpus = read_corpus(videos) if videos else None
+    lists = [r for r in read_runs(path, corpus=corpus, invalid=cast(Policy, invalid or "error")) if r.task != "VR"]
+    if not lists:
+        raise MomentseekError(f"{path}: ranks videos only, and there are no moments to look at")
+    return next((r for r in lists if r.task == "SVMR"), lists[0])
+
+
+def _trained(
+    given: dict[str, list[Entrant]],
+    data: Data,
+    train: str,
+    splits: tuple[str, str],
+    source: tuple[str | None, str | None, Sequence[str], int],
+    out: Path,
+    quiet: bool,
+) -> dict[str, System]:
+    """Train what is to be trained, and let every model answer both splits."""
+    import sys
+    from dataclasses import replace
+
+    from momentseek.cli.training_line import TrainingLine
+    from momentseek.evaluation.debias import System
+    from momentseek.evaluation.debias.entrants import Files
+    from momentseek.training.config import read
+    from momentseek.training.debias import PLAIN, carry_out, plan
+    from momentseek.training.presets import table
+
+    preset, file, settings, seeds = source
+    name = preset or ("films" if data.simulated and not file else None)
+    sections: dict[str, Any] = table(name) if name else read(Path(file)) if file else PLAIN
+    where = f"preset {name}" if name else file or "config"
+    wanted = [each for found in given.values() for each in found if not isinstance(each, Files)]
+    fixed = [f"data.train={train}", "data.test=", *settings]
+    todo = plan(wanted, sections, fixed, seeds, out / "runs", where)
+    pairs: dict[str, list[tuple[Run | None, Run | None]]] = {}
+    for number, one in enumerate(todo, start=1):
+        if not quiet:
+            options.say(f"{number} of {len(todo)}: {one.folder.name}")
+        if one.config is not None:
+            one = replace(one, config=replace(one.config, data=replace(one.config.data, path=data.location)))
+        line = TrainingLine(one.config.training.measure if one.config else "", quiet=quiet)
+        answered = carry_out(one, data, splits, tell=line)
+        if answered is None:
+            options.say("stopped, and saved; the same command goes on")
+            sys.exit(130)
+        pairs.setdefault(one.label, []).append((answered[0], answered[1]))
+    return {label: System(label, tuple(found)) for label, found in pairs.items()}
+
+
+def _write(out: Path, report: Report, plots: bool, quiet: bool) -> None:
+    """Figures first, so that a report never shows what is not there; then all tables together."""
+    import json
+
+    from momentseek.atomic import write_all
+    from momentseek.evaluation.debias.tables import as_json, csv_files
+    from momentseek.evaluation.debias.words import markdown
+
+    pictures: tuple[str, ...] = ()
+    if plots:
+        from momentseek.evaluation.debias.figures import draw
+
+        pictures = tuple(str(path.relative_to(out)) for path in draw(report, out / "figures") if path.suffix == ".png")
+    text = json.dumps(as_json(report), ensure_ascii=False, indent=1) + "\n"
+    files: dict[Any, bytes] = {out / name: content for name, content in csv_files(report).items()}
+    write_all({**files, out / "report.json": text.encode(), out / "report.md": markdown(report, pictures).encode()})
+    if not quiet:
+        options.say(f"wrote {out / 'report.md'}")
