@@ -16,11 +16,11 @@ from momentseek.cli import options
     show_default=True,
     help="What corpus: series with subtitles, or films whose moments have habits, short or longer.",
 )
-@click.option("--videos", type=int, help="How many videos.  [default: 2000; films: 1500]")
+@click.option("--videos", type=int, help="How many videos.  [default: 2000]")
 @click.option("--queries", type=int, help="How many queries: 80 % train, 5 % val, 15 % test.  [default: 5000]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same files.")
 @click.option(
-    "--hard", type=float, help="From 0 (a linear matcher will do) to 1 (nothing will).  [default: 0.5; films: 0.53]"
+    "--hard", type=float, help="From 0 (a linear matcher will do) to 1 (nothing will).  [default: 0.5]"
 )
 @click.option("--bias", type=float, help="Films: share of the moments placed by habit, from 0 to 1.  [default: 0.9]")
 @click.option("--pool", type=int, help="Films: videos searched per query of the split mvmr.  [default: 50]")

@@ -16,13 +16,15 @@ from torch.nn import functional as F
 
 from momentseek.models.actions import Query, frequent_verbs
 from momentseek.models.batch import Batch, Encoded, Words
-from momentseek.models.layers.deconfounder import Deconfounder
+from momentseek.models.layers.deconfounder import Deconfounder, branches_of
 from momentseek.models.layers.positions_2d import positions_2d
 from momentseek.models.layers.role_tree import RoleTree
 from momentseek.models.model import Dims
 from momentseek.models.moment_map import overlap, scaled
 from momentseek.models.registry import register
 from momentseek.models.tan2d import Tan2d, Tan2dConfig
+
+NONE = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +34,18 @@ class MddConfig(Tan2dConfig):
     map_layers: int = 4
     heads: int = 4
     confounders: str = "L*U*U"
-    """Branches of the deconfounder (Table 4); empty for none (base + EM in Table 3)."""
+    """Branches of the deconfounder (Table 4), or ``none`` (base + EM in Table 3)."""
     actions: int = 80
     unobserved: int = 80
     tree: bool = True
     """Gate the query by its semantic roles."""
     reconstruction: float = 1.0
     """Weight of the position's reconstruction (lambda); 0 for none."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.confounders != NONE:
+            branches_of(self.confounders)
 
 
 class Mdd(Tan2d):
@@ -53,7 +60,7 @@ class Mdd(Tan2d):
         self.where: Tensor
         self.register_buffer("where", positions_2d(self.cells, config.hidden), persistent=False)
         self.deconfounder = None
-        if config.confounders:
+        if config.confounders != NONE:
             self.deconfounder = Deconfounder(
                 config.confounders, config.hidden, config.heads, config.max_clips, dims.query,
                 actions=config.actions, unobserved=config.unobserved,

@@ -73,7 +73,7 @@ class Deconfounder(nn.Module):
         made = {
             "L": lambda: Branch(grid_2d(clips, hidden), hidden, heads, learned=False),
             "A": lambda: Branch(torch.randn(actions, word_dim) / math.sqrt(word_dim), hidden, heads, learned=True),
-            "U": lambda: Branch(torch.randn(unobserved, hidden) / math.sqrt(hidden), hidden, heads, learned=True),
+            "U": lambda: Branch(torch.randn(unobserved, hidden), hidden, heads, learned=True),
         }
         self.branches = nn.ModuleList(made[kind]() for kind in self.kinds)
 
