@@ -55,6 +55,9 @@ def command(
       momentseek train --preset tvr-ranking-reloclnet --data tvr-ranking --set train=train_top20 --seeds 3
     Another learning rate, only the video, half an hour:
       momentseek train xml --data simulation --set lr=5e-4 --set modalities=video --set minutes=30
+    CroCs' second stage, from the first one's weights and on negatives that are hard for it:
+      momentseek train crocs --data films --set begin=runs/crocs --set lr=1e-4 --set hard_videos=8 \\
+        --set hard_queries=16 --out runs/crocs2
     Go on after Ctrl-C, or after the machine went down:
       momentseek train --resume runs/reloclnet
     By several processes that share the work:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 import click
 
 from momentseek.cli import options
 from momentseek.cli.numbers import Number
-
-if TYPE_CHECKING:
-    from momentseek.moments import Policy
 
 
 @click.command()
@@ -25,8 +20,6 @@ if TYPE_CHECKING:
     help="A video with a sentence this similar answers.",
 )
 @click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="Text encoder, or file:VECTORS.")
-@options.videos
-@options.invalid
 @options.force
 @options.as_json
 def command(
@@ -34,8 +27,6 @@ def command(
     out: str,
     threshold: float,
     encoder: str,
-    videos: str | None,
-    invalid: str | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -58,16 +49,12 @@ def command(
     from momentseek.construct.related import related_videos, sentences
     from momentseek.encoders import text_encoder
     from momentseek.encoders.progress import Progress
-    from momentseek.formats import read_corpus, read_truth, write_all
+    from momentseek.formats import read_truth, write_all
     from momentseek.formats.writing import dump
 
     vectors = encoder.removeprefix("file:") if encoder.startswith("file:") else None
-    options.check_targets([truth, vectors, videos], [out], force)
-    judgements = read_truth(
-        truth, corpus=read_corpus(videos) if videos else None, invalid=cast("Policy", invalid or "error")
-    )
-    for finding in judgements.findings:
-        options.say(f"note: {judgements.source}: {finding}")
+    options.check_targets([truth, vectors], [out], force)
+    judgements = read_truth(truth, invalid="keep")  # times play no part
     data = sentences(judgements)
     similarity = encoder_similarity(text_encoder(encoder), data.texts)
     with Progress(len(data.texts), "comparing sentences") as bar:
