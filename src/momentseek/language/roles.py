@@ -2,7 +2,8 @@
 
 The paper takes a semantic role labeller. Here spaCy's parse is used where it and its English model are installed, else
 a small rule: verbs as ``language.verbs`` finds them; any other word that is not a function word, a pronoun, or an
-adverb in -ly counts as a noun; a noun belongs to the last verb before it, and those before the first verb to that.
+adverb in -ly counts as a noun; a noun belongs to the last verb before it, and those before the first verb to that. Where
+no verb is known, the first word in -s, -ed or -ing that follows a noun is taken for one (person *conceals* the camera).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ towards two under until up upon us very via was we well were what when where whi
 with within without would yet you your
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+INFLECTED = re.compile(r"(?:[^s]s|ed|ing)$")
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
@@ -59,10 +61,17 @@ def roles(text: str) -> Roles:
     ['opens', 'takes']
     >>> [(w, p) for w, r, p in zip(found.words, found.role, found.phrase) if r == NOUN]
     [('man', 0), ('kitchen', 0), ('cupboard', 0), ('plates', 1)]
+    >>> roles("person conceals the camera").role
+    (2, 1, 0, 2)
     """
     words = tuple(WORD.findall(text.lower()))
     is_verb = [bool(base) for base in verb_places(list(words))]
     role = [VERB if v else NOUN if _may_be_noun(w) else NEITHER for w, v in zip(words, is_verb, strict=True)]
+    if VERB not in role:
+        for place in range(1, len(words)):
+            if role[place - 1] == role[place] == NOUN and INFLECTED.search(words[place]):
+                role[place] = VERB
+                break
     return Roles(words, tuple(role), tuple(_phrases(role)))
 
 
