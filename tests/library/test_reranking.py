@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from momentseek.cli.export import command as export_command
 from momentseek.cli.search import command as search_command
 from momentseek.construct.library_features import write_library_features
+from momentseek.encoders.trained.joint import Joint, load
 from momentseek.encoders.trained.manifest import Source
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
@@ -95,17 +96,20 @@ def test_conditions_hold_for_the_models_moments_too(searched: Library, tmp_path:
 
 
 def test_the_model_is_loaded_once(searched: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, loads = model(tmp_path / "tan2d"), []
-    monkeypatch.setattr(rerank, "load", lambda place: loads.append(place) or original(place))
+    folder = model(tmp_path / "tan2d")
+    loads: list[Path] = []
+
+    def counted(place: Path) -> Joint:
+        loads.append(place)
+        return load(place)
+
+    monkeypatch.setattr(rerank, "load", counted)
     searched.search("red", rerank=folder)
     searched.search("green", rerank=str(folder))
     assert loads == [folder]
     model(folder, force=True, nms=0.1)
     searched.search("red", rerank=folder)
     assert loads == [folder, folder]
-
-
-original = rerank.load
 
 
 def test_models_of_other_vectors_are_refused(searched: Library, tmp_path: Path, light: ModuleType) -> None:

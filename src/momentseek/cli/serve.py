@@ -30,6 +30,13 @@ from momentseek.optional import optional_module
     metavar="LIBRARY",
     help="Another library over the same videos, with another encoder, to compare with; may be repeated.",
 )
+@click.option(
+    "--rerank",
+    multiple=True,
+    type=click.Path(),
+    metavar="FOLDER",
+    help="An exported model that the page may let look again at what is found (docs/reranking.md); may be repeated.",
+)
 @click.option("--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="Another name clients may use.")
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
 def command(
@@ -39,6 +46,7 @@ def command(
     token: str | None,
     folders: tuple[Path, ...],
     beside: tuple[str, ...],
+    rerank: tuple[str, ...],
     allowed_hosts: tuple[str, ...],
     open_page: bool,
 ) -> None:
@@ -73,5 +81,6 @@ def command(
         allowed_hosts,
         tuple(folder.resolve() for folder in folders),
         beside=tuple(library_folder(one) for one in beside),
+        rerank=tuple(Path(one).expanduser().absolute() for one in rerank),
     )
     run(library_folder(library), settings, open_page=open_page, show_token=generated)

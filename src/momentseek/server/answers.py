@@ -47,6 +47,14 @@ class StandingOut(BaseModel):
     score: float
 
 
+class RerankedOut(BaseModel):
+    """How a model looked at a moment again."""
+
+    model: str
+    score: float = Field(description="The model's, by which moments are ranked.")
+    first: StandingOut = Field(description="Where the moment's video stood before, among videos, and its fused score.")
+
+
 class HitOut(BaseModel):
     """A moment that was found."""
 
@@ -74,6 +82,7 @@ class HitOut(BaseModel):
     level: Level = Field(description="How sure it is.")
     said: list[SaidOut]
     streams: dict[str, StandingOut]
+    reranked: RerankedOut | None = Field(None, description="If a model was asked to re-rank: what it said.")
     also: list[str] = Field(description="Other files with the same content.")
     curve: list[float] = Field(description="The picture's score on each clip of the video, if `explain` was asked.")
     thumbnail: str
@@ -191,6 +200,7 @@ def hit_out(hit: Hit, said: list[SaidOut]) -> HitOut:
         level=hit.level,
         said=said,
         streams={name: StandingOut(rank=one.rank, score=one.score) for name, one in hit.streams.items()},
+        reranked=_reranked(hit),
         also=[text(name) for name in hit.also],
         curve=list(hit.curve),
         thumbnail=thumbnail_url(hit.video_id, hit.peak),
@@ -198,6 +208,13 @@ def hit_out(hit: Hit, said: list[SaidOut]) -> HitOut:
         moment=moment,
         url=moment_url(moment),
     )
+
+
+def _reranked(hit: Hit) -> RerankedOut | None:
+    if hit.first is None:
+        return None
+    first = StandingOut(rank=hit.first.rank, score=hit.first.score)
+    return RerankedOut(model=text(hit.model), score=hit.score, first=first)
 
 
 def _is_file(video: Video) -> bool:

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from momentseek import __version__
 from momentseek.errors import MomentseekError
 from momentseek.search import Library
+from momentseek.search.rerank import reranker
 from momentseek.server import errors, page, reference
 from momentseek.server.answers import API
 from momentseek.server.routes import (
@@ -59,7 +60,9 @@ ROUTERS = (
 def create_app(library: Path, settings: Settings | None = None) -> FastAPI:
     """The application for the library in a folder, which must be there."""
     settings = settings or Settings()
-    Library.open(library, create=False).close()
+    with Library.open(library, create=False) as opened:
+        for folder in settings.rerank:
+            reranker(folder, opened.catalog, opened.clip_seconds)  # loaded now, and refused now if it cannot serve
     app = FastAPI(
         title="Momentseek",
         version=__version__,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from pydantic import ConfigDict, Field, field_validator
@@ -11,6 +13,7 @@ from momentseek.search import fusion as fusions
 from momentseek.search.options import Stream
 from momentseek.search.query import LONGEST, Query
 from momentseek.server.answers import Strict
+from momentseek.server.errors import ApiError
 
 MOST = 500
 """Moments of one page, and before it."""
@@ -23,6 +26,13 @@ EncoderName = Annotated[
 LocaliserName = Annotated[
     str, Field(max_length=40, description="What finds the bounds; GET /status lists them. Empty: the usual one.")
 ]
+RerankerName = Annotated[
+    str,
+    Field(
+        max_length=255,
+        description="The model that looks again at the best videos; GET /status lists them. Empty: none.",
+    ),
+]
 
 
 class Asked(Strict):
@@ -34,6 +44,8 @@ class Asked(Strict):
     group: Annotated[Literal["clip", "video"], Field(description="`video` gives one moment per video.")] = "clip"
     localiser: LocaliserName = ""
     fusion: FusionName = fusions.DEFAULT
+    rerank: RerankerName = ""
+    rerank_videos: Annotated[int, Field(ge=1, le=100, description="Videos that it looks at.")] = 20
     all: Annotated[bool, Field(description="Also weak hits.")] = False
     explain: Annotated[bool, Field(description="With the curve of each hit's video.")] = False
 
@@ -91,9 +103,14 @@ class Page:
         self.hidden = max(0, min(until, len(results) + results.hidden) - shown)
 
 
-def search(library: Library, asked: Asked) -> Page:
-    """One page of moments."""
+def search(library: Library, asked: Asked, rerankers: Mapping[str, Path]) -> Page:
+    """One page of moments; 422 if a model is asked for that the server was not given."""
     query = Query.parse(asked.q)
+    if asked.rerank and asked.rerank not in rerankers:
+        there = (
+            f"there are {', '.join(rerankers)}" if rerankers else "there are none; momentseek serve --rerank adds some"
+        )
+        raise ApiError(422, f"there is no model {asked.rerank!r} to re-rank with; {there}")
     results = library.search(
         query,
         asked.offset + asked.k + 1,
@@ -103,5 +120,7 @@ def search(library: Library, asked: Asked) -> Page:
         explain=asked.explain,
         all=asked.all,
         fusion=asked.fusion,
+        rerank=rerankers[asked.rerank] if asked.rerank else None,
+        rerank_videos=asked.rerank_videos,
     )
     return Page(results, asked)

@@ -67,12 +67,21 @@ class Settings:
     limits: Limits = Limits()
     beside: tuple[Path, ...] = ()
     """Libraries of other encoders over the same videos, to compare with."""
+    rerank: tuple[Path, ...] = ()
+    """Exported models that may look again at what a search finds; clients call them by their folders' names."""
 
     def __post_init__(self) -> None:
         if self.token is None and not self.loopback:
             raise MomentseekError(f"others can reach {self.host}, so a token is needed; give one (--token)")
         if self.token is not None and (len(self.token) < SHORTEST_TOKEN or not self.token.isascii()):
             raise MomentseekError(f"the token must have {SHORTEST_TOKEN} or more ASCII characters; choose a longer one")
+        if len(self.rerankers) < len(self.rerank):
+            raise MomentseekError("two of the folders given to --rerank have one name; rename one of them")
+
+    @property
+    def rerankers(self) -> dict[str, Path]:
+        """Models that re-rank, by name."""
+        return {folder.name: folder for folder in self.rerank}
 
     @property
     def loopback(self) -> bool:

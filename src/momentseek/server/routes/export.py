@@ -80,7 +80,7 @@ async def export_get(service: Serving, asked: Annotated[ExportIn, InQuery()]) ->
     """The moments of a search as a file."""
 
     def work(library: Library) -> tuple[Written, str]:
-        page = search(library, asked)
+        page = search(library, asked, service.settings.rerankers)
         query = str(page.results.query)
         shown = page.hits if service.settings.loopback else elsewhere(page.hits)
         return render(shown, query, asked.kind, _pictures(library, asked.kind, page.hits)), query

@@ -44,7 +44,7 @@ async def search_post(service: Serving, asked: AskedInBody) -> SearchOut:
 
 async def _answer(service: Service, asked: Asked) -> SearchOut:
     def work(library: Library) -> SearchOut:
-        page = search(library, asked)
+        page = search(library, asked, service.settings.rerankers)
         results = page.results
         return SearchOut(
             query=text(str(results.query)),

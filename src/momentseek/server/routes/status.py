@@ -54,7 +54,7 @@ class StatusOut(BaseModel):
                 },
                 "version": "0.1.0", "localisers": ["scenes", "watershed"], "localiser": "scenes",
                 "streams": ["vision", "speech", "name"], "fusions": ["rrf", "scores"], "fusion": "rrf",
-                "encoders": ["labels"], "busy": False,
+                "encoders": ["labels"], "rerankers": [], "busy": False,
             }
         }
     )  # fmt: skip
@@ -66,6 +66,7 @@ class StatusOut(BaseModel):
     fusions: list[str]
     fusion: str = Field(description="The one that is used if none is named.")
     encoders: list[str] = Field(description="The served library's, then those of the libraries beside it.")
+    rerankers: list[str] = Field(description="Models that can look again at what a search finds.")
     busy: bool = Field(description="Whether videos are being added.")
 
 
@@ -82,6 +83,7 @@ async def status(service: Serving) -> StatusOut:
         fusions=sorted(fusions.FUSIONS),
         fusion=fusions.DEFAULT,
         encoders=[library.encoder.spec, *service.beside.names],
+        rerankers=[text(name) for name in service.settings.rerankers],
         busy=service.jobs.busy,
     )
 

@@ -7,7 +7,7 @@ import { screen } from "./screen.js";
 
 const PATIENCE = 250;
 const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Weak match" };
-const WHY = { vision: "seen", speech: "said", name: "named" };
+const WHY = { vision: "seen", speech: "said", name: "named", rerank: "re-ranked" };
 
 /** A text with the ranges that were found marked. Ranges count characters, not JavaScript's half characters. */
 export function marked(text, ranges) {

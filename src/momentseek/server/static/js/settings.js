@@ -4,12 +4,21 @@ import { h } from "./dom.js";
 
 const STREAMS = { vision: "what is seen", speech: "what is said", name: "file names" };
 
+/** No model looks again. */
+const NONE = "nothing";
+
 /** What one of several can be chosen for: its name in addresses, its label, what there is, and what is usual. */
 const CHOICES = [
   ["localiser", "Bounds found by", (status) => status.localisers, (status) => status.localiser],
   ["fusion", "Streams joined by", (status) => status.fusions, (status) => status.fusion],
+  ["rerank", "Re-ranked by", (status) => reranking(status), () => NONE],
   ["encoder", "Pictures seen by", (status) => status.encoders, (status) => status.encoders?.[0]],
 ];
+
+/** Models that can look again at what is found, if the server has any. */
+function reranking(status) {
+  return status.rerankers?.length ? [NONE, ...status.rerankers] : [];
+}
 
 /** The settings among a search's parameters that a server knows; nothing for what is usual. */
 export function knownOf(status, given) {
@@ -35,11 +44,12 @@ export function inWords(status, given) {
 
 let number = 0;
 
-/** Controls in a fieldset; `value()` gives what was chosen by name. Only comparing may name another encoder. */
+/** Controls in a fieldset; `value()` gives what was chosen by name. Only comparing may name another encoder, and it does
+ * not re-rank. */
 export function settingsOf(status, legend, { changed, initial = {}, encoders = false } = {}) {
   const id = `settings-${++number}`;
   const selects = new Map();
-  const offered = CHOICES.filter(([key, , names]) => names(status)?.length > 1 && (encoders || key !== "encoder"));
+  const offered = CHOICES.filter(([key, , names]) => names(status)?.length > 1 && key !== (encoders ? "rerank" : "encoder"));
   const fields = offered.map(([key, label, names, usual]) => {
     const options = names(status).map((name) => h("option", { value: name }, name === usual(status) ? `${name} (usual)` : name));
     const select = h("select", { id: `${id}-${key}`, onchange: () => changed?.() }, options);
