@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from momentseek.cli import cli
-from momentseek.cli.training_line import TrainingLine
+from momentseek.cli.training_line import TrainingLine, sentence
 from momentseek.errors import MomentseekError
 from momentseek.simulate import Settings, simulate
 from momentseek.training import Progress
@@ -116,3 +116,27 @@ def test_mistakes_are_one_sentence(simulated: Path, tmp_path: Path) -> None:
     assert "give one" in error("train", "xml", "--data", simulated, "--preset", "a", "--config", "b")
     assert "there is no split 'tain'" in error("train", "xml", "--data", simulated, "--set", "train=tain")
     assert "holds no training run" in error("train", "--resume", tmp_path)
+
+
+def test_crocs_second_stage_begins_from_the_first_by_train_seeds_and_sweep(simulated: Path, tmp_path: Path) -> None:
+    small = ("hidden=8", "space=8", "map_layers=1", "max_clips=6", "longest=6", "fit=stretch", "modalities=video",
+             "steps=1", "batch=6", "task=SVMR", "train=train_top01", "measure=R@1[IoU>=0.5]", "report=[]")  # fmt: skip
+    shared = ["--data", simulated, "-q", *(f"--set={s}" for s in small)]
+    one, two = tmp_path / "one", tmp_path / "two"
+    first = run("train", "crocs", "--out", one, "--seeds", 2, *shared)
+    assert first.exit_code == 0, first.output
+    hard = [f"--set=begin={one}/seed-{{seed}}", "--set=hard_videos=2", "--set=hard_queries=3"]
+    second = run("train", "crocs", "--out", two, "--seeds", 2, *hard, *shared)
+    assert second.exit_code == 0, second.output
+    swept = run("sweep", "crocs", "--out", tmp_path / "swept", "--vary", "sharpness=1,50", *hard, *shared)
+    assert swept.exit_code == 0, swept.output
+    for folder in (two / "seed-1", tmp_path / "swept" / "crocs" / "train_top01" / "sharpness=50" / "seed-0"):
+        report = json.loads((folder / "report.json").read_text())
+        assert report["began_from"]["path"] == str(one / folder.name)
+    again = run("train", "--resume", two / "seed-0", "--set=steps=2", "--json", "-q")
+    assert again.exit_code == 0, again.output
+    assert json.loads(again.stdout)["steps"] == 2
+
+
+def test_scoring_says_how_far_it_is() -> None:
+    assert sentence(Progress(0, 9, 0.0, {}, None, None, 0.0, 0.0, "scoring", 0.254), "R@1").endswith("negatives: 25%")
