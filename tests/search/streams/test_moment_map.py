@@ -25,8 +25,9 @@ from momentseek.models import CorpusModel, Dims, build
 from momentseek.models.export import export
 from momentseek.models.inference import predict
 from momentseek.moments import Run
+from momentseek.search.confidence import Scale
 from momentseek.search.query import Part
-from momentseek.search.streams.moment_map import tangent, upper_bounds
+from momentseek.search.streams.moment_map import moments_of, tangent, upper_bounds
 from momentseek.search.streams.vision import Aim, Sights, aim, look
 from momentseek.simulate.grounding import Grounding, simulate_grounding
 
@@ -72,7 +73,7 @@ class Library:
         none = np.zeros(0, np.int64)
         self.sights = Sights((kept[0],), none, data.clip_seconds, spans=(kept[1],), moments=model.about.moments)
         self._vectors = {query: model.queries([asked.query.read(query)]) for query in self.ids}
-        self._known = {i: film(i, name, asked.durations[name], len(rows[i][0])) for i, name in enumerate(self.names)}
+        self.known = {i: film(i, name, asked.durations[name], len(rows[i][0])) for i, name in enumerate(self.names)}
 
     def aim(self, query: str, *avoid: str) -> Aim:
         return aim(self.sights, [Part(query)], [Part(a) for a in avoid], self._encode(0), self._encode(1))
@@ -81,7 +82,7 @@ class Library:
         self, query: str, *avoid: str, localiser: str = "map", page: int = 10_000, depth: int = 100
     ) -> list[Told]:
         target = self.aim(query, *avoid)
-        known = self._known
+        known = self.known
         found = look(self.sights, target, lambda some: {i: known[i] for i in some}, None, localiser, page, depth)
         return [(self.names[m.video], m.start, m.end, m.score) for m in found.moments]
 
@@ -175,12 +176,18 @@ def test_half_precision_changes_little(data: Data, tmp_path: Path) -> None:
 
 def test_what_is_to_be_avoided_costs_the_moments_that_show_it(data: Data, tmp_path: Path) -> None:
     library = Library(data, exported(data, "mmn", tmp_path)[1])
-    query, other = library.ids[0], library.ids[7]
-    plain = {told[:3]: told[3] for told in library.search(query)}
-    less = {told[:3]: told[3] for told in library.search(query, other)}
-    shared = plain.keys() & less.keys()
-    assert all(less[told] <= plain[told] + 1e-9 for told in shared)
-    assert any(less[told] < plain[told] - 1e-3 for told in shared) or len(shared) < len(plain)
+    plain = library.aim(library.ids[0]).moments
+    assert plain is not None
+    rows = library.sights.spans[0].vectors(3)
+    against = replace(plain, avoid=((rows[20], 2.0, Scale(0.5, 0.1, 100)),))
+    before, after = (moments_of(library.sights, target, library.known[3]) for target in (plain, against))
+    assert before is not None
+    assert after is not None
+    wanted = 2 * plain.spread * np.maximum(0, (rows @ rows[20] - 0.5) / 0.1 - 1)[: len(before.score)]
+    np.testing.assert_allclose(before.score - after.score, wanted, atol=1e-6)
+    assert np.argmax(wanted) == 20
+    one = library.search(library.ids[0], library.ids[7])  # and the way there
+    assert len(one) == len(library.search(library.ids[0]))
 
 
 def test_other_localisers_see_how_clips_match(data: Data, tmp_path: Path) -> None:
