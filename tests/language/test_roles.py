@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.encoders.fakes import needs_minilm
 
+from momentseek.encoders.protocol import WordEncoder
+from momentseek.encoders.registry import text_encoder
 from momentseek.errors import MomentseekError
 from momentseek.language.roles import NEITHER, NOUN, VERB, parser, roles
 
@@ -52,3 +55,17 @@ def test_spacy_attaches_nouns_by_the_parse() -> None:
 def test_an_unknown_parser_is_named() -> None:
     with pytest.raises(MomentseekError, match="not by 'nltk'"):
         parser("nltk")
+
+
+@needs_minilm
+def test_a_full_stop_does_not_decide_whether_a_query_is_parsed() -> None:
+    encoder = text_encoder("minilm")
+    assert isinstance(encoder, WordEncoder)
+    for text in ("The man opens a door.", "the man opens a door", "The man's dog, barking, runs (fast)!"):
+        (rows,) = encoder.words([text])
+        role, phrase = roles(text).fitted(len(rows))
+        assert VERB in role
+        assert NOUN in role
+        assert max(phrase) >= 0
+        assert len(role) == len(phrase) == len(rows)
+    assert set(roles("antidisestablishmentarianism opens").fitted(9)[0]) == {NEITHER}
