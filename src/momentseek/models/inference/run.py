@@ -110,7 +110,8 @@ def predict(
     def search(asked: IntArray, wanted: int) -> Iterator[tuple[IntArray, Moments]]:
         """Moments of some queries, from the ``wanted`` best spans of each video; again from more if these were few."""
         wanted = grid if nms is not None and grid <= FEW * wanted else min(wanted, grid)
-        each = max(1, SPANS // max(1, candidates.video.shape[1] * wanted))
+        most = max(1, SPANS // max(1, candidates.video.shape[1] * wanted))
+        each = -(-len(asked) // -(-len(asked) // most))  # as few parts as that allows, alike in size
         for begin in range(0, len(asked), each):
             mine = asked[begin : begin + each]
             part = candidates.of(mine)

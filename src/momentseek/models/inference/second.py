@@ -18,6 +18,8 @@ from momentseek.ranking import Spans, best_spans
 
 ALIKE = 32
 """Queries that ask one video, from which on they are scored apart from those of other videos."""
+UNCOPIED = 4
+"""These may be so many times as many as of other videos, because the video is there once."""
 
 
 def spans_of(
@@ -101,10 +103,10 @@ def _grids(
     with searching(model):
         for first, count in zip(starts[popular].tolist(), counts[popular].tolist(), strict=True):
             one = corpus.take(video[first : first + 1], device)
-            step = max(1, cells // int(sizes[first]))
+            step = max(1, UNCOPIED * cells // int(sizes[first]))
             for a in range(first, first + count, step):
                 part = np.arange(a, min(a + step, first + count))
-                grid = model.spans(queries.spread(query[part], device), _repeated(one, len(part)))
+                grid = model.spans(queries.take(query[part], device), _repeated(one, len(part)))
                 yield part, grid.float().cpu().numpy()
         rest = np.flatnonzero(~np.repeat(popular, counts))
         for block in alike(sizes[rest], cells):

@@ -1,0 +1,143 @@
+"""MVMR as a user measures it: predict each query's pool, evaluate by the protocol, with one model or two."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner, Result
+
+from momentseek import formats
+from momentseek.cli import cli
+from momentseek.evaluation import evaluate
+from momentseek.features import Data
+from momentseek.models import Dims, build
+from momentseek.models.inference import predict
+from momentseek.simulate.grounding import Grounding, simulate_grounding
+from momentseek.training import load
+from momentseek.training.checkpoint import save
+from momentseek.training.presets import configure
+from momentseek.training.validation import Validation
+
+SMALL = ["hidden=8", "max_clips=8", "longest=8", "map_layers=1", "kernel=3", "videos=3", "nms=0.45"]
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("films") / "data"
+    simulate_grounding(folder, Grounding(videos=150, pool=8, video_dim=16, text_dim=12))
+    return folder
+
+
+def checkpoint(films: Path, out: Path, name: str, *settings: str) -> Path:
+    """A model with random weights, as training would leave it after no step."""
+    config = configure({}, name, [*SMALL, "fit=stretch", "modalities=video", "task=SVMR", "report=[]", *settings])
+    torch.manual_seed(0)
+    save(out, build(name, config.settings, Dims(12, 16, None)), config, "", 0, None)
+    return out
+
+
+@pytest.fixture(scope="module")
+def mmn(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return checkpoint(films, tmp_path_factory.mktemp("mmn") / "best.safetensors", "mmn", "space=8")
+
+
+@pytest.fixture(scope="module")
+def tan2d(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return checkpoint(films, tmp_path_factory.mktemp("tan2d") / "best.safetensors", "tan2d", "text_layers=1")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(a) for a in arguments])
+
+
+def pools_of(films: Path) -> dict[str, set[str]]:
+    truth = formats.read_truth(films / "mvmr.json")
+    assert truth.pools is not None
+    names = [truth.videos[v] for v in truth.pools.video]
+    edges = truth.pools.offsets.tolist()
+    return {q: set(names[a:b]) for q, a, b in zip(truth.query_ids, edges, edges[1:], strict=False)}
+
+
+def searched(run_file: Path) -> dict[str, set[str]]:
+    found = formats.read_run(run_file)
+    return {q: {found.videos[v] for v in found.video[found.rows(q)]} for q in found.query_ids}
+
+
+@pytest.mark.parametrize("model", ["mmn", "tan2d"])
+def test_pools_are_predicted_and_measured(
+    films: Path, tmp_path: Path, model: str, request: pytest.FixtureRequest
+) -> None:
+    """Though the models were trained for known videos."""
+    target = tmp_path / "mvmr.jsonl"
+    weights = request.getfixturevalue(model)
+    result = run("predict", weights, "--data", films, "--split", "mvmr", "--out", target, "--json", "-q")
+    assert result.exit_code == 0, result.output
+    about = json.loads(result.stdout)
+    assert (about["task"], about["pools"]) == ("VCMR", True)
+    found, pools = formats.read_run(target), pools_of(films)
+    assert set(found.counts.tolist()) == {50}
+    assert all(videos <= pools[q] for q, videos in searched(target).items())
+    with Data.open(films) as data:
+        expected = predict(load(weights).model, data, "mvmr", k=50, nms=0.45)
+    assert found.start.tolist() == pytest.approx(expected.start.tolist())
+    result = run("evaluate", target, "--truth", films / "mvmr.json", "--protocol", "mvmr", "--json")
+    assert result.exit_code == 0, result.output
+    assert (
+        evaluate(expected, formats.read_truth(films / "mvmr.json"), "R@50[IoU>=0.3]", protocol="mvmr").means[
+            "R@50[IoU>=0.3]"
+        ]
+        > 0
+    )
+
+
+def test_a_second_model_searches_the_first_ones_videos(films: Path, mmn: Path, tan2d: Path, tmp_path: Path) -> None:
+    """A checkpoint, the videos it ranks, and the moments it finds in the pools name the same videos."""
+    base = ["--data", films, "--split", "mvmr"]
+    videos, moments = tmp_path / "videos.jsonl", tmp_path / "moments.jsonl"
+    assert run("predict", mmn, *base, "--task", "VR", "--out", videos).exit_code == 0
+    assert run("predict", mmn, *base, "--out", moments, "-k", 500).exit_code == 0
+    found = []
+    for i, source in enumerate((mmn, videos, moments)):
+        target = tmp_path / f"{i}.jsonl"
+        result = run("predict", tan2d, *base, "--videos", source, "--first", 2, "--out", target)
+        assert result.exit_code == 0, result.output
+        found.append(target.read_text())
+    assert found[0] == found[1] == found[2]
+    assert {len(v) for v in searched(tmp_path / "0.jsonl").values()} == {2}
+    result = run("predict", tan2d, *base, "--videos", mmn, "--out", tmp_path / "as-trained.jsonl")
+    assert result.exit_code == 0, result.output
+    assert {len(v) for v in searched(tmp_path / "as-trained.jsonl").values()} == {3}
+
+
+def test_the_whole_corpus_can_be_asked_for(films: Path, mmn: Path, tan2d: Path, tmp_path: Path) -> None:
+    base = ["--data", films, "--split", "mvmr", "--whole-corpus"]
+    target = tmp_path / "all.jsonl"
+    result = run("predict", mmn, *base, "--out", target, "--json", "-q")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["pools"] is False
+    pools = pools_of(films)
+    assert any(videos - pools[q] for q, videos in searched(target).items())
+    refused = tmp_path / "refused.jsonl"
+    assert "does not rank videos" in str(run("predict", tan2d, *base, "--out", refused).exception)
+    assert "let it write a run" in str(run("predict", tan2d, *base, "--videos", mmn, "--out", refused).exception)
+    result = run("predict", tan2d, *base, "--videos", target, "--out", refused, "--first", 1)
+    assert result.exit_code == 0, result.output
+
+
+def test_how_many_videos_is_no_question_where_they_are_known(films: Path, mmn: Path, tmp_path: Path) -> None:
+    base = ["--data", films, "--split", "mvmr", "--out", tmp_path / "x.jsonl"]
+    assert "leave out --first" in str(run("predict", mmn, *base, "--task", "SVMR", "--first", 2).exception)
+
+
+def test_training_measures_pools_too(films: Path, mmn: Path) -> None:
+    """A model is chosen by what it finds in the pools, if these are what it is validated on."""
+    found = load(mmn)
+    measure = "R@5[IoU>=0.3]"
+    config = configure({}, "mmn", [*SMALL, "space=8", "task=VCMR", "validate=mvmr", f"measure={measure}", "report=[]"])
+    with Data.open(films) as data:
+        value = Validation(config, data).value(found.model)
+        direct = predict(found.model, data, "mvmr", k=40, nms=0.45)
+        assert value == evaluate(direct, data.split("mvmr").truth, measure).means[measure]
