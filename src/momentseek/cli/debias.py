@@ -102,6 +102,7 @@ def command(
     from momentseek.evaluation.debias import blind_systems, debias_report
     from momentseek.evaluation.debias.entrants import Files, entrants
     from momentseek.evaluation.debias.tables import as_json as to_json
+    from momentseek.evaluation.debias.verbs import FEWEST
     from momentseek.evaluation.debias.words import as_text
     from momentseek.evaluation.evaluate import Missing
 
@@ -141,6 +142,11 @@ def command(
             name = blind.name if blind.name not in taken else f"{blind.name} (ours)"
             ordered.append(replace(blind, name=name))
     report = debias_report(truths, ordered, known, verbs=verbs, missing=cast(Missing, missing), note=note)
+    if len(report.verbs) < verbs and not quiet:
+        options.say(
+            f"note: by verb: {len(report.verbs)} instead of {verbs}; the others have fewer than {FEWEST} queries in "
+            "train or in ood"
+        )
     if target:
         _write(Path(target), report, plots, quiet)
     click.echo(json.dumps(to_json(report), indent=2, ensure_ascii=False) if as_json else as_text(report))

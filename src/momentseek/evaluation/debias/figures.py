@@ -186,7 +186,7 @@ def _map(split: str) -> str:
 
 def _noted(figure: Figure, report: Report) -> None:
     if report.note:
-        figure.suptitle(report.note, fontsize=8, color="0.35")
+        figure.suptitle(report.note, fontsize=8, color="#B00020")
 
 
 def _name(report: Report, system: str) -> str:
