@@ -112,6 +112,26 @@ def test_the_model_is_loaded_once(searched: Library, tmp_path: Path, monkeypatch
     assert loads == [folder, folder]
 
 
+def test_the_next_page_costs_nothing(searched: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = model(tmp_path / "tan2d")
+    looked: list[int] = []
+
+    def counted(self: Joint, words: Any, text: str, videos: Any, most: int = 200) -> Any:
+        looked.append(len(videos))
+        return spans_of(self, words, text, videos, most)
+
+    spans_of = Joint.spans_of
+    monkeypatch.setattr(Joint, "spans_of", counted)
+    one = searched.search("it is red", k=2, all=True, rerank=folder, rerank_videos=2)
+    more = searched.search("it is red", k=5, all=True, rerank=folder, rerank_videos=3)
+    searched.search("it is green", k=5, all=True, rerank=folder)
+    assert looked == [2, 1, 3]
+    shown = {(hit.video_id, hit.start, hit.end, hit.score) for hit in one}
+    assert shown <= {(hit.video_id, hit.start, hit.end, hit.score) for hit in searched.search(
+        "it is red", k=500, all=True, rerank=folder)}  # fmt: skip
+    assert more
+
+
 def test_models_of_other_vectors_are_refused(searched: Library, tmp_path: Path, light: ModuleType) -> None:
     other = {**SOURCES, "video": Source("colours", "colours-2", 4)}
     with pytest.raises(MomentseekError, match=r"trained on vectors of pictures by 'colours', and the library's are by"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,6 +112,7 @@ def features(state: State, catalog: Catalog, model: Joint, video: Video) -> Seen
     if place is None:
         return None
     rows = state.vision.segments[place[0]].vectors(place[1])
+    key: tuple[Hashable, ...] = (state.vision.segments[place[0]].name, place[1], video.duration)  # a name is a hash
     said = None
     if about.subtitle is not None:
         spoken = state.speech.place(video.id)
@@ -120,11 +121,12 @@ def features(state: State, catalog: Catalog, model: Joint, video: Video) -> Seen
         if vectors is not None and (len(vectors) != len(times) or not np.isfinite(vectors).all()):
             state.speech.broken.add(video.id)
             return None
+        key += (spoken and (state.speech.segments[spoken[0]].name, spoken[1]), tuple(times))
         said = said_in_clips(times, vectors, len(rows), about.clip_seconds, about.subtitle.dim)
     if not len(rows) or not np.isfinite(rows).all():
         state.vision.broken.add(video.id)
         return None
-    return Seen(rows if about.video is not None else None, said, video.duration)
+    return Seen(rows if about.video is not None else None, said, video.duration, key)
 
 
 def _peak(search: Search, video: Video, start: float, end: float) -> float:

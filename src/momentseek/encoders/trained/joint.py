@@ -7,10 +7,12 @@ of its own, and a span counts in the window in whose middle its own middle lies 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +29,8 @@ NEVER = -1e38
 """Scores below stand for spans that do not exist."""
 TOGETHER = 4
 """Windows per run of the graph: enough to keep it busy, few enough to be stopped soon."""
+REMEMBERED = 2000
+"""Videos of queries whose spans are kept, some 5 kB each: the next page of a search costs nothing."""
 Times = NDArray[np.float64]
 
 
@@ -56,7 +60,7 @@ class About:
     nms: float | None
     """The overlap above which it was trained to drop the worse of two moments."""
     window: float | None
-    """Seconds of the longest video it was trained on."""
+    """Seconds of the longest video it is given at once."""
 
     @property
     def most(self) -> int:
@@ -73,6 +77,8 @@ class Seen:
     video: Vectors | None
     subtitle: Vectors | None
     duration: float
+    key: Hashable = None
+    """What tells these features from others, so that the same need not be looked at twice; None if nothing does."""
 
     def __len__(self) -> int:
         return max(len(rows) for rows in (self.video, self.subtitle) if rows is not None)
@@ -94,6 +100,8 @@ class Joint:
         self.about = about
         self.name = f"{about.model} {about.fingerprint[:8]}"
         self._threads = threads
+        self._known: OrderedDict[Hashable, Spans] = OrderedDict()
+        self._lock = Lock()
 
     @cached_property
     def texts(self) -> WordEncoder:
@@ -119,8 +127,22 @@ class Joint:
             )
 
     def spans(self, text: str, videos: Sequence[Seen], most: int = 200) -> list[Spans]:
-        """For each video its ``most`` best spans for a query, by the model's score."""
-        return self.spans_of(self.texts.words([text])[0], text, videos, most)
+        """For each video its ``most`` best spans for a query, by the model's score; those of late are remembered."""
+        keys = [(text, most, video.key) for video in videos]
+        with self._lock:
+            known = {at: self._known[key] for at, key in enumerate(keys) if key in self._known}
+        new = [at for at in range(len(videos)) if at not in known]
+        if new:
+            found = self.spans_of(self.texts.words([text])[0], text, [videos[at] for at in new], most)
+            known |= zip(new, found, strict=True)
+        with self._lock:
+            for at, key in enumerate(keys):
+                if videos[at].key is not None:
+                    self._known[key] = known[at]
+                    self._known.move_to_end(key)
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        return [known[at] for at in range(len(videos))]
 
     def spans_of(self, words: Vectors, text: str, videos: Sequence[Seen], most: int = 200) -> list[Spans]:
         """The same for a query of which the word features are there already."""
