@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from small_library import SECONDS, WordVectors, fill, film, nothing
 
 from momentseek.encoders.trained.joint import Joint, Seen, Spans, load
 from momentseek.encoders.trained.manifest import Source
 from momentseek.features.data import Data
+from momentseek.library.snapshot import snapshot
 from momentseek.models import CorpusModel, Dims, build
 from momentseek.models.export import export
 from momentseek.models.inference import predict
+from momentseek.search.engine import Engine
+from momentseek.search.options import Options
+from momentseek.search.query import Query
 from momentseek.search.rerank import distinct
 from momentseek.simulate import Settings, simulate
 
@@ -126,15 +132,50 @@ def test_videos_do_not_change_each_other(data: Data, tmp_path: Path) -> None:
     films = [seen(data, joint, name, split.durations[name]) for name in split.corpus[:6]]
     words = split.query.read(split.truth.query_ids[0])
     together = joint.spans_of(words, "", films)
-    for film, one in zip(films, together, strict=True):
-        (alone,) = joint.spans_of(words, "", [film])
+    for video, one in zip(films, together, strict=True):
+        (alone,) = joint.spans_of(words, "", [video])
         np.testing.assert_allclose(one.score, alone.score, atol=1e-5)
 
 
 def test_long_queries_and_none(data: Data, tmp_path: Path) -> None:
     _, joint = exported(data, "tan2d", tmp_path, MAP)
-    film = Seen(np.ones((9, data.dims.video or 0), np.float32), None, 13.5)
+    blank = Seen(np.ones((9, data.dims.video or 0), np.float32), None, 13.5)
     words = np.random.default_rng(0).standard_normal((50, data.dims.query)).astype(np.float32)
-    (long,), (cut,) = joint.spans_of(words, "", [film]), joint.spans_of(words[:30], "", [film])
+    (long,), (cut,) = joint.spans_of(words, "", [blank]), joint.spans_of(words[:30], "", [blank])
     np.testing.assert_array_equal(long.score, cut.score)
     assert joint.spans_of(words, "", []) == []
+
+
+class Half:
+    """A model that finds the first half of every video, and likes short ones."""
+
+    name, about = "half 12345678", SimpleNamespace(subtitle=None, video="any", nms=None, clip_seconds=SECONDS)
+
+    def __init__(self) -> None:
+        self.looked = 0
+
+    def spans(self, text: str, videos: list[Seen]) -> list[Spans]:
+        self.looked += len(videos)
+        assert text == "dog beach"
+        ends = [np.array([video.duration / 2]) for video in videos]
+        return [Spans(np.zeros(1), end, (-end).astype(np.float32)) for end in ends]
+
+
+def test_as_many_videos_are_looked_at_as_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those in which the search itself sought no moment; sure ones are shown, the model's best first."""
+    films = {f"other{i}.mp4": nothing(20 + i, seed=i) for i in range(30)}
+    films |= {f"shore{i}.mp4": film([("dog beach", 8 + i)], seed=i) for i in range(3)}
+    catalog = fill(tmp_path, films)
+    state, encoder, model = snapshot(catalog, tmp_path / "segments"), WordVectors(), Half()
+    on = Engine(catalog, lambda: state, lambda stream: encoder, SECONDS)
+    monkeypatch.setattr("momentseek.search.engine.reranker", lambda folder, catalog, clip_seconds: model)
+    found = on.search(Query.parse("dog beach -leash"), Options(rerank="there", rerank_videos=25, k=5))
+    assert model.looked == 25
+    assert [hit.name for hit in found] == ["shore0.mp4", "shore1.mp4", "shore2.mp4"]
+    assert [(hit.start, hit.end) for hit in found] == [(0.0, 6.0), (0.0, 6.75), (0.0, 7.5)]
+    assert {hit.level for hit in found} == {"strong"}
+    assert sorted(hit.first.rank for hit in found if hit.first) == [1, 2, 3]
+    assert found.hidden == 2
+    everything = on.search(Query.parse("dog beach"), Options(rerank="there", rerank_videos=25, k=50, all=True))
+    assert len(everything) == 25
+    assert [hit.score for hit in everything] == sorted((hit.score for hit in everything), reverse=True)
