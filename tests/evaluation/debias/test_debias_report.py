@@ -10,7 +10,7 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.debias import System, Truths, blind_systems, debias_report
-from momentseek.evaluation.debias.figures import draw
+from momentseek.evaluation.debias.figures import draw, location_figure
 from momentseek.evaluation.debias.tables import as_json, csv_files
 from momentseek.evaluation.debias.words import as_text, markdown
 from momentseek.evaluation.evaluate import evaluate
@@ -62,7 +62,7 @@ def test_it_tells_a_model_that_knows_places_from_one_that_finds_moments() -> Non
     assert report.apart["ood"] > 0.9 > 0.3 > report.apart["iid"]
     assert {v.verb for v in report.verbs} == {"open", "sit"}
     by_verb = report.verbs[0].systems
-    assert (by_verb[0].ood, by_verb[1].ood) == (0, pytest.approx(1))
+    assert [each.ood for each in by_verb] == pytest.approx([0, 1])
     assert by_verb[0].placing is not None
     assert by_verb[0].placing.lean.mean > 0.9
 
@@ -95,13 +95,13 @@ def test_everything_is_written_and_says_that_data_are_simulated(tmp_path: Path) 
     } == names
 
 
-def test_without_a_training_set_nothing_is_said_of_it(tmp_path: Path) -> None:
+def test_without_a_training_set_nothing_is_said_of_it() -> None:
     report = debias_report(Truths(IID, OOD), [STUBBORN, *blind_systems(IID, OOD, None, 1)])
     assert report.blind == {"predict-all", "chance"}
     assert "lean" not in as_text(report)
     json.dumps(as_json(report), allow_nan=False)
     assert markdown(report)
-    assert draw(report, tmp_path)
+    assert len(location_figure(report).axes) == 2 * 2  # the truths, and one system below them
     with pytest.raises(MomentseekError, match="needs the training set"):
         debias_report(Truths(IID, OOD), [STUBBORN], verbs=2)
 
@@ -126,7 +126,7 @@ def test_charades_cd_gives_the_papers_figures(data: Path) -> None:
         (g.system, g.measure[-4:-1]): (100 * g.iid.mean, 100 * g.ood.mean) for g in report.gaps if g.measure[0] == "d"
     }
     assert found["predict-all", "0.5"] == pytest.approx((0, 0.06), abs=0.005)
-    assert found["predict-all", "0.7"] == (0, 0)
+    assert found["predict-all", "0.7"] == pytest.approx((0, 0))
     assert found["bias-based", "0.5"] == pytest.approx((16.81, 5.09), abs=1.0)
     assert found["bias-based", "0.7"] == pytest.approx((9.29, 2.23), abs=1.0)
     assert found["shuffling", "0.5"][1] == pytest.approx(42.81, abs=0.01)
