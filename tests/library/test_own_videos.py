@@ -129,6 +129,34 @@ def test_a_model_trained_on_ones_own_videos_finds_them(
             assert (first.start, first.end) == (4.5 * (1 + at % 3), 4.5 * (2 + at % 3))
 
 
+@pytest.mark.slow
+def test_a_model_of_moments_trained_on_ones_own_videos_finds_them(
+    library: Collection, annotated: Path, tmp_path: Path, light: ModuleType
+):
+    library.add(annotated)
+    write_library_features(library, {"train": annotated / "train.jsonl"}, tmp_path / "data")
+    settings = {"hidden": 32, "space": 16, "max_clips": 15, "longest": 15, "map_layers": 2, "kernel": 3, "norm": False}
+    training = {"steps": 150, "lr": 0.003, "batch": 15, "measure": "R@1[IoU>=0.5]", "validate_every": 50, "threads": 1}
+    config = TrainConfig.of(
+        {
+            "model": {"name": "mmn", **settings},
+            "training": {**training, "report": ["R@1[IoU>=0.5]"]},
+            "data": {"path": str(tmp_path / "data"), "validate": "train"},
+        }
+    )
+    with Data.open(tmp_path / "data") as data:
+        assert train(config, data, tmp_path / "run").best >= 0.8
+    told = CliRunner().invoke(export, [str(tmp_path / "run"), "--out", str(tmp_path / "model"), "--json"])
+    assert told.exit_code == 0, told.output
+    assert json.loads((tmp_path / "model/model.json").read_text())["head"]["window"] == 15
+    with Library.open(tmp_path / "trained", create=True, encoder=f"model:{tmp_path / 'model'}") as trained:
+        trained.add(annotated)
+        found = [trained.search(f"it turns {colour}", streams=["vision"], all=True)[0] for colour in COLOURS]
+        assert sum(hit.name == f"{at}.mp4" for at, hit in enumerate(found)) >= 4
+        middles = [4.5 * (1.5 + at % 3) for at in range(len(COLOURS))]
+        assert sum(hit.start <= middle <= hit.end for hit, middle in zip(found, middles, strict=True)) >= 4
+
+
 def test_the_command_writes_features(library: Collection, annotated: Path, tmp_path: Path):
     library.add(annotated)
     where = ["--library", str(library.path), "--out", str(tmp_path / "data")]

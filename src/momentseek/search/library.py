@@ -11,6 +11,7 @@ from momentseek.encoders.protocol import TextEncoder
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.collection import Collection
+from momentseek.library.ingest.report import AddReport, Progress
 from momentseek.search import fusion as fusions
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
@@ -77,6 +78,12 @@ class Library(Collection):
         if not found and not self.catalog.totals()["videos"]:
             found.note = EMPTY
         return found
+
+    def reencode(self, spec: str, *, progress: Progress | None = None) -> AddReport:
+        """Make all vectors anew with another encoder; queries are encoded by it from then on."""
+        report = super().reencode(spec, progress=progress)
+        self._engine = None
+        return report
 
     @property
     def localiser(self) -> str:

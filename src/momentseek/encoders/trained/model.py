@@ -26,8 +26,8 @@ from momentseek.errors import MomentseekError
 TEXTS = 32
 """Queries encoded at once."""
 TINY = 1e-6
-WINDOWS = 8
-"""Stretches of a long video whose moments are encoded at once."""
+MOMENTS = 1024
+"""Candidates of a long video that are encoded at once, if a window has fewer."""
 
 
 class Trained:
@@ -217,9 +217,9 @@ class TrainedMap(Trained):
         found = self.moments.windows(clips)
         match = np.empty((clips, self.about.match), np.float32)
         moments = np.empty((self.span_rows(clips), self.about.spans), np.float32)
-        row = 0
-        for at in range(0, len(found), WINDOWS):
-            some = found[at : at + WINDOWS]
+        row, together = 0, max(1, MOMENTS // len(self.moments.start))
+        for at in range(0, len(found), together):
+            some = found[at : at + together]
             given = {
                 name: np.concatenate([self._prepared(features[w.first : w.last]) for w in some])
                 for name, features in (("video", video), ("subtitle", subtitle))

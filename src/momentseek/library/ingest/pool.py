@@ -88,7 +88,8 @@ class Pool:
         if not (self.ready or self.updates or self.failures):
             self.since = time.monotonic()
             return False
-        rows = sum(len(ready.vision) for ready in self.ready)
+        rows_of = self.model.span_rows if self.model is not None else int  # of moments there are many more than clips
+        rows = sum(rows_of(len(ready.vision)) for ready in self.ready)
         return rows >= self.pace.rows or time.monotonic() - self.since >= self.pace.seconds
 
     def flush(self) -> None:

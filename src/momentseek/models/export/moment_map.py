@@ -20,6 +20,7 @@ from momentseek.encoders.runtime import session
 from momentseek.encoders.trained.manifest import CLIPS, WORDS
 from momentseek.models.batch import Clips, Words
 from momentseek.models.export.drawn import VIDEOS, Drawn, Kind, far, random_words
+from momentseek.models.export.map_nodes import max_over, neighbours
 from momentseek.models.export.nodes import Nodes
 from momentseek.models.layers.projection import clip_width
 from momentseek.models.mmn import SHARPNESS, Mmn
@@ -50,8 +51,8 @@ def moments_network(model: Mmn) -> bytes:
         for part, width in widths(model).items()
     }
     clips = nodes.add("Relu", nodes.joint_clips(model.clips, inputs))
-    near = nodes.map_convolution(model.neighbours, nodes.as_map(nodes.max_over(clips, model.cells), model.cells))
-    moments = nodes.norm(model.moment_norm, nodes.of_map(near, model.cells, config.hidden))
+    near = neighbours(nodes, model.neighbours, max_over(nodes, clips, model.cells), model.cells)
+    moments = nodes.norm(model.moment_norm, near)
     shape: Shape = ["videos", len(model.cells), 2 * config.space]
     nodes.graph.output(_pair(nodes, moments, model.moment_match, model.moment_overlap, "moments"), "float32", shape)
     return nodes.graph.model()

@@ -21,7 +21,6 @@ from momentseek.models.layers import CrossEncoder, ModularQuery, Positions, Proj
 from momentseek.models.layers.attention import Attention, SelfEncoder
 from momentseek.models.layers.encoders import CnnEncoder, LstmEncoder, Stack
 from momentseek.models.layers.joint_clips import JointClips
-from momentseek.models.moment_map import Cells, MapConvolution
 from momentseek.models.tan2d import Sentence
 
 NEVER = -3e38
@@ -213,68 +212,10 @@ class Nodes:
         fewest = self.add("Max", count, self.constant(np.float32(1)))
         return self.add("Div", self.add("Squeeze", total, self.integers(1)), fewest)
 
-    # the moment map
-
     def joint_clips(self, layer: JointClips, inputs: Mapping[str, str]) -> str:
         """Modalities side by side, through one linear layer."""
         parts = [inputs[m] for m in layer.modalities]
         return self.linear(layer.linear, parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=-1))
-
-    def max_over(self, clips: str, cells: Cells) -> str:
-        """The maximum over each cell's clips, by a table of running maxima."""
-        level = np.floor(np.log2(cells.length.numpy() + 0.5)).astype(np.int64)
-        table, pieces = clips, []
-        for power in range(int(level.max()) + 1):
-            if power:
-                step = 2 ** (power - 1)
-                early = self.add("Slice", table, self.integers(0), self.integers(-step), self.integers(1))
-                late = self.add("Slice", table, self.integers(step), self.integers(2**31), self.integers(1))
-                table = self.add("Max", early, late)
-            first = cells.start.numpy()[level == power]
-            last = first + cells.length.numpy()[level == power] - 2**power
-            ends = (self.add("Gather", table, self.constant(at, "int64"), axis=1) for at in (first, last))
-            pieces.append(self.add("Max", *ends))
-        return pieces[0] if len(pieces) == 1 else self.add("Concat", *pieces, axis=1)
-
-    def as_map(self, moments: str, cells: Cells) -> str:
-        """(batch, cells, columns) to (batch, columns, clips, clips), zero where there is no candidate."""
-        place = np.full(cells.clips**2, len(cells))
-        place[(cells.start * cells.clips + cells.end).numpy()] = np.arange(len(cells))
-        padded = self.add("Pad", moments, self.integers(0, 0, 0, 0, 1, 0))
-        flat = self.add("Gather", padded, self.constant(place, "int64"), axis=1)
-        shaped = self.add("Reshape", flat, self.integers(0, cells.clips, cells.clips, -1))
-        return self.add("Transpose", shaped, perm=[0, 3, 1, 2])
-
-    def of_map(self, maps: str, cells: Cells, columns: int) -> str:
-        """``as_map`` backwards."""
-        flat = self.add("Reshape", self.add("Transpose", maps, perm=[0, 2, 3, 1]), self.integers(0, -1, columns))
-        return self.add("Gather", flat, self.constant((cells.start * cells.clips + cells.end), "int64"), axis=1)
-
-    def map_convolution(self, layer: MapConvolution, maps: str) -> str:
-        """Convolutions, ReLU, batch normalisation by the statistics of training, and the weight of valid cells."""
-        for at, (convolution, norm) in enumerate(zip(layer.convolutions, layer.norms, strict=True)):
-            assert isinstance(convolution, nn.Conv2d)
-            assert convolution.bias is not None
-            kernel, pad = convolution.kernel_size, layer.pads[at]
-            maps = self.add(
-                "Conv", maps, self.constant(convolution.weight), self.constant(convolution.bias),
-                kernel_shape=list(kernel), pads=[pad] * 4,
-            )  # fmt: skip
-            maps = self.add("Relu", maps)
-            if isinstance(norm, nn.BatchNorm2d):
-                maps = self.batch_norm(norm, maps)
-            weight = getattr(layer, f"weight{at}")
-            maps = self.add("Mul", maps, self.constant(weight if layer.spreads else weight * layer.inside))
-        return self.add("Mul", maps, self.constant(layer.inside)) if layer.spreads else maps
-
-    def batch_norm(self, layer: nn.BatchNorm2d, maps: str) -> str:
-        """``x a + b`` for each column."""
-        assert layer.running_mean is not None
-        assert layer.running_var is not None
-        scale = layer.weight / (layer.running_var + layer.eps).sqrt()
-        shift = layer.bias - layer.running_mean * scale
-        scaled = self.add("Mul", maps, self.constant(scale[:, None, None]))
-        return self.add("Add", scaled, self.constant(shift[:, None, None]))
 
     def masked(self, x: str, mask: str, filler: float = 0.0) -> str:
         """``filler`` where there is nothing."""

@@ -28,6 +28,8 @@ SPANS = 5
 """Moments of one video that enter the ranking."""
 TOLERATED = 1.0
 """Spreads above the usual from which something to avoid counts."""
+DEEP = 100
+"""Windows that the tangents are to bound well."""
 NEIGHBOURS = 3
 """Windows before and after, in the order of their best scores, over which a tangent's point is averaged."""
 ROUNDING = 1e-4
@@ -58,7 +60,7 @@ def aim_moments(sights: Sights, weights: Vectors, seen: Vectors, avoid: Sequence
     """From the rows of what a query looks for, and of what it avoids with their weights.
 
     Tangents touch where the windows lie that are to be found: at the best one, and at the last and in the first quarter
-    of those among the ``depth`` best. Whether a moment answers at all is judged by Fisher's z of its matching cosine,
+    of the :data:`DEEP` best. Whether a moment answers at all is judged by Fisher's z of its matching cosine,
     ``artanh cos``, beside those of other windows' best moments: the score saturates, and has no usual spread.
     """
     known = sights.moments
@@ -83,7 +85,7 @@ def aim_moments(sights: Sights, weights: Vectors, seen: Vectors, avoid: Sequence
         usual = np.concatenate([rows @ direction for rows in sights.windows])
         avoided.append((direction, weight, Scale.of(usual)))
     order = np.argsort(-best, kind="stable")
-    deep = min(len(best) - 1, 100 * len(best) // max(total, 1))
+    deep = min(len(best) - 1, DEEP * len(best) // max(total, 1))
     tangents = []
     for rank in dict.fromkeys((0, deep // 4, deep)):
         near = order[max(0, rank - NEIGHBOURS) : rank + NEIGHBOURS + 1] if rank else order[:2]
