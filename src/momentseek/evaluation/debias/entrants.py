@@ -53,8 +53,8 @@ def entrant(text: str) -> Entrant:
 
     >>> entrant("mdd[confounders=L*A, report=['R@1[IoU>=0.5]', 'mIoU']]").settings
     ('confounders=L*A', "report=['R@1[IoU>=0.5]', 'mIoU']")
-    >>> entrant("base + EM=mdd[confounders=]")
-    Model(label='base + EM', name='mdd', settings=('confounders=',))
+    >>> entrant("base + EM=mdd[confounders=none]")
+    Model(label='base + EM', name='mdd', settings=('confounders=none',))
     >>> entrant("ours=a/iid.jsonl,a/ood.jsonl")
     Files(label='ours', iid='a/iid.jsonl', ood='a/ood.jsonl')
     >>> entrant("runs/lr=0.1/seed-0").path
