@@ -35,7 +35,7 @@ def test_the_same_settings_give_the_same_files(tmp_path: Path) -> None:
 def test_a_data_folder_that_training_can_use(films: Path) -> None:
     with Data.open(films) as data:
         data.check(data.splits)
-        assert data.splits == ("train", "val", "test_iid", "test_ood", "mvmr")
+        assert data.splits == ("train", "val", "test_iid", "test_ood", "mvmr", "mvmr_val")
         videos = [set(data.split(s).truth.videos) for s in data.splits[:4]]
         assert sum(map(len, videos)) == len(set.union(*videos))
         train = data.split("train")

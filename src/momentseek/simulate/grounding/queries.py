@@ -70,9 +70,9 @@ def related(asked: list[Asked], films: list[Film]) -> dict[str, list[str]]:
     return found
 
 
-def massive(asked: list[Asked], films: list[Film], settings: Grounding) -> Judgements:
+def massive(asked: list[Asked], films: list[Film], settings: Grounding, draw: str = "pools") -> Judgements:
     """Each query with up to four further positives, and a pool filled with films in which nobody does that action."""
-    rng = settings.base.random("pools")
+    rng = settings.base.random(draw)
     rows: list[tuple[str, float, float, str]] = []
     counts, sizes, pools = [], [], []
     texts = {(a.film.name, a.deed): a.text for a in asked}

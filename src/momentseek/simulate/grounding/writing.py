@@ -20,6 +20,8 @@ from momentseek.simulate.lexicon import tag
 from momentseek.simulate.vectors import Features, Spaces, crosstalk, query_features, spaces
 from momentseek.simulate.world import World, the_world
 
+POOLED = {"mvmr": ("test_iid", "pools"), "mvmr_val": ("val", "pools of val")}
+"""Splits with a pool per query, whose films they search, and the name of the draw."""
 OBJECT = 0.7
 """How strongly an object shows beside its action."""
 
@@ -43,8 +45,9 @@ def _fill(folder: Path, settings: Grounding, progress: Callable[[int], None]) ->
     by_split = {s: [a for a in asked if a.film.split == s] for s in SPLITS}
     for split, queries in by_split.items():
         _truth(folder / f"{split}.{form.ending}", truth_of(queries), form.format)
-    tests = [f for f in films if f.split == "test_iid"]
-    _truth(folder / "mvmr.json", massive(by_split["test_iid"], tests, settings), "mvmr")
+    for name, (split, draw) in POOLED.items():
+        searched = [f for f in films if f.split == split]
+        _truth(folder / f"{name}.json", massive(by_split[split], searched, settings, draw), "mvmr")
     _json(folder / "durations.json", {f.name: f.seconds for f in films})
     train = [f for f in films if f.split == "train"]
     _json(folder / "train_related.json", related(by_split["train"], train))
@@ -110,5 +113,6 @@ def _data(settings: Grounding) -> str:
             'durations = "durations.json"',
         ]
         lines += ['related = "train_related.json"'] if split == "train" else []
-    lines += ["[splits.mvmr]", 'truth = "mvmr.json"', 'query = "query.h5"', 'durations = "durations.json"']
+    for name in POOLED:
+        lines += [f"[splits.{name}]", f'truth = "{name}.json"', 'query = "query.h5"', 'durations = "durations.json"']
     return "\n".join(lines) + "\n"
