@@ -90,15 +90,16 @@ class Validation:
                 f"{self.config.model} ranks no videos and cannot be measured by them (task=VR); train for moments "
                 "(task=VCMR with a first_stage, or task=SVMR)"
             )
-        if not model.retrieves and task == "VCMR" and source.first_stage is None:
+        measured = [s for s in (source.validate, source.test if self.config.training.report else None) if s]
+        pooled = all(self.data.split(s).truth.pools is not None for s in measured)
+        if not model.retrieves and task == "VCMR" and source.first_stage is None and not pooled:
             raise MomentseekError(
                 f"{self.config.model} searches videos that another model found; name its checkpoint or run "
-                "(first_stage=PATH), or train for known videos (task=SVMR)"
+                "(first_stage=PATH), measure it on pools (MVMR), or train for known videos (task=SVMR)"
             )
         if task == "VCMR":
-            for split in (source.validate, source.test if self.config.training.report else None):
-                if split:
-                    self.first_stage(split)
+            for split in measured:
+                self.first_stage(split)
 
 
 def first_stage(source: str, data: Data, split: str, depth: int) -> Run:

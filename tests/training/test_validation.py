@@ -1,0 +1,29 @@
+"""What may be measured how, found out before training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from momentseek.errors import MomentseekError
+from momentseek.features.data import Data
+from momentseek.simulate.grounding import Grounding, simulate_grounding
+from momentseek.training.config import TrainConfig
+from momentseek.training.loop import train
+
+
+def test_on_pools_a_model_that_ranks_no_videos_needs_no_first_stage(tmp_path: Path) -> None:
+    simulate_grounding(tmp_path / "films", Grounding(videos=60, pool=4, video_dim=8, text_dim=8))
+    table: dict[str, dict[str, Any]] = {
+        "model": {"name": "cet", "hidden": 8, "heads": 2, "layers": 1, "max_clips": 8, "fit": "stretch", "longest": 8},
+        "training": {"steps": 1, "batch": 4, "task": "VCMR", "measure": "R@1[IoU>=0.5]", "report": []},
+        "data": {"train": "train", "validate": "mvmr_val"},
+    }
+    with Data.open(tmp_path / "films") as data:
+        outcome = train(TrainConfig.of(table), data, tmp_path / "run")
+        assert outcome.best is not None
+        table["data"]["validate"] = "val"
+        with pytest.raises(MomentseekError, match="on pools"):
+            train(TrainConfig.of(table), data, tmp_path / "other")
