@@ -26,6 +26,7 @@ bench: .venv/installed-dev
 	$(BIN)/python bench/serve.py
 	$(BIN)/python bench/train.py --quick
 	$(BIN)/python bench/rank.py --quick
+	$(BIN)/python bench/map.py --quick
 
 clean:
 	rm -rf .venv artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
