@@ -68,13 +68,13 @@ def _sparse(nodes: Nodes, layers: MapConvolution, x: str, cells: Cells) -> str:
         kernel, reach = layer.kernel_size[0], layer.kernel_size[0] // 2
         number = np.full((cells.clips + 2 * reach, cells.clips + 2 * reach), len(cells))
         number[start + reach, end + reach] = np.arange(len(cells))
-        seen = [number[start + a, end + b] for a in range(kernel) for b in range(kernel)]
-        near = nodes.add(
-            "Gather", _one_more(nodes, x, 3, 0.0), nodes.constant(np.stack(seen, 1).ravel(), "int64"), axis=1
-        )
-        near = nodes.add("Reshape", near, nodes.integers(-1, len(cells), kernel**2 * layer.in_channels))
-        weight = layer.weight.detach().permute(2, 3, 1, 0).reshape(-1, layer.out_channels)
-        x = nodes.add("Add", nodes.add("MatMul", near, nodes.constant(weight)), nodes.constant(layer.bias))
+        weight = layer.weight.detach().permute(2, 3, 1, 0).reshape(kernel, -1, layer.out_channels)
+        more, shape = _one_more(nodes, x, 3, 0.0), nodes.integers(-1, len(cells), kernel * layer.in_channels)
+        x = nodes.constant(layer.bias)
+        for a in range(kernel):  # a row of the kernel at a time: all at once would fill the memory for large maps
+            seen = np.stack([number[start + a, end + b] for b in range(kernel)], 1)
+            near = nodes.add("Gather", more, nodes.constant(seen.ravel(), "int64"), axis=1)
+            x = nodes.add("Add", x, nodes.add("MatMul", nodes.add("Reshape", near, shape), nodes.constant(weight[a])))
         x = _normed(nodes, layers.norms[i], nodes.add("Relu", x), columns=(-1,))
         share = getattr(layers, f"weight{i}")[0, 0, cells.start, cells.end]
         x = nodes.add("Mul", x, nodes.constant(share[:, None]))
