@@ -11,26 +11,36 @@ from momentseek.models.moment_map.cells import GROUP, WHOLE, Cells
 def max_over(clips: Tensor, cells: Cells) -> Tensor:
     """(batch, clips, dim) → (batch, cells, dim): the maximum over each cell's clips (2D-TAN's stacked max-pooling).
 
-    Two overlapping windows of a power of two cover any span, so a table of log2(N) running maxima answers all cells
-    with two look-ups each, where a stack of poolings needs a step per length.
+    Each length's maxima are those of two neighbours of the length before. (A table of running maxima over powers of two
+    needs fewer steps but gathers its answers, which costs three times as much with the way back.)
 
     >>> from momentseek.models.moment_map.cells import cells
     >>> max_over(torch.tensor([[[1.0], [3.0], [2.0]]]), cells(3)).flatten().tolist()
     [1.0, 3.0, 2.0, 3.0, 3.0, 3.0]
     """
-    tables = [clips]
-    while 2 ** len(tables) <= cells.clips:
-        step = 2 ** (len(tables) - 1)
-        tables.append(torch.maximum(tables[-1][:, :-step], tables[-1][:, step:]))
-    level = torch.floor(torch.log2(cells.length.double() + 0.5)).long()
-    pieces = []
-    for power, table in enumerate(tables):
-        here = level == power
-        first = cells.start[here]
-        last = first + cells.length[here] - 2**power
-        pieces.append(torch.maximum(table[:, first], table[:, last]))
-    # cells ascend in length, so levels ascend too and the pieces are in order
-    return torch.cat(pieces, dim=1)
+    rows = [clips]
+    for coarser in growth(cells.clips):
+        x = rows[-1]
+        pair = torch.maximum(x[:, :-2:2], x[:, 1:-1:2]) if coarser else torch.maximum(x[:, :-1], x[:, 1:])
+        rows.append(torch.maximum(pair, x[:, 2::2]) if coarser else pair)
+    return torch.cat(rows, dim=1)
+
+
+def growth(clips: int) -> list[bool]:
+    """For every length of candidates after the first: whether the grid of starts turns coarser there.
+
+    >>> growth(18)[13:]
+    [False, False, True]
+    """
+    steps = []
+    length, stride, left = 2, 1, WHOLE - 1
+    while length <= clips:
+        steps.append(left == GROUP and stride > 1)
+        left -= 1
+        if not left:
+            stride, left = 2 * stride, GROUP
+        length += stride
+    return steps
 
 
 class ConvolutionStack(nn.Module):
@@ -42,17 +52,8 @@ class ConvolutionStack(nn.Module):
 
     def __init__(self, dim: int, clips: int) -> None:
         super().__init__()
-        joins, strides = [1], [1]
-        length, stride, left = 2, 1, WHOLE - 1
-        while length <= clips:
-            coarser = left == GROUP and stride > 1
-            joins.append(3 if coarser else 2)
-            strides.append(2 if coarser else 1)
-            left -= 1
-            if not left:
-                stride, left = 2 * stride, GROUP
-            length += stride
-        self.layers = nn.ModuleList(nn.Conv1d(dim, dim, k, s) for k, s in zip(joins, strides, strict=True))
+        steps = growth(clips)
+        self.layers = nn.ModuleList([nn.Conv1d(dim, dim, 1), *(nn.Conv1d(dim, dim, 2 + c, 1 + c) for c in steps)])
 
     def forward(self, clips: Tensor, cells: Cells) -> Tensor:
         """(batch, clips, dim) → (batch, cells, dim)."""
