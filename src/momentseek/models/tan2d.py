@@ -88,14 +88,13 @@ class Tan2d(CorpusModel):
         return {"clips": F.relu(self.clips(clips)), "mask": clips.mask}
 
     def candidates(self, clips: Tensor) -> Tensor:
-        """(videos, cells, hidden)."""
-        moments = max_over(clips, self.cells) if self.stack is None else self.stack(clips, self.cells)
-        mapped: Tensor = self.map_in(moments)
-        return mapped
+        """(videos, cells, hidden): the map M, before it is fused with a query."""
+        moments: Tensor = max_over(clips, self.cells) if self.stack is None else self.stack(clips, self.cells)
+        return moments
 
     def logits(self, query: Tensor, candidates: Tensor) -> Tensor:
         """(n, cells): before the sigmoid, for query i and the candidates of video i."""
-        fused = F.normalize(query[:, None] * candidates, dim=2)
+        fused = F.normalize(query[:, None] * self.map_in(candidates), dim=2)
         near = self.cells.of_map(self.neighbours(self.cells.as_map(fused)))
         scores: Tensor = self.score(near)[..., 0]
         return scores

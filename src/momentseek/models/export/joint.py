@@ -81,10 +81,9 @@ def _map(nodes: Nodes, model: Tan2d, words: str, clips: list[str]) -> str:
     seen = nodes.add("Relu", _joint(nodes, model.clips, clips))
     cells = model.cells
     moments = max_over(nodes, seen, cells) if model.stack is None else stacked(nodes, model.stack, seen)
-    moments = nodes.linear(model.map_in, moments)
     if isinstance(model, Mdd) and model.deconfounder is not None:
         moments = _deconfounded(nodes, model.deconfounder, query, moments)
-    fused = nodes.unit(nodes.add("Mul", query, moments))
+    fused = nodes.unit(nodes.add("Mul", query, nodes.linear(model.map_in, moments)))
     logits = nodes.linear(model.score, neighbours(nodes, model.neighbours, fused, cells))
     scores = _log_sigmoid(nodes, nodes.add("Squeeze", logits, nodes.integers(2)))
     return as_spans(nodes, scores, cells, model.config.longest)
