@@ -33,7 +33,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "tan2d-sparse-map": ("tan2d", {**MAP, "max_clips": 40, "longest": 40, "map_layers": 1}),
     "mdd": ("mdd", {**MAP, "heads": 4}),
     "mdd-actions": ("mdd", {**MAP, "heads": 4, "confounders": "A", "tree": False}),
-    "mdd-plain": ("mdd", {**MAP, "heads": 4, "confounders": ""}),
+    "mdd-plain": ("mdd", {**MAP, "heads": 4, "confounders": "none"}),
     "cet": ("cet", EDGES),
     "cet-lengths": ("cet", {**EDGES, "shortest": 3, "longest": 5, "modalities": "video+subtitle"}),
 }
