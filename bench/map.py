@@ -9,7 +9,7 @@ encoding takes per video stands beside it. pools: as many queries, videos and po
 queries, pools of 50 of 1,334 videos, 136 moments in two spaces of 256 columns): encoding, predicting 50 moments with
 suppression, measuring by both protocols, and the largest memory; beside it loops over queries, videos and moments on
 some queries, multiplied. Both find the same moments, which is checked. pooling: the maximum over all candidates from
-a table of running maxima, and by a stack of poolings, one per length.
+the maxima of the length before, and by a table of running maxima.
 
 Features are random: times do not depend on what the clips show. Seconds are the processor's, one thread unless
 --threads says otherwise, so that a busy machine does not stretch them. The pools' encodings come from a small network
@@ -33,7 +33,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from momentseek.evaluation import evaluate
 from momentseek.models import MODELS as REGISTERED
@@ -312,18 +311,19 @@ def same(run: Run, slow: dict[str, list[tuple[Any, ...]]]) -> None:
             raise SystemExit(f"{query}: loops find other moments")
 
 
-def stacked(clips: Tensor, candidates: Cells) -> Tensor:
-    """The maximum over each candidate by a pooling per length: each length's from the length before."""
-    row, pieces, at, stride = clips.transpose(1, 2), [], 1, 1
-    for length in torch.unique(candidates.length).tolist():
-        if length > 1:
-            coarser = length - at > stride
-            # Two neighbours make the next length of a grid; where the grid turns coarser, every other one of three.
-            row = F.max_pool1d(row, 3, 2) if coarser else F.max_pool1d(row, 2, 1)
-            stride = length - at
-        at = length
-        pieces.append(row)
-    return torch.cat(pieces, dim=2).transpose(1, 2)
+def by_table(clips: Tensor, candidates: Cells) -> Tensor:
+    """The maximum over each candidate by two look-ups in a table of running maxima over powers of two."""
+    tables = [clips]
+    while 2 ** len(tables) <= candidates.clips:
+        step = 2 ** (len(tables) - 1)
+        tables.append(torch.maximum(tables[-1][:, :-step], tables[-1][:, step:]))
+    level = torch.floor(torch.log2(candidates.length.double() + 0.5)).long()
+    pieces = []
+    for power, running in enumerate(tables):
+        first = candidates.start[level == power]
+        last = first + candidates.length[level == power] - 2**power
+        pieces.append(torch.maximum(running[:, first], running[:, last]))
+    return torch.cat(pieces, dim=1)  # candidates ascend in length, so levels ascend too
 
 
 def backward(work: Callable[[Tensor, Cells], Tensor], x: Tensor, candidates: Cells) -> None:
@@ -336,9 +336,9 @@ def pooling_part(given: argparse.Namespace) -> list[dict[str, Any]]:
     for clips in given.lengths:
         candidates = cells(clips)
         x = torch.randn(8, clips, SIZES[given.size]["hidden"], requires_grad=True)
-        if not torch.equal(stacked(x, candidates), max_over(x, candidates)):
+        if not torch.equal(by_table(x, candidates), max_over(x, candidates)):
             raise SystemExit(f"{clips} clips: the two maxima differ")
-        for name, work in (("table of running maxima", max_over), ("stack of poolings", stacked)):
+        for name, work in (("length by length (ours)", max_over), ("table of running maxima", by_table)):
             with torch.no_grad():
                 forward = timed(partial(work, x, candidates), given.least)
             both = timed(partial(backward, work, x, candidates), given.least)

@@ -12,7 +12,7 @@ def max_over(clips: Tensor, cells: Cells) -> Tensor:
     """(batch, clips, dim) → (batch, cells, dim): the maximum over each cell's clips (2D-TAN's stacked max-pooling).
 
     Each length's maxima are those of two neighbours of the length before. (A table of running maxima over powers of two
-    needs fewer steps but gathers its answers, which costs three times as much with the way back.)
+    needs fewer steps but gathers its answers, which costs more than the steps saved: docs/benchmarks.md.)
 
     >>> from momentseek.models.moment_map.cells import cells
     >>> max_over(torch.tensor([[[1.0], [3.0], [2.0]]]), cells(3)).flatten().tolist()
