@@ -19,10 +19,9 @@ from momentseek.cli import options
 @click.option("--videos", type=int, help="How many videos.  [default: 2000]")
 @click.option("--queries", type=int, help="How many queries: 80 % train, 5 % val, 15 % test.  [default: 5000]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same files.")
-@click.option(
-    "--hard", type=float, help="From 0 (a linear matcher will do) to 1 (nothing will).  [default: 0.5]"
-)
+@click.option("--hard", type=float, help="From 0 (a linear matcher will do) to 1 (nothing will).  [default: 0.5]")
 @click.option("--bias", type=float, help="Films: share of the moments placed by habit, from 0 to 1.  [default: 0.9]")
+@click.option("--verb-bias", type=float, help="Films: share of the actions with a habit of their own.  [default: 1]")
 @click.option("--pool", type=int, help="Films: videos searched per query of the split mvmr.  [default: 50]")
 @click.option("--video-dim", type=int, help="Dimensions of a clip's video feature.  [default: 256; films: 128]")
 @click.option("--text-dim", type=int, help="Dimensions of subtitle and query features.  [default: 192; films: 96]")
@@ -64,9 +63,9 @@ def command(
 
     optional_module("h5py", "train")
     chosen = {name: value for name, value in given.items() if value is not None}
-    foreign = ("bias", "pool") if like == "tvr" else ("queries",)
+    foreign = ("bias", "verb_bias", "pool") if like == "tvr" else ("queries",)
     if wrong := [name for name in foreign if name in chosen]:
-        raise MomentseekError(f"--{wrong[0]} is not a setting of --like {like}; leave it out")
+        raise MomentseekError(f"--{wrong[0].replace('_', '-')} is not a setting of --like {like}; leave it out")
     check_target(Path(target), force)
     if like != "tvr":
         films = Grounding(seed=seed, like=like, **chosen)  # type: ignore[arg-type]

@@ -130,3 +130,16 @@ def test_no_moment_ends_after_its_film(films: Path) -> None:
 def test_films_like_nothing_are_named() -> None:
     with pytest.raises(MomentseekError, match="--like"):
         Grounding(like="youtube")
+
+
+def test_habits_may_be_common_to_all_actions() -> None:
+    own, shared, half = (
+        Habits.drawn(60, FORMS["charades"], np.random.default_rng(0), share) for share in (1.0, 0.0, 0.5)
+    )
+    assert len(set(own.place.tolist())) == 60
+    assert len(set(shared.place.tolist())) == len(set(shared.length.tolist())) == 1
+    kept = np.isin(half.place, own.place)
+    assert 15 < kept.sum() < 45
+    assert len(set(half.place[~kept].tolist())) == 1
+    with pytest.raises(MomentseekError, match="--verb-bias"):
+        Grounding(verb_bias=1.5)

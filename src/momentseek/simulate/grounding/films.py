@@ -48,7 +48,7 @@ class Film:
 def shoot(world: World, settings: Grounding) -> list[Film]:
     """All films, split by split."""
     solo = np.array([a for a in world.of_kind("action").tolist() if a not in world.takes_two])
-    habits = Habits.drawn(len(world.concepts), settings.form, settings.base.random("habits"))
+    habits = Habits.drawn(len(world.concepts), settings.form, settings.base.random("habits"), settings.verb_bias)
     bounds = np.round(np.cumsum([0.0, *SPLITS.values()]) * settings.videos).astype(int)
     films = []
     for split, first, last in zip(SPLITS, bounds, bounds[1:], strict=False):

@@ -22,9 +22,17 @@ class Habits:
     form: Form
 
     @classmethod
-    def drawn(cls, actions: int, form: Form, rng: np.random.Generator) -> Habits:
-        """Places crowd at the films' start and end; lengths are what they are."""
-        return cls(rng.beta(*form.corners, actions), rng.uniform(*form.middle, actions), form)
+    def drawn(cls, actions: int, form: Form, rng: np.random.Generator, own: float = 1.0) -> Habits:
+        """Places crowd at the films' start and end; lengths are what they are.
+
+        A share ``own`` of the actions has a habit of its own, the others have one in common: at 0 only the places of
+        all moments are biased, at 1 those of every verb in its own way.
+        """
+        place, length = rng.beta(*form.corners, actions), rng.uniform(*form.middle, actions)
+        common = rng.random(actions) >= own
+        return cls(
+            np.where(common, rng.beta(*form.corners), place), np.where(common, rng.uniform(*form.middle), length), form
+        )
 
     def span(self, action: int, bias: float, broken: bool, rng: np.random.Generator) -> tuple[float, float]:
         """Start and end of a moment as shares of its film: by habit with probability ``bias``, else anywhere.

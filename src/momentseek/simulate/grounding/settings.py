@@ -20,7 +20,9 @@ class Grounding:
     seed: int = 0
     hard: float = 0.5
     bias: float = 0.9
-    """Share of the moments whose place follows from the action: 0 for none, 1 for all."""
+    """Share of the moments whose place follows a habit: 0 for none, 1 for all."""
+    verb_bias: float = 1.0
+    """Share of the actions with a habit of their own; the others have one in common."""
     pool: int = 50
     """Videos searched per query of ``mvmr``."""
     like: str = "charades"
@@ -31,6 +33,10 @@ class Grounding:
     def __post_init__(self) -> None:
         if not 0 <= self.bias <= 1:
             raise MomentseekError(f"a bias of {self.bias:g} is out of range; choose one from 0 to 1 (--bias)")
+        if not 0 <= self.verb_bias <= 1:
+            raise MomentseekError(
+                f"a verb bias of {self.verb_bias:g} is out of range; choose one from 0 to 1 (--verb-bias)"
+            )
         if self.pool < 2:
             raise MomentseekError(f"a pool of {self.pool} is too small; give at least 2 videos (--pool)")
         if self.like not in FORMS:
