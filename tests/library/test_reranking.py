@@ -180,6 +180,8 @@ def test_the_command_tells_both_scores(searched: Library, tmp_path: Path) -> Non
     shown = CliRunner().invoke(search_command, [*where, "--explain"])
     assert "re-ranked; its video was #" in shown.output
     assert "before, its video had rank" in shown.output
+    alone = CliRunner().invoke(search_command, ["--library", str(searched.path), "--rerank-videos", "3", "red"])
+    assert "is for --rerank" in alone.output
 
 
 @pytest.mark.slow

@@ -73,10 +73,8 @@ def _option(arg: str, short: set[str]) -> bool:
 @click.option(
     "--rerank-videos",
     type=click.IntRange(1, 1000),
-    default=20,
-    show_default=True,
     metavar="N",
-    help="So many of them; each costs the model a look.",
+    help="So many of them; each costs the model a look. Default: 20.",
 )
 @click.option("--all", "show_all", is_flag=True, help="Weak results too.")
 @click.option("--explain", is_flag=True, help="Each stream's rank and score, and the curve with the span marked.")
@@ -110,7 +108,7 @@ def command(
     streams: str | None,
     fusion: str | None,
     rerank: str | None,
-    rerank_videos: int,
+    rerank_videos: int | None,
     show_all: bool,
     explain: bool,
     as_json: bool,
@@ -138,11 +136,14 @@ def command(
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
+    if rerank_videos is not None and rerank is None:
+        raise click.UsageError("--rerank-videos is for --rerank FOLDER.")
     options.check_targets([], files.values(), force)
     folder = _cut_folder(cut)
     from momentseek.library.place import library_folder
     from momentseek.search import Library
     from momentseek.search import fusion as fusions
+    from momentseek.search.options import Options
 
     with Library.open(library_folder(library), create=False) as opened:
         chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
@@ -156,7 +157,7 @@ def command(
             all=show_all,
             fusion=fusion or fusions.DEFAULT,
             rerank=rerank,
-            rerank_videos=rerank_videos,
+            rerank_videos=rerank_videos or Options.rerank_videos,
         )
         if as_json or as_csv:
             click.echo(_text(found, "json" if as_json else "csv"), nl=False)
