@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from momentseek.training.checkpoint import Checkpoint
 
 
+Lengths = tuple[float | None, float | None]
+
+
 @click.command()
 @click.argument("checkpoint", metavar="CHECKPOINT", type=click.Path())
 @click.option("--out", required=True, type=click.Path(), metavar="FOLDER", help="The folder to write.")
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
     help="For models that stretch whole videos to a few clips (all but xml and reloclnet): the longest video read at "
-    "once; longer ones are cut into windows that overlap. Default: what 95 % of its training videos do not exceed.",
+    "once; longer ones are cut into windows that overlap. Default: what 95 % of its training videos do not exceed; mmn "
+    "and crocs cut what is longer into windows of the middling length.",
 )
 @options.force
 @options.as_json
@@ -61,7 +65,7 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
 
     loaded = load(checkpoint)
     folder = data or loaded.config.data.path
-    encoders, clip_seconds, usual, note = _sources(folder, loaded, asked=data is not None)
+    encoders, clip_seconds, (usual, middling), note = _sources(folder, loaded, asked=data is not None)
     trained = {
         "step": loaded.step,
         "measure": loaded.config.training.measure,
@@ -77,6 +81,7 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
         clip_seconds=clip_seconds,
         end_time=loaded.config.training.end_time,
         window=window or usual,
+        cut=None if window else middling,
         nms=loaded.config.training.nms,
         trained=trained,
         force=force,
@@ -91,8 +96,8 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
         options.say(f"note: {note}")
 
 
-def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, Source], float, float | None, str]:
-    """The encoders of the data's features, the seconds of a clip and of the longest video, and why there are none."""
+def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, Source], float, Lengths, str]:
+    """The encoders of the data's features, the seconds of a clip, of long and of middling videos, and why none."""
     from momentseek.encoders.trained.sources import sources_of
     from momentseek.errors import MomentseekError
     from momentseek.features.data import Data
@@ -100,19 +105,20 @@ def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str
 
     unusable = "this export cannot serve a library: "
     if not folder:
-        return {}, 1.5, None, f"{unusable}the checkpoint does not say where its data lie; give --data DIR"
+        return {}, 1.5, (None, None), f"{unusable}the checkpoint does not say where its data lie; give --data DIR"
     try:
         with Data.open(folder) as data:
             same = trained.made_from(data)
             encoders, clip_seconds = sources_of(data.path), data.clip_seconds
             data.use(trained.model.config.modalities)
-            window = longest_video(data, trained.config.data.train) if same else None
+            split = trained.config.data.train
+            usual = (longest_video(data, split), longest_video(data, split, 0.5)) if same else (None, None)
     except MomentseekError as e:
         if asked:
             raise
-        return {}, 1.5, None, f"{unusable}{e}"
+        return {}, 1.5, (None, None), f"{unusable}{e}"
     if not same:
         raise MomentseekError(f"{folder}: is not what the model was trained on; give the data it was (--data DIR)")
     if not encoders:
-        return {}, clip_seconds, window, f"{unusable}{folder} does not say which encoders made its features"
-    return encoders, clip_seconds, window, ""
+        return {}, clip_seconds, usual, f"{unusable}{folder} does not say which encoders made its features"
+    return encoders, clip_seconds, usual, ""

@@ -210,6 +210,9 @@ def test_a_long_video_is_read_in_windows(data: Data, tmp_path: Path) -> None:
     assert len(at) == len(moments) == model.span_rows(40)
     spans = list(zip(at.start.tolist(), at.end.tolist(), strict=True))
     assert len(set(spans)) == len(spans)
+    wide = replace(model.moments, whole=24)
+    assert (len(wide.of(24)), wide.count(24)) == (36, 1)  # read whole: all candidates of eight clips
+    assert wide.of(25).window.max() + 1 == wide.count(25) == model.moments.count(25) > 1
     alone = model.context(video[8:24], None)[1]
     places = model.moments.of(16)
     for start, end, row in zip(places.start + 8, places.end + 8, alone, strict=True):

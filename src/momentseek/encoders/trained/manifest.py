@@ -176,7 +176,7 @@ def _moments(head: Mapping[str, Any], config: Mapping[str, Any]) -> MomentMap:
     start, length = (np.asarray(column, np.int64) for column in head["cells"])
     return MomentMap(
         int(config["max_clips"]), start, length, int(head["window"]), float(head["power"]), float(head["sharpness"]),
-        int(config["longest"]), float(config["alpha"]), str(head["end_time"]),
+        int(config["longest"]), float(config["alpha"]), str(head["end_time"]), int(head.get("whole", 0)),
     )  # fmt: skip
 
 

@@ -58,10 +58,12 @@ class MomentMap:
     alpha: float = 0.0
     """What the video's best moment weighs in the score of each."""
     end_time: str = "inclusive"
+    whole: int = 0
+    """Clips of the longest video that is read as one window, if more than ``window``."""
 
     def windows(self, clips: int) -> list[Window]:
         """How a video of so many clips is read."""
-        return windows(clips, self.window)
+        return windows(clips, clips if clips <= self.whole else self.window)
 
     def count(self, clips: int) -> int:
         """How many windows that are.
@@ -70,7 +72,7 @@ class MomentMap:
         >>> [small.count(n) == len(small.windows(n)) for n in (1, 4, 5, 6, 7, 100)]
         [True, True, True, True, True, True]
         """
-        return 1 if clips <= self.window else -(-(clips - self.window) // max(1, self.window // 2)) + 1
+        return 1 if clips <= max(self.whole, self.window) else -(-(clips - self.window) // max(1, self.window // 2)) + 1
 
     def of(self, clips: int) -> Places:
         """The moments that are kept of a video of so many clips."""

@@ -29,14 +29,17 @@ from momentseek.models.mmn import SHARPNESS, Mmn
 def draw(model: Mmn, settings: Mapping[str, Any]) -> Drawn:
     """Both graphs, and what turns two cosines into a score.
 
-    ``window`` is in clips of the data: how many are stretched to the model's at most.
+    In clips of the data, ``whole`` is how many are stretched to the model's at most; longer videos are cut into
+    windows of ``window``.
     """
     graphs = {CLIPS: moments_network(model), WORDS: words_network(model)}
     config, seconds = model.config, settings["clip_seconds"]
-    asked = settings["window"]
-    window = config.max_clips if asked is None else max(1, math.ceil(asked / seconds - 1e-9))
+    asked = settings["window"], settings.get("cut")
+    whole, window = (None if s is None else max(1, math.ceil(s / seconds - 1e-9)) for s in asked)
+    whole = whole or config.max_clips
+    window = min(window or whole, whole)
     head = {
-        "kind": "map", "match": config.space, "spans": 2 * config.space, "window": window,
+        "kind": "map", "match": config.space, "spans": 2 * config.space, "window": window, "whole": whole,
         "power": config.power, "sharpness": SHARPNESS, "end_time": settings["end_time"],
         "cells": [model.cells.start.tolist(), model.cells.length.tolist()],
     }  # fmt: skip

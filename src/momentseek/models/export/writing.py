@@ -44,6 +44,7 @@ def export(
     clip_seconds: float = 1.5,
     end_time: str = "inclusive",
     window: float | None = None,
+    cut: float | None = None,
     nms: float | None = None,
     trained: Mapping[str, Any] | None = None,
     force: bool = False,
@@ -52,10 +53,11 @@ def export(
 
     ``encoders`` are those of the features it was trained on, by ``video``, ``subtitle`` and ``query``; without them the
     export cannot serve a library. ``window`` is, for a model that stretches whole videos, the seconds of the longest it
-    is given; longer ones are cut; ``nms`` the overlap above which
-    it drops the worse of two moments. ``trained`` is told along: step, measure, data.
+    is given; longer ones are cut, by a model of moments into windows of ``cut`` seconds if that is less. ``nms`` is the
+    overlap above which a model drops the worse of two moments. ``trained`` is told along: step, measure, data.
     """
-    found = drawn(model, name, {"end_time": end_time, "window": window, "clip_seconds": clip_seconds, "nms": nms})
+    settings = {"end_time": end_time, "window": window, "cut": cut, "clip_seconds": clip_seconds, "nms": nms}
+    found = drawn(model, name, settings)
     graphs = found.graphs
     if not found.difference <= TOLERANCE:
         raise MomentseekError(
