@@ -14,6 +14,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch: the tes
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+settings.register_profile("unhurried", settings.default, deadline=None)  # a busy machine is no failure
+settings.load_profile("unhurried")
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("MOMENTSEEK_SHARED", ROOT.parent / "shared"))
