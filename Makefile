@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test coverage lint bench clean
 
 demo: .venv/installed-demo
 	@sh examples/demo.sh $(BIN)/momentseek .venv/demo
@@ -11,7 +11,11 @@ demo: .venv/installed-demo
 # Pictures of every view of the page, to keep and to look at.
 test: export MOMENTSEEK_SCREENSHOTS ?= $(CURDIR)/artefacts/screenshots
 test: .venv/installed-dev .venv/browser lint
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20
+
+# The same, and which lines no test reaches; slower.
+coverage: .venv/installed-dev .venv/browser
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
