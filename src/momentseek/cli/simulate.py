@@ -70,11 +70,18 @@ def command(
     if like != "tvr":
         films = Grounding(seed=seed, like=like, **chosen)  # type: ignore[arg-type]
         with Progress(films.videos, "simulating") as bar:
-            queries = simulate_grounding(target, films, force=force, progress=bar.advance)
+            made = simulate_grounding(target, films, force=force, progress=bar.advance)
         if as_json:
-            click.echo(json.dumps({"videos": films.videos, "queries": queries}, indent=2))
+            figures = {"videos": films.videos, "queries": made.queries, "smallest_pools": made.pools}
+            click.echo(json.dumps(figures, indent=2))
+        for name, least in made.pools.items():
+            if least < films.pool:
+                options.say(
+                    f"note: {name} has pools of {least} films where {films.pool} were asked for; make more films "
+                    "(--videos), or smaller pools (--pool)"
+                )
         options.say(
-            f"wrote {target}: {count(films.videos, 'film')}, {count(sum(queries.values()), 'query', 'queries')}"
+            f"wrote {target}: {count(films.videos, 'film')}, {count(sum(made.queries.values()), 'query', 'queries')}"
         )
         return
     settings = Settings(seed=seed, **chosen)  # type: ignore[arg-type]

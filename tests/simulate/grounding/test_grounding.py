@@ -143,3 +143,9 @@ def test_habits_may_be_common_to_all_actions() -> None:
     assert len(set(half.place[~kept].tolist())) == 1
     with pytest.raises(MomentseekError, match="--verb-bias"):
         Grounding(verb_bias=1.5)
+
+
+def test_what_was_made_says_how_small_pools_are(tmp_path: Path) -> None:
+    made = simulate_grounding(tmp_path / "few", Grounding(videos=40, pool=30, video_dim=8, text_dim=8))
+    assert made.queries["train"] > made.queries["val"] > 0
+    assert 0 < made.pools["mvmr"] < 30

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,17 +27,27 @@ OBJECT = 0.7
 """How strongly an object shows beside its action."""
 
 
+@dataclass(frozen=True)
+class Made:
+    """What was written."""
+
+    queries: dict[str, int]
+    """Per split."""
+    pools: dict[str, int]
+    """Videos of the smallest pool of each split that has pools; fewer than asked for where films ran out."""
+
+
 def simulate_grounding(
     out: str | os.PathLike[str], settings: Grounding | None = None, *, force: bool = False,
     progress: Callable[[int], None] = lambda _: None,
-) -> dict[str, int]:  # fmt: skip
-    """Write a corpus of short films to the folder ``out``; returns queries per split."""
+) -> Made:  # fmt: skip
+    """Write a corpus of films to the folder ``out``."""
     settings = settings or Grounding()
     with made(out, force) as folder:
         return _fill(folder, settings, progress)
 
 
-def _fill(folder: Path, settings: Grounding, progress: Callable[[int], None]) -> dict[str, int]:
+def _fill(folder: Path, settings: Grounding, progress: Callable[[int], None]) -> Made:
     from momentseek.features.write import write_features
 
     world, form = the_world(), settings.form
@@ -45,9 +56,12 @@ def _fill(folder: Path, settings: Grounding, progress: Callable[[int], None]) ->
     by_split = {s: [a for a in asked if a.film.split == s] for s in SPLITS}
     for split, queries in by_split.items():
         _truth(folder / f"{split}.{form.ending}", truth_of(queries), form.format)
+    smallest = {}
     for name, (split, draw) in POOLED.items():
-        searched = [f for f in films if f.split == split]
-        _truth(folder / f"{name}.json", massive(by_split[split], searched, settings, draw), "mvmr")
+        truth = massive(by_split[split], [f for f in films if f.split == split], settings, draw)
+        assert truth.pools is not None
+        smallest[name] = int(np.diff(truth.pools.offsets).min())
+        _truth(folder / f"{name}.json", truth, "mvmr")
     _json(folder / "durations.json", {f.name: f.seconds for f in films})
     train = [f for f in films if f.split == "train"]
     _json(folder / "train_related.json", related(by_split["train"], train))
@@ -63,7 +77,7 @@ def _fill(folder: Path, settings: Grounding, progress: Callable[[int], None]) ->
     write_features(folder / "query.h5", words())
     write_features(folder / "video.h5", _clips(world, films, space, settings, progress))
     (folder / "data.toml").write_text(_data(settings))
-    return {split: len(queries) for split, queries in by_split.items()}
+    return Made({split: len(queries) for split, queries in by_split.items()}, smallest)
 
 
 def _clips(
