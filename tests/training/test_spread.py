@@ -8,7 +8,9 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.features import Data
-from momentseek.training import Progress, TrainConfig
+from momentseek.formats import write_run
+from momentseek.models.inference import predict
+from momentseek.training import Progress, TrainConfig, load, train
 from momentseek.training.spread import train_or_read, train_seeds
 
 
@@ -36,6 +38,40 @@ def test_a_report_that_names_no_data_is_not_reused(corpus: Data, short: TrainCon
     (tmp_path / "report.json").write_text(json.dumps({**report, "data": {"name": corpus.name}}))
     with pytest.raises(MomentseekError, match="its report is of other data than"):
         train_or_read(short, corpus, tmp_path)
+
+
+@pytest.mark.parametrize("setting", ["begin", "first_stage"])
+def test_numbers_of_an_earlier_stage_are_not_reused(
+    corpus: Data, short: TrainConfig, tmp_path: Path, setting: str
+) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    train(short, corpus, one)
+    second = short.changed([f"{setting}={one}"])
+    report, _ = train_or_read(second, corpus, two)
+    again, outcome = train_or_read(second, corpus, two)
+    assert (again, outcome) == (report, None)
+    train(short.changed(["seed=1"]), corpus, one, force=True)
+    what = {"begin": "has other weights than .*two began from; put", "first_stage": "is another first stage than .*two"}
+    with pytest.raises(MomentseekError, match=what[setting]):
+        train_or_read(second, corpus, two)
+    assert json.loads((two / "report.json").read_text()) == report
+    shutil.rmtree(one)  # nothing says that it was another
+    assert train_or_read(second, corpus, two) == (report, None)
+
+
+def test_a_first_stage_of_predictions_is_known_by_its_bytes(corpus: Data, short: TrainConfig, tmp_path: Path) -> None:
+    train(short, corpus, tmp_path / "one")
+    run = tmp_path / "videos.jsonl"
+    write_run(predict(load(tmp_path / "one").model, corpus, "val", task="VR", k=4), run)
+    second = short.changed([f"first_stage={run}"])
+    report, _ = train_or_read(second, corpus, tmp_path / "two")
+    assert report["first_stage"]["path"] == str(run)
+    old = {key: value for key, value in report.items() if key != "first_stage"}  # as earlier versions wrote it
+    write_run(predict(load(tmp_path / "one").model, corpus, "val", task="VR", k=3), run)
+    with pytest.raises(MomentseekError, match="is another first stage than"):
+        train_or_read(second, corpus, tmp_path / "two")
+    (tmp_path / "two" / "report.json").write_text(json.dumps(old))
+    assert train_or_read(second, corpus, tmp_path / "two") == (old, None)
 
 
 def test_force_trains_anew(corpus: Data, short: TrainConfig, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,26 @@ def described(found: Checkpoint, source: str) -> dict[str, Any]:
         "value": found.value,
         "weights": digest(found.model),
     }
+
+
+def refuse_other_weights(begun: Mapping[str, Any] | None, weights: str, config: TrainConfig, out: Path) -> None:
+    """Refuse a checkpoint whose weights are not those that a run says it began from."""
+    if (begun or {}).get("weights") != weights:
+        why = ", so other negatives would be drawn" if draws(config) else ""
+        raise MomentseekError(
+            f"{config.data.begin}: has other weights than {out} began from{why}; put the checkpoint back, or begin "
+            "a run in another folder"
+        )
+
+
+def digest_of(source: Path) -> str:
+    """Tells a first stage from others: by its weights, or, of a file of predictions, by its bytes."""
+    if source.is_dir() or source.suffix == ".safetensors":
+        return digest(checkpoint.load(source).model)
+    try:
+        return hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    except OSError as e:
+        raise MomentseekError(f"{source}: cannot be read ({e.strerror}); name a checkpoint or a run") from None
 
 
 def digest(model: CorpusModel) -> str:

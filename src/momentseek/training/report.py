@@ -35,6 +35,7 @@ def write_report(
         "model": config.model,
         "train": config.data.train,
         "began_from": counts.get("begun"),
+        "first_stage": validation.found_by,
         "seed": config.training.seed,
         "measure": config.training.measure,
         "best": counts["best"],

@@ -153,11 +153,8 @@ def _beginning(
     begun = beginning.described(found, source)
     if last is None:
         model.load_state_dict(found.model.state_dict())
-    elif (last.state.get("begun") or {}).get("weights") != begun["weights"]:
-        raise MomentseekError(
-            f"{source}: has other weights than {out} began from, so other negatives would be drawn; put the checkpoint "
-            "back, or begin a run in another folder"
-        )
+    else:
+        beginning.refuse_other_weights(last.state.get("begun"), begun["weights"], config, out)
     return begun, found.model if wanted else None
 
 

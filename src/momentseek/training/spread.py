@@ -10,6 +10,7 @@ from typing import Any
 
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
+from momentseek.training import beginning, checkpoint
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train
 from momentseek.training.progress import Outcome, Tell
@@ -57,7 +58,8 @@ def train_or_read(
     """The report of a run: read if it is finished, gone on with if it was stopped, else begun.
 
     The outcome is None for a run that was finished before. A report without scores means that training was stopped.
-    A run that was finished on other data is refused; ``force`` begins every run anew.
+    A run that was finished on other data, or whose earlier stage was trained again, is refused; ``force`` begins every
+    run anew.
     """
     report = read_report(out) if out.is_dir() and not force else None
     if report is not None and _same(report.get("config"), located(config).table()):
@@ -66,6 +68,7 @@ def train_or_read(
                 f"{out}: its report is of other data than {data.path} has now; give the data it was trained on, or "
                 "train in another folder"
             )
+        _refuse_other_stages(report, located(config), out)
         return report, None
     outcome = train(config, data, out, resume=(out / CONFIG).is_file() and not force, tell=tell, force=force)
     return outcome.report, outcome
@@ -96,6 +99,24 @@ def train_seeds(
             break
         reports.append(report)
     return reports
+
+
+def _refuse_other_stages(report: Mapping[str, Any], config: TrainConfig, out: Path) -> None:
+    """Refuse a report if what it began from, or whose videos it searched, is another by now.
+
+    What is no longer there cannot be another. Reports of earlier versions do not say what their first stage was.
+    """
+    begin, first = config.data.begin, report.get("first_stage")
+    if begin is not None and Path(begin).exists():
+        weights = beginning.digest(checkpoint.load(begin).model)
+        beginning.refuse_other_weights(report.get("began_from"), weights, config, out)
+    if isinstance(first, Mapping) and config.data.first_stage is not None and Path(config.data.first_stage).exists():
+        source = Path(config.data.first_stage)
+        if first.get("digest") != beginning.digest_of(source):
+            raise MomentseekError(
+                f"{source}: is another first stage than {out} was measured with; put it back, or train in another "
+                "folder"
+            )
 
 
 def _same(one: Any, two: Mapping[str, Any]) -> bool:

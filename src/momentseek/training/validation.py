@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from momentseek.measures import parse_all
 from momentseek.models import CorpusModel
 from momentseek.models.inference import from_run, predict
 from momentseek.moments import Run
+from momentseek.training.beginning import digest_of
 from momentseek.training.config import TrainConfig, measures_of
 
 Progress = Callable[[str, int, int], None]
@@ -82,6 +84,14 @@ class Validation:
             self._first[split] = first_stage(source, self.data, split, self.config.model_config.videos)
         return self._first[split]
 
+    @cached_property
+    def found_by(self) -> dict[str, str] | None:
+        """The first stage and a digest of it, as it was before the first step; None if none is searched."""
+        source = self.config.data.first_stage
+        if source is None or self.config.training.task != "VCMR":
+            return None
+        return {"path": source, "digest": digest_of(Path(source))}
+
     def check(self, model: CorpusModel) -> None:
         """Refuse, before training, a model that could not be measured, or a first stage that would not do for it."""
         task, source = self.config.training.task, self.config.data
@@ -100,6 +110,7 @@ class Validation:
         if task == "VCMR":
             for split in measured:
                 self.first_stage(split)
+        _ = self.found_by
 
 
 def first_stage(source: str, data: Data, split: str, depth: int) -> Run:
