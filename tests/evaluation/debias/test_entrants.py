@@ -14,6 +14,7 @@ VALUES = st.one_of(
     WORDS,
     st.just(""),
     st.just("L*U*U"),
+    st.just("runs/first/seed-{seed}"),
     st.lists(WORDS, max_size=3).map(lambda words: "[" + ", ".join(f'"{w}, ]="' for w in words) + "]"),
 )
 
@@ -31,6 +32,7 @@ def test_settings_come_back_as_they_were_written(name: str, settings: list[tuple
 
 
 def test_paths_have_a_slash() -> None:
+    assert entrant("runs[1]/mdd") == Folder("runs[1]/mdd", "runs[1]/mdd")
     assert entrant("./mdd") == Folder("./mdd", "./mdd")
     assert entrant("base=runs/lr=0.1/seed-0") == Folder("base", "runs/lr=0.1/seed-0")
     assert entrant("base=best.safetensors") == Folder("base", "best.safetensors")

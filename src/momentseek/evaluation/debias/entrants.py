@@ -55,6 +55,8 @@ def entrant(text: str) -> Entrant:
     ('confounders=L*A', "report=['R@1[IoU>=0.5]', 'mIoU']")
     >>> entrant("base + EM=mdd[confounders=none]")
     Model(label='base + EM', name='mdd', settings=('confounders=none',))
+    >>> entrant("a=crocs[begin=runs/first]")
+    Model(label='a', name='crocs', settings=('begin=runs/first',))
     >>> entrant("ours=a/iid.jsonl,a/ood.jsonl")
     Files(label='ours', iid='a/iid.jsonl', ood='a/ood.jsonl')
     >>> entrant("runs/lr=0.1/seed-0").path
@@ -66,7 +68,7 @@ def entrant(text: str) -> Entrant:
         if not label:
             raise MomentseekError(f"{text!r} does not say what to call these predictions; write NAME=IID,OOD")
         return Files(label, *_pair(value, commas, text))
-    if "/" in value or value.endswith(".safetensors"):
+    if next(_outside(value, "/", text), None) is not None or value.endswith(".safetensors"):
         return Folder(label or value.rstrip("/"), value)
     name, settings = _model(value, text)
     return Model(label or (f"{name}[{', '.join(settings)}]" if settings else name), name, settings)
@@ -92,7 +94,7 @@ def entrants(texts: Iterable[str]) -> dict[str, list[Entrant]]:
 
 def _named(text: str) -> tuple[str, str]:
     at = next(_outside(text, "=", text), None)
-    if at is None or "/" in text[:at]:  # a path may have = in it
+    if at is None or any(place < at for place in _outside(text, "/", text)):  # a path may have = in it
         return "", text.strip()
     label, value = text[:at].strip(), text[at + 1 :].strip()
     if not label or not value:
