@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +27,8 @@ from momentseek.training.checkpoint import find, load
 from momentseek.training.config import TrainConfig
 from momentseek.training.presets import configure
 from momentseek.training.progress import Tell
-from momentseek.training.setup import device, refuse_other_dims
+from momentseek.training.report import read_report
+from momentseek.training.setup import BEST, LAST, REPORT, device, refuse_other_dims
 from momentseek.training.spread import train_or_read
 
 TOP = 10
@@ -85,11 +87,13 @@ def plan(
 
 
 def checkpoints(path: Path) -> list[Path]:
-    """The checkpoint of a run's folder (or the file itself), or those of its ``seed-N`` folders."""
-    seeds = sorted(path.glob("seed-*"), key=lambda p: (len(p.name), p.name)) if path.is_dir() else []
-    if seeds and not (path / "best.safetensors").is_file():
-        return [find(seed) for seed in seeds]
-    return [find(path)]
+    """The checkpoint of a finished run's folder (or the file itself), or those of its ``seed-N`` folders."""
+    if not path.is_dir():
+        return [find(path)]
+    seeds = sorted(path.glob("seed-*"), key=lambda p: (len(p.name), p.name))
+    if seeds and not (path / BEST).is_file():
+        return [_finished(seed) for seed in seeds]
+    return [_finished(path)]
 
 
 def carry_out(
@@ -158,6 +162,19 @@ def safe(label: str) -> str:
     """
     kept = "".join(c if c.isalnum() or c in "=+._" else "-" for c in label)
     return "-".join(part for part in kept.split("-") if part).strip(".") or "run"
+
+
+def _finished(folder: Path) -> Path:
+    """The checkpoint of a run; refused if its training was stopped, as half a training says little of a model."""
+    file = find(folder)
+    if read_report(folder) is not None:
+        return file
+    if (folder / LAST).is_file():
+        raise MomentseekError(
+            f"{folder}: was stopped at step {load(folder / LAST).step:,}; go on with it (momentseek train --resume "
+            f"{shlex.quote(str(folder))})"
+        )
+    raise MomentseekError(f"{folder}: holds no {REPORT} of a finished run; name the checkpoint itself ({file})")
 
 
 def _stamps(folder: Path) -> dict[str, Any]:
