@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
+from momentseek.models.checks import above_nothing, at_least
 from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.layers.spans import span_grid
 from momentseek.models.losses.interpolation import edge_labels, edge_loss
@@ -38,6 +39,11 @@ class BetConfig(ModelConfig):
     """How steeply labels fall off from the edge (k)."""
     printed_labels: bool = False
     """Labels exactly as equation 10 prints them."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, 1, "layers")
+        above_nothing(self, "sharpness", "power")
 
 
 def transformer(config: BetConfig) -> nn.TransformerEncoder:

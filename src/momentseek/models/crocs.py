@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from momentseek.models.batch import Batch, Encoded
+from momentseek.models.checks import at_least
 from momentseek.models.mmn import SHARPNESS, Mmn, MmnConfig
 from momentseek.models.registry import register
 
@@ -29,6 +30,10 @@ class CrocsConfig(MmnConfig):
     """Leave out false negatives."""
     reject: float = 1.0
     """Weight of the overlap's cross-entropy on hard negative videos (target 0)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, 0, "reject")
 
 
 class Crocs(Mmn):

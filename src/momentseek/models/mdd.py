@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from momentseek.models.actions import Query, frequent_verbs
 from momentseek.models.batch import Batch, Encoded, Words
+from momentseek.models.checks import at_least
 from momentseek.models.layers.deconfounder import Deconfounder, branches_of
 from momentseek.models.layers.positions_2d import positions_2d
 from momentseek.models.layers.role_tree import RoleTree
@@ -44,6 +45,8 @@ class MddConfig(Tan2dConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        at_least(self, 1, "actions", "unobserved")
+        at_least(self, 0, "reconstruction")
         if self.confounders != NONE:
             branches_of(self.confounders)
 

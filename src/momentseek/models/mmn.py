@@ -15,7 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from momentseek.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encoded, Words
+from momentseek.models.checks import above_nothing, at_least, one_of
 from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.losses.mutual_matching import mutual_matching
 from momentseek.models.model import CorpusModel, Dims
@@ -54,6 +56,19 @@ class MmnConfig(Tan2dConfig):
     for ActivityNet Captions); 0 leaves it as it is."""
     positives: int = 1
     """Candidates of the right video, best overlap first, that count as the moment."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of(self, "moments", "pool")
+        one_of(self, "text", "mean", "lstm")
+        at_least(self, 1, "space", "positives")
+        at_least(self, 0, "power", "contrast", "margin", "only_overlap_after")
+        above_nothing(self, "temperature")
+        if self.positives > (most := len(cells(self.max_clips))):
+            raise MomentseekError(
+                f"model: positives must be at most {most}, the candidates among {self.max_clips} clips, not "
+                f"{self.positives}"
+            )
 
 
 class Mmn(CorpusModel):

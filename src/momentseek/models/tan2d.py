@@ -15,7 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from momentseek.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
+from momentseek.models.checks import at_least, one_of
 from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.moment_map import ConvolutionStack, MapConvolution, cells, max_over, overlap, scaled
@@ -44,6 +46,29 @@ class Tan2dConfig(ModelConfig):
     low: float = 0.5
     high: float = 1.0
     """Overlaps up to ``low`` count as wrong, from ``high`` as right."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of(self, "moments", "pool", "convolution")
+        one_of(self, "padding", "each", "first")
+        at_least(self, 1, "text_layers", "map_layers", "kernel")
+        if self.kernel % 2 == 0:
+            raise MomentseekError(f"model: kernel must be odd, so that the map keeps its size, not {self.kernel}")
+        if not self.low < self.high:
+            raise MomentseekError(f"model: low ({self.low:g}) must be below high ({self.high:g})")
+        if self.fit != "stretch":
+            raise MomentseekError(
+                f"model: a map has cells for exactly max_clips clips, so fit must be stretch, not {self.fit!r}"
+            )
+        if self.shortest != 1:
+            raise MomentseekError(
+                f"model: a map has cells from one clip on, so shortest must be 1, not {self.shortest}"
+            )
+        if self.longest < self.max_clips:
+            raise MomentseekError(
+                f"model: with longest={self.longest}, moments of up to {self.max_clips} clips would be learnt and the "
+                f"long ones never predicted; set longest={self.max_clips}"
+            )
 
 
 class Sentence(nn.Module):

@@ -29,7 +29,7 @@ EDGES = {"hidden": 16, "heads": 4, "layers": 2, "max_clips": 12, "longest": 12, 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "tan2d": ("tan2d", MAP),
     "tan2d-convolved": ("tan2d", {**MAP, "moments": "convolution", "modalities": "video+subtitle", "endpoints": True}),
-    "tan2d-public-code": ("tan2d", {**MAP, "padding": "first", "longest": 5}),
+    "tan2d-public-code": ("tan2d", {**MAP, "padding": "first"}),
     "tan2d-sparse-map": ("tan2d", {**MAP, "max_clips": 40, "longest": 40, "map_layers": 1}),
     "mdd": ("mdd", {**MAP, "heads": 4}),
     "mdd-actions": ("mdd", {**MAP, "heads": 4, "confounders": "A", "tree": False}),

@@ -99,7 +99,7 @@ def film(id: int, name: str, seconds: float, clips: int) -> Video:
     [
         ("mmn", {}, {}),
         ("crocs", {"text": "lstm", "text_layers": 2, "alpha": 0.5, "power": 0.3}, {}),
-        ("mmn", {"padding": "first", "norm": False, "longest": 5}, {"end_time": "start"}),
+        ("mmn", {"padding": "first", "norm": False}, {"end_time": "start"}),
         ("mmn", {"max_clips": 32, "longest": 32, "endpoints": True}, {}),
     ],
     ids=["mmn", "crocs", "ends-early", "more-clips-than-rows"],
