@@ -32,7 +32,7 @@ def spoilt(simulated: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(simulated, tmp_path / "spoilt"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def config() -> TrainConfig:
     return TrainConfig.of(
         {

@@ -11,12 +11,20 @@ from momentseek.features import Data
 from momentseek.formats import write_run
 from momentseek.models.inference import predict
 from momentseek.training import Progress, TrainConfig, load, train
-from momentseek.training.spread import train_or_read, train_seeds
+from momentseek.training.spread import _refuse_other_limits, train_or_read, train_seeds
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def short(config: TrainConfig) -> TrainConfig:
     return config.changed(["steps=2", "validate_every=2"])
+
+
+@pytest.fixture(scope="module")
+def finished(simulated: Path, short: TrainConfig, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("finished")
+    with Data.open(simulated) as data:
+        train_seeds(short, data, out, 1)
+    return out
 
 
 def test_numbers_of_other_data_are_not_reused(
@@ -72,6 +80,37 @@ def test_a_first_stage_of_predictions_is_known_by_its_bytes(corpus: Data, short:
         train_or_read(second, corpus, tmp_path / "two")
     (tmp_path / "two" / "report.json").write_text(json.dumps(old))
     assert train_or_read(second, corpus, tmp_path / "two") == (old, None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        (["steps=4"], "seed-0: holds a finished run of steps=2 and not steps=4; choose another folder"),
+        (["steps=1", "threads=1"], "steps=2 and not steps=1"),
+        (["epochs=9"], "steps=2 and not epochs=9"),
+        (["minutes=5"], "no minutes and not minutes=5"),
+        (["patience=1"], "no patience and not patience=1"),
+    ],
+    ids=["longer", "shorter", "epochs", "minutes", "patience"],
+)
+def test_a_finished_run_is_not_made_another(
+    finished: Path, corpus: Data, short: TrainConfig, settings: list[str], what: str
+) -> None:
+    before = (finished / "seed-0" / "report.json").read_text()
+    with pytest.raises(MomentseekError, match=what):
+        train_seeds(short.changed(settings), corpus, finished, 1)
+    assert (finished / "seed-0" / "report.json").read_text() == before
+
+
+def test_what_ran_out_of_patience_goes_on_with_more(finished: Path, short: TrainConfig, tmp_path: Path) -> None:
+    report = json.loads((finished / "seed-0" / "report.json").read_text())
+    report["config"]["training"]["patience"] = 2
+    report["stopped"] = "patience"
+    for more in ("patience=3", "patience="):
+        _refuse_other_limits(report, short.changed([more]), tmp_path)
+    for other in ("patience=1", "minutes=1"):
+        with pytest.raises(MomentseekError, match="holds a finished run of"):
+            _refuse_other_limits(report, short.changed(["patience=2", other]), tmp_path)
 
 
 def test_force_trains_anew(corpus: Data, short: TrainConfig, tmp_path: Path) -> None:

@@ -11,11 +11,14 @@ from typing import Any
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.training import beginning, checkpoint
-from momentseek.training.config import TrainConfig
+from momentseek.training.config import TrainConfig, Training
 from momentseek.training.loop import train
 from momentseek.training.progress import Outcome, Tell
 from momentseek.training.report import read_report
 from momentseek.training.setup import CONFIG, located, splits_of
+
+ENDED = {"minutes": "time", "patience": "patience"}
+"""Limits that may end a run before its last step, and how it says so."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,8 @@ def train_or_read(
     """The report of a run: read if it is finished, gone on with if it was stopped, else begun.
 
     The outcome is None for a run that was finished before. A report without scores means that training was stopped.
-    A run that was finished on other data, or whose earlier stage was trained again, is refused; ``force`` begins every
-    run anew.
+    A run that was finished on other data or after other steps, or whose earlier stage was trained again, is refused;
+    ``force`` begins every run anew.
     """
     report = read_report(out) if out.is_dir() and not force else None
     if report is not None and _same(report.get("config"), located(config).table()):
@@ -70,6 +73,8 @@ def train_or_read(
             )
         _refuse_other_stages(report, located(config), out)
         return report, None
+    if report is not None:
+        _refuse_other_limits(report, config, out)
     outcome = train(config, data, out, resume=(out / CONFIG).is_file() and not force, tell=tell, force=force)
     return outcome.report, outcome
 
@@ -99,6 +104,35 @@ def train_seeds(
             break
         reports.append(report)
     return reports
+
+
+def _refuse_other_limits(report: Mapping[str, Any], config: TrainConfig, out: Path) -> None:
+    """Refuse to make another run of one that is finished: its rate fell with the steps it was given.
+
+    One that ran out of time or patience goes on if it is given more.
+    """
+    try:
+        was, wanted = TrainConfig.of(report["config"]).training, config.training
+    except (KeyError, TypeError, AttributeError, MomentseekError):
+        return  # of another version; what may change when a run goes on is checked there
+    for name in ("steps", *ENDED):
+        if _limit(was, name) == _limit(wanted, name):
+            continue
+        old, new = getattr(was, name), getattr(wanted, name)
+        if name in ENDED and report.get("stopped") == ENDED[name] and (new is None or new > (old or 0)):
+            continue
+        raise MomentseekError(
+            f"{out}: holds a finished run of {_limit(was, name)} and not {_limit(wanted, name)}; choose another "
+            "folder, or train anew (train --force)"
+        )
+
+
+def _limit(training: Training, name: str) -> str:
+    """How long a run is; epochs count where no steps are given."""
+    value = getattr(training, name)
+    if name == "steps" and not value:
+        return f"epochs={training.epochs:g}"
+    return f"no {name}" if value is None else f"{name}={value:g}"
 
 
 def _refuse_other_stages(report: Mapping[str, Any], config: TrainConfig, out: Path) -> None:
