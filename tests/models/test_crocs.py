@@ -1,4 +1,4 @@
-"""The second stage's loss against one written as loops, where some queries and videos came only as negatives."""
+"""Both stages' loss against one written as loops, where some queries and videos came only as negatives."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ def by_loops(m: Crocs, b: Batch) -> dict[str, float]:
         contrast -= weight * (math.log(right / (right + moments)) + math.log(right / (right + queries)))
         total += weight
     terms = {"overlap": bce / total, "matching": c.contrast * contrast / total}
-    if pairs.hard_videos is not None:
-        drawn = [(q, v) for q in range(5) for v in range(4) if pairs.hard_videos[q, v] and not pairs.positive[q, v]]
+    if c.reject:
+        wrong = [(q, v) for q in sorted(set(pairs.query.tolist())) for v in range(4) if held(pairs.hard_videos, q, v)]
         rejected = [
             -math.log(1 - 1 / (1 + math.exp(-10 * cosine("overlap", q, v, cell))))
-            for q, v in drawn
+            for q, v in wrong
             for cell in range(cells)
         ]
         terms["rejection"] = c.reject * sum(rejected) / max(len(rejected), 1)
@@ -121,6 +121,15 @@ def test_the_loss_is_that_of_the_equations(case: str) -> None:
     b, m = batch(*CASES[case]), model(reject=0.7)
     ours = m.loss(b, 0, torch.Generator())
     assert {n: t.item() for n, t in ours.items()} == pytest.approx(by_loops(m, b), rel=1e-4)
+
+
+@pytest.mark.parametrize("case", ["both", "first stage"])
+def test_without_rejection_the_other_terms_are_as_they_were(case: str) -> None:
+    b = batch(*CASES[case])
+    without, with_it = (model(reject=r).loss(b, 0, torch.Generator()) for r in (0.0, 1.0))
+    assert sorted(without) == ["matching", "overlap"]
+    assert with_it["rejection"] > 0
+    assert all(torch.equal(term, with_it[name]) for name, term in without.items())
 
 
 def test_videos_and_words_are_encoded_once_a_step() -> None:

@@ -1,10 +1,10 @@
 """CroCs: MMN that does not learn from false negatives, and then learns from hard ones (MVMR, section 6).
 
-First stage: a video whose captions are nearly the query's (``positive`` of the batch: similarity at or above the
-training setting ``related``, eq. 1) is not held against it; CroCs† of the paper stops here. Second stage, from the
+First stage: a video whose captions are nearly the query's (``positive`` of the batch, eq. 1: similarity at or above
+``related`` in the data's data.toml) is not held against it; CroCs† of the paper stops here. Second stage, from the
 first one's weights: negatives are drawn by how close the trained model's scores come to the truth's (eq. 2, 3;
 ``training.hard_negatives``), videos for queries and queries for videos, and only these count in the matching loss (eq.
-5); the overlap's cross-entropy sees them with a target of nothing (eq. 4).
+5). In both, the overlap's cross-entropy sees the negative videos with a target of nothing (eq. 4).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CrocsConfig(MmnConfig):
     filter: bool = True
     """Leave out false negatives."""
     reject: float = 1.0
-    """Weight of the overlap's cross-entropy on hard negative videos (target 0)."""
+    """Weight of the overlap's cross-entropy on negative videos (target 0); 0 leaves it out."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,17 +54,16 @@ class Crocs(Mmn):
         )
 
     def terms(self, batch: Batch, words: Encoded, clips: Encoded, epoch: int) -> dict[str, Tensor]:
-        """MMN's, and that hard negative videos overlap nothing (eq. 4 with a target of 0, mean over those drawn)."""
+        """MMN's, and that negative videos of the queries asked overlap nothing (eq. 4 with a target of 0, their mean)."""
         terms = super().terms(batch, words, clips, epoch)
-        hard = batch.pairs.hard_videos
-        if hard is None or not self.config.reject:
+        if not self.config.reject:
             return terms
-        hard = hard & ~batch.pairs.positive
-        asking = hard.any(1).nonzero()[:, 0]  # queries drawn for videos have no hard videos themselves
+        asking = batch.pairs.query.unique()  # type: ignore[no-untyped-call]  # others came as negatives of videos
+        wrong = self.negatives(batch)[0][asking]
         cosine = torch.einsum("qd,vcd->qvc", words["overlap"][asking], clips["overlap"])
         # -log(1 - sigmoid(x)) is softplus(x)
-        each = F.softplus(SHARPNESS * cosine).mean(2) * hard[asking]
-        return {**terms, "rejection": self.config.reject * each.sum() / hard.sum().clamp(min=1)}
+        each = F.softplus(SHARPNESS * cosine).mean(2) * wrong
+        return {**terms, "rejection": self.config.reject * each.sum() / wrong.sum().clamp(min=1)}
 
 
 register("crocs", CrocsConfig, Crocs, "CroCs: MMN without false negatives, then on hard negatives in both directions")
