@@ -112,6 +112,26 @@ def test_a_second_model_searches_the_first_ones_videos(films: Path, mmn: Path, t
     assert {len(v) for v in searched(tmp_path / "as-trained.jsonl").values()} == {3}
 
 
+def test_queries_with_fewer_videos_are_counted(films: Path, mmn: Path, tan2d: Path, tmp_path: Path) -> None:
+    base = ["--data", films, "--split", "mvmr"]
+    videos = tmp_path / "videos.jsonl"
+    assert run("predict", mmn, *base, "--task", "VR", "--out", videos).exit_code == 0
+    lists: dict[str, list[str]] = {}
+    for line in videos.read_text().splitlines(keepends=True):
+        lists.setdefault(json.loads(line)["query_id"], []).append(line)
+    shorter = tmp_path / "shorter.jsonl"
+    shorter.write_text("".join(line for i, lines in enumerate(lists.values()) for line in lines[: 1 if i < 2 else 8]))
+    asked = ["predict", tan2d, *base, "--videos", shorter, "--json"]
+    result = run(*asked, "--first", 3, "--out", tmp_path / "a.jsonl")
+    assert json.loads(result.stdout)["queries_with_fewer_videos"] == 2
+    assert f"note: 2 of {len(lists):,} queries searched fewer than 3 videos: " in result.stderr
+    result = run(*asked, "--first", 1, "--out", tmp_path / "b.jsonl")
+    assert json.loads(result.stdout)["queries_with_fewer_videos"] == 0
+    assert "note" not in result.stderr
+    result = run("predict", mmn, *base, "--first", 9, "--out", tmp_path / "c.jsonl")
+    assert f"note: {len(lists):,} of {len(lists):,} queries searched fewer than 9 videos: the pool had" in result.stderr
+
+
 def test_the_whole_corpus_can_be_asked_for(films: Path, mmn: Path, tan2d: Path, tmp_path: Path) -> None:
     base = ["--data", films, "--split", "mvmr", "--whole-corpus"]
     target = tmp_path / "all.jsonl"

@@ -128,6 +128,7 @@ def command(
                 f"{source}: would find videos of each query's pool only; let it write a run (--task VR --whole-corpus) "
                 "and give that with --videos"
             )
+        few: list[int] = []
         run = predict(
             found.model.to(device_named(device)),
             data,
@@ -140,11 +141,18 @@ def command(
             nms=training.nms if nms is None else nms,
             end_time=_end_time(training.end_time),
             progress=None if quiet else _Told(),
+            searched=lambda counts: few.append(int((counts < (first or 0)).sum())),
         )
         simulated = data.simulated
     in_pools = pooled and chosen != "SVMR"
     assert writer.write_runs is not None
     write_bytes(Path(target), writer.write_runs((run,), Writing()))
+    fewer, queries = few[0], count(len(run), "query", "queries")
+    if fewer and not quiet:
+        where = " or ".join([*(["the pool"] if in_pools else []), *([source] if source else [])]) or "the corpus"
+        options.say(
+            f"note: {fewer:,} of {queries} searched fewer than {count(first or 0, 'video')}: {where} had no more"
+        )
     if as_json:
         about = {"checkpoint": checkpoint, "model": found.config.model, "step": found.step, "split": split}
         figures = {
@@ -152,12 +160,13 @@ def command(
             "queries": len(run),
             "moments": len(run.start),
             "pools": pooled and chosen != "SVMR",
+            "queries_with_fewer_videos": fewer,
             "simulated": simulated,
         }
         click.echo(json.dumps({**about, **figures, "run": target}, indent=2))
         return
     what = count(len(run.start), "video" if chosen == "VR" else "moment")
-    asked = count(len(run), "query", "queries") + (", each in its pool" if in_pools else "")
+    asked = queries + (", each in its pool" if in_pools else "")
     options.say(f"wrote {target}: {found.config.model}, {chosen}; {asked}, {what}")
 
 

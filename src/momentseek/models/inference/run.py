@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -60,6 +60,7 @@ def predict(
     batch: int = 64,
     cells: int = CELLS,
     progress: Progress | None = None,
+    searched: Callable[[IntArray], None] | None = None,
 ) -> Run:
     r"""The ``k`` best moments (VCMR, SVMR) or videos (VR) for each query of the split.
 
@@ -73,6 +74,9 @@ def predict(
     Where the truth has pools (MVMR), each query searches all videos of its pool, and no others; any model can. With
     ``videos`` these are the first ``first`` of that list that are in the pool. VR ranks the pool's videos.
     ``pools=False`` searches the whole corpus all the same.
+
+    ``searched`` is told how many videos each query is searched in: fewer than asked for where its pool, or the list of
+    another system, has no more.
     """
     if task not in TASKS:
         raise MomentseekError(f"there is no task {task!r}; tasks are {', '.join(TASKS)}")
@@ -101,6 +105,8 @@ def predict(
         model, truth, queries, corpus, task, k if task == "VR" else (first or model.config.videos), videos,
         pooled=pooled, ranks=ranks, scored=weight != 0, cells=cells, progress=progress,
     )  # fmt: skip
+    if searched is not None:
+        searched(np.count_nonzero(candidates.video >= 0, axis=1))
     if task == "VR":
         return _videos(candidates, corpus.names, truth)
     clocks = Clocks(data, corpus.names, model.config, split.durations)
