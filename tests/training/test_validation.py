@@ -27,3 +27,11 @@ def test_on_pools_a_model_that_ranks_no_videos_needs_no_first_stage(tmp_path: Pa
         table["data"]["validate"] = "val"
         with pytest.raises(MomentseekError, match="on pools"):
             train(TrainConfig.of(table), data, tmp_path / "other")
+        table["training"]["report"] = ["R@1[IoU>=0.5]"]
+        for validate, test, what in [
+            ("mvmr_val", "test_iid", "test_iid has no pools, .* set test=mvmr, or test= for none"),
+            ("val", "mvmr", "val has no pools, .* set validate=mvmr_val$"),
+        ]:
+            table["data"] |= {"validate": validate, "test": test}
+            with pytest.raises(MomentseekError, match=what):
+                train(TrainConfig.of(table), data, tmp_path / "other")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -101,8 +101,14 @@ class Validation:
                 "(task=VCMR with a first_stage, or task=SVMR)"
             )
         measured = [s for s in (source.validate, source.test if self.config.training.report else None) if s]
-        pooled = all(self.data.split(s).truth.pools is not None for s in measured)
-        if not model.retrieves and task == "VCMR" and source.first_stage is None and not pooled:
+        bare = [s for s in measured if self.data.split(s).truth.pools is None]
+        if not model.retrieves and task == "VCMR" and source.first_stage is None and bare:
+            if len(bare) < len(measured):
+                key, none = ("test", ", or test= for none") if bare == [source.test] else ("validate", "")
+                raise MomentseekError(
+                    f"{bare[0]} has no pools, and {self.config.model} ranks no videos; set {key}="
+                    f"{self._with_pools(measured)}{none}"
+                )
             raise MomentseekError(
                 f"{self.config.model} searches videos that another model found; name its checkpoint or run "
                 "(first_stage=PATH), measure it on pools (MVMR), or train for known videos (task=SVMR)"
@@ -111,6 +117,11 @@ class Validation:
             for split in measured:
                 self.first_stage(split)
         _ = self.found_by
+
+    def _with_pools(self, used: Sequence[str]) -> str:
+        """A split with pools, for a sentence; one that is not used yet, if there is one."""
+        unused = [s for s in self.data.splits if s not in used]
+        return next((s for s in unused if self.data.split(s).truth.pools is not None), "SPLIT (one with pools)")
 
 
 def first_stage(source: str, data: Data, split: str, depth: int) -> Run:
