@@ -54,7 +54,7 @@ class Crocs(Mmn):
         )
 
     def terms(self, batch: Batch, words: Encoded, clips: Encoded, epoch: int) -> dict[str, Tensor]:
-        """MMN's, and that negative videos of the queries asked overlap nothing (eq. 4 with a target of 0, their mean)."""
+        """MMN's, and that negative videos of the queries asked overlap nothing (eq. 4 with a target of 0; mean)."""
         terms = super().terms(batch, words, clips, epoch)
         if not self.config.reject:
             return terms
