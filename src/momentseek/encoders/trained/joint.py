@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from momentseek.encoders.protocol import Vectors, WordEncoder, fingerprint
 from momentseek.encoders.runtime import session
 from momentseek.encoders.trained.manifest import FILE, JOINT, Source, check_files, described, kind_of
+from momentseek.encoders.trained.moment_map import CLOSE
 from momentseek.encoders.trained.windows import Window, windows
 from momentseek.errors import MomentseekError
 
@@ -53,7 +54,6 @@ class About:
     normalise: bool
     endpoints: bool
     shortest: int
-    longest: int
     roles: bool
     """Whether it is told who does what in a query."""
     end_time: str
@@ -211,7 +211,7 @@ class Joint:
         begins, ends = window.begin * clip - offset, window.end * clip - offset
         if window.last < len(video) or window.first:
             beyond = np.minimum(last + 1, len(at) - 1)
-            middle = (at[: grid.shape[0], None] + at[beyond]) / 2
+            middle = (at[: grid.shape[0], None] + at[beyond]) / 2 + CLOSE * clip
             inside &= (middle >= begins) & ((middle < ends) | (window.last == len(video)))
         found = best_spans(np.where(inside, grid, -np.inf), most, about.shortest)
         real = found.score > -np.inf
@@ -282,7 +282,6 @@ def _about(folder: Path, values: Mapping[str, Any]) -> About:
         normalise=bool(config["normalise"]),
         endpoints=bool(config["endpoints"]),
         shortest=int(config["shortest"]),
-        longest=int(config["longest"]),
         roles=bool(head["roles"]),
         end_time=str(head["end_time"]),
         nms=None if head["nms"] is None else float(head["nms"]),
