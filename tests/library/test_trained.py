@@ -162,6 +162,59 @@ def test_reencoding_to_a_model_and_back(tmp_path: Path, films: Path, model: Path
         assert back[name][1] is none is None
 
 
+def answers(library: Library) -> list[tuple[object, ...]]:
+    found = library.search("a green thing", k=50, all=True)
+    return [(hit.name, hit.start, hit.end, round(hit.score, 6)) for hit in found]
+
+
+def test_an_open_library_follows_what_another_process_encodes_anew(
+    trained: Path, tmp_path: Path, films: Path, film: Callable[..., Path], light: ModuleType
+):
+    """As a server does: the old model's query vectors mean nothing among the new one's, also where the size is one."""
+    other = exported(tmp_path / "other", seed=1)
+    with Library.open(trained) as served:
+        told = [answers(served)]
+        for spec in (f"model:{other}", "colours", f"model:{tmp_path / 'model'}"):
+            with Library.open(trained) as writing:
+                writing.reencode(spec)
+            with Library.open(trained) as fresh:
+                wanted = answers(fresh)
+            told.append(answers(served))
+            assert told[-1] == wanted, spec
+        assert told[0] == told[3]
+        assert told[0] != told[1] != told[2]
+
+        with Library.open(trained) as writing:
+            writing.reencode(f"model:{other}")
+        film(films / "new.mp4", (20, 220, 20))
+        assert served.add(films).added == 1  # by the new model, although the old one was loaded
+        with Library.open(tmp_path / "afresh", create=True, encoder=f"model:{other}") as afresh:
+            afresh.add(films)
+            wanted_rows = vectors(afresh)["new.mp4"]
+        np.testing.assert_array_equal(vectors(served)["new.mp4"][0], wanted_rows[0])
+
+
+def test_an_open_library_follows_another_encoder_of_what_is_said(library: Collection, films: Path, light: ModuleType):
+    from momentseek.encoders import registry
+
+    class Backwards(light.Letters):  # type: ignore[name-defined, misc]
+        fingerprint = "letters-2"
+
+        def encode(self, texts: list[str]) -> np.ndarray:
+            return np.ascontiguousarray(super().encode(texts)[:, ::-1])
+
+    library.add(films)
+    with Library.open(library.path) as served:
+        before = served.search("it is blue", streams=("speech",), all=True)
+        registry.TEXT_ENCODERS["minilm"] = Backwards
+        registry._loaded_text.cache_clear()
+        library.reencode("colours-2")
+        after = served.search("it is blue", streams=("speech",), all=True)
+        assert served.speech_encoder is not None
+        assert served.speech_encoder.fingerprint == "letters-2"  # type: ignore[attr-defined]
+    assert [(hit.name, hit.score) for hit in after] == [(hit.name, hit.score) for hit in before]
+
+
 def test_removing_compacting_and_repairing_keep_both_kinds_of_vectors(trained: Path, films: Path):
     with Collection.open(trained) as opened:
         opened.remove("a.mp4")

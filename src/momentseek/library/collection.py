@@ -14,7 +14,7 @@ from momentseek.encoders.registry import MODEL
 from momentseek.encoders.trained.model import Trained
 from momentseek.errors import MomentseekError
 from momentseek.library import encoding, ledger
-from momentseek.library.catalog import Catalog
+from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.compact import CompactReport, compact
 from momentseek.library.database import FILE
 from momentseek.library.files import Finding, Found, find
@@ -111,7 +111,16 @@ class Collection:
         """The state now: both streams' segments and the ids that no longer count; kept until something changes."""
         if self._snapshot is None or self._snapshot.generation != self.catalog.state():
             self._snapshot = snapshot(self.catalog, self.place.segments)
+            self._keep_encoders(self._snapshot.encoders)
         return self._snapshot
+
+    def _keep_encoders(self, made_by: Iterable[EncoderRow]) -> None:
+        """Forget a loaded encoder that is not the one of the vectors: another process may have made them anew."""
+        for row in made_by:
+            if row.stream == "vision" and self._vision is not None and not encoding.is_by(row, self._vision):
+                self._vision = None
+            if row.stream == "speech" and self._speech is not None and not encoding.is_by(row, self._speech):
+                self._speech = None
 
     def videos(self) -> list[Video]:
         """All videos, by id."""
@@ -161,6 +170,8 @@ class Collection:
     def changing(self) -> Iterator[None]:
         """Be the only writer."""
         with writing(self.path, self.wait):
+            used = (self.catalog.encoder(stream) for stream in ("vision", "speech"))
+            self._keep_encoders(row for row in used if row is not None)
             yield
 
     def add(

@@ -45,7 +45,7 @@ def vision(catalog: Catalog, library: Path) -> ImageTextEncoder:
     spec = vision_spec(catalog)
     encoder = load(spec, library)
     row = catalog.encoder("vision")
-    if row is not None and row.fingerprint != row_of("vision", spec, encoder).fingerprint:
+    if row is not None and not is_by(row, encoder):
         raise MomentseekError(
             f"{library}: its vectors were made by another {spec!r} than the one here ({row.name}); "
             f"bring that back, or make them anew: {command(library, spec)}"
@@ -61,7 +61,7 @@ def speech(catalog: Catalog, library: Path) -> TextEncoder | None:
     if row is None:
         return speech_encoder()
     encoder = text_encoder(row.spec)
-    if row.fingerprint != row_of("speech", row.spec, encoder).fingerprint:
+    if not is_by(row, encoder):
         raise MomentseekError(
             f"{library}: what is said was encoded by another {row.spec!r} than the one here; "
             f"bring that back, or encode anew: {command(library, vision_spec(catalog))}"
@@ -157,6 +157,11 @@ def _folder(spec: str) -> Path:
 def row_of(stream: str, spec: str, encoder: TextEncoder) -> EncoderRow:
     """What the catalog keeps of an encoder."""
     return EncoderRow(stream, spec, encoder.name, fingerprint(encoder) or encoder.name, encoder.dim)
+
+
+def is_by(row: EncoderRow, encoder: TextEncoder) -> bool:
+    """Whether an encoder is the one that the catalog keeps."""
+    return row.fingerprint == row_of(row.stream, row.spec, encoder).fingerprint
 
 
 def spans_row(spec: str, model: Trained) -> EncoderRow:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
 from momentseek.library import segments
-from momentseek.library.catalog import Catalog
+from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.segments import Segment
 
 TRIES = 20
@@ -30,6 +30,8 @@ class Snapshot:
     generation: tuple[int, int]
     spans: tuple[Segment, ...] = ()
     """What a trained model finds spans by; a row for each of ``vision``."""
+    encoders: tuple[EncoderRow, ...] = ()
+    """What made these vectors, and nothing else may encode a query for them."""
 
 
 def snapshot(catalog: Catalog, folder: Path) -> Snapshot:
@@ -38,6 +40,7 @@ def snapshot(catalog: Catalog, folder: Path) -> Snapshot:
         generation = catalog.state()
         with catalog.view():
             rows, gone = catalog.segments(), catalog.gone()
+            made_by = tuple(row for stream in segments.STREAMS if (row := catalog.encoder(stream)) is not None)
         try:
             opened = {
                 stream: tuple(segments.read(folder, row.name) for row in rows if row.stream == stream)
@@ -47,5 +50,5 @@ def snapshot(catalog: Catalog, folder: Path) -> Snapshot:
             if attempt + 1 < TRIES and catalog.state() != generation:
                 continue
             raise
-        return Snapshot(opened["vision"], opened["speech"], gone, generation, opened["spans"])
+        return Snapshot(opened["vision"], opened["speech"], gone, generation, opened["spans"], made_by)
     raise AssertionError

@@ -92,6 +92,8 @@ class Engine:
     def _state(self) -> State:
         snapshot = self._take()
         if self._kept is None or self._kept.snapshot is not snapshot:
+            if self._kept is not None and self._kept.snapshot.encoders != snapshot.encoders:
+                self._vectors.clear()  # those of an encoder whose vectors were made anew by another
             about = self._manifest() if snapshot.spans else None
             self._kept = State(
                 snapshot,
