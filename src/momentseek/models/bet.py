@@ -19,6 +19,7 @@ from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.layers.spans import span_grid
 from momentseek.models.losses.interpolation import edge_labels, edge_loss
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.pairwise import best_spans_of_pairs
 from momentseek.models.registry import register
 
 
@@ -92,15 +93,7 @@ class EdgeModel(CorpusModel):
 
     def match(self, queries: Encoded, videos: Encoded) -> Tensor:
         """The best span's score, query by query."""
-        count = len(videos["mask"])
-        return torch.stack(
-            [
-                self.spans(rows(queries, torch.full((count,), i, device=videos["mask"].device)), videos)
-                .flatten(1)
-                .amax(1)
-                for i in range(len(next(iter(queries.values()))))
-            ]
-        )
+        return best_spans_of_pairs(self, queries, videos)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """Cross-entropy of both edges and their soft labels (eq. 10–12)."""

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from momentseek.models.actions import Query, frequent_verbs
-from momentseek.models.batch import Batch, Encoded, Words
+from momentseek.models.batch import Encoded, Pairs, Words
 from momentseek.models.checks import at_least
 from momentseek.models.layers.deconfounder import Deconfounder, branches_of
 from momentseek.models.layers.positions_2d import positions_2d
 from momentseek.models.layers.role_tree import RoleTree
 from momentseek.models.model import Dims
-from momentseek.models.moment_map import overlap, scaled
 from momentseek.models.registry import register
 from momentseek.models.tan2d import Tan2d, Tan2dConfig
 
@@ -92,18 +90,11 @@ class Mdd(Tan2d):
         assert self.position is not None
         return (torch.tanh(self.position(candidates)) - self.where).square().mean(2).sqrt().mean()
 
-    def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+    def terms(self, pairs: Pairs, query: Tensor, candidates: Tensor) -> dict[str, Tensor]:
         """2D-TAN's, and the reconstruction of positions (eq. 13, 14)."""
-        pairs, config = batch.pairs, self.config
-        assert pairs.times is not None, "the map's targets are overlaps in time"
-        query = self.encode_words(batch.words)["query"][pairs.query]
-        candidates = self.candidates(self.encode_clips(batch.clips)["clips"])
-        target = scaled(overlap(self.cells, pairs.times), config.low, config.high)
-        logits = self.logits(query, candidates[pairs.video])
-        each = F.binary_cross_entropy_with_logits(logits, target, reduction="none").mean(1)
-        terms = {"overlap": (each * pairs.weight).sum() / pairs.weight.sum().clamp(min=1e-6)}
+        terms = super().terms(pairs, query, candidates)
         if self.position is not None:
-            terms["position"] = config.reconstruction * self.reconstruction(candidates)
+            terms["position"] = self.config.reconstruction * self.reconstruction(candidates)
         return terms
 
 

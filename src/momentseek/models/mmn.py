@@ -2,7 +2,7 @@
 
 The map of candidates runs through convolutions without the query; two projections put each candidate, and two the
 query, into a space for overlap and one for matching. A moment's score is ``((cos_match + 1) / 2)^p · sigmoid(10
-cos_overlap)`` (Wang et al. 2022, section 3; facts on the public code in the table of docs/models.md). Moment vectors do
+cos_overlap)`` (Wang et al. 2022, section 3; docs/models.md says where paper and public code differ). Moment vectors do
 not depend on the query: a corpus is encoded once.
 """
 
@@ -21,9 +21,9 @@ from momentseek.models.checks import above_nothing, at_least, one_of
 from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.losses.mutual_matching import mutual_matching
 from momentseek.models.model import CorpusModel, Dims
-from momentseek.models.moment_map import MapConvolution, cells, max_over, overlap, scaled
+from momentseek.models.moment_map import MapConvolution, cells, max_over, overlap
 from momentseek.models.registry import register
-from momentseek.models.tan2d import Sentence, Tan2dConfig
+from momentseek.models.tan2d import Sentence, Tan2dConfig, overlap_loss
 
 SHARPNESS = 10.0
 """What the overlap's cosine is multiplied by before the sigmoid."""
@@ -140,15 +140,13 @@ class Mmn(CorpusModel):
         assert pairs.times is not None, "the map's targets are overlaps in time"
         iou = overlap(self.cells, pairs.times)
         cosine = torch.einsum("pd,pcd->pc", words["overlap"][pairs.query], clips["overlap"][pairs.video])
-        target = scaled(iou, config.low, config.high)
-        each = F.binary_cross_entropy_with_logits(SHARPNESS * cosine, target, reduction="none").mean(1)
         contrast = mutual_matching(
             words["match"], clips["match"], pairs, iou, *self.negatives(batch),
             temperature=config.temperature, margin=config.margin,
             negative_overlap=config.negative_overlap, positives=config.positives,
         )  # fmt: skip
         return {
-            "overlap": (each * pairs.weight).sum() / pairs.weight.sum().clamp(min=1e-6),
+            "overlap": overlap_loss(SHARPNESS * cosine, iou, pairs.weight, config),
             "matching": (AFTERWARDS if 0 < config.only_overlap_after <= epoch else 1.0) * config.contrast * contrast,
         }
 

@@ -16,11 +16,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from momentseek.errors import MomentseekError
-from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
+from momentseek.models.batch import Batch, Clips, Encoded, Pairs, Words
 from momentseek.models.checks import at_least, one_of
 from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.moment_map import ConvolutionStack, MapConvolution, cells, max_over, overlap, scaled
+from momentseek.models.pairwise import best_spans_of_pairs
 from momentseek.models.registry import register
 
 
@@ -85,6 +86,13 @@ class Sentence(nn.Module):
         return states[torch.arange(len(states), device=last.device), last], states
 
 
+def overlap_loss(logits: Tensor, iou: Tensor, weight: Tensor, config: Tan2dConfig) -> Tensor:
+    """Cross-entropy of scores (pairs, cells) and overlaps ``iou``, scaled; mean over cells, then pairs by weight."""
+    target = scaled(iou, config.low, config.high)
+    each = F.binary_cross_entropy_with_logits(logits, target, reduction="none").mean(1)
+    return (each * weight).sum() / weight.sum().clamp(min=1e-6)
+
+
 class Tan2d(CorpusModel):
     """2D-TAN."""
 
@@ -131,22 +139,18 @@ class Tan2d(CorpusModel):
 
     def match(self, queries: Encoded, videos: Encoded) -> Tensor:
         """The best candidate's score, pair by pair; costly, for small sets."""
-        count = len(videos["mask"])
-        columns = []
-        for i in range(len(queries["query"])):
-            here = torch.full((count,), i, device=videos["mask"].device)
-            columns.append(self.spans(rows(queries, here), videos).flatten(1).amax(1))
-        return torch.stack(columns)
+        return best_spans_of_pairs(self, queries, videos)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        """Cross-entropy of the scores and the scaled overlaps, mean over candidates and pairs (eq. 13 of MDD)."""
-        pairs = batch.pairs
+        """The terms of queries and candidates as they are encoded."""
+        query = self.encode_words(batch.words)["query"]
+        return self.terms(batch.pairs, query, self.candidates(self.encode_clips(batch.clips)["clips"]))
+
+    def terms(self, pairs: Pairs, query: Tensor, candidates: Tensor) -> dict[str, Tensor]:
+        """Cross-entropy of the scores and the scaled overlaps (eq. 13 of MDD)."""
         assert pairs.times is not None, "the map's targets are overlaps in time"
-        query = self.encode_words(batch.words)["query"][pairs.query]
-        candidates = self.candidates(self.encode_clips(batch.clips)["clips"])[pairs.video]
-        target = scaled(overlap(self.cells, pairs.times), self.config.low, self.config.high)
-        each = F.binary_cross_entropy_with_logits(self.logits(query, candidates), target, reduction="none").mean(1)
-        return {"overlap": (each * pairs.weight).sum() / pairs.weight.sum().clamp(min=1e-6)}
+        logits = self.logits(query[pairs.query], candidates[pairs.video])
+        return {"overlap": overlap_loss(logits, overlap(self.cells, pairs.times), pairs.weight, self.config)}
 
 
 register("tan2d", Tan2dConfig, Tan2d, "2D-TAN: convolutions over a map of all candidate moments, query fused early")
