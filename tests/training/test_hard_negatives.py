@@ -9,31 +9,52 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.training.hard_negatives import NEVER, UNIT, HardNegatives, draw, probabilities
+from momentseek.training.hard_negatives import NEVER, UNIT, HardNegatives, draw, logits
+
+
+def chances(scores: np.ndarray, aim: float, allowed: np.ndarray, sharpness: float) -> list[float]:
+    """Equation 2 for one query (or 3 for one video), in a loop."""
+    raw = [math.exp(-sharpness * (s - aim) ** 2) if a else 0.0 for s, a in zip(scores, allowed, strict=True)]
+    return [r / sum(raw) if sum(raw) else 0.0 for r in raw]
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 1000), st.floats(0.1, 20))
-def test_chances_follow_the_equation(seed: int, sharpness: float) -> None:
+def test_logits_follow_the_equation(seed: int, sharpness: float) -> None:
     rng = np.random.default_rng(seed)
-    scores, positive = rng.random((4, 6)), np.zeros((4, 6), bool)
-    positive[np.arange(4), rng.integers(0, 6, 4)] = True
-    positive[0, :2] = True
-    related = rng.random((4, 6)) < 0.2
-    ours = probabilities(scores, positive, related, sharpness)
+    scores, aim, allowed = rng.random((4, 6)), rng.random(4), rng.random((4, 6)) < 0.7
+    ours = np.exp(logits(scores, aim, allowed, sharpness))
     for q in range(4):
-        aim = np.mean([scores[q, v] for v in range(6) if positive[q, v]])
-        raw = [
-            0.0 if positive[q, v] or related[q, v] else math.exp(-sharpness * (scores[q, v] - aim) ** 2)
-            for v in range(6)
-        ]
-        assert ours[q] == pytest.approx([r / sum(raw) if sum(raw) else 0 for r in raw])
+        total = ours[q].sum() or 1.0
+        assert ours[q] / total == pytest.approx(chances(scores[q], aim[q], allowed[q], sharpness))
 
 
 def test_a_pool_keeps_the_best_scored_only() -> None:
     scores = np.array([[0.9, 0.1, 0.5, 0.7, 0.3]])
-    true = np.array([[True, False, False, False, False]])
-    assert np.flatnonzero(probabilities(scores, true, true, pool=2)[0]).tolist() == [2, 3]
+    allowed = np.array([[False, True, True, True, True]])
+    assert np.flatnonzero(np.isfinite(logits(scores, np.array([0.9]), allowed, pool=2)[0])).tolist() == [2, 3]
+
+
+def test_both_directions_draw_as_often_as_the_equations_say() -> None:
+    scores = np.array([[0.9, 0.2, 0.6, 0.75], [0.3, 0.5, 0.1, 0.45], [0.6, 0.4, 0.7, 0.2]])
+    true = np.zeros((3, 4), bool)
+    true[[0, 1, 2, 0], [0, 1, 2, 3]] = True
+    query_aim, video_aim = np.array([(0.9 + 0.75) / 2, 0.5, 0.7]), np.array([0.9, 0.5, 0.7, 0.75])
+    found = kept(scores.tolist(), [(0, 0), (1, 1), (2, 2), (0, 3)])
+    hard = HardNegatives(found, query_aim, video_aim, videos=1, queries=1, sharpness=5.0)
+    rng = np.random.default_rng(0)
+    for q in range(3):
+        drawn = hard.videos_of(np.full(4000, q), rng)
+        assert drawn is not None
+        assert np.bincount(drawn.videos, minlength=4) / 4000 == pytest.approx(
+            chances(scores[q], query_aim[q], ~true[q], 5.0), abs=0.03
+        )
+    for v in range(4):
+        drawn = hard.queries_of(np.full(4000, v), rng)
+        assert drawn is not None
+        assert np.bincount(drawn.queries, minlength=3) / 4000 == pytest.approx(
+            chances(scores[:, v], video_aim[v], ~true[:, v], 5.0), abs=0.03
+        )
 
 
 def test_draws_are_distinct_possible_and_as_likely_as_said() -> None:
@@ -45,12 +66,6 @@ def test_draws_are_distinct_possible_and_as_likely_as_said() -> None:
     assert np.bincount(firsts, minlength=4) / 4000 == pytest.approx(chances, abs=0.03)
     all_, none = draw(np.stack([logits, np.full(4, -np.inf)]), 9, rng)
     assert (all_.tolist(), none.tolist()) == ([0, 1, 2], [])
-
-
-def test_a_sharp_draw_takes_what_scores_like_the_truth() -> None:
-    scores = np.array([[0.5, 0.99, 0.52, 0.1]])
-    true = np.array([[True, False, False, False]])
-    assert probabilities(scores, true, true, sharpness=1e7)[0].tolist() == [0, 0, 1, 0]
 
 
 def kept(scores: list[list[float]], never: list[tuple[int, int]]) -> np.ndarray:

@@ -28,6 +28,10 @@ def logits(scores: Floats, aim: Floats, allowed: Bools, sharpness: float = 1.0, 
     """(rows, columns): ``-a (r - aim)²``, minus infinity for what may not be drawn.
 
     With ``pool``, only that many best-scored allowed columns of each row may be.
+
+    >>> scores, allowed = np.array([[0.5, 0.75, 0.0]]), np.array([[False, True, True]])
+    >>> logits(scores, np.array([0.5]), allowed, sharpness=8).tolist()
+    [[-inf, -0.5, -2.0]]
     """
     if 0 < pool < scores.shape[1]:
         held = np.where(allowed, scores, -np.inf)
@@ -35,26 +39,6 @@ def logits(scores: Floats, aim: Floats, allowed: Bools, sharpness: float = 1.0, 
         allowed = allowed & (held >= least)
     result: Floats = np.where(allowed, -sharpness * (scores - aim[:, None]) ** 2, -np.inf)
     return result
-
-
-def probabilities(scores: Floats, positive: Bools, related: Bools, sharpness: float = 1.0, pool: int = 0) -> Floats:
-    """(queries, videos): how likely each video is to be drawn for each query; rows sum to 1, or to 0 without any.
-
-    ``positive`` are the true pairs, whose mean score is aimed at (the highest score, where a query has none);
-    ``related`` ones are never drawn. For queries of videos, pass everything transposed.
-
-    >>> scores, true = np.array([[0.9, 0.8, 0.1]]), np.array([[True, False, False]])
-    >>> probabilities(scores, true, true, sharpness=10).round(3).tolist()
-    [[0.0, 0.998, 0.002]]
-    """
-    sums, counts = (scores * positive).sum(1), positive.sum(1)
-    aim = np.where(counts, sums / np.maximum(counts, 1), scores.max(1))
-    weights = logits(scores, aim, ~(positive | related), sharpness, pool)
-    most = weights.max(1, keepdims=True)
-    weights = np.exp(weights - np.where(np.isfinite(most), most, 0.0))
-    total = weights.sum(1, keepdims=True)
-    chances: Floats = weights / np.where(total > 0, total, 1.0)
-    return chances
 
 
 def draw(logits: Floats, count: int, rng: np.random.Generator) -> list[Ints]:
