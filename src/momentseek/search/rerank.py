@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from momentseek.encoders.trained.joint import Joint, Seen, Spans, load
 from momentseek.encoders.trained.manifest import FILE, Source
@@ -78,9 +80,11 @@ def reranked(search: Search, candidates: Sequence[Candidate], model: Joint) -> l
             break
         contents.add(video.hash)
         firsts[c.video] = (len(firsts) + 1, c)
-    shown = {
-        id: seen for id in firsts if (seen := features(search.state, search.catalog, model, known[id])) is not None
-    }
+    shown: dict[int, Seen] = {}
+    for id, (_, first) in firsts.items():
+        seen = features(search.state, search.catalog, model, known[id])
+        if seen is not None:
+            shown[id] = replace(seen, worth=_worth(search, known[id], first, len(seen)))
     text = " ".join(part.text for part in search.query.seen)
     moments = []
     for id, spans in zip(shown, model.spans(text, list(shown.values())), strict=True):
@@ -127,6 +131,16 @@ def features(state: State, catalog: Catalog, model: Joint, video: Video) -> Seen
         state.vision.broken.add(video.id)
         return None
     return Seen(rows if about.video is not None else None, said, video.duration, key)
+
+
+def _worth(search: Search, video: Video, first: Candidate, clips: int) -> NDArray[np.float32] | None:
+    """The search's own curve of a video; the place that it chose, which words may have told it, is as good as any."""
+    on = search.curve(video)
+    if on is None or len(on) != clips:
+        return None
+    worth = on.scores.copy()
+    worth[min(max(int(np.searchsorted(on.edges, first.peak, side="right")) - 1, 0), clips - 1)] = on.scores.max()
+    return worth
 
 
 def _peak(search: Search, video: Video, start: float, end: float) -> float:

@@ -17,7 +17,7 @@ WORDS = np.ones((2, 3), np.float32)
 
 
 class Blank(Joint):
-    """A model whose spans all score alike: only where they lie matters."""
+    """A model by which every span of a window scores the largest number that its clips have."""
 
     read = 0
 
@@ -51,3 +51,41 @@ def test_a_span_on_the_seam_of_two_windows_counts_once(clip_seconds: float) -> N
     wanted = spans(1.0)
     assert len(set(wanted)) == len(wanted) > 500
     assert spans(clip_seconds) == wanted
+
+
+def test_of_a_long_film_the_promising_windows_are_read() -> None:
+    """At most 200 for a query: those with the best clips, and of every video its best one."""
+    rng = np.random.default_rng(0)
+    films = []
+    for clips in (5000, 6, 3000, 40):
+        rows = rng.random((clips, 3)).astype(np.float32)
+        films.append(Seen(rows, None, 1.5 * clips, worth=rows.max(axis=1) - (0.5 if clips == 40 else 0.0)))
+    reader = model()
+    found = reader.spans_of(WORDS, "", films)
+    assert reader.read == 200
+    assert [spans.score.max() for spans in found] == [film.video.max() for film in films if film.video is not None]
+    best = [1.5 * (int(np.argmax(film.worth)) + 0.5) for film in films if film.worth is not None]
+    for spans, time in zip(found, best, strict=True):
+        assert ((spans.start <= time) & (time <= spans.end)).any()
+    many = [Seen(np.ones((40, 3), np.float32), None, 60.0) for _ in range(230)]
+    other = model()
+    assert all(len(spans.score) for spans in other.spans_of(WORDS, "", many))
+    assert other.read == 230
+
+
+def test_what_is_remembered_is_of_the_windows_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Texts:
+        def words(self, texts: Sequence[str]) -> list[Vectors]:
+            return [WORDS for _ in texts]
+
+    rows = np.arange(1200 * 3, dtype=np.float32).reshape(-1, 3)
+    film = Seen(rows, None, 1800.0, key="film", worth=-rows.max(axis=1))
+    other = Seen(rows, None, 1800.0, worth=rows.max(axis=1))
+    reader = model()
+    monkeypatch.setitem(reader.__dict__, "texts", Texts())
+    (beside, _), read = reader.spans("a", [film, other]), reader.read
+    (alone,) = reader.spans("a", [film])
+    assert read == 200
+    assert beside.score.max() < alone.score.max()
+    reader.spans("a", [film])
+    assert reader.read == read + 200

@@ -1,7 +1,8 @@
 """A trained model that looks at query and video together, as re-ranking uses it: words and clips in, spans out.
 
 Videos longer than those the model was trained on are read in windows that overlap by half, each as if it were a video
-of its own, and a span counts in the window in whose middle its own middle lies most nearly.
+of its own, and a span counts in the window in whose middle its own middle lies most nearly. Of many long videos only
+the most promising windows are read.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ NEVER = -1e38
 """Scores below stand for spans that do not exist."""
 TOGETHER = 4
 """Windows per run of the graph: enough to keep it busy, few enough to be stopped soon."""
+MOST = 200
+"""Windows that are read for a query, or one of each video if those are more."""
 REMEMBERED = 2000
 """Videos of queries whose spans are kept, some 5 kB each: the next page of a search costs nothing."""
 Times = NDArray[np.float64]
@@ -79,6 +82,8 @@ class Seen:
     duration: float
     key: Hashable = None
     """What tells these features from others, so that the same need not be looked at twice; None if nothing does."""
+    worth: NDArray[np.float32] | None = None
+    """How promising each clip is, comparable across videos: which windows are read if there are too many."""
 
     def __len__(self) -> int:
         return max(len(rows) for rows in (self.video, self.subtitle) if rows is not None)
@@ -128,12 +133,14 @@ class Joint:
 
     def spans(self, text: str, videos: Sequence[Seen], most: int = 200) -> list[Spans]:
         """For each video its ``most`` best spans for a query, by the model's score; those of late are remembered."""
-        keys = [(text, most, video.key) for video in videos]
+        read = promising(videos, self.about.most)
+        keys = [(text, most, video.key, tuple(part)) for video, part in zip(videos, read, strict=True)]
         with self._lock:
             known = {at: self._known[key] for at, key in enumerate(keys) if key in self._known}
         new = [at for at in range(len(videos)) if at not in known]
         if new:
-            found = self.spans_of(self.texts.words([text])[0], text, [videos[at] for at in new], most)
+            words = self.texts.words([text])[0]
+            found = self.spans_of(words, text, [videos[at] for at in new], most, [read[at] for at in new])
             known |= zip(new, found, strict=True)
         with self._lock:
             for at, key in enumerate(keys):
@@ -144,11 +151,19 @@ class Joint:
                 self._known.popitem(last=False)
         return [known[at] for at in range(len(videos))]
 
-    def spans_of(self, words: Vectors, text: str, videos: Sequence[Seen], most: int = 200) -> list[Spans]:
-        """The same for a query of which the word features are there already."""
+    def spans_of(
+        self,
+        words: Vectors,
+        text: str,
+        videos: Sequence[Seen],
+        most: int = 200,
+        read: Sequence[Sequence[Window]] | None = None,
+    ) -> list[Spans]:
+        """The same for a query of which the word features are there already, from the windows ``read`` of each."""
         asked = self._asked(words, text)
         parts: list[list[Spans]] = [[] for _ in videos]
-        todo = [(i, w) for i, video in enumerate(videos) for w in windows(len(video), self.about.most) if len(video)]
+        read = promising(videos, self.about.most) if read is None else read
+        todo = [(i, window) for i, part in enumerate(read) for window in part]
         for at in range(0, len(todo), TOGETHER):
             here = todo[at : at + TOGETHER]
             grids = self._grids(asked, [_part(videos[i], w) for i, w in here])
@@ -225,6 +240,31 @@ class Joint:
     @cached_property
     def _inputs(self) -> list[str]:
         return [i.name for i in self._graph.get_inputs()]
+
+
+def promising(videos: Sequence[Seen], clips: int, most: int = MOST) -> list[list[Window]]:
+    """The windows of so many clips that are read of each video: all, or the ``most`` with the most promising clips.
+
+    Of every video the best one is read, and of equals the earlier.
+
+    >>> film = Seen(np.zeros((12, 1), np.float32), None, 18.0, worth=np.float32([0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0]))
+    >>> [(w.first, w.last) for w in promising([film], 4)[0]]
+    [(0, 4), (2, 6), (4, 8), (6, 10), (8, 12)]
+    >>> [[(w.first, w.last) for w in part] for part in promising([film, film], 4, 3)]
+    [[(0, 4), (8, 12)], [(8, 12)]]
+    """
+    parts = [windows(len(video), clips) if len(video) else [] for video in videos]
+    if sum(map(len, parts)) <= most:
+        return parts
+    order: list[tuple[bool, float, int, int]] = []
+    for i, (video, part) in enumerate(zip(videos, parts, strict=True)):
+        worth = np.zeros(len(video), np.float32) if video.worth is None else video.worth
+        best = [float(worth[w.begin : w.end].max(initial=-np.inf)) for w in part]
+        first = int(np.argmax(best)) if best else 0
+        order += [(at != first, -value, i, at) for at, value in enumerate(best)]
+    chosen = sorted(order)[: max(most, sum(map(bool, parts)))]
+    kept = {(i, at) for _, _, i, at in chosen}
+    return [[window for at, window in enumerate(part) if (i, at) in kept] for i, part in enumerate(parts)]
 
 
 def _part(video: Seen, window: Window) -> dict[str, Vectors]:

@@ -1,0 +1,64 @@
+"""What re-ranking makes of a model's spans: what it is told of the videos, and which moments are left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from small_library import SECONDS, WordVectors, fill, film, nothing
+
+from momentseek.encoders.trained.joint import Seen, Spans
+from momentseek.library.snapshot import snapshot
+from momentseek.search.engine import Engine
+from momentseek.search.hit import Hit
+from momentseek.search.options import Options
+from momentseek.search.query import Query
+
+Span = tuple[float, float]
+
+
+class Says:
+    """A model that says the same spans of a video each time, best first."""
+
+    name, about = "says 12345678", SimpleNamespace(subtitle=None, video="any", nms=None, clip_seconds=SECONDS)
+
+    def __init__(self, of: Callable[[Seen], list[Span]]) -> None:
+        self.of, self.told = of, list[Seen]()
+
+    def spans(self, text: str, videos: list[Seen]) -> list[Spans]:
+        self.told += videos
+        return [self._ranked(self.of(video)) for video in videos]
+
+    @staticmethod
+    def _ranked(spans: list[Span]) -> Spans:
+        start, end = np.array(spans, np.float64).reshape(-1, 2).T
+        return Spans(start, end, -np.arange(len(spans), dtype=np.float32))
+
+
+@pytest.fixture
+def searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Hit]]:
+    """Search for a dog on a beach, with a model that re-ranks."""
+
+    def search(films: dict[str, Any], model: Says, options: Options, **more: Any) -> list[Hit]:
+        catalog = fill(tmp_path, films, **more)
+        state, encoder = snapshot(catalog, tmp_path / "segments"), WordVectors()
+        monkeypatch.setattr("momentseek.search.engine.reranker", lambda folder, catalog, clip_seconds: model)
+        on = Engine(catalog, lambda: state, lambda stream: encoder, SECONDS)
+        return list(on.search(Query.parse("dog beach"), options))
+
+    return search
+
+
+def test_the_model_is_told_where_the_search_found_the_most(searched: Callable[..., list[Hit]]) -> None:
+    """So that of a long film it reads the windows that are worth it."""
+    long = np.concatenate([nothing(900, seed=1), film([("dog beach", 4)], seed=2), nothing(300, seed=3)])
+    model = Says(lambda video: [(0.0, 6.0)])
+    searched({"long.mp4": long}, model, Options(rerank="there", k=5))
+    (one,) = model.told
+    assert one.worth is not None
+    assert len(one.worth) == len(one) == 1204
+    assert 900 <= int(np.argmax(one.worth)) < 904
