@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from momentseek.encoders.trained.manifest import Source
+from momentseek.encoders.trained.manifest import kind as described_kind
 from momentseek.encoders.trained.model import load
 from momentseek.errors import MomentseekError
 from momentseek.library import Collection
@@ -307,15 +308,37 @@ light.main(sys.argv[1:])
 """
 
 
-def test_adding_and_searching_need_no_torch(model: Path, tmp_path: Path, films: Path):
+def without_torch(library: Path, *words: object) -> str:
+    """What the command prints where torch is not installed."""
     here = str(Path(__file__).parent)
+    command = [sys.executable, "-c", WITHOUT_TORCH, here, *map(str, words), "--library", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
-    def run(*words: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", WITHOUT_TORCH, here, *map(str, words), "--library", str(tmp_path / "new")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done
 
-    run("add", films, "--model", model)
-    found = json.loads(run("search", "a green thing", "--json", "--all").stdout)
+def chance(name: str, folder: Path, **settings: object) -> Path:
+    """A small model that looks at maps of moments, with weights of chance."""
+    torch.manual_seed(0)
+    small = {"hidden": 16, "max_clips": 4, "longest": 4, "map_layers": 1, "kernel": 3, **settings}
+    encoders = {key: SOURCES[key] for key in ("video", "query")}
+    export(build(name, small, Dims(27, 4, None)), name, folder, encoders=encoders, window=9.0)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["clips", "map"])
+def test_adding_and_searching_need_no_torch(kind: str, light: ModuleType, tmp_path: Path, films: Path):
+    model = exported(tmp_path / "m") if kind == "clips" else chance("crocs", tmp_path / "m", space=8)
+    assert described_kind(model) == kind
+    without_torch(tmp_path / "new", "add", films, "--model", model)
+    found = json.loads(without_torch(tmp_path / "new", "search", "a green thing", "--json", "--all"))
     assert found["hits"]
+
+
+def test_re_ranking_needs_no_torch(library: Collection, tmp_path: Path, films: Path):
+    library.add(films)
+    model = chance("tan2d", tmp_path / "tan2d", text_layers=1)
+    asked = ("search", "a green thing", "--json", "--all", "--rerank", model)
+    found = json.loads(without_torch(library.path, *asked))
+    assert found["hits"]
+    assert all(hit["reranked"]["model"].startswith("tan2d ") for hit in found["hits"])
