@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from momentseek.cli import options
 from momentseek.cli.numbers import Number
-
-if TYPE_CHECKING:
-    from momentseek.formats import Format
+from momentseek.cli.writers import run_writer
 
 
 @click.command()
@@ -86,7 +83,7 @@ def command(
         raise MomentseekError(f"{name} has no density, so --bandwidth would change nothing; leave it out")
     path = Path(target)
     options.check_targets([train, test, videos], [target], force)
-    writer = _writer(to, path)
+    writer = run_writer(to, path)
     corpus = read_corpus(videos) if videos else None
     queries = read_truth(test, corpus=corpus, invalid="keep")
     known = read_truth(train, corpus=corpus, invalid="keep") if train else None
@@ -108,19 +105,3 @@ def command(
     options.say(
         f"wrote {path}: {name}{words}; {count(len(run), 'query', 'queries')}, {count(len(run.start), 'moment')}"
     )
-
-
-def _writer(to: str | None, path: Path) -> Format:
-    """The format of predictions that ``--to`` or the file's ending names."""
-    from momentseek.errors import MomentseekError
-    from momentseek.formats import FORMATS
-    from momentseek.formats.convert import BY_SUFFIX, SIBLINGS
-
-    able = {n: f for n, f in FORMATS.items() if f.write_runs is not None}
-    name = to or BY_SUFFIX.get(Path(path.name.removesuffix(".gz")).suffix.lower(), "")
-    for sibling in SIBLINGS:
-        if name + sibling in able:
-            return able[name + sibling]
-    if to:
-        raise MomentseekError(f"predictions cannot be written as {to!r}, only as {', '.join(sorted(able))}")
-    raise MomentseekError(f"{path}: say which format to write (--to {', '.join(sorted(able))}), or end it in .jsonl")

@@ -9,6 +9,7 @@ import click
 
 from momentseek.cli import options
 from momentseek.cli.numbers import Number
+from momentseek.cli.writers import run_writer
 
 POOLED = 50
 """Moments per query of a split with pools, unless told: MVMR's deepest cut-off."""
@@ -92,7 +93,6 @@ def command(
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.cli.baseline import _writer
     from momentseek.errors import MomentseekError
     from momentseek.features import Data
     from momentseek.formats import Writing, write_bytes
@@ -104,7 +104,7 @@ def command(
     from momentseek.training.validation import depth_for, first_stage
 
     options.check_targets([checkpoint, videos], [target], force)
-    writer = _writer(to, Path(target))
+    writer = run_writer(to, Path(target))
     found = load(checkpoint)
     training = found.config.training
     with Data.open(folder) as data:
@@ -159,7 +159,7 @@ def command(
             "task": chosen,
             "queries": len(run),
             "moments": len(run.start),
-            "pools": pooled and chosen != "SVMR",
+            "pools": in_pools,
             "queries_with_fewer_videos": fewer,
             "simulated": simulated,
         }
