@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
+from momentseek.evaluation.spread import spread
 from momentseek.features import Data
 from momentseek.training import Progress, TrainConfig
-from momentseek.training.spread import spread, spreads, train_seeds
+from momentseek.training.spread import spreads, train_seeds
 from momentseek.training.sweep import cells, markdown, rows, write_tables
 
 

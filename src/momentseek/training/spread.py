@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from momentseek.errors import MomentseekError
+from momentseek.evaluation.spread import Spread, spread
 from momentseek.features.data import Data
 from momentseek.training import beginning, checkpoint
 from momentseek.training.config import TrainConfig, Training
@@ -19,30 +19,6 @@ from momentseek.training.setup import CONFIG, located, splits_of
 
 ENDED = {"minutes": "time", "patience": "patience"}
 """Limits that may end a run before its last step, and how it says so."""
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Mean and standard deviation (of a sample: n - 1) over runs."""
-
-    mean: float
-    sd: float
-    count: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.4f} ± {self.sd:.4f}" if self.count > 1 else f"{self.mean:.4f}"
-
-
-def spread(values: Sequence[float]) -> Spread:
-    """Mean ± sd; the sd of one value is not known.
-
-    >>> print(spread([0.4, 0.5, 0.6]))
-    0.5000 ± 0.1000
-    """
-    mean = math.fsum(values) / len(values)
-    if len(values) < 2:
-        return Spread(mean, math.nan, len(values))
-    return Spread(mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)), len(values))
 
 
 def spreads(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Spread]]:

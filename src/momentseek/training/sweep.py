@@ -13,10 +13,11 @@ from typing import Any
 
 from momentseek.atomic import write_all
 from momentseek.errors import MomentseekError
+from momentseek.evaluation.spread import Spread
 from momentseek.tables import markdown_table
 from momentseek.training.config import TrainConfig
 from momentseek.training.presets import configure
-from momentseek.training.spread import Spread, spreads
+from momentseek.training.spread import spreads
 
 
 @dataclass(frozen=True)

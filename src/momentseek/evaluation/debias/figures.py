@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from momentseek.evaluation.debias.report import SPLITS, Report
-from momentseek.evaluation.debias.spread import Spread
+from momentseek.evaluation.spread import Spread
 from momentseek.figures import COLOURS, MARKERS, save_figures
 from momentseek.figures import axes as axes_of
 from momentseek.moments.arrays import FloatArray

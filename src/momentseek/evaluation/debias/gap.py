@@ -9,10 +9,19 @@ import numpy as np
 
 from momentseek.evaluation.bootstrap import bootstrap_means, percentiles
 from momentseek.evaluation.debias.scores import MEASURES, SHOWN, Scores
-from momentseek.evaluation.debias.spread import Change, Spread, spread
+from momentseek.evaluation.spread import Spread, spread
 from momentseek.moments.arrays import FloatArray
 
 LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A difference, and its 95 % bootstrap interval from low to high."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.evaluation.debias.densities import density, distance, first_places, lean
-from momentseek.evaluation.debias.spread import Spread, spread
+from momentseek.evaluation.spread import Spread, spread
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
 

@@ -11,9 +11,9 @@ from momentseek.evaluation.debias.densities import density, distance, distance_b
 from momentseek.evaluation.debias.gap import Gap, gaps
 from momentseek.evaluation.debias.places import Placing, placing
 from momentseek.evaluation.debias.scores import KINDS, THRESHOLDS, System, scores
-from momentseek.evaluation.debias.spread import Spread, spread
 from momentseek.evaluation.debias.verbs import Verb, by_verb
 from momentseek.evaluation.evaluate import Missing
+from momentseek.evaluation.spread import Spread, spread
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import FloatArray
 

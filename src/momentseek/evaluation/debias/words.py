@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from momentseek.evaluation.debias.gap import Gap
+from momentseek.evaluation.debias.gap import Change, Gap
 from momentseek.evaluation.debias.report import Report
 from momentseek.evaluation.debias.scores import SHOWN
-from momentseek.evaluation.debias.spread import Change, Spread
 from momentseek.evaluation.debias.verbs import MEASURE
+from momentseek.evaluation.spread import Spread
 from momentseek.tables import count, markdown_table, markdown_text, text_table
 
 NONE = "–"

@@ -1,4 +1,4 @@
-"""Mean and standard deviation over seeds, and a difference with its interval over queries."""
+"""Mean and standard deviation over runs that differ only in their seed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,8 @@ class Spread:
     sd: float
     count: int
 
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A difference, and its 95 % bootstrap interval from low to high."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def clear(self) -> bool:
-        """Whether the interval leaves out 0."""
-        return self.low > 0 or self.high < 0
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} ± {self.sd:.4f}" if self.count > 1 else f"{self.mean:.4f}"
 
 
 def spread(values: Iterable[float]) -> Spread:
@@ -35,6 +24,8 @@ def spread(values: Iterable[float]) -> Spread:
 
     >>> spread([1.0, 3.0, math.nan])
     Spread(mean=2.0, sd=1.4142135623730951, count=2)
+    >>> print(spread([0.4, 0.5, 0.6]))
+    0.5000 ± 0.1000
     """
     known = [v for v in values if not math.isnan(v)]
     if not known:
