@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.models import Dims, build
+from momentseek.language.roles import parser
+from momentseek.models import Dims, actions, build
 from momentseek.models.actions import Floats, frequent_verbs
 from momentseek.models.layers.deconfounder import Branch
 from momentseek.models.mdd import Mdd
@@ -17,8 +18,14 @@ def queries(seed: int = 0) -> list[tuple[str, Floats]]:
     return [(text, rng.normal(size=(len(text.split()), 6)).astype(np.float32)) for text in TEXTS]
 
 
+@pytest.fixture(autouse=True)
+def rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries parsed alike wherever this runs, with spaCy or without."""
+    monkeypatch.setattr(actions, "parser", lambda: parser("rules"))
+
+
 def test_verbs_go_by_frequency_and_then_the_alphabet() -> None:
-    names, means = frequent_verbs(queries(), 9, "rules")
+    names, means = frequent_verbs(queries(), 9)
     assert names == ["open", "walk", "run"]
     rows = [r for _, r in queries()]
     expected = [(rows[0][1] + rows[1][2]) / 2, (rows[3][2] + rows[4][1]) / 2, rows[2][1]]
@@ -27,7 +34,7 @@ def test_verbs_go_by_frequency_and_then_the_alphabet() -> None:
 
 def test_rows_that_do_not_fit_the_words_are_passed_over() -> None:
     long = np.ones((9, 6), np.float32)
-    assert frequent_verbs([("she opens it", long), ("", long)], 5, "rules")[0] == []
+    assert frequent_verbs([("she opens it", long), ("", long)], 5)[0] == []
 
 
 def mdd(confounders: str) -> Mdd:
@@ -50,7 +57,7 @@ def test_the_dictionary_of_actions_begins_from_them() -> None:
     assert changed == ["deconfounder.branches.1.entries"]
 
 
-@pytest.mark.parametrize("confounders", ["L*U*U", ""])
+@pytest.mark.parametrize("confounders", ["L*U*U", "none"])
 def test_without_actions_no_query_is_read(confounders: str) -> None:
     def unread() -> object:
         raise AssertionError("read")
