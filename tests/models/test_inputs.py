@@ -8,8 +8,10 @@ import torch
 
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import normalised
+from momentseek.language.roles import roles
 from momentseek.models import ModelConfig
 from momentseek.models.inputs import clips_of, words_of
+from momentseek.models.mdd import MddConfig
 
 
 class Rows(dict[str, np.ndarray]):
@@ -58,6 +60,18 @@ def test_words_are_cut_normalised_and_padded(data):
     assert words.mask.tolist() == [[True, True, False, False], [True] * 4]
     assert np.array_equal(words.features[1], normalised(data.video["b"][:4]))
     assert not words.features[0, 2:].any()
+
+
+def test_what_is_cut_off_does_not_move_the_words_roles():
+    text = "Well, the man's dog, a collie, opens a door."
+    pieces = len(roles(text).pieces)
+    assert pieces > len(roles(text).words)
+    rows = np.ones((pieces, 3), np.float32)
+    split = SimpleNamespace(query=Rows({"q": rows}), truth=SimpleNamespace(text=lambda query: text))
+    whole, cut = (words_of(split, ["q"], MddConfig(max_words=most, parse="rules")) for most in (pieces, 8))
+    assert whole.roles.any()
+    assert torch.equal(cut.roles, whole.roles[:, :8])
+    assert torch.equal(cut.phrase, whole.phrase[:, :8])
 
 
 def test_a_silent_video_stays_zero_beside_its_endpoints(data):

@@ -44,6 +44,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         *SHARED,
         ("actions", 0, "actions must be at least 1, not 0"),
         ("unobserved", 0, "unobserved must be at least 1, not 0"),
+        ("parse", "nltk", "parse must be auto or spacy or rules, not 'nltk'"),
         ("reconstruction", -1.0, "reconstruction must be at least 0, not -1"),
     ],
     "mmn": [*SHARED, *MATCHING],

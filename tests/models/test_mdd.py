@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
+from momentseek.errors import MomentseekError
 from momentseek.models import Batch, Clips, Dims, Pairs, Words, build
 from momentseek.models.layers.deconfounder import Branch
 from momentseek.models.layers.positions_2d import grid_2d, positions_2d
@@ -36,6 +38,17 @@ def batch() -> Batch:
     positive = torch.zeros(3, 2, dtype=torch.bool)
     positive[query, video] = True
     return Batch(words, clips, Pairs(query, video, first, last, torch.tensor([1.0, 0.5, 0.8]), positive, times))
+
+
+def test_queries_whose_words_cannot_be_told_apart_are_refused() -> None:
+    """Five rows for three words: [CLS] and [SEP] are among them."""
+    fitting = [("she opens doors", np.zeros((3, 5), np.float32))]
+    strange = [("she opens doors", np.zeros((5, 5), np.float32)), ("", np.zeros((2, 5), np.float32))]
+    gated = model(tree=True, parse="rules")
+    gated.prepare(iter([*strange, *fitting]))
+    with pytest.raises(MomentseekError, match=r"no training query's verbs and nouns are known.*set tree=false"):
+        gated.prepare(iter(strange))
+    model(tree=False).prepare(iter(strange))
 
 
 def spans(found: Cells) -> list[tuple[int, int]]:

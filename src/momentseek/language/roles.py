@@ -103,6 +103,15 @@ def parser(which: str = "auto") -> Callable[[Sequence[str]], list[Roles]]:
     return lambda texts: [_of_document(document) for document in pipeline.pipe(texts, batch_size=256)]
 
 
+def resolved(which: str) -> str:
+    """The parser meant: for ``auto``, the one that it is here.
+
+    >>> resolved("rules")
+    'rules'
+    """
+    return which if which != "auto" else "rules" if _spacy() is None else "spacy"
+
+
 def _pieces(text: str, words: Sequence[int]) -> tuple[int, ...]:
     """Which of the words that begin at these places begins at each piece.
 

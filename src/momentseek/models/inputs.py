@@ -58,11 +58,15 @@ def clips_of(data: Videos, names: Sequence[str], config: ModelConfig) -> Clips:
 
 def words_of(split: Queries, query_ids: Sequence[str], config: ModelConfig) -> Words:
     """The queries as a model with this config sees them, padded to the longest of them."""
-    parts = [word_rows(split.query.read(str(q)), config) for q in query_ids]
+    whole = [split.query.read(str(q)) for q in query_ids]
+    parts = [word_rows(rows, config) for rows in whole]
     for query, part in zip(query_ids, parts, strict=True):
         if not len(part):
             raise MomentseekError(f"query {query} has no words; leave it out or encode its text again")
-    return stacked_words(parts, [_text(split, str(q)) for q in query_ids] if wants_roles(config) else None)
+    if not wants_roles(config):
+        return stacked_words(parts)
+    texts = [_text(split, str(q)) for q in query_ids]
+    return stacked_words(parts, texts, [len(rows) for rows in whole], parse_of(config))
 
 
 def tables(data: Videos, config: ModelConfig) -> tuple[Table | None, Table | None]:
@@ -88,7 +92,11 @@ def clip_rows(features: Floats, config: ModelConfig) -> Floats:
 
 def word_rows(features: Floats, config: ModelConfig) -> Floats:
     """One query's words, prepared: the first ``max_words``, of length 1."""
-    rows = features[: config.max_words]
+    return all_word_rows(features[: config.max_words], config)
+
+
+def all_word_rows(rows: Floats, config: ModelConfig) -> Floats:
+    """All of one query's words, prepared but for the cut."""
     return np.asarray(normalised(rows) if config.normalise else rows, dtype=np.float32)
 
 
@@ -115,8 +123,18 @@ def wants_roles(config: ModelConfig) -> bool:
     return bool(getattr(config, "tree", False))
 
 
-def stacked_words(parts: Sequence[Floats], texts: Sequence[str] | None = None) -> Words:
+def parse_of(config: ModelConfig) -> str:
+    """What parses queries for the model."""
+    return str(getattr(config, "parse", "auto"))
+
+
+def stacked_words(
+    parts: Sequence[Floats], texts: Sequence[str] | None = None, counts: Sequence[int] | None = None,
+    parse: str = "auto",
+) -> Words:  # fmt: skip
     """Prepared rows of each query as one padded batch; with the queries' texts, what part each word plays.
+
+    ``counts`` are the rows each query had before it was cut to ``max_words``: they tell which row is which word.
 
     >>> stacked_words([np.ones((3, 2), np.float32)], ["she opens doors"]).roles.tolist()
     [[0, 1, 2]]
@@ -125,16 +143,17 @@ def stacked_words(parts: Sequence[Floats], texts: Sequence[str] | None = None) -
     if texts is None:
         return Words(features, mask)
     roles, phrase = torch.zeros(mask.shape, dtype=torch.long), torch.full(mask.shape, -1)
-    for row, (part, text) in enumerate(zip(parts, texts, strict=True)):
-        count = len(part)
-        of_words, of_phrases = _parsed(text).fitted(count)
-        roles[row, :count], phrase[row, :count] = torch.tensor(of_words), torch.tensor(of_phrases)
+    had = counts if counts is not None else [len(part) for part in parts]
+    for row, (part, text, count) in enumerate(zip(parts, texts, had, strict=True)):
+        left = len(part)
+        of_words, of_phrases = _parsed(text, parse).fitted(count)
+        roles[row, :left], phrase[row, :left] = torch.tensor(of_words[:left]), torch.tensor(of_phrases[:left])
     return Words(features, mask, roles, phrase)
 
 
 @cache
-def _parsed(text: str) -> Roles:
-    return parser("auto")([text])[0]
+def _parsed(text: str, parse: str) -> Roles:
+    return parser(parse)([text])[0]
 
 
 def _text(split: Queries, query_id: str) -> str:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import tee
 
 import torch
 from torch import Tensor, nn
 
+from momentseek.errors import MomentseekError
+from momentseek.language.roles import parser
 from momentseek.models.actions import Query, frequent_verbs
 from momentseek.models.batch import Encoded, Pairs, Words
-from momentseek.models.checks import at_least
+from momentseek.models.checks import at_least, one_of
 from momentseek.models.layers.deconfounder import Deconfounder, branches_of
 from momentseek.models.layers.positions_2d import positions_2d
 from momentseek.models.layers.role_tree import RoleTree
@@ -38,6 +41,9 @@ class MddConfig(Tan2dConfig):
     unobserved: int = 80
     tree: bool = True
     """Gate the query by its semantic roles."""
+    parse: str = "auto"
+    """What finds them: ``spacy``, ``rules``, or spaCy where it is installed (``auto``). Training settles which, and
+    the trained model asks for the same."""
     reconstruction: float = 1.0
     """Weight of the position's reconstruction (lambda); 0 for none."""
 
@@ -45,8 +51,20 @@ class MddConfig(Tan2dConfig):
         super().__post_init__()
         at_least(self, 1, "actions", "unobserved")
         at_least(self, 0, "reconstruction")
+        one_of(self, "parse", "auto", "spacy", "rules")
         if self.confounders != NONE:
             branches_of(self.confounders)
+
+
+def told_apart(queries: Iterable[Query], parse: str) -> bool:
+    """Whether there is a query with a verb or noun whose row is known; reads no further than that one.
+
+    >>> rows = torch.zeros(3, 2).numpy()
+    >>> told_apart([("she opens doors", rows)], "rules"), told_apart([("open it", rows)], "rules")
+    (True, False)
+    """
+    parsing = parser(parse)
+    return any(any(parsing([text])[0].fitted(len(rows))[0]) for text, rows in queries)
 
 
 class Mdd(Tan2d):
@@ -68,7 +86,16 @@ class Mdd(Tan2d):
             )  # fmt: skip
 
     def prepare(self, queries: Iterable[Query]) -> None:
-        """Begin the dictionary of actions, if there is one, from the most frequent verbs (section 4.4)."""
+        """Refuse to gate queries whose words cannot be told; begin the dictionary of actions, if there is one.
+
+        It begins from the most frequent verbs (section 4.4).
+        """
+        looked, queries = tee(queries)
+        if self.tree is not None and not told_apart(looked, self.config.parse):
+            raise MomentseekError(
+                "model: no training query's verbs and nouns are known, as its features have no row per word (rows for "
+                "[CLS] and [SEP]?) or it has no text; encode the words alone, or set tree=false"
+            )
         if self.deconfounder is not None and "A" in self.deconfounder.kinds:
             _, means = frequent_verbs(queries, self.config.actions)
             self.deconfounder.set_actions(torch.from_numpy(means))

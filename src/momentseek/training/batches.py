@@ -15,8 +15,10 @@ from momentseek.features.clips import EndLabel, edges, labels
 from momentseek.features.data import Data, Split
 from momentseek.models.batch import Batch, Clips, Pairs, Words
 from momentseek.models.inputs import (
+    all_word_rows,
     clip_rows,
     clips_of,
+    parse_of,
     stacked_clips,
     stacked_words,
     tables,
@@ -43,6 +45,7 @@ class Batches:
         self._cache = Cache(training.cache_mb)
         self._tables = tables(data, config)
         self._roles = wants_roles(config)
+        self._counts: dict[str, int] = {}  # words of each query read, before it was cut
         self._edges: dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
 
     @property
@@ -51,9 +54,9 @@ class Batches:
         return np.array([self._data.rows(name) for name in self._split.truth.videos])
 
     def queries(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Text and words' features of every query, in the truth's order."""
+        """Text and words' features of every query, in the truth's order; all words, so that they can be told apart."""
         for query in self._split.truth.query_ids:
-            yield self._split.truth.text(query) or "", self._word_rows(query)
+            yield self._split.truth.text(query) or "", all_word_rows(self._split.query.read(query), self._config)
 
     def batch(self, chosen: Ints, rng: np.random.Generator | None = None) -> Batch:
         """The batch of these pairs: their distinct queries and videos, and the pairs among them.
@@ -124,12 +127,20 @@ class Batches:
         return stacked_clips(video, subtitle, names)
 
     def _word_rows(self, query: str) -> NDArray[np.float32]:
-        return self._cache.get(("query", query), lambda: word_rows(self._split.query.read(query), self._config))
+        def read() -> NDArray[np.float32]:
+            rows = self._split.query.read(query)
+            self._counts[query] = len(rows)
+            return word_rows(rows, self._config)
+
+        return self._cache.get(("query", query), read)
 
     def _words(self, queries: Ints) -> Words:
         ids = [self._split.truth.query_ids[q] for q in queries]
         rows = [self._word_rows(q) for q in ids]
-        return stacked_words(rows, [self._split.truth.text(q) or "" for q in ids] if self._roles else None)
+        if not self._roles:
+            return stacked_words(rows)
+        texts = [self._split.truth.text(q) or "" for q in ids]
+        return stacked_words(rows, texts, [self._counts[q] for q in ids], parse_of(self._config))
 
 
 def _among(drawn: Drawn, queries: Ints, videos: Ints) -> Tensor:

@@ -13,6 +13,7 @@ import torch
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
+from momentseek.language.roles import resolved
 from momentseek.models import CorpusModel, build
 from momentseek.training import beginning, checkpoint
 from momentseek.training.batches import Batches, dims_of
@@ -100,12 +101,15 @@ def splits_of(config: TrainConfig) -> list[str]:
 
 
 def located(config: TrainConfig) -> TrainConfig:
-    """The config with absolute paths, so that its run can go on from any folder; in ``begin``, {seed} is filled in."""
+    """The config as a run keeps it: absolute paths, {seed} of ``begin`` filled in, and which parser reads queries."""
+    settings = dict(config.settings)
+    if getattr(config.model_config, "parse", "") == "auto":
+        settings["parse"] = resolved("auto")
     source = config.data
     path = str(Path(source.path).resolve()) if source.path else ""
     first_stage = str(Path(source.first_stage).resolve()) if source.first_stage else None
     begin = str(Path(source.begin.replace("{seed}", str(config.training.seed))).resolve()) if source.begin else None
-    return replace(config, data=replace(source, path=path, first_stage=first_stage, begin=begin))
+    return replace(config, settings=settings, data=replace(source, path=path, first_stage=first_stage, begin=begin))
 
 
 def device(name: str) -> torch.device:

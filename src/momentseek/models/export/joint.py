@@ -25,7 +25,7 @@ from momentseek.models.cet import Cet
 from momentseek.models.export.drawn import VIDEOS, Drawn, Kind, far
 from momentseek.models.export.map_nodes import as_spans, max_over, neighbours, stacked
 from momentseek.models.export.nodes import NEVER, Nodes
-from momentseek.models.inputs import wants_roles
+from momentseek.models.inputs import parse_of, wants_roles
 from momentseek.models.layers.deconfounder import Branch, Deconfounder
 from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.layers.projection import clip_width
@@ -40,6 +40,7 @@ def draw(model: Tan2d | Cet, settings: Mapping[str, Any]) -> Drawn:
     head = {
         "kind": JOINT,
         "roles": wants_roles(model.config),
+        "parse": parse_of(model.config),
         "end_time": settings["end_time"],
         "nms": settings.get("nms"),
         "window": settings.get("window"),
