@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from small_library import SECONDS, WordVectors, fill, film, nothing
 
 from momentseek.encoders.trained.joint import Seen, Spans
 from momentseek.library.snapshot import snapshot
+from momentseek.search import rerank
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
 from momentseek.search.options import Options
@@ -62,3 +64,19 @@ def test_the_model_is_told_where_the_search_found_the_most(searched: Callable[..
     assert one.worth is not None
     assert len(one.worth) == len(one) == 1204
     assert 900 <= int(np.argmax(one.worth)) < 904
+
+
+def test_the_models_asked_for_last_stay_warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+
+    def load(place: Path) -> Any:
+        loaded.append(place.name)
+        return SimpleNamespace(warm=lambda: None)
+
+    monkeypatch.setattr(rerank, "load", load)
+    monkeypatch.setattr(rerank, "_models", OrderedDict())
+    monkeypatch.setattr(rerank, "_check", lambda *given: None)
+    names = [f"model{i}" for i in range(rerank.KEPT)]
+    for name in (*names, names[0], "new", names[0], "new", names[1]):
+        rerank.reranker(name, cast(Any, None), SECONDS)
+    assert loaded == [*names, "new", names[1]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,12 +36,12 @@ STREAM = "rerank"
 """Under this name the model's rank and score stand among a hit's streams."""
 NMS = 0.5
 """The overlap above which the worse of two moments is dropped, for a model that was trained without."""
-KEPT = 2
-"""Models kept warm."""
+KEPT = 8
+"""Models kept warm, those asked for last."""
 UNASKED = "the query says nothing that a picture could show, so the moments were not re-ranked"
 
 Stamp = tuple[int, int, int]
-_models: dict[Path, tuple[Stamp, Joint]] = {}
+_models: OrderedDict[Path, tuple[Stamp, Joint]] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -60,8 +61,9 @@ def reranker(folder: str | os.PathLike[str], catalog: Catalog, clip_seconds: flo
             model = load(place)
             model.warm()
             _models[place] = (stamp, model)
-            while len(_models) > KEPT:
-                del _models[next(iter(_models))]
+        _models.move_to_end(place)
+        while len(_models) > KEPT:
+            _models.popitem(last=False)
         found = _models[place][1]
     _check(found, catalog, clip_seconds)
     return found

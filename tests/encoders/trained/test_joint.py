@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from momentseek.encoders.protocol import Vectors
 from momentseek.encoders.trained.joint import About, Joint, Seen
 from momentseek.encoders.trained.manifest import Source
+from momentseek.errors import MomentseekError
 
 WORDS = np.ones((2, 3), np.float32)
 
@@ -89,3 +91,19 @@ def test_what_is_remembered_is_of_the_windows_that_were_read(monkeypatch: pytest
     assert beside.score.max() < alone.score.max()
     reader.spans("a", [film])
     assert reader.read == read + 200
+
+
+def test_a_model_without_its_encoder_of_words_is_refused_when_it_is_warmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = model()
+    monkeypatch.setitem(reader.__dict__, "_graph", object())
+    monkeypatch.setattr("momentseek.encoders.registry.text_encoder", missing)
+    with pytest.raises(MomentseekError, match="missing"):
+        reader.warm()
+    other = SimpleNamespace(name="words", fingerprint="words-2")
+    monkeypatch.setattr("momentseek.encoders.registry.text_encoder", lambda spec: other)
+    with pytest.raises(MomentseekError, match="queries by another 'words'"):
+        reader.warm()
+
+
+def missing(spec: str) -> None:
+    raise MomentseekError(f"{spec}: is missing; install it")

@@ -120,8 +120,9 @@ class Joint:
         return encoder
 
     def warm(self) -> None:
-        """Load the graph now."""
+        """Load the graph and the encoder of words now; one that is missing or another is refused now."""
         assert self._graph is not None
+        assert self.texts is not None
 
     def check(self, what: str, source: Source, found: str) -> None:
         """Refuse vectors of another encoder than those the model was trained on."""
