@@ -99,8 +99,8 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
         np.testing.assert_array_equal(again.half, moments.half)
 
 
-def damage(library: Collection) -> None:
-    (row,) = library.catalog.segments("spans")
+def damage(library: Collection, stream: str = "spans") -> None:
+    (row,) = library.catalog.segments(stream)
     path = library.place.segments / f"{row.name}.vec"
     path.chmod(0o644)
     data = bytearray(path.read_bytes())
@@ -108,11 +108,24 @@ def damage(library: Collection) -> None:
     path.write_bytes(data)
 
 
-def test_a_lost_model_is_said(model: Path, tmp_path: Path, long: Path):
+LOST = "the library's copy of its model is gone; make its vectors anew: momentseek reencode --model FOLDER"
+
+
+@pytest.mark.parametrize("file", ["model.json", "words.onnx"])
+def test_a_lost_model_is_said_and_encoding_anew_brings_it_back(file: str, model: Path, tmp_path: Path, long: Path):
     with Library.open(tmp_path / "library", create=True, encoder=f"model:{model}") as opened:
         opened.add(long / "short.mp4")
-        for file in opened.place.models.rglob("model.json"):
-            file.unlink()
-        with pytest.raises(MomentseekError, match="is no exported model"):
+        (copy,) = opened.place.models.rglob(file)
+        copy.unlink()
+    with Library.open(tmp_path / "library") as opened:
+        with pytest.raises(MomentseekError, match=LOST):
             opened.search("a green thing")
-        assert any("is no exported model" in problem for problem in opened.verify().problems)
+        assert any(LOST in problem for problem in opened.verify().problems)
+        damage(opened, "speech")  # which does not need the model
+        mended = opened.verify(repair=True)
+        assert "what is said in 1 video was encoded anew" in mended.repaired
+        assert [problem for problem in mended.problems if LOST not in problem] == []
+        assert copy.parent.is_dir()
+        opened.reencode(f"model:{model}")
+        assert opened.verify().clean
+        assert opened.search("a green thing", all=True)

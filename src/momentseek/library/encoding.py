@@ -84,7 +84,7 @@ def load(spec: str, library: Path) -> ImageTextEncoder:
     from momentseek.encoders import image_text_encoder
 
     if spec.startswith(MODEL):
-        spec = f"{MODEL}{Place(library).models / spec.removeprefix(MODEL)}"
+        spec = f"{MODEL}{_copy(spec, library)}"
     encoder: ImageTextEncoder = image_text_encoder(spec)
     return encoder
 
@@ -92,7 +92,7 @@ def load(spec: str, library: Path) -> ImageTextEncoder:
 def model_kind(catalog: Catalog, library: Path) -> str:
     """What the library's trained model keeps vectors of, asked without loading it; empty where there is none."""
     spec = vision_spec(catalog)
-    return kind(Place(library).models / spec.removeprefix(MODEL)) if spec.startswith(MODEL) else ""
+    return kind(_copy(spec, library)) if spec.startswith(MODEL) else ""
 
 
 def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
@@ -100,9 +100,20 @@ def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
     spec = vision_spec(catalog)
     if model_kind(catalog, library) != "map":
         return lambda clips: clips
-    moments = manifest(Place(library).models / spec.removeprefix(MODEL)).moments
+    moments = manifest(_copy(spec, library)).moments
     assert moments is not None
     return lambda clips: len(moments.of(clips)) if clips else 0
+
+
+def _copy(spec: str, library: Path) -> Path:
+    """The folder of the library's own copy of its model; refused if a part of it is gone."""
+    folder = Place(library).models / spec.removeprefix(MODEL)
+    if not all((folder / name).is_file() for name in (FILE, CLIPS, WORDS)):
+        raise MomentseekError(
+            f"{library}: the library's copy of its model is gone; make its vectors anew: "
+            f"momentseek reencode --model FOLDER --library {shlex.quote(str(library))}"
+        )
+    return folder
 
 
 def named(spec: str) -> str:
@@ -133,7 +144,7 @@ def adopted(spec: str, library: Path) -> str:
         return spec
     found = named(spec)
     target = Place(library).models / found.removeprefix(MODEL)
-    if target.is_dir():
+    if _whole(target):
         return found
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -142,12 +153,21 @@ def adopted(spec: str, library: Path) -> str:
             beside.chmod(0o755)
             for name in (FILE, CLIPS, WORDS):
                 shutil.copyfile(_folder(spec) / name, beside / name)
+            shutil.rmtree(target, ignore_errors=True)  # what is left of a copy that lost a part
             beside.replace(target)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     except OSError as e:
         raise MomentseekError(f"{target}: the model cannot be copied there ({e.strerror}); make room") from None
     return found
+
+
+def _whole(copy: Path) -> bool:
+    try:
+        manifest(copy)
+    except MomentseekError:
+        return False
+    return True
 
 
 def _folder(spec: str) -> Path:

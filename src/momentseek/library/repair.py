@@ -58,12 +58,13 @@ def _replace(library: Collection, damaged: Sequence[SegmentRow]) -> int:
     """Put segments of what is sound in the place of damaged ones; returns how many videos' rows were kept."""
     catalog, place = library.catalog, library.place
     clips = {video.id: video.clips for video in catalog.videos()}
-    spans = encoding.span_rows(catalog, library.path)
     rows = {
         "vision": clips,
-        "spans": {id: spans(count) for id, count in clips.items()},
         "speech": dict(catalog.rows("SELECT video, count(*) FROM cues GROUP BY video")),
     }
+    if any(row.stream == "spans" for row in damaged):  # how many there are only the model's copy knows
+        spans = encoding.span_rows(catalog, library.path)
+        rows["spans"] = {id: spans(count) for id, count in clips.items()}
     fresh = []
     for row in damaged:
         encoder = catalog.encoder(row.stream)

@@ -6,9 +6,10 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek import __version__
+from momentseek.errors import MomentseekError
 from momentseek.search import Library
 from momentseek.search import fusion as fusions
-from momentseek.search.localise import LOCALISERS
+from momentseek.search.localise import DEFAULT, LOCALISERS
 from momentseek.search.options import STREAMS
 from momentseek.server.answers import text
 from momentseek.server.beside import encoder_name
@@ -73,7 +74,7 @@ class StatusOut(BaseModel):
 @router.get("/status", summary="What is served")
 async def status(service: Serving) -> StatusOut:
     """The library in a few numbers, and what can be chosen when searching."""
-    library, localiser = await service.readers.run(lambda library: (_library(library), library.localiser))
+    library, localiser = await service.readers.run(lambda library: (_library(library), _localiser(library)))
     return StatusOut(
         library=library,
         version=__version__,
@@ -86,6 +87,14 @@ async def status(service: Serving) -> StatusOut:
         rerankers=[text(name) for name in service.settings.rerankers],
         busy=service.jobs.busy,
     )
+
+
+def _localiser(library: Library) -> str:
+    """What is used if none is named; where the copy of a model is lost, searches say so, and this still answers."""
+    try:
+        return library.localiser
+    except MomentseekError:
+        return DEFAULT
 
 
 def _library(library: Library) -> LibraryOut:
