@@ -80,3 +80,16 @@ def test_the_models_asked_for_last_stay_warm(monkeypatch: pytest.MonkeyPatch) ->
     for name in (*names, names[0], "new", names[0], "new", names[1]):
         rerank.reranker(name, cast(Any, None), SECONDS)
     assert loaded == [*names, "new", names[1]]
+
+
+def test_one_video_does_not_fill_the_page(searched: Callable[..., list[Hit]]) -> None:
+    """Of spans that lie in each other one is shown, and of many in a video five."""
+    nested = [(0.0, 3.0 * 1.9**i) for i in range(6)]
+    apart = [(90.0 + 4 * i, 93.0 + 4 * i) for i in range(9)]
+    long = film([("dog beach", 100)])
+    model = Says(lambda video: [*nested, *apart] if len(video) == 100 else [(0.0, 3.0)])
+    films = {"long.mp4": long, "short.mp4": film([("dog beach", 12)], seed=1), "other.mp4": nothing(900, seed=2)}
+    hits = searched(films, model, Options(rerank="there", k=20, all=True))
+    found = [(hit.start, hit.end) for hit in hits if hit.name == "long.mp4"]
+    assert found == [nested[0], *apart[:4]]
+    assert "short.mp4" in {hit.name for hit in hits}

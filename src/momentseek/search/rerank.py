@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,10 @@ from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.video import Video
 from momentseek.ranking import suppress
 from momentseek.search.fusion import Candidate
+from momentseek.search.fusion import distinct as unlike
 from momentseek.search.hit import Standing
+from momentseek.search.localise.moment_map import peak
+from momentseek.search.streams.moment_map import SPANS
 
 if TYPE_CHECKING:
     from momentseek.search.gather import Search, State
@@ -98,7 +101,7 @@ def reranked(search: Search, candidates: Sequence[Candidate], model: Joint) -> l
             one.score = score
             moments.append(one)
     moments.sort(key=lambda c: -c.score)  # of equals the one of the better video, then the model's order
-    moments = search.fitting(moments)
+    moments = _few(unlike(search.fitting(moments)))
     for rank, one in enumerate(moments, 1):
         one.standings[STREAM] = Standing(rank, one.score)
     return moments
@@ -109,6 +112,17 @@ def distinct(spans: Spans, nms: float | None) -> list[tuple[float, float, float]
     kept = suppress(spans.start, spans.end, NMS if nms is None else nms)
     columns = (spans.start[kept].tolist(), spans.end[kept].tolist(), spans.score[kept].tolist())
     return list(zip(*columns, strict=True))
+
+
+def _few(moments: Sequence[Candidate]) -> list[Candidate]:
+    """The best few of each video."""
+    counts: Counter[int] = Counter()
+    out = []
+    for one in moments:
+        counts[one.video] += 1
+        if counts[one.video] <= SPANS:
+            out.append(one)
+    return out
 
 
 def features(state: State, catalog: Catalog, model: Joint, video: Video) -> Seen | None:
@@ -146,14 +160,8 @@ def _worth(search: Search, video: Video, first: Candidate, clips: int) -> NDArra
 
 
 def _peak(search: Search, video: Video, start: float, end: float) -> float:
-    """The middle of the span's clip that is most like the query, or of the span."""
     on = search.curve(video)
-    if on is None:
-        return (start + end) / 2
-    inside = (on.middles >= start) & (on.middles < end)
-    if not inside.any():
-        return (start + end) / 2
-    return float(on.middles[int(np.argmax(np.where(inside, on.scores, -np.inf)))])
+    return (start + end) / 2 if on is None else peak(on, start, end)
 
 
 def _check(model: Joint, catalog: Catalog, clip_seconds: float) -> None:
