@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.language.roles import parser
-from momentseek.models import Dims, actions, build
+from momentseek.models import Dims, build
 from momentseek.models.actions import Floats, frequent_verbs
 from momentseek.models.layers.deconfounder import Branch
 from momentseek.models.mdd import Mdd
@@ -18,14 +17,8 @@ def queries(seed: int = 0) -> list[tuple[str, Floats]]:
     return [(text, rng.normal(size=(len(text.split()), 6)).astype(np.float32)) for text in TEXTS]
 
 
-@pytest.fixture(autouse=True)
-def rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Queries parsed alike wherever this runs, with spaCy or without."""
-    monkeypatch.setattr(actions, "parser", lambda: parser("rules"))
-
-
 def test_verbs_go_by_frequency_and_then_the_alphabet() -> None:
-    names, means = frequent_verbs(queries(), 9)
+    names, means = frequent_verbs(queries(), 9, "rules")
     assert names == ["open", "walk", "run"]
     rows = [r for _, r in queries()]
     expected = [(rows[0][1] + rows[1][2]) / 2, (rows[3][2] + rows[4][1]) / 2, rows[2][1]]
@@ -34,12 +27,13 @@ def test_verbs_go_by_frequency_and_then_the_alphabet() -> None:
 
 def test_rows_that_do_not_fit_the_words_are_passed_over() -> None:
     long = np.ones((9, 6), np.float32)
-    assert frequent_verbs([("she opens it", long), ("", long)], 5)[0] == []
+    assert frequent_verbs([("she opens it", long), ("", long)], 5, "rules")[0] == []
 
 
 def mdd(confounders: str) -> Mdd:
     torch.manual_seed(0)
     settings = {"hidden": 12, "max_clips": 8, "longest": 8, "map_layers": 1, "heads": 2, "actions": 2, "unobserved": 3}
+    settings |= {"parse": "rules", "tree": False}
     made = build("mdd", {**settings, "confounders": confounders}, Dims(query=6, video=9, subtitle=None))
     assert isinstance(made, Mdd)
     return made
@@ -51,7 +45,7 @@ def test_the_dictionary_of_actions_begins_from_them() -> None:
     assert made.deconfounder is not None
     branch = made.deconfounder.branches[1]
     assert isinstance(branch, Branch)
-    _, means = frequent_verbs(queries(), 2)
+    _, means = frequent_verbs(queries(), 2, "rules")
     assert torch.equal(branch.entries, torch.from_numpy(means))
     changed = [n for n, t in made.state_dict().items() if not torch.equal(t, before.state_dict()[n])]
     assert changed == ["deconfounder.branches.1.entries"]

@@ -22,7 +22,7 @@ Query = tuple[str, Floats]
 TOGETHER = 1024
 
 
-def frequent_verbs(queries: Iterable[Query], count: int) -> tuple[list[str], Floats]:
+def frequent_verbs(queries: Iterable[Query], count: int, parse: str = "auto") -> tuple[list[str], Floats]:
     """Base forms of the ``count`` most frequent verbs and their mean features (verbs, dim), the most frequent first.
 
     Verbs that are as frequent go by the alphabet. Where the words of a text and its rows disagree, it is passed over.
@@ -35,7 +35,7 @@ def frequent_verbs(queries: Iterable[Query], count: int) -> tuple[list[str], Flo
     sums: dict[str, NDArray[Any]] = {}
     seen: dict[str, int] = {}
     width = 0
-    for roles, rows in _parsed(queries):
+    for roles, rows in _parsed(queries, parse):
         width = rows.shape[1]
         role, _ = roles.fitted(len(rows))
         bases = verb_places(list(roles.words))
@@ -49,7 +49,7 @@ def frequent_verbs(queries: Iterable[Query], count: int) -> tuple[list[str], Flo
     return names, means
 
 
-def _parsed(queries: Iterable[Query]) -> Iterator[tuple[Roles, Floats]]:
-    several, parsing = iter(queries), parser()
+def _parsed(queries: Iterable[Query], parse: str) -> Iterator[tuple[Roles, Floats]]:
+    several, parsing = iter(queries), parser(parse)
     while part := list(islice(several, TOGETHER)):
         yield from zip(parsing([text for text, _ in part]), (rows for _, rows in part), strict=True)

@@ -97,7 +97,7 @@ class Mdd(Tan2d):
                 "[CLS] and [SEP]?) or it has no text; encode the words alone, or set tree=false"
             )
         if self.deconfounder is not None and "A" in self.deconfounder.kinds:
-            _, means = frequent_verbs(queries, self.config.actions)
+            _, means = frequent_verbs(queries, self.config.actions, self.config.parse)
             self.deconfounder.set_actions(torch.from_numpy(means))
 
     def encode_words(self, words: Words) -> Encoded:
