@@ -64,6 +64,8 @@ class About:
     """The overlap above which it was trained to drop the worse of two moments."""
     window: float | None
     """Seconds of the longest video it is given at once."""
+    parse: str = "auto"
+    """What finds who does what: the parser it was trained with."""
 
     @property
     def most(self) -> int:
@@ -183,8 +185,8 @@ class Joint:
         if self.about.roles:
             from momentseek.language.roles import parser
 
-            role, phrase = parser("auto")([text])[0].fitted(len(rows))
-            asked |= {"roles": np.array([role], np.int64), "phrase": np.array([phrase], np.int64)}
+            parts = zip(("roles", "phrase"), parser(self.about.parse)([text])[0].fitted(len(words)), strict=True)
+            asked |= {name: np.array([part[: len(rows)]], np.int64) for name, part in parts}
         return asked
 
     def _grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
@@ -327,6 +329,7 @@ def _about(folder: Path, values: Mapping[str, Any]) -> About:
         end_time=str(head["end_time"]),
         nms=None if head["nms"] is None else float(head["nms"]),
         window=None if head["window"] is None else float(head["window"]),
+        parse=str(head.get("parse", "auto")),
     )
 
 
