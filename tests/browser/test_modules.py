@@ -46,8 +46,11 @@ def test_links_say_what_they_were_made_of(call: Callable[..., Any]) -> None:
         "address.js", "momentLink", 7, [1, 2], "x", {"localiser": "contrast", "streams": "vision,name", "k": 20}
     )
     assert link == "#v=7&t=1,2&q=x&localiser=contrast&streams=vision%2Cname"
-    found = {"localiser": "contrast", "fusion": "", "streams": "vision,name"}
+    found = {"localiser": "contrast", "fusion": "", "streams": "vision,name", "rerank": ""}
     assert call("address.js", "parse", link)["found"] == found
+    link = call("address.js", "momentLink", 7, [1, 2], "x", {"rerank": "a model", "rerank_videos": 5})
+    assert link == "#v=7&t=1,2&q=x&rerank=a%20model"
+    assert call("address.js", "parse", link)["found"]["rerank"] == "a model"
 
 
 def test_settings_in_words_and_without_what_is_usual(call: Callable[..., Any]) -> None:
@@ -56,7 +59,7 @@ def test_settings_in_words_and_without_what_is_usual(call: Callable[..., Any]) -
         "encoders": ["labels"], "streams": ["vision", "speech", "name"],
     }  # fmt: skip
     given = {"localiser": "scenes", "fusion": "scores", "encoder": "none", "streams": "name,vision"}
-    known = {"localiser": "", "fusion": "scores", "encoder": "", "streams": "vision,name"}
+    known = {"localiser": "", "fusion": "scores", "rerank": "", "encoder": "", "streams": "vision,name"}
     assert call("settings.js", "knownOf", status, given) == known
     assert call("settings.js", "inWords", status, given) == (
         "bounds found by scenes, streams joined by scores, pictures seen by labels; "
@@ -65,6 +68,20 @@ def test_settings_in_words_and_without_what_is_usual(call: Callable[..., Any]) -
     assert call("settings.js", "inWords", {**status, "fusions": None, "encoders": None}, {}) == (
         "bounds found by scenes; looking at what is seen, what is said, and file names"
     )
+
+
+def test_a_model_that_re_ranks_is_known_if_the_server_has_it_and_never_measured(call: Callable[..., Any]) -> None:
+    status = {
+        "localisers": ["scenes"], "localiser": "scenes", "fusions": ["rrf"], "fusion": "rrf", "encoders": ["labels"],
+        "streams": ["vision", "speech", "name"], "rerankers": ["films-tan2d", "nothing"],
+    }  # fmt: skip
+    for name, known in (("films-tan2d", "films-tan2d"), ("nothing", "nothing"), ("other", ""), ("", "")):
+        assert call("settings.js", "knownOf", status, {"rerank": name})["rerank"] == known
+        assert "rerank" not in call("settings.js", "measuredOf", status, {"rerank": name})
+        assert call("settings.js", "inWords", status, {"rerank": name}) == (
+            "bounds found by scenes, streams joined by rrf, pictures seen by labels; "
+            "looking at what is seen, what is said, and file names; without re-ranking"
+        )
 
 
 def test_times_that_make_no_sense_are_left_out(call: Callable[..., Any]) -> None:

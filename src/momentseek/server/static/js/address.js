@@ -5,7 +5,7 @@ import { exact } from "./format.js";
 const VIEWS = ["library", "judge", "compare"];
 
 /** Settings of a search, by their names in addresses. */
-const SETTINGS = ["localiser", "fusion", "streams"];
+const SETTINGS = ["localiser", "fusion", "streams", "rerank"];
 
 /** What an address's fragment asks for. */
 export function parse(fragment) {

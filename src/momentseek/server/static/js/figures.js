@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { action, h, put, save, speak } from "./dom.js";
 import { count, figure } from "./format.js";
-import { inWords, knownOf } from "./settings.js";
+import { inWords, measuredOf } from "./settings.js";
 
 /** Measures to choose from; the first is the usual one. */
 export const MEASURES = [
@@ -25,7 +25,7 @@ export function figures(search) {
     result,
   );
 
-  const asked = async () => ({ ...knownOf(await api.status(), search().params), measure: measure.value });
+  const asked = async () => ({ ...measuredOf(await api.status(), search().params), measure: measure.value });
 
   async function evaluate() {
     const given = await asked();

@@ -251,7 +251,8 @@ export function playerView(go, lastSearch, origin) {
   }
 
   async function loadCurve(mine) {
-    const curve = query ? await api.get(`/videos/${video.id}/curve`, { q: query, ...found }) : null;
+    const { rerank, ...how } = found; // the curve is the search's own, whatever model chose the moment
+    const curve = query ? await api.get(`/videos/${video.id}/curve`, { q: query, ...how }) : null;
     if (mine !== turn) return null;
     line.setCurve(curve);
     tellOthers(curve?.spans ?? []);

@@ -4,8 +4,9 @@ import { h } from "./dom.js";
 
 const STREAMS = { vision: "what is seen", speech: "what is said", name: "file names" };
 
-/** No model looks again. */
-const NONE = "nothing";
+/** No model looks again: as a value that no folder can be called, and in words. */
+const NONE = "";
+const NO_MODEL = "no model";
 
 /** What one of several can be chosen for: its name in addresses, its label, what there is, and what is usual. */
 const CHOICES = [
@@ -33,13 +34,20 @@ export function knownOf(status, given) {
   return known;
 }
 
-/** Settings in words: "bounds found by scenes, streams joined by rrf; looking at what is seen and file names". */
+/** The settings that measuring and comparing know of those: they do not re-rank. */
+export function measuredOf(status, given) {
+  const { rerank, ...known } = knownOf(status, given);
+  return known;
+}
+
+/** What is measured, in words: "bounds found by scenes, streams joined by rrf; looking at what is seen and file names". */
 export function inWords(status, given) {
-  const known = knownOf(status, given);
-  const choices = CHOICES.filter(([, , names]) => names(status)?.length)
+  const known = measuredOf(status, given);
+  const choices = CHOICES.filter(([key, , names]) => key !== "rerank" && names(status)?.length)
     .map(([key, label, , usual]) => `${label.toLowerCase()} ${known[key] || usual(status)}`);
   const streams = (known.streams || status.streams.join(",")).split(",").map((name) => STREAMS[name] ?? name);
-  return `${choices.join(", ")}; looking at ${new Intl.ListFormat("en").format(streams)}`;
+  const plain = status.rerankers?.length ? "; without re-ranking" : "";
+  return `${choices.join(", ")}; looking at ${new Intl.ListFormat("en").format(streams)}${plain}`;
 }
 
 let number = 0;
@@ -51,7 +59,8 @@ export function settingsOf(status, legend, { changed, initial = {}, encoders = f
   const selects = new Map();
   const offered = CHOICES.filter(([key, , names]) => names(status)?.length > 1 && key !== (encoders ? "rerank" : "encoder"));
   const fields = offered.map(([key, label, names, usual]) => {
-    const options = names(status).map((name) => h("option", { value: name }, name === usual(status) ? `${name} (usual)` : name));
+    const options = names(status).map((name) =>
+      h("option", { value: name }, name === usual(status) ? `${name || NO_MODEL} (usual)` : name));
     const select = h("select", { id: `${id}-${key}`, onchange: () => changed?.() }, options);
     selects.set(key, select);
     return h("div", { class: "field" }, h("label", { for: select.id }, label), select);
