@@ -134,7 +134,7 @@ def _same(one: Any, two: Mapping[str, Any]) -> bool:
     if not isinstance(one, Mapping) or not isinstance(one.get("data"), Mapping):
         return False
     try:
-        filled = TrainConfig.of(one).table()  # a setting that is newer than the report was at its default
+        filled = located(TrainConfig.of(one)).table()  # a setting that is newer than the report was at its default
     except MomentseekError:
         return False
     return {**filled, "data": {**filled["data"], "path": two["data"]["path"]}} == two
