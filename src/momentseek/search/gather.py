@@ -22,6 +22,7 @@ from momentseek.search.localise.moment_map import MAP
 from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.streams.exact import heard, said
+from momentseek.search.streams.found import Found
 from momentseek.search.streams.name import named
 from momentseek.search.streams.sights import Encode, Ids, Sights
 from momentseek.search.streams.speech import listen
@@ -141,9 +142,27 @@ class Search:
         page, depth = 2 * self.options.k, DEPTH
         if self.options.rerank is not None:  # then it is videos that are wanted
             page, depth = SPANS * self.options.rerank_videos, max(DEPTH, self.options.rerank_videos)
-        self.looked = look(vision, self.aim, self.videos, self.allowed, self.options.localiser, page, depth)
+        while True:
+            self.looked = look(vision, self.aim, self.videos, self.allowed, self.options.localiser, page, depth)
+            by_map = self.aim.moments is not None and self.options.localiser == MAP  # there a page changes nothing
+            if by_map or len(self.looked.moments) < page or self._enough(self.looked.moments):
+                break
+            page *= 2
         if self.unknown:
             self.looked = Looked([replace(m, level="weak") for m in self.looked.moments], self.looked.curves)
+
+    def _enough(self, moments: Sequence[Found]) -> bool:
+        """Whether moments fill a page once copies of a file, and others of the same video if so asked, are left out."""
+        known = self.videos(list(dict.fromkeys(m.video for m in moments)))
+        first: dict[str | int, int] = {}
+        for id, video in known.items():
+            first.setdefault(video.hash or id, id)
+        if self.options.rerank is not None:
+            return len(first) >= self.options.rerank_videos
+        if self.options.group == "video":
+            return len(first) >= self.options.k
+        own = set(first.values())
+        return sum(m.video in own for m in moments) >= self.options.k
 
     def _listen(self) -> list[Utterance]:
         speech = self.state.speech if len(self.state.speech.sample) else None

@@ -158,27 +158,42 @@ def look_by_map(
     videos: Callable[[Sequence[int]], Mapping[int, Video]],
     curve_of: CurveOf,
     allowed: Ids | None,
-    page: int,
+    _page: int,
     depth: int,
 ) -> tuple[list[Found], dict[int, Curve]]:
-    """The best moments of the library, a few of each video, until no other video could have one for the page."""
-    bounds = upper_bounds(sights, target, allowed, depth)
+    """The best moments of the ``depth`` best videos, a few of each, until no other video could be among those.
+
+    How many moments are wanted does not matter: surer ones go first, and how sure one is does not follow from its
+    score. Files with the same content count as one video.
+    """
+    reach = depth
+    bounds = upper_bounds(sights, target, allowed, reach)
     known = videos(list(bounds))
+    while len(bounds) >= reach and len({_content(video) for video in known.values()}) < depth:
+        reach *= 2
+        bounds = upper_bounds(sights, target, allowed, reach)
+        known = videos(list(bounds))
     curves: dict[int, Curve] = {}
     found: dict[int, list[Found]] = {}
-    best: list[float] = []
+    best: dict[str | int, float] = {}
     for id in sorted((id for id in bounds if id in known), key=lambda id: (-bounds[id], id)):
-        if len(best) >= page and bounds[id] < best[page - 1]:
+        if len(best) >= depth and bounds[id] < sorted(best.values(), reverse=True)[depth - 1]:
             break
         made = curve_of(known[id])
         if made is None or made.moments is None or not len(made.moments.start):
             continue
         curves[id] = made
         found[id] = told(id, made, made.moments, target.sure)
-        best = sorted([*best, *(m.score for m in found[id])], reverse=True)
-    kept = sorted(found, key=lambda id: (-found[id][0].score, id))[:depth]
-    moments = sorted((m for id in kept for m in found[id]), key=lambda m: (-m.score, m.video, m.start, m.end))
-    return moments, curves
+        content = _content(known[id])
+        best[content] = max(best.get(content, -np.inf), found[id][0].score)
+    kept = set(sorted(best, key=lambda content: -best[content])[:depth])
+    moments = [m for id, some in found.items() if _content(known[id]) in kept for m in some]
+    return sorted(moments, key=lambda m: (-m.score, m.video, m.start, m.end)), curves
+
+
+def _content(video: Video) -> str | int:
+    """What tells a video from others that are not copies of it."""
+    return video.hash or video.id
 
 
 def upper_bounds(sights: Sights, target: MapAim, allowed: Ids | None, depth: int) -> dict[int, float]:

@@ -1,0 +1,100 @@
+"""Pages of moments where a map model made the library's vectors: what is on them depends on nothing but the query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_library import DIM, SECONDS, fill, nothing
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.encoders.trained.moment_map import MomentMap
+from momentseek.library.segments import segment
+from momentseek.library.snapshot import snapshot
+from momentseek.search.gather import Search, State
+from momentseek.search.hit import Hit
+from momentseek.search.options import Options
+from momentseek.search.query import Query
+from momentseek.search.streams.sights import Encode, Sights
+
+HALF = 16
+START, LENGTH = np.array([(start, n) for n in (1, 2, 3, 4) for start in range(5 - n)]).T
+KNOWN = MomentMap(4, START, LENGTH, 8, 0.5, 10.0, 4)
+ASKED = np.eye(HALF, dtype=np.float32)[0]
+
+
+def moments(match: float, overlap: float, seed: int) -> Vectors:
+    """Rows of a video's ten moments whose cosines with what is asked for are about these."""
+    rng = np.random.default_rng(seed)
+    sides = []
+    for cos in (match, overlap):
+        rest = rng.standard_normal((len(START), HALF))
+        rest[:, 0] = 0
+        along = np.clip(cos + 0.02 * rng.standard_normal(len(START)), -1, 1)[:, None]
+        rest *= np.sqrt(1 - along**2) / np.linalg.norm(rest, axis=1, keepdims=True)
+        sides.append((along * ASKED + rest) / np.sqrt(2))
+    return np.concatenate(sides, axis=1).astype(np.float32)
+
+
+class MomentLibrary:
+    """Videos ``1, 2, …`` with the moments given for them."""
+
+    def __init__(
+        self,
+        folder: Path,
+        rows: Sequence[Vectors],
+        clips: int = 8,
+        seconds: Mapping[int, float] = {},
+        hashes: Mapping[int, str] = {},
+    ) -> None:
+        counts = {i: 1 if seconds.get(i, 99.0) <= SECONDS else clips for i in range(1, len(rows) + 1)}
+        films = {f"film{i:03}.mp4": nothing(count, seed=i) for i, count in counts.items()}
+        named = {f"film{i:03}.mp4": content for i, content in hashes.items()}
+        self.catalog = fill(folder, films, hashes=named)
+        taken, none = snapshot(self.catalog, folder / "segments"), np.zeros(0, np.int64)
+        spans = segment("spans", list(counts), list(rows))
+        self.state = State(
+            taken, Sights(taken.vision, none, SECONDS, spans=(spans,), moments=KNOWN), Sights((), none, SECONDS)
+        )
+        for video in self.catalog.videos(list(counts)):
+            self.state.videos[video.id] = replace(video, duration=seconds.get(video.id, video.duration))
+
+    def search(self, **options: object) -> list[Hit]:
+        given = {"localiser": "map", "streams": ("vision",), **options}
+        search = Search(
+            self.catalog, encode, lambda stream, texts: True, self.state, Query.parse("dog"), Options(**given), None
+        )  # type: ignore[arg-type]
+        return search.shown(search.candidates())[0]
+
+
+def encode(stream: str) -> Encode:
+    """What is asked for is always the same."""
+    asked = np.concatenate([ASKED, ASKED]) / np.sqrt(2) if stream == "spans" else np.eye(DIM)[0]
+    return lambda texts: np.stack([asked.astype(np.float32)] * len(texts))
+
+
+@pytest.mark.parametrize("group", ["clip", "video"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_short_page_is_the_beginning_of_a_long_one(group: str, seed: int, tmp_path: Path) -> None:
+    """Also where sure moments, which go first, score less than others: a model's score is not how sure it is."""
+    rng = np.random.default_rng(seed)
+    rows = [moments(rng.uniform(-0.1, 0.1), 0.9, 100 * seed + i) for i in range(30)]
+    rows += [moments(rng.uniform(-0.1, 0.1), rng.uniform(-0.5, 0.0), 1000 + i) for i in range(60)]
+    rows += [moments(0.9, 0.0, 2000 + seed), moments(0.8, -0.02, 3000 + seed)]
+    library = MomentLibrary(tmp_path, rows)
+    long = [(hit.video_id, hit.start, hit.end) for hit in library.search(k=200, all=True, group=group)]
+    assert long[0][0] in (91, 92)
+    for k in (1, 2, 3, 5, 20):
+        assert [(hit.video_id, hit.start, hit.end) for hit in library.search(k=k, all=True, group=group)] == long[:k]
+
+
+def test_copies_and_further_moments_of_a_video_take_no_room(tmp_path: Path) -> None:
+    rows = [moments(0.6, 0.9, 0)] * 8 + [moments(0.5, 0.5, seed) for seed in range(1, 5)]
+    library = MomentLibrary(tmp_path, rows, hashes=dict.fromkeys(range(1, 9), "one film"))
+    found = [hit.video_id for hit in library.search(k=3, all=True, group="video")]
+    assert len(found) == len(set(found)) == 3
+    assert found[0] == 1
+    assert min(found[1:]) > 8
