@@ -98,3 +98,16 @@ def test_copies_and_further_moments_of_a_video_take_no_room(tmp_path: Path) -> N
     assert len(found) == len(set(found)) == 3
     assert found[0] == 1
     assert min(found[1:]) > 8
+
+
+@pytest.mark.parametrize("seconds", [1.0, 0.4])
+def test_no_moment_of_a_short_film_is_told_twice(seconds: float, tmp_path: Path) -> None:
+    """Moments are made long enough to be looked at before it is asked which of them say the same."""
+    library = MomentLibrary(tmp_path, [moments(0.3, 0.3, seed) for seed in range(4)], seconds={2: seconds})
+    spans = [(hit.start, hit.end) for hit in library.search(k=50, all=True) if hit.video_id == 2]
+    assert spans
+    assert len(set(spans)) == len(spans)
+    assert all(end - start >= min(0.5, seconds) - 1e-9 for start, end in spans)
+    for i, (start, end) in enumerate(spans):
+        for other, until in spans[:i]:
+            assert min(end, until) - max(start, other) <= 0.5 * min(end - start, until - other) + 1e-9

@@ -17,6 +17,7 @@ from momentseek.library.video import Video
 from momentseek.search.confidence import evidence
 from momentseek.search.fusion import Candidate, distinct, ranked, same
 from momentseek.search.hit import Hit
+from momentseek.search.inside import inside
 from momentseek.search.localise import Curve, localise
 from momentseek.search.localise.moment_map import MAP
 from momentseek.search.options import Options
@@ -33,8 +34,6 @@ CONTEXT = 6.0
 """Seconds before and after what is said in which the picture may set the bounds."""
 UTTERANCES = 100
 """Of what is only said, so many enter the ranking."""
-SHORTEST = 0.5
-"""Seconds of a moment, if the video is that long."""
 SMALL = 200
 """Clips (five minutes) below which the nearest hits are shown even if none is sure."""
 NEAREST = 3
@@ -177,7 +176,7 @@ class Search:
         out: list[Candidate] = []
         of_video: dict[int, list[Candidate]] = {}
         for rank, m in enumerate(self.looked.moments, 1):
-            one = Candidate(m.video, m.start, m.end, m.peak)
+            one = Candidate(m.video, *_inside(m.start, m.end, self.state.videos[m.video].duration), m.peak)
             one.stand("vision", rank, m.score, m.level)
             of_video.setdefault(m.video, []).append(one)
             out.append(one)
@@ -219,7 +218,8 @@ class Search:
         if self.aim.scale.z(float(near.scores.max())) <= 1:
             return None
         spans = localise(near, self.options.localiser)
-        for start, end, peak in zip(spans.start.tolist(), spans.end.tolist(), spans.peak.tolist(), strict=True):
+        starts, ends = inside(spans.start, spans.end, self.state.videos[said.video].duration)
+        for start, end, peak in zip(starts.tolist(), ends.tolist(), spans.peak.tolist(), strict=True):
             covers = min(end, said.end) - max(start, said.start) >= (said.end - said.start) / 2
             if covers and self.aim.scale.z(evidence(within(on, start, end))) > 1:
                 return replace(said, start=start, end=end, peak=peak)
@@ -325,9 +325,5 @@ def _inside(start: float, end: float, duration: float) -> tuple[float, float]:
     >>> _inside(9.9, 12.0, 10.0), _inside(3.0, 3.0, 10.0)
     ((9.5, 10.0), (2.75, 3.25))
     """
-    start, end = max(0.0, min(start, duration)), max(0.0, min(end, duration))
-    lacking = min(SHORTEST, duration) - (end - start)
-    if lacking > 0:
-        start = min(max(0.0, start - lacking / 2), duration - min(SHORTEST, duration))
-        end = start + min(SHORTEST, duration)
-    return start, end
+    starts, ends = inside(start, end, duration)
+    return float(starts), float(ends)

@@ -29,6 +29,7 @@ from momentseek.ranking import suppress
 from momentseek.search.fusion import Candidate
 from momentseek.search.fusion import distinct as unlike
 from momentseek.search.hit import Standing
+from momentseek.search.inside import inside
 from momentseek.search.localise.moment_map import peak
 from momentseek.search.streams.moment_map import SPANS
 
@@ -95,7 +96,8 @@ def reranked(search: Search, candidates: Sequence[Candidate], model: Joint) -> l
     for id, spans in zip(shown, model.spans(text, list(shown.values())), strict=True):
         rank, first = firsts[id]
         standing = Standing(rank, first.score)
-        for start, end, score in distinct(spans, model.about.nms):
+        wide = Spans(*inside(spans.start, spans.end, known[id].duration), spans.score)
+        for start, end, score in distinct(wide, model.about.nms):
             one = Candidate(id, start, end, _peak(search, known[id], start, end), first=standing, model=model.name)
             one.levels["first"] = first.level
             one.score = score

@@ -19,6 +19,7 @@ from momentseek.errors import MomentseekError
 from momentseek.library.video import Video
 from momentseek.moments.arrays import FloatArray
 from momentseek.search.confidence import PER_SCENE, Scale
+from momentseek.search.inside import inside
 from momentseek.search.localise.curve import Curve, Moments
 from momentseek.search.localise.moment_map import chosen, peak
 from momentseek.search.streams.found import Found
@@ -149,6 +150,7 @@ def moments_of(sights: Sights, target: MapAim, video: Video) -> Moments | None:
     ends = min(clips * sights.clip_seconds, video.duration) if video.duration > 0 else clips * sights.clip_seconds
     there = at.last * sights.clip_seconds < ends
     start, end = (np.minimum(column[there] * sights.clip_seconds, ends) for column in (at.start, at.end))
+    start, end = inside(start, end, video.duration if video.duration > 0 else ends)
     return Moments(start, end, score[there], sureness(match[there]))
 
 
