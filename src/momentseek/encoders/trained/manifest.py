@@ -84,7 +84,7 @@ def read(folder: Path) -> Manifest:
 
 
 def kind_of(values: Mapping[str, Any]) -> str:
-    """What the model of a manifest keeps: vectors of ``clips``; ``joint`` models keep nothing and re-rank."""
+    """What the model of a manifest keeps: vectors of ``clips``, or of moments (``map``); ``joint`` ones re-rank."""
     head = values.get("head")
     return str(head.get("kind", "clips")) if isinstance(head, dict) else "clips"
 
@@ -96,8 +96,8 @@ def check_files(folder: Path, values: Mapping[str, Any], names: Iterable[str]) -
 
 
 def kind(folder: Path) -> str:
-    """``clips`` for a model that keeps vectors of clips, ``map`` for one that keeps them of moments; nothing else of
-    the folder is read.
+    """``clips`` for a model that keeps vectors of clips, ``map`` for one that keeps them of moments, ``joint`` for one
+    that keeps none and re-ranks; nothing else of the folder is read.
     """
     return kind_of(described(folder))
 

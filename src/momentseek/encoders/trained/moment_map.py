@@ -122,7 +122,7 @@ def combined(match: FloatArray, overlap: FloatArray, power: float, sharpness: fl
     return result
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _places(known: MomentMap, clips: int) -> Places:
     columns: list[tuple[FloatArray, ...]] = []
     for number, window in enumerate(known.windows(clips)):
