@@ -29,7 +29,7 @@ Lengths = tuple[float | None, float | None]
     "--window",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="For models that stretch whole videos to a few clips (all but xml and reloclnet): the longest video read at "
+    help="For models that stretch whole videos to a few clips (tan2d, mdd, mmn and crocs): the longest video read at "
     "once; longer ones are cut into windows that overlap. Default: what 95 % of its training videos do not exceed; mmn "
     "and crocs cut what is longer into windows of the middling length.",
 )
@@ -61,9 +61,12 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
 
     optional_module("torch", "train")
     from momentseek.models.export import export
+    from momentseek.models.export.window import check_window
     from momentseek.training.checkpoint import load
 
     loaded = load(checkpoint)
+    if window is not None:
+        check_window(loaded.model, loaded.config.model)
     folder = data or loaded.config.data.path
     encoders, clip_seconds, (usual, middling), note = _sources(folder, loaded, asked=data is not None)
     trained = {

@@ -10,6 +10,9 @@ from typing import Protocol
 
 import numpy as np
 
+from momentseek.errors import MomentseekError
+from momentseek.models.model import CorpusModel
+from momentseek.models.xml import XML
 from momentseek.moments import Judgements
 
 SHARE = 0.95
@@ -34,6 +37,15 @@ class Videos(Protocol):
     def split(self, name: str, /) -> Asked:
         """Queries and the videos that answer them."""
         ...
+
+
+def check_window(model: CorpusModel, name: str) -> None:
+    """Refuse a window for a model that reads clips as they are, as many as it was made for."""
+    if isinstance(model, XML) or model.config.fit == "truncate":
+        raise MomentseekError(
+            f"{name} reads videos by at most {model.config.max_clips} clips at once and stretches none, so --window "
+            "changes nothing; leave it out"
+        )
 
 
 def longest_video(data: Videos, split: str, share: float = SHARE) -> float:

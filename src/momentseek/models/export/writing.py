@@ -102,8 +102,8 @@ def drawn(model: CorpusModel, name: str, settings: Mapping[str, Any]) -> Drawn:
     kind = next((kind for kind in KINDS if isinstance(model, kind.takes)), None)
     if kind is None:
         raise MomentseekError(
-            f"{name} cannot be exported: only models that keep vectors of clips or moments can be searched in a "
-            f"library; train {', '.join(EXPORTABLE[:-1])} or {EXPORTABLE[-1]}"
+            f"{name} cannot be exported: it can neither make a library's vectors nor re-rank what one finds; "
+            f"train {', '.join(EXPORTABLE[:-1])} or {EXPORTABLE[-1]}"
         )
     was = model.training
     model.eval()
