@@ -116,9 +116,9 @@ def test_the_next_page_costs_nothing(searched: Library, tmp_path: Path, monkeypa
     folder = model(tmp_path / "tan2d")
     looked: list[int] = []
 
-    def counted(self: Joint, words: Any, text: str, videos: Any, most: int = 200) -> Any:
+    def counted(self: Joint, words: Any, text: str, videos: Any, *more: Any) -> Any:
         looked.append(len(videos))
-        return spans_of(self, words, text, videos, most)
+        return spans_of(self, words, text, videos, *more)
 
     spans_of = Joint.spans_of
     monkeypatch.setattr(Joint, "spans_of", counted)
