@@ -26,6 +26,7 @@ from momentseek.models.export import export
 from momentseek.models.inference import predict
 from momentseek.moments import Run
 from momentseek.search.confidence import Scale
+from momentseek.search.inside import inside
 from momentseek.search.query import Part
 from momentseek.search.streams.moment_map import moments_of, tangent, upper_bounds
 from momentseek.search.streams.vision import Aim, Sights, aim, look
@@ -120,7 +121,8 @@ def test_the_library_finds_what_the_model_finds(
         for i in range(len(theirs)):  # moments with the same score may stand in any order
             if (i == 0 or gaps[i]) and gaps[i + 1]:
                 assert ours[i][0] == theirs[i][0]
-                assert ours[i][1:3] == pytest.approx(theirs[i][1:3])
+                start, end = inside([theirs[i][1]], [theirs[i][2]], data.split(SPLIT).durations[theirs[i][0]])
+                assert ours[i][1:3] == pytest.approx((start[0], end[0]))  # a library shows none below half a second
                 sure += 1
     assert sure > 6 * len(library.ids)
 
