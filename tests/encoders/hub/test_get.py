@@ -5,7 +5,7 @@ import shutil
 import pytest
 from tests.encoders.hub.server import served
 
-from momentseek.encoders import image_text_encoder
+from momentseek.encoders import image_text_encoder, registry
 from momentseek.encoders.hub import catalogue, lock
 from momentseek.encoders.hub import download as downloading
 from momentseek.encoders.hub.catalogue import MODELS, Model
@@ -24,6 +24,7 @@ MODEL = Model("tiny", "somebody/tiny", "abc", dict.fromkeys(FILES, 0.3), 8, "MIT
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
+    registry._loaded_image_text.cache_clear()  # "tiny" of another test is another model
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setitem(catalogue.MODELS, "tiny", MODEL)
