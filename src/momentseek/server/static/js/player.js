@@ -206,12 +206,13 @@ export function playerView(go, lastSearch, origin) {
     Escape: () => go(back.getAttribute("href")),
   };
 
+  let ready = false; // until a video is loaded, only going back works
   function key(event) {
     if (typing(event) || document.querySelector("dialog[open]")) return;
     const onControl = event.target.closest("button, a, summary, select, input");
     if (onControl && [" ", "Enter"].includes(event.key)) return;
     const command = commands[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!command) return;
+    if (!command || (!ready && event.key !== "Escape")) return;
     event.preventDefault();
     command();
   }
@@ -272,6 +273,8 @@ export function playerView(go, lastSearch, origin) {
       found = asked.found;
       tellBack();
       put(others);
+      ready = false;
+      document.addEventListener("keydown", key);
       try {
         await load(asked.video, mine);
       } catch (error) {
@@ -281,7 +284,7 @@ export function playerView(go, lastSearch, origin) {
       if (mine !== turn) return;
       bare(false);
       missing.hidden = true;
-      document.addEventListener("keydown", key);
+      ready = true;
       const whole = [0, exact(video.duration)];
       setSpan(asked.span && asked.span[0] < video.duration ? asked.span : whole);
       setLoop(Boolean(asked.span));
