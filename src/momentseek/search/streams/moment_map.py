@@ -160,7 +160,6 @@ def look_by_map(
     videos: Callable[[Sequence[int]], Mapping[int, Video]],
     curve_of: CurveOf,
     allowed: Ids | None,
-    _page: int,
     depth: int,
 ) -> tuple[list[Found], dict[int, Curve]]:
     """The best moments of the ``depth`` best videos, a few of each, until no other video could be among those.

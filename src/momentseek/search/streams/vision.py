@@ -19,7 +19,7 @@ from momentseek.search.localise.learned import LEARNED, Head
 from momentseek.search.localise.moment_map import MAP
 from momentseek.search.query import Part
 from momentseek.search.streams.found import Found
-from momentseek.search.streams.moment_map import MapAim, aim_moments, look_by_map, moments_of
+from momentseek.search.streams.moment_map import SPANS, TOLERATED, MapAim, aim_moments, look_by_map, moments_of
 from momentseek.search.streams.sights import Encode, Ids, Sights, place_of
 
 __all__ = ["DEPTH", "SPANS", "Aim", "Looked", "Sights", "aim", "around", "curve", "look", "spans", "within"]
@@ -28,10 +28,6 @@ DEPTH = 100
 """Videos whose curves are looked at."""
 FEWEST = 8
 """Videos on which spans are sought in any case."""
-SPANS = 5
-"""Spans of one video that enter the ranking."""
-TOLERATED = 1.0
-"""Spreads above the usual from which something to avoid counts."""
 ALIKE = 0.1
 """Length below which nothing is left of a thing to avoid once what is looked for is taken out of it."""
 
@@ -124,7 +120,7 @@ def look(
         return _look_by_model(sights, sights.head, target, videos, allowed, page, depth)
     if target.moments is not None and localiser == MAP:
         of = partial(curve, sights, target)
-        return Looked(*look_by_map(sights, target.moments, videos, of, allowed, page, depth))
+        return Looked(*look_by_map(sights, target.moments, videos, of, allowed, depth))
     target = replace(target, moments=None)  # they are not asked for, and many
     mask = None if allowed is None else np.isin(sights.ids, allowed)
     # what must be avoided is known only clip by clip, so more videos are looked at
