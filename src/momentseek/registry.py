@@ -1,0 +1,91 @@
+"""Things found by name (measures, formats, models, localisers, …), and what to say of a name that nobody has."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Generic, TypeVar
+
+from momentseek.errors import MomentseekError
+
+T = TypeVar("T")
+
+
+def did_you_mean(name: str, known: Collection[str], otherwise: str | None = None) -> str:
+    """The end of a sentence about an unknown name: the known name nearest to it, or all of them.
+
+    >>> did_you_mean("watersheds", ["scenes", "watershed"]), did_you_mean("x", ["scenes", "watershed"])
+    ("did you mean 'watershed'?", 'there are scenes, watershed')
+    """
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return otherwise if otherwise is not None else f"there are {', '.join(known)}"
+
+
+class Registry(Generic[T]):
+    """Things of one kind by their unique names, in the order in which they were added.
+
+    ``package`` names the package whose modules add themselves: all of them are imported when a name is first asked
+    for, so that a new file in that folder is all it takes to be known.
+
+    >>> shapes: Registry[Callable[[], int]] = Registry("shape")
+    >>> @shapes.register("square")
+    ... def corners() -> int:
+    ...     return 4
+    >>> shapes["square"](), list(shapes), "circle" in shapes
+    (4, ['square'], False)
+    >>> shapes["sqare"]
+    Traceback (most recent call last):
+        ...
+    momentseek.errors.MomentseekError: there is no shape 'sqare'; did you mean 'square'?
+    """
+
+    def __init__(self, kind: str, package: str | None = None) -> None:
+        self.kind = kind
+        self._package = package
+        self._things: dict[str, T] = {}
+
+    def add(self, name: str, thing: T) -> None:
+        """Make a thing known by a name that no other has."""
+        if name in self._things:
+            raise MomentseekError(f"a {self.kind} called {name!r} is there already; choose another name")
+        self._things[name] = thing
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Decorate a function or class with the name by which it is found."""
+
+        def enter(thing: T) -> T:
+            self.add(name, thing)
+            return thing
+
+        return enter
+
+    def __getitem__(self, name: str) -> T:
+        """The thing called ``name``; where there is none, an error that names the nearest."""
+        known = self._load()
+        if name not in known:
+            raise MomentseekError(f"there is no {self.kind} {name!r}; {did_you_mean(name, known)}")
+        return known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._load()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._load())
+
+    def __len__(self) -> int:
+        return len(self._load())
+
+    def values(self) -> Collection[T]:
+        """The things themselves."""
+        return self._load().values()
+
+    def _load(self) -> dict[str, T]:
+        if self._package is not None:
+            for module in iter_modules(import_module(self._package).__path__):
+                import_module(f"{self._package}.{module.name}")
+            self._package = None
+        return self._things
