@@ -21,7 +21,7 @@ import numpy as np
 from momentseek.library.segments import segment
 from momentseek.library.video import Video
 from momentseek.search.query import Part
-from momentseek.search.streams.vision import Sights, aim, look
+from momentseek.search.streams.vision import StreamIndex, aim, look
 from momentseek.tables import text_table
 
 DIM = 256
@@ -49,7 +49,9 @@ class World:
         rows = np.repeat(0.45 * self.common + self.scene(self.topic, self.own), SCENE, axis=1)
         rows = unit(rows + 0.5 * unit(rng.standard_normal(rows.shape)))
         ids = list(range(videos))
-        self.sights = Sights((segment("vision", ids, list(rows.astype(np.float32))),), np.zeros(0, np.int64), SECONDS)
+        self.sights = StreamIndex(
+            (segment("vision", ids, list(rows.astype(np.float32))),), np.zeros(0, np.int64), SECONDS
+        )
         length = scenes * SCENE
         self.videos = {
             i: Video(i, Path("v"), "v", 1, 0, "", length * SECONDS, 1, 1, Fraction(25), "", length, 0, (), 0.0)

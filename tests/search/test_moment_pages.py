@@ -18,7 +18,7 @@ from momentseek.search.gather import Search, State
 from momentseek.search.hit import Hit
 from momentseek.search.options import Options
 from momentseek.search.query import Query
-from momentseek.search.streams.sights import Encode, Sights
+from momentseek.search.streams.sights import Encode, StreamIndex
 
 HALF = 16
 START, LENGTH = np.array([(start, n) for n in (1, 2, 3, 4) for start in range(5 - n)]).T
@@ -57,7 +57,9 @@ class MomentLibrary:
         taken, none = snapshot(self.catalog, folder / "segments"), np.zeros(0, np.int64)
         spans = segment("spans", list(counts), list(rows))
         self.state = State(
-            taken, Sights(taken.vision, none, SECONDS, spans=(spans,), moments=KNOWN), Sights((), none, SECONDS)
+            taken,
+            StreamIndex(taken.vision, none, SECONDS, spans=(spans,), moments=KNOWN),
+            StreamIndex((), none, SECONDS),
         )
         for video in self.catalog.videos(list(counts)):
             self.state.videos[video.id] = replace(video, duration=seconds.get(video.id, video.duration))

@@ -23,7 +23,7 @@ from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.rerank import UNASKED, reranked, reranker
 from momentseek.search.results import Results
-from momentseek.search.streams.sights import Encode, Ids, Sights
+from momentseek.search.streams.sights import Encode, Ids, StreamIndex
 
 REMEMBERED = 512
 """Vectors of texts."""
@@ -97,7 +97,7 @@ class Engine:
             about = self._manifest() if snapshot.spans else None
             self._kept = State(
                 snapshot,
-                Sights(
+                StreamIndex(
                     snapshot.vision,
                     snapshot.gone,
                     self._clip_seconds,
@@ -106,7 +106,7 @@ class Engine:
                     head=Head.of(about) if about is not None and about.moments is None else None,
                     moments=None if about is None else about.moments,
                 ),
-                Sights(snapshot.speech, snapshot.gone, self._clip_seconds),
+                StreamIndex(snapshot.speech, snapshot.gone, self._clip_seconds),
             )
         return self._kept
 

@@ -23,10 +23,10 @@ from momentseek.search.localise.moment_map import MAP
 from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.streams.exact import heard, said
-from momentseek.search.streams.found import Found
 from momentseek.search.streams.name import named
-from momentseek.search.streams.sights import Encode, Ids, Sights
+from momentseek.search.streams.sights import Encode, Ids, StreamIndex
 from momentseek.search.streams.speech import listen
+from momentseek.search.streams.stream_hit import StreamHit
 from momentseek.search.streams.utterance import Utterance
 from momentseek.search.streams.vision import DEPTH, SPANS, Aim, Looked, aim, around, curve, look, within
 
@@ -48,8 +48,8 @@ class State:
     """What is kept while the library stays as it is."""
 
     snapshot: Snapshot
-    vision: Sights
-    speech: Sights
+    vision: StreamIndex
+    speech: StreamIndex
     videos: dict[int, Video] = field(default_factory=dict)
 
 
@@ -150,7 +150,7 @@ class Search:
         if self.unknown:
             self.looked = Looked([replace(m, level="weak") for m in self.looked.moments], self.looked.curves)
 
-    def _enough(self, moments: Sequence[Found]) -> bool:
+    def _enough(self, moments: Sequence[StreamHit]) -> bool:
         """Whether moments fill a page once copies of a file, and others of the same video if so asked, are left out."""
         known = self.videos(list(dict.fromkeys(m.video for m in moments)))
         first: dict[str | int, int] = {}

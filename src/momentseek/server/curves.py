@@ -15,7 +15,7 @@ from momentseek.search import fusion as fusions
 from momentseek.search.options import Stream
 from momentseek.search.query import Query
 from momentseek.search.snippets import sought
-from momentseek.search.streams.sights import Sights
+from momentseek.search.streams.sights import StreamIndex
 from momentseek.search.streams.vision import aim, curve
 from momentseek.search.words import Matcher
 
@@ -84,7 +84,7 @@ def spread(cues: Sequence[Cue], values: NDArray[np.float64], edges: NDArray[np.f
 
 def _seen(library: Library, video: Video, query: Query) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     snapshot = library.snapshot()
-    sights = Sights(snapshot.vision, snapshot.gone, library.clip_seconds)
+    sights = StreamIndex(snapshot.vision, snapshot.gone, library.clip_seconds)
     if not query.seen or not sights.clips:
         return None
     target = aim(sights, query.seen, query.avoid, library.vision_encoder.encode)
@@ -97,7 +97,7 @@ def _said(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> 
     found = Matcher([cue.text for cue in cues]).found(terms) if terms and cues else np.zeros((len(cues), 1), bool)
     share: NDArray[np.float64] = found.mean(axis=1)
     snapshot = library.snapshot()
-    sights = Sights(snapshot.speech, snapshot.gone, library.clip_seconds)
+    sights = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds)
     place = sights.place(video.id)
     encoder = library.speech_encoder if place is not None and query.spoken else None
     if place is None or encoder is None:

@@ -27,7 +27,7 @@ from momentseek.moments import Run
 from momentseek.search.localise import Curve, localise
 from momentseek.search.localise.learned import Head, learned, log_shares, response
 from momentseek.search.query import Part
-from momentseek.search.streams.vision import Sights, aim, look
+from momentseek.search.streams.vision import StreamIndex, aim, look
 from momentseek.simulate import Settings, simulate
 
 SMALL = {"hidden": 32, "heads": 4, "longest": 12, "max_clips": 200}  # longer videos differ: they are cut there
@@ -67,7 +67,7 @@ def searched(data: Data, model: Trained, split: str, *, half: bool) -> dict[str,
         made = segments.segment("vision", range(len(names)), [r[stream] for r in rows])
         exact = np.concatenate([r[stream] for r in rows])
         kept.append(made if half else replace(made, half=exact))
-    sights = Sights((kept[0],), np.zeros(0, np.int64), 1.5, spans=(kept[1],), head=Head.of(model.about))
+    sights = StreamIndex((kept[0],), np.zeros(0, np.int64), 1.5, spans=(kept[1],), head=Head.of(model.about))
     vectors = {query: model.queries([asked.query.read(query)]) for query in ids}
     known = {i: film(i, name, asked.durations[name], len(rows[i][0])) for i, name in enumerate(names)}
 

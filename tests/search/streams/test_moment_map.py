@@ -29,7 +29,7 @@ from momentseek.search.confidence import Scale
 from momentseek.search.inside import inside
 from momentseek.search.query import Part
 from momentseek.search.streams.moment_map import moments_of, tangent, upper_bounds
-from momentseek.search.streams.vision import Aim, Sights, aim, look
+from momentseek.search.streams.vision import Aim, StreamIndex, aim, look
 from momentseek.simulate.grounding import Grounding, simulate_grounding
 
 SMALL = {"hidden": 16, "space": 12, "max_clips": 8, "longest": 8, "map_layers": 2, "kernel": 3}
@@ -72,7 +72,7 @@ class Library:
             made = segments.segment("vision", range(len(rows)), [r[stream] for r in rows])
             kept.append(made if half else replace(made, half=np.concatenate([r[stream] for r in rows])))
         none = np.zeros(0, np.int64)
-        self.sights = Sights((kept[0],), none, data.clip_seconds, spans=(kept[1],), moments=model.about.moments)
+        self.sights = StreamIndex((kept[0],), none, data.clip_seconds, spans=(kept[1],), moments=model.about.moments)
         self._vectors = {query: model.queries([asked.query.read(query)]) for query in self.ids}
         self.known = {i: film(i, name, asked.durations[name], len(rows[i][0])) for i, name in enumerate(self.names)}
 

@@ -22,8 +22,8 @@ from momentseek.search.confidence import PER_SCENE, Scale
 from momentseek.search.inside import inside
 from momentseek.search.localise.curve import Curve, Moments
 from momentseek.search.localise.moment_map import chosen, peak
-from momentseek.search.streams.found import Found
-from momentseek.search.streams.sights import Ids, Sights, place_of
+from momentseek.search.streams.sights import Ids, StreamIndex, place_of
+from momentseek.search.streams.stream_hit import StreamHit
 
 SPANS = 5
 """Moments of one video that enter the ranking."""
@@ -57,7 +57,7 @@ class MapAim:
     """Cosines at which the score is replaced by its tangent."""
 
 
-def aim_moments(sights: Sights, weights: Vectors, seen: Vectors, avoid: Sequence[tuple[Vectors, float]]) -> MapAim:
+def aim_moments(sights: StreamIndex, weights: Vectors, seen: Vectors, avoid: Sequence[tuple[Vectors, float]]) -> MapAim:
     """From the rows of what a query looks for, and of what it avoids with their weights.
 
     Tangents touch where the windows lie that are to be found: at the best one, and at the last and in the first quarter
@@ -130,7 +130,7 @@ def tangent(known: MomentMap, match: float, overlap: float) -> tuple[float, floa
     return by_match, by_overlap, here - by_match * match - by_overlap * overlap
 
 
-def moments_of(sights: Sights, target: MapAim, video: Video) -> Moments | None:
+def moments_of(sights: StreamIndex, target: MapAim, video: Video) -> Moments | None:
     """A video's moments with their scores; None where it has no sound vectors of them."""
     known, place = sights.moments, place_of(sights.spans, video.id)
     if known is None or place is None:
@@ -155,13 +155,13 @@ def moments_of(sights: Sights, target: MapAim, video: Video) -> Moments | None:
 
 
 def look_by_map(
-    sights: Sights,
+    sights: StreamIndex,
     target: MapAim,
     videos: Callable[[Sequence[int]], Mapping[int, Video]],
     curve_of: CurveOf,
     allowed: Ids | None,
     depth: int,
-) -> tuple[list[Found], dict[int, Curve]]:
+) -> tuple[list[StreamHit], dict[int, Curve]]:
     """The best moments of the ``depth`` best videos, a few of each, until no other video could be among those.
 
     How many moments are wanted does not matter: surer ones go first, and how sure one is does not follow from its
@@ -175,7 +175,7 @@ def look_by_map(
         bounds = upper_bounds(sights, target, allowed, reach)
         known = videos(list(bounds))
     curves: dict[int, Curve] = {}
-    found: dict[int, list[Found]] = {}
+    found: dict[int, list[StreamHit]] = {}
     best: dict[str | int, float] = {}
     for id in sorted((id for id in bounds if id in known), key=lambda id: (-bounds[id], id)):
         if len(best) >= depth and bounds[id] < sorted(best.values(), reverse=True)[depth - 1]:
@@ -197,7 +197,7 @@ def _content(video: Video) -> str | int:
     return video.hash or video.id
 
 
-def upper_bounds(sights: Sights, target: MapAim, allowed: Ids | None, depth: int) -> dict[int, float]:
+def upper_bounds(sights: StreamIndex, target: MapAim, allowed: Ids | None, depth: int) -> dict[int, float]:
     """Of the videos that may have the best moments, what the best one of each scores at most."""
     known = sights.moments
     assert known is not None
@@ -219,11 +219,11 @@ def upper_bounds(sights: Sights, target: MapAim, allowed: Ids | None, depth: int
     return {id: (1 + known.alpha) * (bound + ROUNDING) for id, bound in bounds.items()}
 
 
-def told(video: int, on: Curve, moments: Moments, usual: Scale, limit: int = SPANS) -> list[Found]:
+def told(video: int, on: Curve, moments: Moments, usual: Scale, limit: int = SPANS) -> list[StreamHit]:
     """The moments of one video that enter the ranking."""
     out = []
     for at in chosen(moments, limit).tolist():
         start, end = float(moments.start[at]), float(moments.end[at])
         level = usual.level(float(moments.sureness[at]))
-        out.append(Found(video, start, end, float(moments.score[at]), level, peak(on, start, end)))
+        out.append(StreamHit(video, start, end, float(moments.score[at]), level, peak(on, start, end)))
     return out

@@ -27,7 +27,7 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Sights:
+class StreamIndex:
     """One stream's segments, in one state of the library."""
 
     segments: tuple[Segment, ...]

@@ -20,7 +20,7 @@ from momentseek.search.confidence import TINY, Scale
 from momentseek.search.fusion import K
 from momentseek.search.hit import Level
 from momentseek.search.streams import cue_index
-from momentseek.search.streams.sights import Encode, Ids, Sights
+from momentseek.search.streams.sights import Encode, Ids, StreamIndex
 from momentseek.search.streams.utterance import GAP, LONGEST, Utterance
 from momentseek.search.words import Matcher, content
 
@@ -45,7 +45,7 @@ def listen(
     allowed: Ids | None = None,
     *,
     asked: bool = False,
-    sights: Sights | None = None,
+    sights: StreamIndex | None = None,
     encode: Encode | None = None,
 ) -> list[Utterance]:
     """Where the words of a text, or words of that meaning, are said, best first.
@@ -122,7 +122,9 @@ def _utterances(matches: Sequence[_Match], has: NDArray[np.bool_]) -> list[list[
     return out
 
 
-def _by_meaning(catalog: Catalog, text: str, allowed: Ids | None, sights: Sights, encode: Encode) -> list[Utterance]:
+def _by_meaning(
+    catalog: Catalog, text: str, allowed: Ids | None, sights: StreamIndex, encode: Encode
+) -> list[Utterance]:
     """Cues whose vectors stand out; the others say nothing and are left out. Meaning alone is never strong."""
     if sights.clips < TINY:  # too few to know what is usual: only words count
         return []

@@ -18,11 +18,11 @@ from momentseek.search.localise.curve import Bounds
 from momentseek.search.localise.learned import LEARNED, Head
 from momentseek.search.localise.moment_map import MAP
 from momentseek.search.query import Part
-from momentseek.search.streams.found import Found
 from momentseek.search.streams.moment_map import SPANS, TOLERATED, MapAim, aim_moments, look_by_map, moments_of
-from momentseek.search.streams.sights import Encode, Ids, Sights, place_of
+from momentseek.search.streams.sights import Encode, Ids, StreamIndex, place_of
+from momentseek.search.streams.stream_hit import StreamHit
 
-__all__ = ["DEPTH", "SPANS", "Aim", "Looked", "Sights", "aim", "around", "curve", "look", "spans", "within"]
+__all__ = ["DEPTH", "SPANS", "Aim", "Looked", "StreamIndex", "aim", "around", "curve", "look", "spans", "within"]
 
 DEPTH = 100
 """Videos whose curves are looked at."""
@@ -60,7 +60,7 @@ class Aim:
 
 
 def aim(
-    sights: Sights, seen: Sequence[Part], avoid: Sequence[Part], encode: Encode, spans: Encode | None = None
+    sights: StreamIndex, seen: Sequence[Part], avoid: Sequence[Part], encode: Encode, spans: Encode | None = None
 ) -> Aim:
     """Encode what a query looks for and what it avoids; ``spans`` encodes what a trained model finds spans by."""
     if not len(sights.sample):
@@ -98,12 +98,12 @@ def aim(
 class Looked:
     """The curves of the best videos and the spans on them, best first."""
 
-    moments: list[Found]
+    moments: list[StreamHit]
     curves: dict[int, Curve]
 
 
 def look(
-    sights: Sights,
+    sights: StreamIndex,
     target: Aim,
     videos: Callable[[Sequence[int]], Mapping[int, Video]],
     allowed: Ids | None,
@@ -134,7 +134,7 @@ def look(
             if made is not None:
                 curves[id] = made
     order = sorted(curves, key=lambda id: (-float(curves[id].scores.max()), id))[:depth]
-    moments: list[Found] = []
+    moments: list[StreamHit] = []
     for count, id in enumerate(order):
         # from here on all is weak: what fills a page is enough
         if count >= FEWEST and len(moments) >= page and target.scale.level(float(curves[id].scores.max())) == "weak":
@@ -145,7 +145,7 @@ def look(
 
 
 def _look_by_model(
-    sights: Sights,
+    sights: StreamIndex,
     head: Head,
     target: Aim,
     videos: Callable[[Sequence[int]], Mapping[int, Video]],
@@ -169,7 +169,7 @@ def _look_by_model(
     match = {id: head.match(sights.segments[s].vectors(at), target.vector) for id, (s, at) in places.items()}
     order = sorted((id for id in places if id in known), key=lambda id: (-match[id], id))[:depth]
     curves: dict[int, Curve] = {}
-    moments: list[Found] = []
+    moments: list[StreamHit] = []
     enough = -np.inf
     for id in order:
         if head.alpha * match[id] < enough:
@@ -184,7 +184,7 @@ def _look_by_model(
     return Looked(moments, curves)
 
 
-def curve(sights: Sights, target: Aim, video: Video, place: tuple[int, int] | None = None) -> Curve | None:
+def curve(sights: StreamIndex, target: Aim, video: Video, place: tuple[int, int] | None = None) -> Curve | None:
     """The aim's score on each clip of a video; None if the video has no vectors in this stream."""
     place = place or sights.place(video.id)
     if place is None:
@@ -205,7 +205,7 @@ def curve(sights: Sights, target: Aim, video: Video, place: tuple[int, int] | No
     return Curve(scores, edges, rows, shots, target.background, bounds, moments)
 
 
-def _bounds(sights: Sights, target: Aim, video: int, rows: Vectors, scores: NDArray[np.float32]) -> Bounds | None:
+def _bounds(sights: StreamIndex, target: Aim, video: int, rows: Vectors, scores: NDArray[np.float32]) -> Bounds | None:
     """What a trained model says of a video's starts and ends; None where none made the library's vectors."""
     place = place_of(sights.spans, video)
     if sights.head is None or target.spans is None or place is None:
@@ -218,7 +218,7 @@ def _bounds(sights: Sights, target: Aim, video: int, rows: Vectors, scores: NDAr
     return sights.head.bounds(found, sights.head.match(rows, target.vector), less)
 
 
-def spans(video: int, on: Curve, target: Aim, localiser: str) -> list[Found]:
+def spans(video: int, on: Curve, target: Aim, localiser: str) -> list[StreamHit]:
     """The spans of one curve.
 
     How sure they are is told by the clips in them, but for a trained model's: it says of the video how well it answers,
@@ -232,7 +232,7 @@ def spans(video: int, on: Curve, target: Aim, localiser: str) -> list[Found]:
             level = target.videos.level(bounds.match)
         else:
             level = target.scale.level(evidence(within(on, start, end)))
-        out.append(Found(video, float(start), float(end), float(score), level, float(peak)))
+        out.append(StreamHit(video, float(start), float(end), float(score), level, float(peak)))
     return out
 
 

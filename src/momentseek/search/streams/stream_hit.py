@@ -8,7 +8,7 @@ from momentseek.search.hit import Level
 
 
 @dataclass(frozen=True)
-class Found:
+class StreamHit:
     """A moment as one stream sees it; a stream returns its moments best first."""
 
     video: int
