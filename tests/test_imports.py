@@ -12,16 +12,17 @@ import momentseek
 ROOT = Path(momentseek.__file__).parent
 TRAINED = {"models", "training"}
 ABOVE = {
-    "language": {"construct", *TRAINED, "encoders", "library", "search", "server", "cli"},
-    "features": {"simulate", "ranking", *TRAINED, "encoders", "library", "search", "server", "cli"},
-    "ranking": {"simulate", *TRAINED, "encoders", "library", "search", "server", "cli"},
-    "simulate": {*TRAINED, "library", "search", "server", "cli"},
-    "models": {"construct", "training", "simulate", "library", "server", "cli"},
-    "training": {"simulate", "library", "server", "cli"},
-    "media": {"encoders", "library", "search", "server", "cli"},
-    "encoders": {"construct", "media", "library", "search", "server", "cli"},
-    "library": {"construct", *TRAINED, "search", "server", "cli"},
-    "search": {"construct", *TRAINED, "server", "cli"},
+    "language": {"construct", *TRAINED, "encoders", "library", "search", "api", "server", "cli"},
+    "features": {"simulate", "ranking", *TRAINED, "encoders", "library", "search", "api", "server", "cli"},
+    "ranking": {"simulate", *TRAINED, "encoders", "library", "search", "api", "server", "cli"},
+    "simulate": {*TRAINED, "library", "search", "api", "server", "cli"},
+    "models": {"construct", "training", "simulate", "library", "api", "server", "cli"},
+    "training": {"simulate", "library", "api", "server", "cli"},
+    "media": {"encoders", "library", "search", "api", "server", "cli"},
+    "encoders": {"construct", "media", "library", "search", "api", "server", "cli"},
+    "library": {"construct", *TRAINED, "search", "api", "server", "cli"},
+    "search": {"construct", *TRAINED, "api", "server", "cli"},
+    "api": {"server", "cli"},
     "server": {*TRAINED, "cli"},
 }
 

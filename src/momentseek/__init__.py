@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from momentseek.api import Library
     from momentseek.errors import MomentseekError
     from momentseek.evaluation import Evaluation, compare, evaluate
     from momentseek.formats import read_corpus, read_run, read_runs, read_truth
     from momentseek.measures import parse, parse_all
     from momentseek.moments import Corpus, Judgements, Moment, Run
-    from momentseek.search import Hit, Library, Query
+    from momentseek.search import Hit, Query
 
 _HOMES = {
     "MomentseekError": "errors",
@@ -38,7 +39,7 @@ _HOMES = {
     "Moment": "moments",
     "Run": "moments",
     "Hit": "search",
-    "Library": "search",
+    "Library": "api",
     "Query": "search",
 }
 

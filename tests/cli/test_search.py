@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+import small_library as small
 from click.testing import CliRunner
 
 from momentseek.cli import cli
@@ -17,18 +15,6 @@ from momentseek.media.cue import Cue
 from momentseek.media.probe import probe
 from momentseek.search import player, terminal_images
 
-
-def _helper():
-    if "small_library" not in sys.modules:
-        spec = importlib.util.spec_from_file_location(
-            "small_library", Path(__file__).parent.parent / "search" / "small_library.py"
-        )
-        sys.modules["small_library"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules["small_library"])
-    return sys.modules["small_library"]
-
-
-small = _helper()
 CUES = {"shore.mp4": [Cue(16.0, 18.0, "What a good dog!")]}
 
 
@@ -127,7 +113,7 @@ def test_bad_questions_are_answered_in_one_sentence(library, arguments, why):
 def test_no_library_and_an_empty_one(tmp_path):
     with pytest.raises(Exception, match="has no library; make one with: momentseek add"):
         search(tmp_path / "nowhere", "dog")
-    from momentseek.search import Library
+    from momentseek.api import Library
 
     Library.open(tmp_path / "empty", create=True).close()
     result = search(tmp_path / "empty", "dog")
@@ -209,7 +195,7 @@ def test_files_are_written_and_not_overwritten(library, film, tmp_path):
 
 
 def test_images_are_drawn_where_the_terminal_shows_them(library, film):
-    from momentseek.search import Library
+    from momentseek.api import Library
 
     with Library.open(library) as opened:
         (hit,) = opened.search("dog beach", k=1)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from momentseek.api import Library
 from momentseek.cli.data.features import command as features
 from momentseek.cli.export import command as export
 from momentseek.construct.library_features import write_library_features
@@ -18,7 +19,6 @@ from momentseek.encoders.trained.sources import sources_of
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.library import Collection
-from momentseek.search import Library
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from momentseek.api import Library
 from momentseek.cli.export import command as export_command
 from momentseek.cli.search import command as search_command
 from momentseek.construct.library_features import write_library_features
@@ -22,7 +23,7 @@ from momentseek.features.data import Data
 from momentseek.library import Collection
 from momentseek.models import Dims, build
 from momentseek.models.export import export
-from momentseek.search import Library, rerank
+from momentseek.search import rerank
 from momentseek.search.engine import Engine
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train

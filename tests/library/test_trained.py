@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from momentseek.api import Library
 from momentseek.encoders.trained.manifest import Source
 from momentseek.encoders.trained.manifest import kind as described_kind
 from momentseek.encoders.trained.model import load
@@ -22,7 +23,6 @@ from momentseek.library import Collection
 from momentseek.library.rows import find
 from momentseek.models import Dims, build
 from momentseek.models.export import export
-from momentseek.search import Library
 
 SOURCES = {
     "video": Source("colours", "colours-1", 4),

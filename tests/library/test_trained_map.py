@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from momentseek.api import Library
 from momentseek.encoders.trained.manifest import Source, kind
 from momentseek.encoders.trained.model import TrainedMap, load
 from momentseek.errors import MomentseekError
@@ -17,7 +18,6 @@ from momentseek.library import Collection
 from momentseek.library.rows import find
 from momentseek.models import Dims, build
 from momentseek.models.export import export
-from momentseek.search import Library
 
 SOURCES = {
     "video": Source("colours", "colours-1", 4),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.search import Library
+from momentseek.api import Library
 from momentseek.server.app import create_app
 from momentseek.server.settings import Limits, Settings
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from momentseek.api import Library
 from momentseek.errors import MomentseekError
-from momentseek.search import Library
 from momentseek.server.app import create_app
 
 

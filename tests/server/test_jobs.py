@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from momentseek.api import Library
 from momentseek.library.lock import writing
-from momentseek.search import Library
 from momentseek.server import job_answers
 from momentseek.server import jobs as module
 from momentseek.server.jobs import Job, Jobs

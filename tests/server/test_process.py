@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from momentseek.search import Library
+from momentseek.api import Library
 
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and /proc")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.search import Library
+from momentseek.api import Library
 from momentseek.server.errors import ApiError
 from momentseek.server.workers import Workers
 

@@ -41,9 +41,9 @@ def command(into: Path | None, as_json: bool) -> None:
     beside or inside them; adds them to a library as any other video; asks five questions, and shows the moments found
     beside the true ones, which are known to the frame. Run again, it only asks. Nothing is downloaded.
     """
+    from momentseek.api import Library
     from momentseek.demo import FILMS, QUERIES, make
     from momentseek.encoders.progress import Progress
-    from momentseek.search import Library
 
     library_at, films_at = _folders(into)
     say(f"films: {films_at}\nlibrary: {library_at}")

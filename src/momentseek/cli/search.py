@@ -14,7 +14,8 @@ from momentseek.cli import options
 from momentseek.errors import MomentseekError
 
 if TYPE_CHECKING:
-    from momentseek.search import Hit, Library, Results
+    from momentseek.api import Library
+    from momentseek.search import Hit, Results
 
 F = TypeVar("F", bound=Callable[..., Any])
 PADDED = ("edl", "fcpxml")
@@ -140,8 +141,8 @@ def command(
         raise click.UsageError("--rerank-videos is for --rerank FOLDER.")
     options.check_targets([], files.values(), force)
     folder = _cut_folder(cut)
+    from momentseek.api import Library
     from momentseek.library.place import library_folder
-    from momentseek.search import Library
     from momentseek.search import fusion as fusions
     from momentseek.search.options import Options
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from momentseek.search.hit import Hit
-    from momentseek.search.library import Library
     from momentseek.search.query import Query
     from momentseek.search.results import Results
 
-_HOMES = {"Hit": "hit", "Library": "library", "Query": "query", "Results": "results"}
+_HOMES = {"Hit": "hit", "Query": "query", "Results": "results"}
 
-__all__ = ["Hit", "Library", "Query", "Results"]
+__all__ = ["Hit", "Query", "Results"]
 
 
 def __getattr__(name: str) -> Any:

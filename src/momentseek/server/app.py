@@ -10,8 +10,8 @@ import anyio.to_thread
 from fastapi import FastAPI
 
 from momentseek import __version__
+from momentseek.api import Library
 from momentseek.errors import MomentseekError
-from momentseek.search import Library
 from momentseek.search.rerank import reranker
 from momentseek.server import errors, page, reference
 from momentseek.server.answers import API

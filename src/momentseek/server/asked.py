@@ -8,7 +8,8 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import ConfigDict, Field, field_validator
 
-from momentseek.search import Library, Results
+from momentseek.api import Library
+from momentseek.search import Results
 from momentseek.search import fusion as fusions
 from momentseek.search.options import Stream
 from momentseek.search.query import LONGEST, Query

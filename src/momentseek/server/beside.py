@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.library import encoding
-from momentseek.search import Library
 from momentseek.server.errors import ApiError
 from momentseek.server.settings import Limits
 from momentseek.server.workers import Workers

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.api import Library
 from momentseek.library.video import Video
 from momentseek.media.cue import Cue
-from momentseek.search import Hit, Library
+from momentseek.search import Hit
 from momentseek.search import fusion as fusions
 from momentseek.search.options import Stream
 from momentseek.search.query import Query

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from momentseek.api import Library
 from momentseek.library.catalog import Catalog
-from momentseek.search import Hit, Library, Results
+from momentseek.search import Hit, Results
 from momentseek.search.query import Query
 from momentseek.server.asked import MOST
 from momentseek.server.judging.setup import Setup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from momentseek.search import Library
+from momentseek.api import Library
 
 
 def generation_of(library: Library) -> int:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, AddReport
 from momentseek.library.ingest.report import Note, Step
 from momentseek.library.stamp import readable
-from momentseek.search import Library
 from momentseek.server.errors import ApiError, nameless
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]

@@ -16,8 +16,8 @@ from types import FrameType
 import click
 import uvicorn
 
+from momentseek.api import Library
 from momentseek.errors import MomentseekError
-from momentseek.search import Library
 from momentseek.server.addresses import own_addresses, page_address, reached
 from momentseek.server.app import create_app
 from momentseek.server.connections import Connection

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from momentseek.api import Library
 from momentseek.library.video import Video
-from momentseek.search import Library
 from momentseek.server.beside import Beside
 from momentseek.server.errors import ApiError
 from momentseek.server.folders import Folders

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from momentseek.search import Library
+from momentseek.api import Library
 from momentseek.server.errors import ApiError
 
 T = TypeVar("T")

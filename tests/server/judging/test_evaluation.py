@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from momentseek.api import Library
 from momentseek.cli import cli
-from momentseek.search import Library
 
 MEASURE = "NDCG@20[IoU>=0.5]"
 

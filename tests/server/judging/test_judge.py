@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from momentseek.search import Library
+from momentseek.api import Library
 from momentseek.server.judging.store import FILE, Store
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 from fastapi.testclient import TestClient
 
+from momentseek.api import Library
 from momentseek.encoders.trained.manifest import Source
 from momentseek.models import Dims, build
 from momentseek.models.export import export
-from momentseek.search import Library
 from momentseek.search.localise import DEFAULT
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from momentseek.api import Library
 from momentseek.media import probe
-from momentseek.search import Library
 from momentseek.server.settings import Limits
 
 MEDIA = "/api/v1/videos/1/media"

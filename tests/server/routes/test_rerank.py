@@ -7,11 +7,11 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
+from momentseek.api import Library
 from momentseek.encoders.trained.manifest import Source
 from momentseek.errors import MomentseekError
 from momentseek.models import Dims, build
 from momentseek.models.export import export
-from momentseek.search import Library
 from momentseek.server.settings import Settings
 
 

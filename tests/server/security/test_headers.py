@@ -6,7 +6,7 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.search import Library
+from momentseek.api import Library
 
 
 def test_every_answer_has_them(client: TestClient) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from momentseek.api import Library
 from momentseek.errors import MomentseekError
-from momentseek.search import Library, Results
+from momentseek.search import Results
 from momentseek.search import fusion as fusions
 from momentseek.search.fusion import FUSIONS
 from momentseek.search.localise import DEFAULT, LOCALISERS

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from momentseek.api import Library
 from momentseek.construct.annotation.consensus import SIZES
-from momentseek.search import Library
 from momentseek.server.judging.candidates import BATCHES, further
 from momentseek.server.judging.consensus import Pair, pairs
 from momentseek.server.judging.rows import CandidateRow, Judgement, QueryRow, by_query

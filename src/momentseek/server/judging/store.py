@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from momentseek.api import Library
 from momentseek.errors import LibraryBusyError, LibraryError
 from momentseek.library.database import transaction
-from momentseek.search import Library
 from momentseek.server.judging.errors import UnknownError
 from momentseek.server.judging.rows import CandidateRow, Judgement, QueryRow
 from momentseek.server.judging.schema import SCHEMA, VERSION

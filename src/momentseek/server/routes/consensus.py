@@ -10,7 +10,7 @@ from fastapi import Query as InQuery
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from momentseek.search import Library
+from momentseek.api import Library
 from momentseek.server.errors import documented
 from momentseek.server.files import disposition
 from momentseek.server.found import resolved

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi import Query as InQuery
 from pydantic import BaseModel, ConfigDict, Field
 
-from momentseek.search import Library
+from momentseek.api import Library
 from momentseek.search import fusion as fusions
 from momentseek.search.localise import localiser as localiser_of
 from momentseek.search.options import Stream

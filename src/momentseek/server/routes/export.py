@@ -13,9 +13,10 @@ from fastapi import Query as InQuery
 from pydantic import Field, model_validator
 from starlette.responses import Response
 
+from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.media.edit_lists import Excerpt, Written, write_edl, write_fcpxml
-from momentseek.search import Hit, Library
+from momentseek.search import Hit
 from momentseek.search.export import render
 from momentseek.server.answers import Body, Seconds, text
 from momentseek.server.asked import MOST, AskedInAddress, search

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
-from momentseek.search import Library
+from momentseek.api import Library
 from momentseek.server.errors import documented
 from momentseek.server.folders import MOST_LISTED, Budget, Folder, count_each, folder_of, is_folder, look, roots_of
 from momentseek.server.service import Service, Serving

@@ -9,8 +9,8 @@ from fastapi import Path as InPath
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
+from momentseek.api import Library
 from momentseek.library.ledger import failed_names
-from momentseek.search import Library
 from momentseek.server.answers import Body, text
 from momentseek.server.errors import CHANGING, ApiError, documented
 from momentseek.server.folders import folder_of

@@ -8,9 +8,9 @@ from fastapi import APIRouter
 from fastapi import Query as InQuery
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from momentseek.api import Library
 from momentseek.construct.annotation.guideline import EXAMPLE, INSTRUCTIONS, LEVELS
 from momentseek.moments import MAX_RELEVANCE
-from momentseek.search import Library
 from momentseek.server.answers import Body, Strict, media_url
 from momentseek.server.errors import CHANGING, documented
 from momentseek.server.judging.answers import QueryId, QueryOut, query_out

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from pydantic import Field, model_validator
 from starlette.responses import Response
 
-from momentseek.search import Library
+from momentseek.api import Library
 from momentseek.server.answers import Body, Seconds, VideoId
 from momentseek.server.errors import CHANGING, ApiError, documented
 from momentseek.server.files import FileAnswer, OpenFile, disposition, kind_of

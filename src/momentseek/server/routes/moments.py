@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
-from momentseek.search import Library
+from momentseek.api import Library
 from momentseek.server.answers import SaidOut, fraction, media_url, moment_url, text, thumbnail_url
 from momentseek.server.errors import documented
 from momentseek.server.moments import PATTERN, ROUNDING, moment_id, parse, said_in, unknown

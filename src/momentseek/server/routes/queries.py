@@ -7,8 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from momentseek.api import Library
 from momentseek.errors import MomentseekError
-from momentseek.search import Library, Results
+from momentseek.search import Results
 from momentseek.search.query import LONGEST, Query
 from momentseek.server.answers import Body, text
 from momentseek.server.errors import CHANGING, documented

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi import Query as InQuery
 from pydantic import BaseModel, Field
 
-from momentseek.search import Library
+from momentseek.api import Library
 from momentseek.server.answers import HitOut, hit_out, text
 from momentseek.server.asked import Asked, AskedInAddress, AskedInBody, search
 from momentseek.server.errors import CHANGING

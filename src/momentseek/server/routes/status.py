@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek import __version__
+from momentseek.api import Library
 from momentseek.errors import MomentseekError
-from momentseek.search import Library
 from momentseek.search import fusion as fusions
 from momentseek.search.localise import DEFAULT, LOCALISERS
 from momentseek.search.options import STREAMS

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from momentseek.search import Hit, Library
+from momentseek.api import Library
+from momentseek.search import Hit
 from momentseek.server.answers import Seconds, Strict, VideoId
 from momentseek.server.errors import documented
 from momentseek.server.files import OpenFile

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict
 
-from momentseek.search import Library
+from momentseek.api import Library
 from momentseek.server.answers import Strict, VideoId, VideoOut, text, video_out
 from momentseek.server.errors import documented
 from momentseek.server.service import Serving, video_of
