@@ -13,8 +13,8 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.segments import segment, write
 from momentseek.library.video import Video
+from momentseek.library.words import content_words
 from momentseek.media.cue import Cue
-from momentseek.search.words import content
 
 DIM = 64
 SECONDS = 1.5
@@ -37,7 +37,7 @@ class WordVectors:
 
     @staticmethod
     def one(text: str) -> Vectors:
-        rows = [np.random.default_rng(zlib.crc32(w.encode())).standard_normal(DIM) for w in content(text)]
+        rows = [np.random.default_rng(zlib.crc32(w.encode())).standard_normal(DIM) for w in content_words(text)]
         total = np.sum(rows, axis=0)
         return (total / np.linalg.norm(total)).astype(np.float32)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from small_library import fill, nothing
 
+from momentseek.library.words import plain_words
 from momentseek.media.cue import Cue
 from momentseek.search.streams.exact import heard, said
-from momentseek.search.words import plain
 
 
 def library(folder, said_in):
@@ -60,7 +60,7 @@ def test_words_without_spaces_between_them_are_found(tmp_path, text):
 
 
 def test_voiced_and_unvoiced_kana_differ():
-    unvoiced, voiced, apart = plain(["か", "が", "か\u3099"])
+    unvoiced, voiced, apart = plain_words(["か", "が", "か\u3099"])
     assert voiced == apart != unvoiced
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from momentseek.library.database import Database, unusable
 from momentseek.library.names import matcher, name_text
 from momentseek.library.video import Failure, Video
+from momentseek.library.words import match_any
 from momentseek.media.cue import Cue
 
 COLUMNS = (
@@ -47,6 +48,26 @@ class SegmentRow:
     rows: int
     first: int
     """The smallest video id in it; segments are listed by it."""
+
+
+@dataclass(frozen=True)
+class CueMatch:
+    """A cue that holds words of a query."""
+
+    video: int
+    cue: Cue
+    bm25: float
+    """How well it matches, by BM25; the higher the better."""
+
+
+@dataclass(frozen=True)
+class NameMatch:
+    """A video whose name holds words of a query."""
+
+    video: int
+    name: str
+    bm25: float
+    """How well it matches, by BM25; the higher the better."""
 
 
 class Catalog(Database):
@@ -122,6 +143,61 @@ class Catalog(Database):
         videos, seconds, clips, cues = self.rows(sql)[0]
         failures = self.rows("SELECT count(*) FROM failures")[0][0]
         return {"videos": videos, "seconds": seconds, "clips": clips, "cues": cues, "failures": failures}
+
+    def copies(self, video: Video) -> tuple[str, ...]:
+        """Names of the other videos with the same content."""
+        if not video.hash:
+            return ()
+        rows = self.rows("SELECT name FROM videos WHERE hash = ? AND id != ? ORDER BY id", (video.hash, video.id))
+        return tuple(row[0] for row in rows)
+
+    # finding by words; ``videos`` restricts an answer to these ids, None stands for all videos
+
+    def count_cues(self, word: str | None = None) -> int:
+        """Number of cues that hold a word in any of its forms; of all cues if no word is given."""
+        if word is None:
+            return int(self.rows("SELECT count(*) FROM cues")[0][0])
+        return int(self.rows("SELECT count(*) FROM cue_words WHERE cue_words MATCH ?", (match_any([word]),))[0][0])
+
+    def best_cues(self, words: Sequence[str], videos: NDArray[np.int64] | None, limit: int) -> list[CueMatch]:
+        """The ``limit`` cues that match any of the words best, best match first."""
+        some, ids = _restriction(videos)
+        sql = f"""SELECT cues.video, cues.start, cues.end, cues.text, cues.language, -bm25(cue_words) FROM cue_words
+                  JOIN cues ON cues.id = cue_words.rowid WHERE cue_words MATCH ? {some}
+                  ORDER BY bm25(cue_words), cues.id LIMIT ?"""
+        rows = self.rows(sql, (match_any(words), *ids, limit)) if words else []
+        return [CueMatch(row[0], Cue(*row[1:5]), float(row[5])) for row in rows]
+
+    def cue_ids_with_words(self, words: Sequence[str], videos: NDArray[np.int64] | None) -> set[int]:
+        """Ids of all cues that hold any of the words in any of its forms."""
+        some, ids = _restriction(videos)
+        join = "JOIN cues ON cues.id = cue_words.rowid" if some else ""
+        sql = f"SELECT cue_words.rowid FROM cue_words {join} WHERE cue_words MATCH ? {some}"
+        return {row[0] for row in self.rows(sql, (match_any(words), *ids))} if words else set()
+
+    def cue_ids_with_letter(self, letter: str, videos: NDArray[np.int64] | None) -> set[int]:
+        """Ids of all cues that hold a letter; no index helps, so every cue is read."""
+        some, ids = _restriction(videos)
+        return {row[0] for row in self.rows(f"SELECT id FROM cues WHERE instr(text, ?) {some}", (letter, *ids))}
+
+    def cue_rows(
+        self, ids: Iterable[int], videos: NDArray[np.int64] | None
+    ) -> list[tuple[int, int, float, float, str]]:
+        """``(id, video, start, end, text)`` of some cues, by video and in the order in which they are said."""
+        some, listed = _restriction(videos)
+        sql = f"""SELECT id, video, start, end, text FROM cues
+                  WHERE id IN (SELECT value FROM json_each(?)) {some} ORDER BY video, id"""
+        return self.rows(sql, (json.dumps(sorted(ids)), *listed))
+
+    def best_names(self, words: Sequence[str], videos: NDArray[np.int64] | None, limit: int) -> list[NameMatch]:
+        """The ``limit`` videos whose names match any of the words best, best match first."""
+        sql = """SELECT videos.id, videos.name, -bm25(name_words) FROM name_words
+                 JOIN videos ON videos.id = name_words.rowid
+                 WHERE name_words MATCH ?1 AND (?2 IS NULL OR videos.id IN (SELECT value FROM json_each(?2)))
+                 ORDER BY bm25(name_words), videos.id LIMIT ?3"""
+        listed = None if videos is None else json.dumps(videos.tolist())
+        rows = self.rows(sql, (match_any(words), listed, limit)) if words else []
+        return [NameMatch(*row) for row in rows]
 
     # writing, inside changes()
 
@@ -206,6 +282,13 @@ class Catalog(Database):
         self._db.execute("DELETE FROM name_words")
         for id, name in self._db.execute("SELECT id, name FROM videos").fetchall():
             self._db.execute("INSERT INTO name_words (rowid, text) VALUES (?, ?)", (id, name_text(name)))
+
+
+def _restriction(videos: NDArray[np.int64] | None) -> tuple[str, tuple[str, ...]]:
+    """A condition on ``cues.video`` to append to a query, and its value."""
+    if videos is None:
+        return "", ()
+    return "AND cues.video IN (SELECT value FROM json_each(?))", (json.dumps(videos.tolist()),)
 
 
 def _video(row: Sequence[Any]) -> Video:

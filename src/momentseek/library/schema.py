@@ -5,9 +5,11 @@ one transaction. ``gone`` lists ids whose vectors still lie in segments although
 compaction rewrites those segments and empties it. Paths are bytes, because a file's name need not be text.
 """
 
+from momentseek.library.words import TOKENIZER
+
 VERSION = 2
 
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE encoders (
     stream TEXT PRIMARY KEY, spec TEXT NOT NULL, name TEXT NOT NULL, fingerprint TEXT NOT NULL, dim INTEGER NOT NULL
@@ -44,7 +46,7 @@ CREATE TABLE cues (
 );
 CREATE INDEX cues_video ON cues (video, id);
 CREATE VIRTUAL TABLE cue_words USING fts5 (
-    text, content='cues', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
+    text, content='cues', content_rowid='id', tokenize='{TOKENIZER}'
 );
 CREATE TRIGGER cues_in AFTER INSERT ON cues BEGIN
     INSERT INTO cue_words (rowid, text) VALUES (new.id, new.text);
@@ -52,7 +54,7 @@ END;
 CREATE TRIGGER cues_out AFTER DELETE ON cues BEGIN
     INSERT INTO cue_words (cue_words, rowid, text) VALUES ('delete', old.id, old.text);
 END;
-CREATE VIRTUAL TABLE name_words USING fts5 (text, tokenize='porter unicode61 remove_diacritics 2');
+CREATE VIRTUAL TABLE name_words USING fts5 (text, tokenize='{TOKENIZER}');
 CREATE TABLE segments (
     name TEXT PRIMARY KEY, stream TEXT NOT NULL, videos INTEGER NOT NULL, rows INTEGER NOT NULL, first INTEGER NOT NULL
 ) WITHOUT ROWID;

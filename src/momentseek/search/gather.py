@@ -291,10 +291,6 @@ class Search:
         video = self.state.videos[c.video]
         start, end = _inside(c.start, c.end, video.duration)
         on = self.curve(video) if self.options.explain else None
-        others = ()
-        if video.hash:
-            same_content = "SELECT name FROM videos WHERE hash = ? AND id != ? ORDER BY id"
-            others = tuple(row[0] for row in self.catalog.rows(same_content, (video.hash, video.id)))
         return Hit(
             rank,
             video.id,
@@ -310,7 +306,7 @@ class Search:
             tuple(cue for cue in self.catalog.cues(video.id) if cue.start < end and start < cue.end),
             dict(c.standings),
             () if on is None else tuple(on.scores.tolist()),
-            others,
+            self.catalog.copies(video),
             video.width or None,
             video.height or None,
             video.audio,

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from momentseek.library.words import words
 from momentseek.search.dates import HOW, interval
 from momentseek.search.tokens import QueryError, Token, escaped, quoted, tokens
-from momentseek.search.words import words
 
 LONGEST = 2000
 """Characters of a query; what is longer is a pasted page, and encoders read only its beginning."""

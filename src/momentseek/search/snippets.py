@@ -5,9 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
+from momentseek.library.words import WordMatcher, content_words, words
 from momentseek.search.hit import Hit
 from momentseek.search.query import Query
-from momentseek.search.words import Matcher, content, words
 from momentseek.tables import width
 
 ON, OFF = "\u2061", "\u2062"
@@ -21,7 +21,7 @@ def sought(query: Query) -> list[str]:
     >>> sought(Query.parse('a dog "sit down" said:good'))
     ['good', 'sit', 'down']
     """
-    spoken = [] if query.phrases and not query.said else content(query.spoken)
+    spoken = [] if query.phrases and not query.said else content_words(query.spoken)
     return list(dict.fromkeys([*spoken, *(word for text in query.phrases for word in words(text))]))
 
 
@@ -32,7 +32,7 @@ def snippets(hits: Sequence[Hit], query: Query, room: int) -> list[str]:
     most = [-1] * len(hits)
     if not cues:
         return out
-    for (at, _), text in zip(cues, Matcher([t for _, t in cues]).marked(sought(query), ON, OFF), strict=True):
+    for (at, _), text in zip(cues, WordMatcher([t for _, t in cues]).mark(sought(query), ON, OFF), strict=True):
         found = text.count(ON)
         if found > most[at]:
             most[at], out[at] = found, shortened(text, room)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from momentseek.api import Library
 from momentseek.library.video import Video
+from momentseek.library.words import WordMatcher
 from momentseek.media.cue import Cue
 from momentseek.search import Hit
 from momentseek.search import fusion as fusions
@@ -18,7 +19,6 @@ from momentseek.search.query import Query
 from momentseek.search.snippets import sought
 from momentseek.search.streams.sights import StreamIndex
 from momentseek.search.streams.vision import aim, curve
-from momentseek.search.words import Matcher
 
 SPANS = 50
 """Moments of one video that are told."""
@@ -95,7 +95,7 @@ def _seen(library: Library, video: Video, query: Query) -> tuple[NDArray[np.floa
 
 def _said(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> NDArray[np.float64]:
     terms = sought(query)
-    found = Matcher([cue.text for cue in cues]).found(terms) if terms and cues else np.zeros((len(cues), 1), bool)
+    found = WordMatcher([cue.text for cue in cues]).matches(terms) if terms and cues else np.zeros((len(cues), 1), bool)
     share: NDArray[np.float64] = found.mean(axis=1)
     snapshot = library.snapshot()
     sights = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds)

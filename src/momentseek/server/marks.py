@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from momentseek.library.words import WordMatcher
 from momentseek.search.hit import Hit
 from momentseek.search.query import Query
 from momentseek.search.snippets import sought
-from momentseek.search.words import Matcher
 from momentseek.server.answers import SaidOut, text
 
 ON, OFF = "\x02", "\x03"
@@ -30,7 +30,7 @@ def marks(texts: Sequence[str], terms: Sequence[str]) -> list[list[tuple[int, in
     """
     if not texts or not terms:
         return [[] for _ in texts]
-    return [_ranges(marked) for marked in Matcher([_plain(one) for one in texts]).marked(list(terms), ON, OFF)]
+    return [_ranges(marked) for marked in WordMatcher([_plain(one) for one in texts]).mark(list(terms), ON, OFF)]
 
 
 def _ranges(marked: str) -> list[tuple[int, int]]:

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
-from momentseek.search.streams import cue_index
+from momentseek.library.words import UNSPACED_LETTER, plain_words, words
 from momentseek.search.streams.sights import Ids
 from momentseek.search.streams.utterance import GAP, LONGEST, Utterance
-from momentseek.search.words import SIGN, plain, words
 
 Rows = NDArray[np.int64]
 
@@ -97,14 +96,14 @@ def _keys(catalog: Catalog, phrases: Sequence[str]) -> list[_Key]:
 
     def count(word: str) -> int:
         if word not in counts:
-            counts[word] = cue_index.count(catalog, word)
+            counts[word] = catalog.count_cues(word)
         return counts[word]
 
     out = []
     for phrase in phrases:
         each = list(dict.fromkeys(words(unicodedata.normalize("NFC", phrase))))
-        longer = len(plain([phrase])[0].split()) > 1
-        signed = next((word for word in each if SIGN.search(word)), None)
+        longer = len(plain_words([phrase])[0].split()) > 1
+        signed = next((word for word in each if UNSPACED_LETTER.search(word)), None)
         if signed is None:
             rarest = min(each, key=count)
             out.append(_Key(rarest, count(rarest), longer))
@@ -115,16 +114,16 @@ def _keys(catalog: Catalog, phrases: Sequence[str]) -> list[_Key]:
 
 def _lines(catalog: Catalog, keys: Sequence[_Key], videos: Ids | None) -> _Lines:
     """The cues in which phrases with these keys may be, by video and in their order."""
-    terms = list(dict.fromkeys(key.word for key in keys if not SIGN.search(key.word)))
-    ids = cue_index.with_words(catalog, terms, videos)
-    for sign in sorted({found[0] for key in keys if (found := SIGN.search(key.word))}):
-        ids |= cue_index.with_letter(catalog, sign, videos)
+    terms = list(dict.fromkeys(key.word for key in keys if not UNSPACED_LETTER.search(key.word)))
+    ids = catalog.cue_ids_with_words(terms, videos)
+    for sign in sorted({found[0] for key in keys if (found := UNSPACED_LETTER.search(key.word))}):
+        ids |= catalog.cue_ids_with_letter(sign, videos)
     if any(key.longer for key in keys):
         ids.update([id - 1 for id in ids] + [id + 1 for id in ids])
-    rows = cue_index.lines(catalog, ids, videos)
+    rows = catalog.cue_rows(ids, videos)
     id, video, start, end, texts = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     times = np.array(start, np.float64), np.array(end, np.float64)
-    return _as_one(np.array(id, np.int64), np.array(video, np.int64), *times, plain(texts))
+    return _as_one(np.array(id, np.int64), np.array(video, np.int64), *times, plain_words(texts))
 
 
 def _as_one(
@@ -145,7 +144,7 @@ def _as_one(
 
 def _places(lines: _Lines, phrase: str) -> _Places:
     """Where a phrase is said: within one cue, or begun in one and ended in the next."""
-    sought = f" {plain([phrase])[0]} "
+    sought = f" {plain_words([phrase])[0]} "
     found = []
     at = lines.text.find(sought) if sought.strip() else -1
     while at >= 0:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from momentseek.library.catalog import Catalog
 from momentseek.library.names import name_text
+from momentseek.library.words import WordMatcher, content_words, words
 from momentseek.search.hit import Level
 from momentseek.search.streams.sights import Ids
-from momentseek.search.words import Matcher, any_of, content, words
 
 LIMIT = 100
 
@@ -28,23 +27,14 @@ def named(catalog: Catalog, text: str, allowed: Ids | None = None) -> list[Named
 
     A name that is the query is a sure hit, one that has all its words a fair one.
     """
-    terms = content(name_text(text))
-    if not terms:
-        return []
-    sql = """SELECT videos.id, videos.name, -bm25(name_words) FROM name_words
-             JOIN videos ON videos.id = name_words.rowid
-             WHERE name_words MATCH ?1 AND (?2 IS NULL OR videos.id IN (SELECT value FROM json_each(?2)))
-             ORDER BY bm25(name_words), videos.id LIMIT ?3"""
-    listed = None if allowed is None else json.dumps(allowed.tolist())
-    rows = catalog.rows(sql, (any_of(terms), listed, LIMIT))
-    if not rows:
-        return []
-    has = Matcher([name_text(name) for _, name, _ in rows]).found(terms)
+    terms = content_words(name_text(text))
+    matches = catalog.best_names(terms, allowed, LIMIT)
+    has = WordMatcher([name_text(match.name) for match in matches]).matches(terms)
+    own = words(name_text(text))
     out = []
-    for (id, name, bm25), found in zip(rows, has, strict=True):
+    for match, found in zip(matches, has, strict=True):
         share = float(found.mean())
-        own = words(name_text(text))
-        same = own in (words(name_text(name)), words(name_text(name.rsplit("/", 1)[-1])))
+        same = own in (words(name_text(match.name)), words(name_text(match.name.rsplit("/", 1)[-1])))
         level: Level = "strong" if same else "fair" if share == 1 else "weak"
-        out.append(Named(id, same + share + bm25 / (1 + bm25) / 100, level))
+        out.append(Named(match.video, same + share + match.bm25 / (1 + match.bm25) / 100, level))
     return sorted(out, key=lambda n: (-n.score, n.video))

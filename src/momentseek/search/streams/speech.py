@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.catalog import Catalog
+from momentseek.library.catalog import Catalog, CueMatch
+from momentseek.library.words import WordMatcher, content_words
 from momentseek.media.cue import Cue
 from momentseek.search.confidence import TINY, Scale
 from momentseek.search.fusion import K
 from momentseek.search.hit import Level
-from momentseek.search.streams import cue_index
 from momentseek.search.streams.sights import Encode, Ids, StreamIndex
 from momentseek.search.streams.utterance import GAP, LONGEST, Utterance
-from momentseek.search.words import Matcher, content
 
 LIMIT = 400
 """Cues that are looked at."""
@@ -30,13 +29,6 @@ MOST_WORDS = 24
 """Words of a text that are looked for."""
 MOST_OF_IT = 0.6
 """Share of the words' weight from which an utterance is a fair hit."""
-
-
-@dataclass(frozen=True)
-class _Match:
-    video: int
-    cue: Cue
-    score: float
 
 
 def listen(
@@ -59,22 +51,21 @@ def listen(
 
 
 def _by_word(catalog: Catalog, text: str, allowed: Ids | None, asked: bool) -> list[Utterance]:
-    terms = content(text)
+    terms = content_words(text)
     if not terms:
         return []
-    counts = [cue_index.count(catalog, term) for term in terms]
-    weight = _rarity(counts, cue_index.total(catalog))
-    rows = cue_index.best(catalog, telling, allowed, LIMIT) if (telling := _telling(terms, counts)) else []
-    matches = [_Match(row[0], Cue(*row[1:5]), float(row[5])) for row in rows]
+    counts = [catalog.count_cues(term) for term in terms]
+    weight = _rarity(counts, catalog.count_cues())
+    matches = catalog.best_cues(_telling(terms, counts), allowed, LIMIT)
     if not matches:
         return []
-    has = Matcher([m.cue.text for m in matches]).found(terms)
+    has = WordMatcher([m.cue.text for m in matches]).matches(terms)
     out = []
     for utterance in _utterances(matches, has):
         covered = has[utterance].any(axis=0)
         share = float(weight[covered].sum() / weight.sum())
         first, last = matches[utterance[0]].cue, matches[utterance[-1]].cue
-        bm25 = max(matches[i].score for i in utterance)
+        bm25 = max(matches[i].bm25 for i in utterance)
         score = float(weight[covered].sum()) + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
         level = _level(share, int(covered.sum()), asked)
         out.append(Utterance(matches[utterance[0]].video, first.start, max(first.end, last.end), score, level))
@@ -101,7 +92,7 @@ def _telling(terms: Sequence[str], counts: Sequence[int]) -> list[str]:
     return [terms[i] for i in sorted(range(len(terms)), key=lambda i: (counts[i], i)) if counts[i]][:MOST_WORDS]
 
 
-def _utterances(matches: Sequence[_Match], has: NDArray[np.bool_]) -> list[list[int]]:
+def _utterances(matches: Sequence[CueMatch], has: NDArray[np.bool_]) -> list[list[int]]:
     """Matches joined with those that follow closely and bring missing words; each match in one utterance."""
     order = sorted(range(len(matches)), key=lambda i: (matches[i].video, matches[i].cue.start, matches[i].cue.end))
     out: list[list[int]] = []

@@ -1,0 +1,134 @@
+"""Words as the catalog's full-text index sees them: safe match expressions, and which words of a text matched.
+
+The index stems words and drops accents (SQLite FTS5, ``porter unicode61``). Which words of a text matched is found with
+a small index in memory that follows the same rules, so that a word marked in the results is a word that was found.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+"""FTS5's rules for taking a text apart, the same for all indices of the catalog."""
+_COMMON = (
+    "a about all also an and any are as at be been but by can did do does for from had has have he her "
+    "him his how i if in into is it its just like me my no not of on one or our out over she so some "
+    "something someone than that the their them then there these they this those through to under up very "
+    "was we were what when where which while who will with you your "
+)
+COMMON_WORDS = frozenset(_COMMON.split())
+"""English words that say little about a moment; they are looked for only where a text has no others."""
+_MARK = "\x02", "\x03"
+_SIGNS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+UNSPACED_LETTER = re.compile(f"[{_SIGNS}]")
+"""A letter of a script without spaces between words (Thai to Khmer, Japanese, Chinese): each counts as a word."""
+_TEXT_END = "\x1e"
+MAX_SINGLE_REPLACEMENTS = 40
+"""Different characters up to which replacing one after the other is faster than ``str.translate``."""
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, in lower case.
+
+    >>> words("Don't panic: it's 5:30!")
+    ['don', 't', 'panic', 'it', 's', '5', '30']
+    """
+    return [word.lower() for word in re.findall(r"[^\W_]+", text)]  # İ in lower case is two characters
+
+
+def content_words(text: str) -> list[str]:
+    """The words of a text that carry meaning, each once; all its words if none does.
+
+    >>> content_words("the dog and the other dog"), content_words("to be or not to be")
+    (['dog', 'other'], ['to', 'be', 'or', 'not'])
+    """
+    each = list(dict.fromkeys(words(text)))
+    return [word for word in each if word not in COMMON_WORDS and len(word) > 1] or each
+
+
+def match_any(terms: Sequence[str]) -> str:
+    """An FTS5 expression that matches texts with any of the terms; empty if there are no terms.
+
+    >>> match_any(["dog", "NEAR"])
+    '"dog" OR "NEAR"'
+    """
+    return " OR ".join(_quote(term) for term in terms)
+
+
+def plain_words(texts: Sequence[str]) -> list[str]:
+    """Each text reduced to its words: without case, accents and punctuation, one space between two words.
+
+    >>> plain_words(["Où est-il?", "我的猫"])
+    ['ou est il', '我 的 猫']
+    """
+    if not texts:
+        return []
+    whole = _TEXT_END.join(text.replace(_TEXT_END, " ") for text in texts)
+    whole = whole.lower() if whole.isascii() else unicodedata.normalize("NFKD", whole).casefold()
+    letters = set(whole) - {_TEXT_END}
+    signs = {c for c in letters if UNSPACED_LETTER.match(c)}
+    other: dict[str, str] = {
+        c: "" if unicodedata.combining(c) else " " for c in letters - signs - {" "} if not c.isalnum()
+    }
+    if len(other) > MAX_SINGLE_REPLACEMENTS:
+        whole = whole.translate({ord(c): instead for c, instead in other.items()})
+    else:
+        for c, instead in other.items():
+            whole = whole.replace(c, instead)
+    if signs:
+        whole = UNSPACED_LETTER.sub(r" \g<0> ", whole)
+    while "  " in whole:
+        whole = whole.replace("  ", " ")
+    return [text.strip() for text in whole.split(_TEXT_END)]
+
+
+def _quote(term: str) -> str:
+    return '"' + term.replace('"', '""').replace("\0", " ") + '"'
+
+
+class WordMatcher:
+    """Some texts in an index of their own, which tells the words that match in each.
+
+    >>> matcher = WordMatcher(["Dogs were running.", "No cats here"])
+    >>> matcher.matches(["run", "dog", "cat"]).tolist()
+    [[True, True, False], [False, False, True]]
+    >>> matcher.mark(["run", "cat"], "[", "]")
+    ['Dogs were [running].', 'No [cats] here']
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = list(texts)
+        self._db = sqlite3.connect(":memory:", isolation_level=None)
+        self._db.execute(f"CREATE VIRTUAL TABLE t USING fts5 (text, tokenize='{TOKENIZER}')")
+        self._db.execute("BEGIN")
+        self._db.executemany("INSERT INTO t (rowid, text) VALUES (?, ?)", enumerate(map(_storable, self.texts)))
+        self._db.execute("COMMIT")
+
+    def matches(self, terms: Sequence[str]) -> NDArray[np.bool_]:
+        """``(texts, terms)``: whether a text has a term, in any of its forms."""
+        out = np.zeros((len(self.texts), len(terms)), bool)
+        for column, term in enumerate(terms):
+            rows = self._db.execute("SELECT rowid FROM t WHERE t MATCH ?", (_quote(term),))
+            out[[row[0] for row in rows], column] = True
+        return out
+
+    def mark(self, terms: Sequence[str], before: str, after: str) -> list[str]:
+        """The texts with ``before`` and ``after`` around every word that matches one of the terms."""
+        out = list(self.texts)
+        if terms:
+            sql = f"SELECT rowid, highlight(t, 0, '{_MARK[0]}', '{_MARK[1]}') FROM t WHERE t MATCH ?"
+            for row, text in self._db.execute(sql, (match_any(terms),)):
+                out[row] = text.replace(_MARK[0], before).replace(_MARK[1], after)
+        return out
+
+
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
