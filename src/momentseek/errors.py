@@ -1,4 +1,14 @@
-"""The exceptions a user may ever see: what is wrong, where, and what to do about it."""
+"""The exceptions a user may ever see: what is wrong, where, and what to do about it.
+
+A sentence that asks for another argument names the Python parameter, in one of these forms:
+
+    count such queries as 0 (missing="zero")      overwrite it (force=True)      wait for it (wait=600)
+    give the training set (`train`)               give a list of videos (videos=…)
+
+The command line writes them as its flags (``--missing zero``, ``--force``, ``--wait 600``, ``--train``,
+``--videos``), where the command has such a flag; see ``momentseek.cli.flags``. Whole commands, as in "run
+`momentseek verify --repair`", are given as people type them.
+"""
 
 
 class MomentseekError(Exception):

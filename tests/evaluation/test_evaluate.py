@@ -53,7 +53,7 @@ def two_queries() -> tuple[Run, Judgements]:
 def test_a_missing_query_is_an_error_zero_or_left_out():
     run, truth = two_queries()
     name = "NDCG@10[IoU>=0.5]"
-    with pytest.raises(MomentseekError, match=r"query b has no predictions, but .* judges it; .*--missing zero"):
+    with pytest.raises(MomentseekError, match=r"query b has no predictions, but .* judges it; .*missing=\"zero\""):
         ms.evaluate(run, truth, name)
     zero = ms.evaluate(run, truth, name, missing="zero")
     skip = ms.evaluate(run, truth, name, missing="skip")

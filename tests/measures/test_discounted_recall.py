@@ -62,7 +62,7 @@ def test_asks_for_as_many_annotators_as_recall_does():
 
 def test_needs_durations():
     truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
-    with pytest.raises(MomentseekError, match=r"needs the duration of every video, and v has none.*--videos"):
+    with pytest.raises(MomentseekError, match=r"needs the duration of every video, and v has none.*`videos`"):
         parse("dR@1[IoU>=0.5]")(Alignment(Run.from_rows([("q", "v", 0, 10, 1)]), truth))
 
 

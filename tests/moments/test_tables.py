@@ -122,7 +122,7 @@ def test_stable_order_is_a_stable_argsort(keys):
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("policy", ["error", "drop", "clip"])
 def test_scores_that_are_not_finite_are_refused(score, policy):
-    with pytest.raises(MomentseekError, match=rf"run.json: query b, rank 2 has the score {score}; .*--invalid keep"):
+    with pytest.raises(MomentseekError, match=rf"run.json: query b, rank 2 has the score {score}; .*invalid=\"keep\""):
         Run.from_groups(
             ["a", "b"], [1, 2], ["v"] * 3, [0] * 3, [1] * 3, [1, 2, score], invalid=policy, source="run.json"
         )

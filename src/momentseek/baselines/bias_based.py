@@ -40,7 +40,7 @@ def bias_based(
     ([1.0], [3.0])
     """
     if samples < 1:
-        raise MomentseekError(f"too few samples to rank ({samples}); draw at least one (--samples)")
+        raise MomentseekError(f"too few samples to rank ({samples}); draw at least one (`samples`)")
     known = training_locations(train)
     width = default_bandwidth(train) if bandwidth is None else bandwidth
     where = places(test)
@@ -71,5 +71,5 @@ def _draw(known: FloatArray, count: int, width: float, rng: np.random.Generator)
         within = np.clip(some, 0, 1)
         found = np.concatenate([found, some[within[:, 0] < within[:, 1]]])
     raise MomentseekError(
-        f"a density of bandwidth {width:g} has hardly any moments within a video; choose a smaller --bandwidth"
+        f"a density of bandwidth {width:g} has hardly any moments within a video; choose a smaller `bandwidth`"
     )

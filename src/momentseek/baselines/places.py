@@ -52,7 +52,7 @@ def seconds_of(table: Judgements, video: IntArray) -> FloatArray:
     if len(wrong):
         raise MomentseekError(
             f"{table.source}: the duration of video {table.videos[video[wrong[0]]]} is unknown; "
-            "give a list of videos with durations (--videos)"
+            "give a list of videos with durations (`videos`)"
         )
     return seconds
 
@@ -68,7 +68,7 @@ def training_locations(train: Judgements) -> FloatArray:
     shares = np.clip(np.column_stack([train.start[rows], train.end[rows]]) / seconds[:, None], 0, 1)
     shares = shares[shares[:, 0] < shares[:, 1]]
     if not len(shares):
-        raise MomentseekError(f"{train.source}: there is no moment to learn from; give another --train file")
+        raise MomentseekError(f"{train.source}: there is no moment to learn from; give another training set (`train`)")
     return shares
 
 
@@ -78,7 +78,7 @@ def ranked(test: Judgements, where: Places, start: FloatArray, end: FloatArray, 
     Equal scores keep their order, so that a place's first candidate comes first.
     """
     if top < 1:
-        raise MomentseekError(f"too few predictions per query ({top}); ask for at least one (--top)")
+        raise MomentseekError(f"too few predictions per query ({top}); ask for at least one (`top`)")
     width = start.shape[1]
     query = np.repeat(where.query, width)
     order = np.lexsort((-score.ravel(), query))

@@ -36,7 +36,7 @@ class Baseline:
     def predict(self, train: Judgements | None, test: Judgements, settings: Settings | None = None) -> Run:
         """Predictions for every query of ``test``; ``train`` may be left out where nothing is learnt."""
         if self.learns and train is None:
-            raise MomentseekError(f"{self.name} learns where moments lie; give the training set (--train)")
+            raise MomentseekError(f"{self.name} learns where moments lie; give the training set (`train`)")
         return self.predictor(train if train is not None else test, test, settings or Settings())
 
 

@@ -92,8 +92,10 @@ def command(
     durations) are left out and say why.
     """
     import json
+    from dataclasses import replace
     from typing import cast
 
+    from momentseek.cli.flags import to_flags
     from momentseek.cli.options import short_labels
     from momentseek.errors import MomentseekError
     from momentseek.evaluation.compare import unique_labels
@@ -138,6 +140,7 @@ def command(
         seed=seed,
         patience=patience,
     )
+    found = replace(found, reasons={part: to_flags(reason) for part, reason in found.reasons.items()})
     if as_json:
         click.echo(json.dumps(to_json(found), indent=2, ensure_ascii=False))
     else:

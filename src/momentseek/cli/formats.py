@@ -7,6 +7,7 @@ from typing import cast
 import click
 
 from momentseek.cli import options
+from momentseek.cli.flags import to_flags
 from momentseek.errors import MomentseekError
 
 
@@ -34,7 +35,14 @@ def _list(as_json: bool) -> None:
         import json
 
         entries = [
-            {"name": f.name, "kind": f.kind, "title": f.title, "writes": f.writes, "suffix": f.suffix, "notes": f.notes}
+            {
+                "name": f.name,
+                "kind": f.kind,
+                "title": f.title,
+                "writes": f.writes,
+                "suffix": f.suffix,
+                "notes": to_flags(f.notes),
+            }
             for f in FORMATS.values()
         ]
         click.echo(json.dumps({"formats": entries}, indent=2, ensure_ascii=False))
@@ -58,7 +66,7 @@ def _describe(files: tuple[str, ...], videos: str | None, as_json: bool) -> None
         try:
             found.append(asdict(describe(path, corpus)))
         except MomentseekError as e:
-            found.append({"path": path, "error": str(e)})
+            found.append({"path": path, "error": to_flags(str(e))})
     if as_json:
         import json
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from momentseek.errors import MomentseekError
+
 
 class Verbs(click.Group):
     """Verb → one line about it; verb ``a-b`` lives in ``<package>.a_b`` as ``command``."""
@@ -38,6 +40,18 @@ class Verbs(click.Group):
             hint = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"there is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; in the errors of the library, write the parameters as the verb's flags."""
+        try:
+            return super().invoke(ctx)
+        except MomentseekError as e:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            if command is not None:
+                from momentseek.cli.flags import to_flags
+
+                e.args = (to_flags(str(e), command),)
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without importing them."""

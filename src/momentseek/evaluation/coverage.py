@@ -42,8 +42,8 @@ def refuse_unanswered(view: Alignment, places: IntArray, saliency: bool) -> None
     empty = " (an empty list)" if gone[0] in run else ""
     raise MomentseekError(
         f"{run.source}: {some(gone, ('has', 'have'))} no {what}{empty}, but {truth.source} judges "
-        f"{'it' if len(gone) == 1 else 'them'}; count such queries as 0 (--missing zero) or leave them out "
-        "(--missing skip)"
+        f'{"it" if len(gone) == 1 else "them"}; count such queries as 0 (missing="zero") or leave them out '
+        '(missing="skip")'
     )
 
 

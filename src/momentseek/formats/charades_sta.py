@@ -90,7 +90,7 @@ register(
         read_truth=read_truth,
         write_truth=write_truth,
         suffix=".txt",
-        notes="No durations (give --videos); train has 4 moments with start >= end, and of all 16,128 ends 2,286 lie "
+        notes="No durations (give `videos`); train has 4 moments with start >= end, and of all 16,128 ends 2,286 lie "
         "beyond the decoded video. Ids are VIDEO:i.",
     )
 )

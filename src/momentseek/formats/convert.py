@@ -17,7 +17,7 @@ from momentseek.moments import Corpus, Judgements, Policy
 
 BY_SUFFIX = {".jsonl": "native", ".parquet": "parquet", ".txt": "charades-sta"}
 SIBLINGS = ("", "-run", "-submission", "-predictions", "-results")
-"""``--to tvr`` means tvr-submission when the file holds predictions."""
+"""``to="tvr"`` means tvr-submission when the file holds predictions."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def convert(
     """
     path = pathlib.Path(target)
     if path.exists() and not force:
-        raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (--force)")
+        raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (force=True)")
     with collector_paused():
         document = open_document(source)
         reader = choose(document, format, None)
@@ -132,7 +132,7 @@ def _target(to: str | None, path: pathlib.Path, kind: Kind) -> Format:
         suffix = pathlib.Path(path.name.removesuffix(".gz")).suffix.lower()
         to = BY_SUFFIX.get(suffix)
         if to is None:
-            raise MomentseekError(f"{path}: say which format to write (--to {', '.join(able)})")
+            raise MomentseekError(f"{path}: say which format to write (`to`): {', '.join(able)}")
     for sibling in SIBLINGS:
         if f"{to}{sibling}" in able:
             return FORMATS[f"{to}{sibling}"]

@@ -65,6 +65,6 @@ register(
         claims_truth,
         read_truth=read_truth,
         suffix=".csv",
-        notes="Times are percent of the video: give --videos to have seconds. The query's id is its HIT.",
+        notes="Times are percent of the video: give `videos` to have seconds. The query's id is its HIT.",
     )
 )

@@ -107,7 +107,7 @@ def read_indexed_predictions(document: Document, reading: Reading) -> Runs:
     if reading.corpus is None or not reading.corpus.names:
         raise MomentseekError(
             f"{document.path}: its predictions name videos by index; give the file that numbers them "
-            "(--videos video_name_duration_id.json)"
+            '(videos="video_name_duration_id.json")'
         )
     return (read_indexed(document.records, reading.corpus, document, reading),)
 
@@ -118,7 +118,7 @@ def write_indexed(runs: Runs, writing: Writing) -> bytes:
     if writing.corpus is None or not writing.corpus.names:
         raise MomentseekError(
             "tvr-ranking-indexed names videos by index; give the file that numbers them "
-            "(--videos video_name_duration_id.json)"
+            '(videos="video_name_duration_id.json")'
         )
     query_ids = [write_id(q) for q in run.query_ids]
     return dump(
@@ -156,6 +156,6 @@ register(
         claims_indexed,
         read_runs=read_indexed_predictions,
         write_runs=write_indexed,
-        notes="Needs --videos: the indices are those of video_name_duration_id.json.",
+        notes="Needs `videos`: the indices are those of video_name_duration_id.json.",
     )
 )

@@ -128,7 +128,7 @@ def require_durations(truth: Judgements, format: str) -> list[float]:
     if len(unknown):
         raise MomentseekError(
             f"{format} needs every video's duration, and {truth.source} has none for {truth.videos[unknown[0]]}; "
-            "give a list of videos (--videos)"
+            "give a list of videos (`videos`)"
         )
     return [float(seconds) for seconds in truth.durations]
 

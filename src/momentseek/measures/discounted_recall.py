@@ -69,7 +69,7 @@ class DiscountedRecall(Measure):
             which = truth.videos[truth.video[pairs.judged[np.isnan(seconds)][0]]]
             raise MomentseekError(
                 f"{truth.source}: dR needs the duration of every video, and {which} has none; "
-                "give a file of durations (--videos)"
+                "give a file of durations (`videos`)"
             )
         product = np.ones(len(seconds))
         for predicted, true in ((view.start, truth.start), (view.end, truth.end)):

@@ -71,7 +71,7 @@ def check_scores(
     if policy != "keep":
         raise MomentseekError(
             f"{where}: {describe(int(rows[0]))} has the {what} {scores[rows[0]]}; "
-            f"{what}s must be finite numbers (--invalid keep takes them as they are)"
+            f'{what}s must be finite numbers (invalid="keep" takes them as they are)'
         )
     examples = tuple(describe(int(r)) for r in rows[:EXAMPLES])
     return (Finding(f"a {what} that is not a finite number", len(rows), "kept as is", examples),)
@@ -111,7 +111,7 @@ def check_times(
             note(rows, problem, "found")
             raise MomentseekError(
                 f"{where}: {findings[-1]}; correct the file, or choose what to do with such moments "
-                "(--invalid drop, clip or keep; invalid= in Python)"
+                '(invalid="drop", "clip" or "keep")'
             )
         if policy == "keep":
             note(rows, problem, "kept as is")

@@ -94,7 +94,7 @@ def test_needs_sentences_matches_and_durations() -> None:
     with pytest.raises(MomentseekError, match="none of the 1 re-annotated"):
         match([again([("H", "z", "x", [(0, 1)])])], TRUTH)
     bare = Judgements.from_groups(["q"], [1], ["a"], [0], [1], queries=["person opens a door"])
-    with pytest.raises(MomentseekError, match="--videos"):
+    with pytest.raises(MomentseekError, match="`videos`"):
         match([HITS], bare)
 
 

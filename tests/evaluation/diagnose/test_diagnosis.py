@@ -45,7 +45,7 @@ def test_every_part_is_run_and_explained(whole: Diagnosis) -> None:
     for title in ("AXIOMS", "TIES", "LABEL NOISE", "LOCATION BIAS"):
         assert title in text
     assert "nan" not in text
-    assert dict(whole.reasons) == {"annotators": "no re-annotations given (--annotators)"}
+    assert dict(whole.reasons) == {"annotators": "no re-annotations given (`annotators`)"}
 
 
 def test_json_has_every_key_and_only_finite_numbers(whole: Diagnosis) -> None:

@@ -86,7 +86,7 @@ def entrants(texts: Iterable[str]) -> dict[str, list[Entrant]]:
         others = found.setdefault(each.label, [])
         if others and (isinstance(each, Model) or any(isinstance(other, Model) for other in others)):
             raise MomentseekError(
-                f"{each.label!r} is given twice; leave one out, or name them (NAME={text}); --seeds repeats a model"
+                f"{each.label!r} is given twice; leave one out, or name them (NAME={text}); `seeds` repeats a model"
             )
         others.append(each)
     return found

@@ -123,7 +123,7 @@ def debias_report(
             if found is not None:
                 placings.append(found)
     if verbs and train is None:
-        raise MomentseekError("a view by verb needs the training set; give it, or leave out --verbs")
+        raise MomentseekError("a view by verb needs the training set; give it, or leave out `verbs`")
     return Report(
         names=truths.names,
         queries={name: len(truth) for name, truth in known.items()},

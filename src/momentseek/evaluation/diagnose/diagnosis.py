@@ -24,6 +24,8 @@ from momentseek.measures import Alignment, Measure, parse_all, protocol_named
 from momentseek.moments import Judgements, Run
 
 PARTS = ("axioms", "ties", "noise", "location")
+NOT_ASKED_FOR = "not asked for"
+NO_REANNOTATIONS = "no re-annotations given"
 T = TypeVar("T")
 Patience = Callable[[str], AbstractContextManager[object]]
 """Called around each part with what is being done, for whoever waits."""
@@ -74,7 +76,7 @@ def diagnose(
 
     def part(name: str, doing: str, compute: Callable[[], T]) -> T | None:
         if only and name not in only:
-            reasons[name] = "not asked for (--only)"
+            reasons[name] = f"{NOT_ASKED_FOR} (`only`)"
             return None
         try:
             with patience(doing):
@@ -133,7 +135,7 @@ def diagnose(
         reasons=reasons,
     )
     if not annotators:
-        reasons["annotators"] = "no re-annotations given (--annotators)"
+        reasons["annotators"] = f"{NO_REANNOTATIONS} (`annotators`)"
         return result
     with patience("scoring by each annotator"):
         return replace(result, annotators=annotators_of())

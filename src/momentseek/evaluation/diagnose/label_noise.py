@@ -95,7 +95,7 @@ def label_noise(
     only; elsewhere the IoU stays 0. K = 1 without clipping is exact, the rest simulated.
     """
     if any(not g > 0 for g in gammas):
-        raise MomentseekError("the noise level γ must be greater than 0; give --noise a number such as 0.1")
+        raise MomentseekError("the noise level γ must be greater than 0; give `noise` a number such as 0.1")
     chosen = [m for m in measures if covers(m)]
     skipped = [f"{m.name}: the noise model is defined for AxIoU and R of moments" for m in measures if not covers(m)]
     found = [

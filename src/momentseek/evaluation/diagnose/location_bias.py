@@ -108,7 +108,7 @@ def _of_side(side: Side, protocol: str, missing: Missing, seed: int) -> SideLoca
     relevant = truth.relevance > 0
     seconds = truth.durations[truth.video]
     if np.isnan(seconds[relevant]).any():
-        raise MomentseekError(f"{truth.source}: location bias needs the duration of every video (--videos)")
+        raise MomentseekError(f"{truth.source}: location bias needs the duration of every video (`videos`)")
     true = density((truth.start / seconds)[relevant], (truth.end / seconds)[relevant])
     found = []
     for name, run in side.runs:

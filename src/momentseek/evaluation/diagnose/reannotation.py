@@ -98,7 +98,7 @@ def _in_seconds(found: list[tuple[int, FloatArray, FloatArray]], asked: int, tru
     seconds = truth.durations[truth.video[truth.offsets[place]]]
     if np.isnan(seconds).any():
         raise MomentseekError(
-            f"{truth.source}: re-annotations are shares of the video, so its videos' durations are needed (--videos)"
+            f"{truth.source}: re-annotations are shares of the video, so its videos' durations are needed (`videos`)"
         )
     start = np.array([entry[1] for entry in whole]) * seconds[:, None]
     end = np.array([entry[2] for entry in whole]) * seconds[:, None]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from momentseek.evaluation.diagnose.annotators import AnnotatorReport
 from momentseek.evaluation.diagnose.axiom_text import axiom_text
-from momentseek.evaluation.diagnose.diagnosis import Diagnosis
+from momentseek.evaluation.diagnose.diagnosis import NO_REANNOTATIONS, NOT_ASKED_FOR, Diagnosis
 from momentseek.evaluation.diagnose.label_noise import NoiseReport
 from momentseek.evaluation.diagnose.location_bias import LocationReport
 from momentseek.evaluation.diagnose.location_density import CELLS
@@ -24,8 +24,11 @@ def as_text(diagnosis: Diagnosis) -> str:
     blocks += [noise_text(n) for n in diagnosis.noise or ()]
     blocks += [annotator_text(a) for a in diagnosis.annotators or ()]
     blocks += [location_text(diagnosis.location)] if diagnosis.location else []
-    untold = {k: v for k, v in diagnosis.reasons.items() if "--only" not in v and "--annotators" not in v}
-    blocks += [f"Not run: {name}, because {reason}." for name, reason in untold.items()]
+    blocks += [
+        f"Not run: {name}, because {reason}."
+        for name, reason in diagnosis.reasons.items()
+        if not reason.startswith((NOT_ASKED_FOR, NO_REANNOTATIONS))
+    ]
     return "\n\n\n".join(blocks)
 
 

@@ -17,7 +17,8 @@ def render(protocol: str, runs: Sequence[Run], truth: Judgements, missing: Missi
     """The official output for these runs, without a newline at the end, as the official files have none."""
     if protocol not in PRINTERS:
         raise MomentseekError(
-            f"protocol {protocol} has no official printed form; there are {', '.join(PRINTERS)} (or use --json)"
+            f"protocol {protocol} has no official printed form; there are {', '.join(PRINTERS)}; or leave "
+            "out `official`"
         )
     printer = importlib.import_module(f"momentseek.evaluation.official.{PRINTERS[protocol]}")
     text: str = printer.render(runs, truth, missing)
