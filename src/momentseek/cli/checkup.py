@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -172,13 +171,13 @@ def free_memory() -> int | None:
 
 
 def _sqlite() -> Iterator[Item]:
-    with closing(sqlite3.connect(":memory:")) as database:
-        try:
-            database.execute("create virtual table words using fts5(said)")
-            yield Item("sqlite", "ok", f"{sqlite3.sqlite_version} with FTS5")
-        except sqlite3.OperationalError:
-            advice = "use a Python whose sqlite3 has FTS5, such as python.org's"
-            yield Item("sqlite", "failed", f"{sqlite3.sqlite_version} without FTS5", advice)
+    from momentseek.library.words import has_full_text_search
+
+    if has_full_text_search():
+        yield Item("sqlite", "ok", f"{sqlite3.sqlite_version} with FTS5")
+    else:
+        advice = "use a Python whose sqlite3 has FTS5, such as python.org's"
+        yield Item("sqlite", "failed", f"{sqlite3.sqlite_version} without FTS5", advice)
 
 
 def _terminal() -> Iterator[Item]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -143,6 +144,23 @@ class Catalog(Database):
         videos, seconds, clips, cues = self.rows(sql)[0]
         failures = self.rows("SELECT count(*) FROM failures")[0][0]
         return {"videos": videos, "seconds": seconds, "clips": clips, "cues": cues, "failures": failures}
+
+    def content_number(self) -> int:
+        """A number that changes with what the library holds, the same on every connection."""
+        row = self.rows(
+            """SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'videos'), (SELECT count(*) FROM videos),
+                      (SELECT total(mtime_ns) FROM videos), (SELECT count(*) FROM cues), (SELECT count(*) FROM gone),
+                      (SELECT total(tries) FROM failures), (SELECT fingerprint FROM encoders WHERE stream = 'vision')"""
+        )[0]
+        return zlib.crc32(repr(tuple(row)).encode())
+
+    def page_of_videos(self, name: str, limit: int, offset: int) -> tuple[int, list[Video]]:
+        """How many videos have ``name`` in their names (all, if it is empty), and ``limit`` of these by name."""
+        where = "WHERE ?1 = '' OR instr(lower(name), lower(?1))"
+        with self.view():
+            total = int(self.rows(f"SELECT count(*) FROM videos {where}", (name,))[0][0])
+            sql = f"SELECT {READ} FROM videos {where} ORDER BY name, id LIMIT ?2 OFFSET ?3"
+            return total, [_video(row) for row in self.rows(sql, (name, limit, offset))]
 
     def copies(self, video: Video) -> tuple[str, ...]:
         """Names of the other videos with the same content."""

@@ -10,6 +10,7 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Sequence
+from contextlib import closing
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,16 @@ UNSPACED_LETTER = re.compile(f"[{_SIGNS}]")
 _TEXT_END = "\x1e"
 MAX_SINGLE_REPLACEMENTS = 40
 """Different characters up to which replacing one after the other is faster than ``str.translate``."""
+
+
+def has_full_text_search() -> bool:
+    """Whether this Python's SQLite has FTS5, which a library cannot do without."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        try:
+            database.execute("CREATE VIRTUAL TABLE t USING fts5 (text)")
+        except sqlite3.OperationalError:
+            return False
+        return True
 
 
 def words(text: str) -> list[str]:

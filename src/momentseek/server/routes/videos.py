@@ -59,15 +59,8 @@ async def videos(service: Serving, given: Annotated[ListIn, Query()]) -> VideosO
     """The videos by name, a page at a time."""
 
     def read(library: Library) -> VideosOut:
-        where = "WHERE ?1 = '' OR instr(lower(name), lower(?1))"
-        with library.catalog.view():
-            total = library.catalog.rows(f"SELECT count(*) FROM videos {where}", (text(given.name),))[0][0]
-            page = library.catalog.rows(
-                f"SELECT id FROM videos {where} ORDER BY name, id LIMIT ?2 OFFSET ?3",
-                (text(given.name), given.limit, given.offset),
-            )
-            found = {video.id: video for video in library.catalog.videos([row[0] for row in page])}
-        return VideosOut(total=total, videos=[video_out(found[row[0]]) for row in page])
+        total, page = library.catalog.page_of_videos(text(given.name), given.limit, given.offset)
+        return VideosOut(total=total, videos=[video_out(video) for video in page])
 
     return await service.readers.run(read)
 
