@@ -3,19 +3,32 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test coverage lint bench clean
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations 20
+# Some tests start processes; each would compile the package anew where this is set.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test test-all test-quick coverage lint bench clean
 
 demo: .venv/installed-demo
 	@sh examples/demo.sh $(BIN)/momentseek .venv/demo
 
-# Pictures of every view of the page, to keep and to look at.
-test: export MOMENTSEEK_SCREENSHOTS ?= $(CURDIR)/artefacts/screenshots
+# What every change must pass: all but the tests that only repeat a published figure. It leaves pictures of every view
+# of the page, to keep and to look at.
+test test-all: export MOMENTSEEK_SCREENSHOTS ?= $(CURDIR)/artefacts/screenshots
 test: .venv/installed-dev .venv/browser lint
-	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20
+	$(PYTEST) -m 'not figures'
+
+# Every test there is: before a release, and when a figure in the docs may have changed.
+test-all: .venv/installed-dev .venv/browser lint
+	$(PYTEST)
+
+# Without the browser and what takes more than a few seconds: while one works.
+test-quick: .venv/installed-dev
+	$(PYTEST) -m 'not figures and not slow and not browser'
 
 # The same, and which lines no test reaches; slower.
 coverage: .venv/installed-dev .venv/browser
-	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
+	$(PYTEST) --cov --cov-report=term
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
