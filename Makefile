@@ -33,7 +33,7 @@ coverage: .venv/installed-dev .venv/browser
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 bench: .venv/installed-dev
 	$(BIN)/python bench/evaluation.py
