@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
+from momentseek.moments.arrays import runs_of_true
 
 MAGIC = b"momentseek-segment-1\n"
 SUFFIX = ".vec"
@@ -172,9 +173,8 @@ def without(content: Segment, gone: NDArray[np.int64]) -> list[Segment]:
     >>> [(part.ids.tolist(), part.offsets.tolist(), part.rows) for part in without(three, np.array([2]))]
     [([1], [0, 2], 2), ([3], [0, 2], 2)]
     """
-    stays = ~np.isin(content.ids, gone)
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], stays, [False]]).astype(np.int8)))
-    return [content.part(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
+    runs = runs_of_true(~np.isin(content.ids, gone))
+    return [content.part(int(first), int(last)) for first, last in zip(*runs, strict=True)]
 
 
 def read(folder: Path, name: str) -> Segment:

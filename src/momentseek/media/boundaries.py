@@ -18,6 +18,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.moments.arrays import runs_of_true
+
 Floats = NDArray[np.float32]
 Times = NDArray[np.float64]
 
@@ -100,7 +102,7 @@ def dissolves(stretch: Stretch) -> list[Boundary]:
         alike = np.maximum(correlation(stretch.grids[places[inside] - k], stretch.grids[places[inside] + k]), 0)
         quality[inside] = np.minimum(quality[inside], np.where(alike > 0.6, np.inf, score + 0.3 * alike))
     found = []
-    for first, last in _runs(quality < BLEND):
+    for first, last in np.transpose(runs_of_true(quality < BLEND)).tolist():
         weights = BLEND - quality[first:last]
         time = float(np.average(stretch.times[places[first:last]], weights=weights))
         found.append(Boundary(time, "dissolve", float(weights.max())))
@@ -145,7 +147,8 @@ def fades(stretch: Stretch) -> list[Boundary]:
     greatest = np.lib.stride_tricks.sliding_window_view(padded, reach + 1).max(1)
     beside = np.minimum(greatest[:n], greatest[reach : reach + n])
     found = []
-    for first, last in _runs((contrast < DIP * beside) & (beside > SOME_CONTRAST) & (contrast < FLAT)):
+    dips = (contrast < DIP * beside) & (beside > SOME_CONTRAST) & (contrast < FLAT)
+    for first, last in np.transpose(runs_of_true(dips)).tolist():
         a, b = max(0, first - 2), min(n - 1, last + 1)
         brief = stretch.times[last - 1] - stretch.times[first] < FLASH
         if brief and correlation(stretch.grids[a : a + 1], stretch.grids[b : b + 1])[0] > 0.8:
@@ -191,13 +194,3 @@ def _mean_around(values: Floats, reach: int) -> Floats:
     total = np.convolve(values, kernel)[reach : reach + len(values)]
     count = np.convolve(np.ones_like(values), kernel)[reach : reach + len(values)]
     return np.asarray(total / np.maximum(count, 1), np.float32)
-
-
-def _runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Half-open ranges in which ``mask`` holds.
-
-    >>> _runs(np.array([False, True, True, False, True]))
-    [(1, 3), (4, 5)]
-    """
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]

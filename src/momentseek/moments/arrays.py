@@ -1,4 +1,4 @@
-"""Array types shared by the whole package, and the two helpers every columnar table needs."""
+"""Array types shared by the whole package, and the helpers that every table of columns or scores needs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 CodeArray = NDArray[np.int32]
 BoolArray = NDArray[np.bool_]
+Positions = NDArray[np.intp]
+"""Positions in an array, as numpy's own searches return them."""
 
 
 def offsets_of(counts: Iterable[int]) -> IntArray:
@@ -53,3 +55,28 @@ def stable_order(key: IntArray) -> IntArray:
     packed = (key << bits) | np.arange(len(key))
     packed.sort()
     return packed & ((1 << bits) - 1)
+
+
+def runs_of_true(mask: BoolArray) -> tuple[Positions, Positions]:
+    """First and last (exclusive) positions of the runs of true values.
+
+    >>> runs_of_true(np.array([True, True, False, True]))
+    (array([0, 3]), array([2, 4]))
+    """
+    steps = np.diff(np.concatenate(([False], mask, [False])).astype(np.int8))
+    return np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+
+
+def moving_mean(values: FloatArray, width: int) -> FloatArray:
+    """Mean of up to ``width`` neighbours (an odd number), fewer at the ends; along the first axis.
+
+    >>> moving_mean(np.array([0.0, 0.0, 3.0, 0.0]), 3).tolist()
+    [0.0, 1.0, 1.0, 1.5]
+    """
+    half = width // 2
+    sums = np.concatenate((np.zeros((1, *values.shape[1:]), dtype=np.float64), np.cumsum(values, axis=0, dtype=float)))
+    at = np.arange(len(values))
+    low, high = np.maximum(at - half, 0), np.minimum(at + half + 1, len(values))
+    count = (high - low).reshape(-1, *([1] * (values.ndim - 1)))
+    result: FloatArray = (sums[high] - sums[low]) / count
+    return result
