@@ -29,8 +29,8 @@ import numpy as np
 from momentseek.encoders import image_text_encoder
 from momentseek.encoders.protocol import ImageTextEncoder, Pixels, Vectors
 from momentseek.encoders.registry import register_image_text
-from momentseek.library import AddReport, Collection
-from momentseek.library.place import clock_text
+from momentseek.library import AddReport, LibraryStore
+from momentseek.library.paths import clock_text
 from momentseek.media import frames
 from momentseek.media.shots import ShotDetector
 from momentseek.tables import text_table
@@ -102,7 +102,7 @@ def encode_alone(encoder: ImageTextEncoder, images: Sequence[Pixels]) -> float:
 
 def added(paths: Sequence[Path], spec: str, folder: Path) -> AddReport:
     shutil.rmtree(folder, ignore_errors=True)
-    with Collection.open(folder, create=True, encoder=spec) as library:
+    with LibraryStore.open(folder, create=True, encoder=spec) as library:
         _ = library.vision_encoder, library.speech_encoder  # loading is not adding
         return library.add(paths)
 
@@ -177,7 +177,7 @@ def run_child(path: Path, folder: Path) -> None:
     register_image_text("nothing", lambda: Waiting(0.0))
     report = added([path], "nothing", folder)
     peak = peak_megabytes()
-    with Collection.open(folder) as library:
+    with LibraryStore.open(folder) as library:
         files = len(library.catalog.segments())
         assert library.verify().clean
     print(

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from momentseek.cli import cli
 from momentseek.cli.ingesting import Display, lines
 from momentseek.errors import MomentseekError
-from momentseek.library import AddInterrupted, AddReport, Collection, Note, Step
+from momentseek.library import AddInterrupted, AddReport, IngestNote, IngestStep, LibraryStore
 
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"
 RED, BLUE = (220, 20, 20), (20, 20, 220)
@@ -142,7 +142,7 @@ def test_hints_name_the_library(run: Run, films: Path, tmp_path: Path, monkeypat
     def stopped(*_: object, **__: object) -> AddReport:
         raise AddInterrupted(AddReport())
 
-    monkeypatch.setattr(Collection, "add", stopped)
+    monkeypatch.setattr(LibraryStore, "add", stopped)
     ended = run("add", films, "--exclude", "old*", "-l", other)
     assert ended.returncode == 130
     assert ended.stderr.endswith(f"run again: momentseek add {films} --exclude 'old*' {where}\n")
@@ -242,16 +242,16 @@ def test_watching_adds_what_appears(films: Path, tmp_path: Path) -> None:
     assert process.returncode == 0
     assert "2 videos added" in said
     assert said.endswith("stopped watching; what is done is kept\n")
-    with Collection.open(tmp_path / "library") as library:
+    with LibraryStore.open(tmp_path / "library") as library:
         assert library.verify().clean
 
 
 def test_progress_on_a_terminal_rewrites_two_lines(capsys: Any) -> None:
     display = Display()
     display.terminal = True
-    step = Step(1, 4, 250, 1000, "a\nb.mp4", 1.5, 3.0, 1.5, 1.0, 1.0, 250)
+    step = IngestStep(1, 4, 250, 1000, "a\nb.mp4", 1.5, 3.0, 1.5, 1.0, 1.0, 250)
     display(step)
-    display(Note("failed", None, "bad.mp4: is empty"))
+    display(IngestNote("failed", None, "bad.mp4: is empty"))
     display(step)
     said = capsys.readouterr().err
     assert said.count("\x1b[2A\x1b[J") == 1
@@ -262,7 +262,7 @@ def test_progress_on_a_terminal_rewrites_two_lines(capsys: Any) -> None:
 
 def test_progress_elsewhere_is_a_line_now_and_then(capsys: Any) -> None:
     display = Display()
-    step = Step(1, 4, 250, 1000, "a.mp4", 0.0, 0.0, 1.5, 1.0, 1.0, 250)
+    step = IngestStep(1, 4, 250, 1000, "a.mp4", 0.0, 0.0, 1.5, 1.0, 1.0, 250)
     display(step)
     assert capsys.readouterr().err == ""
     display.last -= 60
@@ -271,5 +271,5 @@ def test_progress_elsewhere_is_a_line_now_and_then(capsys: Any) -> None:
     quiet = Display(quiet=True)
     quiet.last -= 60
     quiet(step)
-    quiet(Note("resumed", None, "a.mp4: resumed"))
+    quiet(IngestNote("resumed", None, "a.mp4: resumed"))
     assert capsys.readouterr().err == ""

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.demo import FILMS, QUERIES, Film, Scene, make
+from momentseek.demo import FILMS, QUERIES, DemoFilm, DemoScene, make
 from momentseek.demo.filming import RATE
 
 av = pytest.importorskip("av")
 SHORT = (
-    Film("a.mp4", (Scene("cat", 2.0, "Hello, cat."), Scene("hubble", 1.0), Scene("coffee", 0.5))),
-    Film("b.mp4", (Scene("moon", 1.0), Scene("rocket", 2.0, "And up it goes.")), track=True),
+    DemoFilm("a.mp4", (DemoScene("cat", 2.0, "Hello, cat."), DemoScene("hubble", 1.0), DemoScene("coffee", 0.5))),
+    DemoFilm("b.mp4", (DemoScene("moon", 1.0), DemoScene("rocket", 2.0, "And up it goes.")), track=True),
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from momentseek.library import Collection
+from momentseek.library import LibraryStore
 from momentseek.library.rows import find
 
 LIGHT = Path(__file__).with_name("light.py")
@@ -44,9 +44,9 @@ def light(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 
 @pytest.fixture
-def library(light: ModuleType, tmp_path: Path) -> Iterator[Collection]:
+def library(light: ModuleType, tmp_path: Path) -> Iterator[LibraryStore]:
     """An empty library."""
-    with Collection.open(tmp_path / "library", create=True, encoder="colours") as opened:
+    with LibraryStore.open(tmp_path / "library", create=True, encoder="colours") as opened:
         yield opened
 
 
@@ -91,10 +91,10 @@ def command() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture
-def content() -> Callable[[Collection], dict[str, Any]]:
+def content() -> Callable[[LibraryStore], dict[str, Any]]:
     """All that a library says of each video, without ids and times of adding."""
 
-    def of(library: Collection) -> dict[str, Any]:
+    def of(library: LibraryStore) -> dict[str, Any]:
         state = library.snapshot()
         found = {}
         for video in library.videos():

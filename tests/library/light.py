@@ -70,11 +70,11 @@ def install() -> None:
 def main(arguments: Sequence[str]) -> None:
     """The command line, writing after every video and keeping long ones in parts of eight clips."""
     from momentseek.cli import main
-    from momentseek.library import collection
-    from momentseek.library.ingest.pool import Pace
+    from momentseek.library import store as collection
+    from momentseek.library.ingest.writer import WritePace
 
     install()
-    collection.Pace = lambda: Pace(rows=40, seconds=0.05, part_clips=8)  # type: ignore[assignment,misc]
+    collection.WritePace = lambda: WritePace(rows=40, seconds=0.05, part_clips=8)  # type: ignore[assignment,misc]
     sys.argv = ["momentseek", *arguments]
     main()
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.library import Collection, Note, Step, Video
+from momentseek.library import IngestNote, IngestStep, LibraryStore, Video
 from momentseek.library.ingest import reader
-from momentseek.library.ingest.pool import Pace
+from momentseek.library.ingest.writer import WritePace
 from momentseek.library.rows import find
 from momentseek.media import frames
 
@@ -23,20 +23,20 @@ RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 Film = Callable[..., Path]
 
 
-def at_path(library: Collection, path: Path) -> Video | None:
+def at_path(library: LibraryStore, path: Path) -> Video | None:
     return next((video for video in library.videos() if video.path == path), None)
 
 
-def said(library: Collection, words: str) -> list[int]:
+def said(library: LibraryStore, words: str) -> list[int]:
     sql = "SELECT video FROM cues WHERE id IN (SELECT rowid FROM cue_words WHERE cue_words MATCH ?)"
     return [row[0] for row in library.catalog.rows(sql, (words,))]
 
 
-def named(library: Collection, words: str) -> list[int]:
+def named(library: LibraryStore, words: str) -> list[int]:
     return [row[0] for row in library.catalog.rows("SELECT rowid FROM name_words WHERE name_words MATCH ?", (words,))]
 
 
-def test_each_clip_has_the_vector_of_its_middle_frame(library: Collection, films: Path, light: ModuleType) -> None:
+def test_each_clip_has_the_vector_of_its_middle_frame(library: LibraryStore, films: Path, light: ModuleType) -> None:
     report = library.add(films)
     assert (report.added, report.failed, report.unchanged) == (3, [], 0)
     assert [video.name for video in library.videos()] == ["a.mp4", "b.mp4", "deep/c.mkv"]
@@ -50,7 +50,7 @@ def test_each_clip_has_the_vector_of_its_middle_frame(library: Collection, films
         assert len(rows) == video.clips == round(video.duration / 1.5)
 
 
-def test_what_is_said_is_kept_with_one_row_per_cue(library: Collection, films: Path, light: ModuleType) -> None:
+def test_what_is_said_is_kept_with_one_row_per_cue(library: LibraryStore, films: Path, light: ModuleType) -> None:
     library.add(films)
     b = library.videos()[1]
     (cue,) = library.catalog.cues(b.id)
@@ -61,13 +61,13 @@ def test_what_is_said_is_kept_with_one_row_per_cue(library: Collection, films: P
     assert said(library, "blue") == [b.id]
 
 
-def test_small_videos_share_a_segment(library: Collection, films: Path) -> None:
+def test_small_videos_share_a_segment(library: LibraryStore, films: Path) -> None:
     library.add(films)
     assert [row.videos for row in library.catalog.segments("vision")] == [3]
     assert len(list(library.place.segments.iterdir())) == 2  # and one for speech
 
 
-def test_unchanged_files_are_not_read(library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_files_are_not_read(library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library.add(films)
     before = library.snapshot()
     monkeypatch.setattr(reader, "content_hash", lambda path: pytest.fail("read"))
@@ -77,7 +77,7 @@ def test_unchanged_files_are_not_read(library: Collection, films: Path, monkeypa
 
 
 def test_a_touched_file_is_hashed_but_not_encoded(
-    library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch
+    library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(films)
     os.utime(films / "a.mp4", (1, 1))
@@ -88,7 +88,7 @@ def test_a_touched_file_is_hashed_but_not_encoded(
     assert video.mtime_ns == 1_000_000_000
 
 
-def test_a_changed_file_replaces_the_old_one_under_a_new_id(library: Collection, films: Path, film: Film) -> None:
+def test_a_changed_file_replaces_the_old_one_under_a_new_id(library: LibraryStore, films: Path, film: Film) -> None:
     library.add(films)
     old = at_path(library, films / "a.mp4")
     film(films / "a.mp4", BLUE, BLUE, RED)
@@ -103,7 +103,7 @@ def test_a_changed_file_replaces_the_old_one_under_a_new_id(library: Collection,
     assert library.verify().clean
 
 
-def test_a_moved_file_keeps_its_vectors(library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_moved_file_keeps_its_vectors(library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library.add(films)
     (films / "new").mkdir()
     shutil.move(films / "a.mp4", films / "new" / "holiday.mp4")
@@ -118,7 +118,7 @@ def test_a_moved_file_keeps_its_vectors(library: Collection, films: Path, monkey
     assert library.verify().clean
 
 
-def test_a_moved_file_with_other_subtitles_gets_them(library: Collection, films: Path) -> None:
+def test_a_moved_file_with_other_subtitles_gets_them(library: LibraryStore, films: Path) -> None:
     library.add(films)
     shutil.move(films / "b.mp4", films / "z.mp4")
     report = library.add(films)
@@ -131,7 +131,7 @@ def test_a_moved_file_with_other_subtitles_gets_them(library: Collection, films:
 
 
 def test_a_copy_takes_the_vectors_that_are_there(
-    library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch
+    library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(films)
     shutil.copy(films / "a.mp4", films / "copy.mp4")
@@ -146,7 +146,7 @@ def test_a_copy_takes_the_vectors_that_are_there(
 
 
 def test_new_subtitles_are_read_without_decoding(
-    library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch
+    library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(films)
     monkeypatch.setattr(reader, "_decoded", lambda *_: pytest.fail("decoded"))
@@ -162,7 +162,7 @@ def test_new_subtitles_are_read_without_decoding(
     assert library.verify().clean
 
 
-def test_the_folder_of_subtitles_is_remembered(library: Collection, films: Path, tmp_path: Path) -> None:
+def test_the_folder_of_subtitles_is_remembered(library: LibraryStore, films: Path, tmp_path: Path) -> None:
     folder = tmp_path / "subtitles"
     folder.mkdir()
     (folder / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nElsewhere.\n")
@@ -172,14 +172,14 @@ def test_the_folder_of_subtitles_is_remembered(library: Collection, films: Path,
 
 
 def test_a_long_video_in_parts_equals_one_in_one_go(
-    library: Collection, light: ModuleType, tmp_path: Path, film: Film, content: Callable[[Collection], Any]
+    library: LibraryStore, light: ModuleType, tmp_path: Path, film: Film, content: Callable[[LibraryStore], Any]
 ) -> None:
     folder = tmp_path / "long"
     folder.mkdir()
     film(folder / "long.mp4", *[RED, GREEN, BLUE] * 8, seconds=5)
     library.add(folder)
-    with Collection.open(tmp_path / "other", create=True, encoder="colours") as other:
-        other.pace = Pace(part_clips=7)
+    with LibraryStore.open(tmp_path / "other", create=True, encoder="colours") as other:
+        other.pace = WritePace(part_clips=7)
         other.add(folder)
         whole, parts = content(library)["long.mp4"], content(other)["long.mp4"]
     assert library.videos()[0].clips == 80
@@ -189,19 +189,19 @@ def test_a_long_video_in_parts_equals_one_in_one_go(
     assert not list((tmp_path / "other" / "work").iterdir())
 
 
-def test_progress_tells_files_and_failures(library: Collection, films: Path) -> None:
+def test_progress_tells_files_and_failures(library: LibraryStore, films: Path) -> None:
     (films / "bad.mp4").write_bytes(b"no video" * 100)
-    told: list[Step | Note] = []
+    told: list[IngestStep | IngestNote] = []
     library.add(films, progress=told.append)
-    notes = [event for event in told if isinstance(event, Note)]
-    steps = [event for event in told if isinstance(event, Step)]
+    notes = [event for event in told if isinstance(event, IngestNote)]
+    steps = [event for event in told if isinstance(event, IngestStep)]
     assert [note.kind for note in notes] == ["failed"]
     assert notes[0].text.startswith("bad.mp4: ")
     assert (steps[-1].files, steps[-1].of_files, steps[-1].bytes) == (4, 4, steps[-1].of_bytes)
     assert steps[-1].seconds == pytest.approx(18.0)
 
 
-def test_a_failed_file_waits_for_retry_or_change(library: Collection, films: Path, film: Film) -> None:
+def test_a_failed_file_waits_for_retry_or_change(library: LibraryStore, films: Path, film: Film) -> None:
     good = (films / "a.mp4").read_bytes()
     (films / "a.mp4").write_bytes(b"")
     assert [f.reason for f in library.add(films).failed] == ["is empty; get another copy"]
@@ -215,7 +215,7 @@ def test_a_failed_file_waits_for_retry_or_change(library: Collection, films: Pat
     assert at_path(library, films / "a.mp4").name == "a.mp4"  # type: ignore[union-attr]
 
 
-def test_retry_forgets_files_that_are_gone(library: Collection, films: Path) -> None:
+def test_retry_forgets_files_that_are_gone(library: LibraryStore, films: Path) -> None:
     (films / "bad.mp4").write_bytes(b"x")
     library.add(films)
     (films / "bad.mp4").unlink()
@@ -223,28 +223,28 @@ def test_retry_forgets_files_that_are_gone(library: Collection, films: Path) -> 
     assert library.failures() == []
 
 
-def test_encoders_are_not_mixed(library: Collection, films: Path) -> None:
+def test_encoders_are_not_mixed(library: LibraryStore, films: Path) -> None:
     library.add(films)
     with pytest.raises(MomentseekError, match=r"momentseek reencode --library .* --encoder colours-2"):
-        Collection.open(library.path, encoder="colours-2")
-    with Collection.open(library.path, encoder="colours") as same:
+        LibraryStore.open(library.path, encoder="colours-2")
+    with LibraryStore.open(library.path, encoder="colours") as same:
         assert len(same.videos()) == 3
 
 
 def test_an_encoder_that_changed_under_its_name_is_refused(
-    library: Collection, films: Path, light: ModuleType, monkeypatch: pytest.MonkeyPatch
+    library: LibraryStore, films: Path, light: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from momentseek.encoders import registry
 
     library.add(films)
     registry.IMAGE_TEXT_ENCODERS["colours"] = lambda: light.Colours("3")
     registry._loaded_image_text.cache_clear()
-    with Collection.open(library.path) as again, pytest.raises(MomentseekError, match="another 'colours'"):
+    with LibraryStore.open(library.path) as again, pytest.raises(MomentseekError, match="another 'colours'"):
         again.add(films)
 
 
 def test_speech_is_filled_in_when_its_encoder_arrives(
-    library: Collection, films: Path, light: ModuleType, monkeypatch: pytest.MonkeyPatch
+    library: LibraryStore, films: Path, light: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from momentseek.encoders import registry
 
@@ -254,14 +254,14 @@ def test_speech_is_filled_in_when_its_encoder_arrives(
     assert library.snapshot().speech == ()
     assert library.verify().clean
     registry.TEXT_ENCODERS["minilm"] = kept
-    with Collection.open(library.path) as again:
+    with LibraryStore.open(library.path) as again:
         again.add(films)
         assert [s.ids.tolist() for s in again.snapshot().speech] == [[2]]
         assert again.verify().clean
 
 
 def test_an_encoder_that_gives_nonsense_stops_the_run(
-    library: Collection, films: Path, light: ModuleType, monkeypatch: pytest.MonkeyPatch
+    library: LibraryStore, films: Path, light: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(light.Colours, "encode_images", lambda self, images: np.ones((len(images), 4), np.float32))
     with pytest.raises(MomentseekError, match="not of length 1"):
@@ -269,7 +269,7 @@ def test_an_encoder_that_gives_nonsense_stops_the_run(
     assert library.videos() == []
 
 
-def test_an_empty_library_can_be_asked(library: Collection) -> None:
+def test_an_empty_library_can_be_asked(library: LibraryStore) -> None:
     assert library.snapshot().vision == ()
     assert library.verify().clean
     assert library.status().videos == 0
@@ -277,14 +277,14 @@ def test_an_empty_library_can_be_asked(library: Collection) -> None:
 
 
 def test_opening_makes_a_library_where_its_folder_can_lie(light: ModuleType, films: Path, tmp_path: Path) -> None:
-    with Collection.open(tmp_path / "new", encoder="colours") as library:
+    with LibraryStore.open(tmp_path / "new", encoder="colours") as library:
         assert library.add(films).added == 3
-    with Collection.open(tmp_path / "new") as library:
+    with LibraryStore.open(tmp_path / "new") as library:
         assert len(library.videos()) == 3
     with pytest.raises(MomentseekError, match="create=True"):
-        Collection.open(tmp_path / "no" / "such" / "folder")
+        LibraryStore.open(tmp_path / "no" / "such" / "folder")
     with pytest.raises(MomentseekError, match="has no library"):
-        Collection.open(tmp_path / "none", create=False)
+        LibraryStore.open(tmp_path / "none", create=False)
     assert not (tmp_path / "none").exists()
     assert not (tmp_path / "no").exists()
-    Collection.open(tmp_path / "no" / "such" / "folder", create=True).close()
+    LibraryStore.open(tmp_path / "no" / "such" / "folder", create=True).close()

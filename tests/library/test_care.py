@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.library import AddInterrupted, Collection, library_folder, segments
-from momentseek.library.ingest.pool import Pace
+from momentseek.library import AddInterrupted, LibraryStore, library_folder, segments
+from momentseek.library.ingest.writer import WritePace
 from momentseek.library.rows import find
 from momentseek.library.watch import watch
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
-Content = Callable[[Collection], dict[str, Any]]
+Content = Callable[[LibraryStore], dict[str, Any]]
 Film = Callable[..., Path]
 
 
-def test_removing_marks_and_compacting_rewrites(library: Collection, films: Path, content: Content) -> None:
+def test_removing_marks_and_compacting_rewrites(library: LibraryStore, films: Path, content: Content) -> None:
     library.add(films)
     before = content(library)
     assert [video.name for video in library.remove("b.mp4")] == ["b.mp4"]
@@ -51,13 +51,13 @@ def test_removing_marks_and_compacting_rewrites(library: Collection, films: Path
         ("a.mp4", ["a.mp4"]),
     ],
 )
-def test_videos_are_named_by_pattern(library: Collection, films: Path, pattern: str, names: list[str]) -> None:
+def test_videos_are_named_by_pattern(library: LibraryStore, films: Path, pattern: str, names: list[str]) -> None:
     library.add(films)
     assert [video.name for video in library.matching([pattern])] == names
     assert [library.videos()[id - 1].name for id in library.catalog.ids(names=[pattern])] == names
 
 
-def test_videos_are_named_by_path_and_folder(library: Collection, films: Path) -> None:
+def test_videos_are_named_by_path_and_folder(library: LibraryStore, films: Path) -> None:
     library.add(films)
     assert [v.name for v in library.matching([films / "deep"])] == ["deep/c.mkv"]
     assert [v.name for v in library.matching([films / "a.mp4"])] == ["a.mp4"]
@@ -67,7 +67,7 @@ def test_videos_are_named_by_path_and_folder(library: Collection, films: Path) -
     assert [v.name for v in library.remove(missing=True)] == ["a.mp4"]
 
 
-def test_verify_notes_missing_files_and_orphans(library: Collection, films: Path) -> None:
+def test_verify_notes_missing_files_and_orphans(library: LibraryStore, films: Path) -> None:
     library.add(films)
     (films / "a.mp4").unlink()
     (library.place.segments / f"{'0' * 32}.vec").write_bytes(b"x")
@@ -79,7 +79,7 @@ def test_verify_notes_missing_files_and_orphans(library: Collection, films: Path
     assert len(list(library.place.segments.iterdir())) == 2
 
 
-def damage(library: Collection, stream: str, how: str) -> None:
+def damage(library: LibraryStore, stream: str, how: str) -> None:
     row = library.catalog.segments(stream)[0]
     path = library.place.segments / f"{row.name}.vec"
     data = bytearray(path.read_bytes())
@@ -96,7 +96,7 @@ def damage(library: Collection, stream: str, how: str) -> None:
     ("how", "kept"), [("flip", ["a.mp4", "b.mp4"]), ("cut", []), ("gone", [])], ids=["flip", "cut", "gone"]
 )
 def test_damaged_vectors_are_found_and_made_again(
-    library: Collection, films: Path, content: Content, how: str, kept: list[str]
+    library: LibraryStore, films: Path, content: Content, how: str, kept: list[str]
 ) -> None:
     library.add(films)
     want = content(library)
@@ -113,7 +113,9 @@ def test_damaged_vectors_are_found_and_made_again(
 
 
 @pytest.mark.parametrize("array", ["codes", "scales", "half"])
-def test_a_damaged_row_costs_its_own_video_only(library: Collection, films: Path, content: Content, array: str) -> None:
+def test_a_damaged_row_costs_its_own_video_only(
+    library: LibraryStore, films: Path, content: Content, array: str
+) -> None:
     library.add(films)
     want = content(library)
     (row,) = library.catalog.segments("vision")
@@ -131,7 +133,7 @@ def test_a_damaged_row_costs_its_own_video_only(library: Collection, films: Path
     assert content(library) == want
 
 
-def test_damaged_speech_is_encoded_from_the_cues(library: Collection, films: Path, content: Content) -> None:
+def test_damaged_speech_is_encoded_from_the_cues(library: LibraryStore, films: Path, content: Content) -> None:
     library.add(films)
     want = content(library)
     damage(library, "speech", "flip")
@@ -144,7 +146,7 @@ def test_damaged_speech_is_encoded_from_the_cues(library: Collection, films: Pat
     assert content(library) == want
 
 
-def test_counts_that_do_not_agree_are_found(library: Collection, films: Path) -> None:
+def test_counts_that_do_not_agree_are_found(library: LibraryStore, films: Path) -> None:
     library.add(films)
     with library.catalog.changes() as db:
         db.execute("UPDATE videos SET clips = 9 WHERE id = 1")
@@ -161,7 +163,7 @@ def test_counts_that_do_not_agree_are_found(library: Collection, films: Path) ->
     assert len(library.videos()) == 3
 
 
-def test_vectors_of_another_length_are_found(library: Collection, films: Path) -> None:
+def test_vectors_of_another_length_are_found(library: LibraryStore, films: Path) -> None:
     library.add(films)
     row = library.catalog.segments("vision")[0]
     good = segments.read(library.place.segments, row.name)
@@ -173,15 +175,15 @@ def test_vectors_of_another_length_are_found(library: Collection, films: Path) -
 
 
 def test_reencoding_switches_at_the_end(
-    library: Collection, films: Path, light: ModuleType, content: Content, monkeypatch: pytest.MonkeyPatch
+    library: LibraryStore, films: Path, light: ModuleType, content: Content, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(films)
     old = content(library)
-    library.pace = Pace(seconds=0.0)
+    library.pace = WritePace(seconds=0.0)
     with monkeypatch.context() as patch:
         stop = _interrupt_at(light.Colours("2"), 2)
         patch.setattr(light.Colours, "encode_images", stop)
-        patch.setattr("momentseek.library.ingest.assembly.BATCH", 1)
+        patch.setattr("momentseek.library.ingest.batches.BATCH", 1)
         with pytest.raises(AddInterrupted):
             library.reencode("colours-2")
     assert content(library) == old
@@ -196,7 +198,7 @@ def test_reencoding_switches_at_the_end(
     assert new["b.mp4"][0][1] == old["b.mp4"][0][1]
     assert library.vision_encoder.fingerprint == "colours-2"  # type: ignore[attr-defined]
     assert library.verify().clean
-    with Collection.open(library.path, encoder="colours-2") as again:
+    with LibraryStore.open(library.path, encoder="colours-2") as again:
         assert again.add(films).unchanged == 3
 
 
@@ -212,7 +214,7 @@ def _interrupt_at(encoder: Any, count: int) -> Callable[..., Any]:
     return encode
 
 
-def test_reencoding_loses_nothing(library: Collection, films: Path, film: Film, content: Content) -> None:
+def test_reencoding_loses_nothing(library: LibraryStore, films: Path, film: Film, content: Content) -> None:
     library.add(films)
     before = content(library)
     film(films / "a.mp4", BLUE)
@@ -228,7 +230,7 @@ def test_reencoding_loses_nothing(library: Collection, films: Path, film: Film, 
     assert library.verify().clean
 
 
-def test_watching_waits_until_a_file_stops_growing(library: Collection, films: Path, film: Film) -> None:
+def test_watching_waits_until_a_file_stops_growing(library: LibraryStore, films: Path, film: Film) -> None:
     whole = film(films.parent / "new.mp4", GREEN, RED).read_bytes()
     steps = iter([whole[:100], whole[:1000], whole, None, None])
 
@@ -245,7 +247,7 @@ def test_watching_waits_until_a_file_stops_growing(library: Collection, films: P
     assert library.verify().clean
 
 
-def test_many_additions_leave_few_segments(library: Collection, tmp_path: Path, film: Film) -> None:
+def test_many_additions_leave_few_segments(library: LibraryStore, tmp_path: Path, film: Film) -> None:
     for i in range(12):
         library.add(film(tmp_path / f"{i}.mp4", (20 * i, 0, 0), seconds=1))
     assert len(library.videos()) == 12
@@ -257,7 +259,7 @@ def test_many_additions_leave_few_segments(library: Collection, tmp_path: Path, 
     assert library.verify().clean
 
 
-def test_status_counts(library: Collection, films: Path) -> None:
+def test_status_counts(library: LibraryStore, films: Path) -> None:
     (films / "bad.mp4").touch()
     library.add(films)
     library.remove("a.mp4")
@@ -280,5 +282,5 @@ def test_a_library_by_name_or_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def test_clips_of_impossible_length_are_refused(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="not possible"):
-        Collection.open(tmp_path / "l", create=True, clip_seconds=0.0)
+        LibraryStore.open(tmp_path / "l", create=True, clip_seconds=0.0)
     assert not (tmp_path / "l").exists()

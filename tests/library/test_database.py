@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.library import Collection
+from momentseek.library import LibraryStore
 from momentseek.library.database import VERSION, Database
 
 NOBODY = 65534
@@ -50,10 +50,10 @@ def read_only(folder: Path) -> Iterator[None]:
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="rights of another kind")
 def test_a_library_that_cannot_be_written_is_read(light: ModuleType, films: Path, place: Path) -> None:
-    with Collection.open(place / "library", encoder="colours") as library:
+    with LibraryStore.open(place / "library", encoder="colours") as library:
         library.add(films)
     assert not list((place / "library").glob("*-wal"))
-    with read_only(place / "library"), Collection.open(place / "library", create=False) as library:
+    with read_only(place / "library"), LibraryStore.open(place / "library", create=False) as library:
         assert library.catalog.read_only
         assert len(library.videos()) == 3
         assert library.status().clips == 12
@@ -63,7 +63,7 @@ def test_a_library_that_cannot_be_written_is_read(light: ModuleType, films: Path
             library.remove("a.mp4")
         with pytest.raises(MomentseekError, match="readonly"), library.catalog.changes():
             library.catalog.set("key", 1)
-    with Collection.open(place / "library") as library:
+    with LibraryStore.open(place / "library") as library:
         assert not library.catalog.read_only
 
 

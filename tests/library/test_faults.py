@@ -22,16 +22,17 @@ from typing import Any
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.library import AddInterrupted, Collection
-from momentseek.library.ingest import assembly, reader
-from momentseek.library.ingest.pool import Pace
+from momentseek.library import AddInterrupted, LibraryStore
+from momentseek.library.ingest import batches as assembly
+from momentseek.library.ingest import reader
+from momentseek.library.ingest.writer import WritePace
 from momentseek.library.lock import writing
 
 LIGHT = Path(__file__).with_name("light.py")
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 KILLS = 50
 Film = Callable[..., Path]
-Content = Callable[[Collection], dict[str, Any]]
+Content = Callable[[LibraryStore], dict[str, Any]]
 
 
 def _kill(process: int) -> None:
@@ -100,7 +101,7 @@ def test_killed_at_fifty_instants_it_ends_as_if_nothing_had_been(
     begun = time.monotonic()
     assert forks.run("add", films, "--library", whole, *grid) == 0
     length = time.monotonic() - begun
-    with Collection.open(whole) as library:
+    with LibraryStore.open(whole) as library:
         want = content(library)
         assert len(want) == 7
         assert len(want["4-long.mp4"][2]) == 11  # cuts
@@ -116,7 +117,7 @@ def test_killed_at_fifty_instants_it_ends_as_if_nothing_had_been(
             if not (folder / "catalog.sqlite").exists():
                 continue
             try:
-                library = Collection.open(folder, create=False)
+                library = LibraryStore.open(folder, create=False)
             except MomentseekError:
                 continue  # killed before the catalog's first transaction
             with library:
@@ -124,7 +125,7 @@ def test_killed_at_fifty_instants_it_ends_as_if_nothing_had_been(
                 assert library.verify().problems == []
                 seen = content(library)
                 assert seen == {name: want[name] for name in seen}
-        with Collection.open(folder) as library:
+        with LibraryStore.open(folder) as library:
             report = library.verify()
             assert report.clean
             assert not any("stopped" in note for note in report.notes)
@@ -135,15 +136,15 @@ def test_killed_at_fifty_instants_it_ends_as_if_nothing_had_been(
 
 
 def test_a_killed_long_video_goes_on_and_says_so(
-    tmp_path: Path, library: Collection, film: Film, content: Content, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, library: LibraryStore, film: Film, content: Content, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = film(tmp_path / "long.mp4", *[RED, GREEN, BLUE] * 7, seconds=3)
-    with Collection.open(tmp_path / "whole", create=True, encoder="colours") as whole:
-        whole.pace = Pace(part_clips=8)
+    with LibraryStore.open(tmp_path / "whole", create=True, encoder="colours") as whole:
+        whole.pace = WritePace(part_clips=8)
         whole.add(path)
         want = content(whole)
-    library.pace = Pace(part_clips=8)
-    real = assembly.Checkpoint.save
+    library.pace = WritePace(part_clips=8)
+    real = assembly.VideoParts.save
 
     def save(self: Any, part: int, *rest: Any) -> None:
         real(self, part, *rest)
@@ -151,7 +152,7 @@ def test_a_killed_long_video_goes_on_and_says_so(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(assembly.Checkpoint, "save", save)
+        patch.setattr(assembly.VideoParts, "save", save)
         with pytest.raises(AddInterrupted) as stopped:
             library.add(path)
     assert stopped.value.report.worked == 0
@@ -170,10 +171,10 @@ def test_a_killed_long_video_goes_on_and_says_so(
 
 
 def test_a_damaged_part_is_made_again(
-    tmp_path: Path, library: Collection, film: Film, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, library: LibraryStore, film: Film, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = film(tmp_path / "long.mp4", *[RED, GREEN, BLUE] * 7, seconds=3)
-    library.pace = Pace(part_clips=8)
+    library.pace = WritePace(part_clips=8)
     with monkeypatch.context() as patch:
         patch.setattr(reader, "_decoded", _interrupted_after(3))
         with pytest.raises(AddInterrupted):
@@ -191,7 +192,7 @@ def _interrupted_after(parts: int) -> Callable[..., Iterator[Any]]:
 
     def decoded(*arguments: Any) -> Iterator[Any]:
         for event in real(*arguments):
-            if isinstance(event, reader.PartEnded) and event.part == parts:
+            if isinstance(event, reader.PartEnd) and event.part == parts:
                 raise KeyboardInterrupt
             yield event
 
@@ -219,13 +220,13 @@ def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, film: Film) -> None:
     assert "Traceback" not in said
     kept = _videos(tmp_path / "l")
     assert 0 < kept < 30
-    with Collection.open(tmp_path / "l") as library:
+    with LibraryStore.open(tmp_path / "l") as library:
         assert library.verify().clean
 
 
 def _videos(folder: Path) -> int:
     try:
-        with Collection.open(folder, create=False) as library:
+        with LibraryStore.open(folder, create=False) as library:
             return len(library.videos())
     except MomentseekError:
         return 0
@@ -235,7 +236,7 @@ ODD = ("cut", "zero", "tiny", "sound", "pipe", "nowhere", "line\nbreak 🎬", "s
 
 
 def test_odd_files_are_reported_and_none_is_fatal_or_lost(
-    tmp_path: Path, library: Collection, film: Film, make_video: Film
+    tmp_path: Path, library: LibraryStore, film: Film, make_video: Film
 ) -> None:
     import av
     import numpy as np
@@ -287,7 +288,7 @@ def test_odd_files_are_reported_and_none_is_fatal_or_lost(
 
 
 def test_a_file_replaced_while_it_is_read_is_not_mixed(
-    tmp_path: Path, library: Collection, films: Path, film: Film, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, library: LibraryStore, films: Path, film: Film, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = film(tmp_path / "other.mp4", BLUE, BLUE, BLUE)
     real = reader._Part.frames
@@ -313,7 +314,7 @@ def test_a_file_replaced_while_it_is_read_is_not_mixed(
 
 
 def test_a_file_that_grows_while_it_is_hashed_is_left_for_later(
-    library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch
+    library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = reader.content_hash
 
@@ -332,7 +333,7 @@ def test_a_file_that_grows_while_it_is_hashed_is_left_for_later(
 
 
 def test_a_crash_in_one_file_spares_the_others(
-    library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch
+    library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import momentseek.media
 
@@ -372,7 +373,7 @@ def test_a_full_disk_is_said_and_the_library_stays_whole(
     tmp_path: Path, light: ModuleType, films: Path, film: Film, content: Content
 ) -> None:
     folder = tmp_path / "disk" / "library"
-    with small_disk(tmp_path / "disk", "1m"), Collection.open(folder, create=True, encoder="colours") as library:
+    with small_disk(tmp_path / "disk", "1m"), LibraryStore.open(folder, create=True, encoder="colours") as library:
         library.add(films / "a.mp4")
         before = content(library)
         filler = tmp_path / "disk" / "filler"
@@ -399,20 +400,20 @@ def test_a_quota_is_said_and_the_library_stays_whole(
     done = command("add", films, "--library", folder, preexec_fn=limit)
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
-    with Collection.open(folder) as library:
+    with LibraryStore.open(folder) as library:
         assert [video.name for video in library.videos()] == ["b.mp4"]
         assert library.verify().clean
     assert command("add", films, "--library", folder).returncode == 0
-    with Collection.open(folder) as library:
+    with LibraryStore.open(folder) as library:
         assert len(library.videos()) == 3
 
 
-def test_a_second_adder_is_refused_by_name_or_waits(library: Collection, films: Path) -> None:
-    with writing(library.path), Collection.open(library.path) as other:
+def test_a_second_adder_is_refused_by_name_or_waits(library: LibraryStore, films: Path) -> None:
+    with writing(library.path), LibraryStore.open(library.path) as other:
         with pytest.raises(MomentseekError, match=rf"process {os.getpid()} .*--wait"):
             other.add(films)
         release = threading.Event()
-    with Collection.open(library.path, wait=20) as other:
+    with LibraryStore.open(library.path, wait=20) as other:
         with writing(library.path):
             done = threading.Thread(target=lambda: (other.add(films), release.set()))
             done.start()
@@ -429,14 +430,14 @@ def test_readers_see_only_whole_videos_while_another_process_adds(
     for i in range(24):
         film(films / f"{i:02d}.mp4", RED, (9 * i, 0, 0), seconds=2)
     folder = tmp_path / "library"
-    Collection.open(folder, create=True, encoder="colours").close()
+    LibraryStore.open(folder, create=True, encoder="colours").close()
     codes: list[int] = []
     adding = threading.Thread(target=lambda: codes.append(forks.run("add", films, "--library", folder)))
     seen: list[set[int]] = [set(), set()]
     problems: list[str] = []
 
     def read(at: int) -> None:
-        with Collection.open(folder) as library:
+        with LibraryStore.open(folder) as library:
             while adding.is_alive():
                 state = library.snapshot()
                 ids = {int(id) for segment in state.vision for id in segment.ids}
@@ -454,6 +455,6 @@ def test_readers_see_only_whole_videos_while_another_process_adds(
     assert codes == [0]
     assert problems == []
     assert max(map(len, seen)) > 1
-    with Collection.open(folder) as library:
+    with LibraryStore.open(folder) as library:
         assert len(library.videos()) == 24
         assert len(library.catalog.segments("vision")) < 8

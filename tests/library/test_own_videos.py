@@ -18,7 +18,7 @@ from momentseek.construct.library_features import write_library_features
 from momentseek.encoders.trained.sources import sources_of
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
-from momentseek.library import Collection
+from momentseek.library import LibraryStore
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train
 
@@ -52,7 +52,7 @@ def annotated(tmp_path: Path, film: Callable[..., Path]) -> Path:
     return folder
 
 
-def test_features_are_the_librarys_vectors(library: Collection, annotated: Path, tmp_path: Path):
+def test_features_are_the_librarys_vectors(library: LibraryStore, annotated: Path, tmp_path: Path):
     library.add(annotated)
     done = write_library_features(library, {"train": annotated / "train.jsonl"}, tmp_path / "data")
     assert (done.videos, done.clips, done.cues, dict(done.queries)) == (5, 75, 1, {"train": 15})
@@ -75,7 +75,7 @@ def test_features_are_the_librarys_vectors(library: Collection, annotated: Path,
 
 
 def test_features_that_cannot_be_made_are_refused(
-    library: Collection, annotated: Path, tmp_path: Path, light: ModuleType
+    library: LibraryStore, annotated: Path, tmp_path: Path, light: ModuleType
 ):
     truth, out = annotated / "train.jsonl", tmp_path / "data"
     with pytest.raises(MomentseekError, match="is empty; add videos first"):
@@ -101,7 +101,7 @@ def test_features_that_cannot_be_made_are_refused(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["xml", "reloclnet"])
 def test_a_model_trained_on_ones_own_videos_finds_them(
-    name: str, library: Collection, annotated: Path, tmp_path: Path, light: ModuleType
+    name: str, library: LibraryStore, annotated: Path, tmp_path: Path, light: ModuleType
 ):
     library.add(annotated)
     write_library_features(library, {"train": annotated / "train.jsonl"}, tmp_path / "data")
@@ -131,7 +131,7 @@ def test_a_model_trained_on_ones_own_videos_finds_them(
 
 @pytest.mark.slow
 def test_a_model_of_moments_trained_on_ones_own_videos_finds_them(
-    library: Collection, annotated: Path, tmp_path: Path, light: ModuleType
+    library: LibraryStore, annotated: Path, tmp_path: Path, light: ModuleType
 ):
     library.add(annotated)
     write_library_features(library, {"train": annotated / "train.jsonl"}, tmp_path / "data")
@@ -157,7 +157,7 @@ def test_a_model_of_moments_trained_on_ones_own_videos_finds_them(
         assert sum(hit.start <= middle <= hit.end for hit, middle in zip(found, middles, strict=True)) >= 4
 
 
-def test_the_command_writes_features(library: Collection, annotated: Path, tmp_path: Path):
+def test_the_command_writes_features(library: LibraryStore, annotated: Path, tmp_path: Path):
     library.add(annotated)
     where = ["--library", str(library.path), "--out", str(tmp_path / "data")]
     done = CliRunner().invoke(features, [f"train={annotated / 'train.jsonl'}", *where, "--json"])

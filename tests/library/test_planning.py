@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.library import Collection
-from momentseek.library.place import Place
+from momentseek.library import LibraryStore
+from momentseek.library.paths import LibraryPaths
 from momentseek.library.planning import refresh_plan, worth_planning
 from momentseek.library.scan import open_plan
 from momentseek.library.segments import Segment, segment
@@ -34,7 +34,7 @@ def test_only_segments_that_will_stay_are_planned_for() -> None:
 def test_a_large_library_gets_a_plan_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("faiss")
     pytest.importorskip("numba")
-    place = Place(tmp_path)
+    place = LibraryPaths(tmp_path)
     first = made(1, 400, 10, "a" * 32)
     assert not refresh_plan(state(first), place)
     monkeypatch.setattr("momentseek.library.scan.scan.PLAN_FROM", 1000)
@@ -45,7 +45,7 @@ def test_a_large_library_gets_a_plan_and_keeps_it(tmp_path: Path, monkeypatch: p
     assert refresh_plan(state(first, more), place)
 
 
-def test_adding_builds_the_plan(library: Collection, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adding_builds_the_plan(library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(
         "momentseek.library.ingest.add.refresh_plan",

@@ -20,7 +20,7 @@ from momentseek.encoders.trained.joint import Joint, load
 from momentseek.encoders.trained.manifest import Source
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
-from momentseek.library import Collection
+from momentseek.library import LibraryStore
 from momentseek.models import Dims, build
 from momentseek.models.export import export
 from momentseek.search import rerank
@@ -52,7 +52,7 @@ def films(tmp_path: Path, film: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture
-def searched(library: Collection, films: Path) -> Library:
+def searched(library: LibraryStore, films: Path) -> Library:
     assert library.add(films).added == 3
     return Library.open(library.path)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from momentseek.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.merge import to_join
-from momentseek.library.rows import Rows, find, pooled
+from momentseek.library.rows import StoredVectors, find, pooled
 from momentseek.library.segments import Segment, quantised
 
 
@@ -41,7 +41,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_joined_segments_are_the_same_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "CHUNK", 3)
     one, two = made(1, [3, 1, 9]), made(2, [4, 2], first=4)
-    rows = [Rows.copied(part, at) for part in (one, two) for at in range(len(part.ids))]
+    rows = [StoredVectors.copied(part, at) for part in (one, two) for at in range(len(part.ids))]
     whole = pooled("vision", [1, 2, 3, 4, 5], rows)
     name = segments.write_joined(tmp_path, "vision", [one, two])
     same(segments.read(tmp_path, name), whole)

@@ -19,7 +19,7 @@ from momentseek.encoders.trained.manifest import Source
 from momentseek.encoders.trained.manifest import kind as described_kind
 from momentseek.encoders.trained.model import load
 from momentseek.errors import MomentseekError
-from momentseek.library import Collection
+from momentseek.library import LibraryStore
 from momentseek.library.rows import find
 from momentseek.models import Dims, build
 from momentseek.models.export import export
@@ -50,12 +50,12 @@ def model(light: ModuleType, tmp_path: Path) -> Path:
 @pytest.fixture
 def trained(model: Path, tmp_path: Path, films: Path) -> Path:
     """A library of three films with the model's vectors."""
-    with Collection.open(tmp_path / "trained", create=True, encoder=f"model:{model}") as opened:
+    with LibraryStore.open(tmp_path / "trained", create=True, encoder=f"model:{model}") as opened:
         assert opened.add(films).added == 3
     return tmp_path / "trained"
 
 
-def vectors(library: Collection) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
+def vectors(library: LibraryStore) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
     state = library.snapshot()
     found = {}
     for video in library.videos():
@@ -66,11 +66,11 @@ def vectors(library: Collection) -> dict[str, tuple[np.ndarray, np.ndarray | Non
 
 
 def test_vectors_are_the_models_of_the_frames_in_their_context(trained: Path, tmp_path: Path, films: Path, model: Path):
-    with Collection.open(tmp_path / "plain", create=True, encoder="colours") as plain:
+    with LibraryStore.open(tmp_path / "plain", create=True, encoder="colours") as plain:
         plain.add(films)
         frames = vectors(plain)
     own = load(model)
-    with Collection.open(trained) as opened:
+    with LibraryStore.open(trained) as opened:
         assert opened.trained
         assert opened.verify().clean
         made = vectors(opened)
@@ -102,7 +102,7 @@ def test_the_copy_in_the_library_serves_when_the_folder_is_gone(trained: Path, m
 
 
 def test_other_subtitles_make_other_vectors(trained: Path, films: Path):
-    with Collection.open(trained) as opened:
+    with LibraryStore.open(trained) as opened:
         before = vectors(opened)
         (films / "b.srt").write_text("1\n00:00:00,000 --> 00:00:02,900\nQuite other words.\n")
         report = opened.add(films)
@@ -116,7 +116,7 @@ def test_other_subtitles_make_other_vectors(trained: Path, films: Path):
 def test_a_copy_of_a_film_is_read_by_itself(trained: Path, films: Path):
     """Its cues may be others, and so its vectors."""
     shutil.copyfile(films / "b.mp4", films / "silent.mp4")
-    with Collection.open(trained) as opened:
+    with LibraryStore.open(trained) as opened:
         assert opened.add(films).added == 1
         made = vectors(opened)
         assert opened.verify().clean
@@ -124,22 +124,22 @@ def test_a_copy_of_a_film_is_read_by_itself(trained: Path, films: Path):
 
 
 def test_mixing_is_refused(trained: Path, model: Path, tmp_path: Path):
-    with Collection.open(trained, encoder=f"model:{model}"):
+    with LibraryStore.open(trained, encoder=f"model:{model}"):
         pass  # the same model, wherever it lies
     other = exported(tmp_path / "other", seed=1)
     with pytest.raises(MomentseekError, match=r"cannot be mixed.*reencode.*model:.*other"):
-        Collection.open(trained, encoder=f"model:{other}")
+        LibraryStore.open(trained, encoder=f"model:{other}")
     with pytest.raises(MomentseekError, match="cannot be mixed"):
-        Collection.open(trained, encoder="colours")
+        LibraryStore.open(trained, encoder="colours")
     with (
-        Collection.open(tmp_path / "plain", create=True, encoder="colours") as _,
+        LibraryStore.open(tmp_path / "plain", create=True, encoder="colours") as _,
         pytest.raises(MomentseekError, match="cannot be mixed"),
     ):
-        Collection.open(tmp_path / "plain", encoder=f"model:{model}")
+        LibraryStore.open(tmp_path / "plain", encoder=f"model:{model}")
 
 
 def test_reencoding_to_a_model_and_back(tmp_path: Path, films: Path, model: Path, trained: Path):
-    with Collection.open(trained) as opened:
+    with LibraryStore.open(trained) as opened:
         wanted = vectors(opened)
     with Library.open(tmp_path / "plain", create=True, encoder="colours") as opened:
         opened.add(films)
@@ -153,7 +153,7 @@ def test_reencoding_to_a_model_and_back(tmp_path: Path, films: Path, model: Path
     for name, (match, spans) in wanted.items():
         np.testing.assert_array_equal(made[name][0], match)
         np.testing.assert_array_equal(made[name][1], spans)
-    with Collection.open(tmp_path / "plain") as opened:
+    with LibraryStore.open(tmp_path / "plain") as opened:
         opened.reencode("colours")
         assert opened.verify().clean
         assert not opened.trained
@@ -195,7 +195,7 @@ def test_an_open_library_follows_what_another_process_encodes_anew(
         np.testing.assert_array_equal(vectors(served)["new.mp4"][0], wanted_rows[0])
 
 
-def test_an_open_library_follows_another_encoder_of_what_is_said(library: Collection, films: Path, light: ModuleType):
+def test_an_open_library_follows_another_encoder_of_what_is_said(library: LibraryStore, films: Path, light: ModuleType):
     from momentseek.encoders import registry
 
     class Backwards(light.Letters):  # type: ignore[name-defined, misc]
@@ -217,7 +217,7 @@ def test_an_open_library_follows_another_encoder_of_what_is_said(library: Collec
 
 
 def test_removing_compacting_and_repairing_keep_both_kinds_of_vectors(trained: Path, films: Path):
-    with Collection.open(trained) as opened:
+    with LibraryStore.open(trained) as opened:
         opened.remove("a.mp4")
         opened.compact()
         assert opened.verify().clean
@@ -228,7 +228,7 @@ def test_removing_compacting_and_repairing_keep_both_kinds_of_vectors(trained: P
         data = bytearray(path.read_bytes())
         data[-200:-100] = b"\x7f" * 100
         path.write_bytes(data)
-    with Collection.open(trained) as opened:
+    with LibraryStore.open(trained) as opened:
         assert not opened.verify().clean
         opened.verify(repair=True)
         opened.retry()
@@ -241,7 +241,7 @@ def test_removing_compacting_and_repairing_keep_both_kinds_of_vectors(trained: P
 def test_what_cannot_be_a_model_is_said_before_a_library_is_made(tmp_path: Path, model: Path, light: ModuleType):
     def refused(folder: Path, words: str, **more: float) -> None:
         with pytest.raises(MomentseekError, match=words):
-            Collection.open(tmp_path / "new", create=True, encoder=f"model:{folder}", **more)  # type: ignore[arg-type]
+            LibraryStore.open(tmp_path / "new", create=True, encoder=f"model:{folder}", **more)  # type: ignore[arg-type]
         assert not (tmp_path / "new").exists()
 
     refused(tmp_path / "nowhere", "there is no such folder")
@@ -267,13 +267,13 @@ def test_what_cannot_be_a_model_is_said_before_a_library_is_made(tmp_path: Path,
 
 
 def test_stopped_in_the_middle_of_a_film_it_goes_on(model: Path, tmp_path: Path, film: Callable[..., Path]):
-    from momentseek.library.ingest.pool import Pace
+    from momentseek.library.ingest.writer import WritePace
 
     path = film(tmp_path / "long.mp4", (220, 20, 20), (20, 220, 20), (20, 20, 220), seconds=8.0)
     made = []
     for name in ("whole", "halves"):
-        with Collection.open(tmp_path / name, create=True, encoder=f"model:{model}") as opened:
-            opened.pace = Pace(part_clips=4)
+        with LibraryStore.open(tmp_path / name, create=True, encoder=f"model:{model}") as opened:
+            opened.pace = WritePace(part_clips=4)
             if name == "halves":
                 with pytest.raises(KeyboardInterrupt):
                     opened.add(path, progress=_stopping())
@@ -286,10 +286,10 @@ def test_stopped_in_the_middle_of_a_film_it_goes_on(model: Path, tmp_path: Path,
 
 
 def _stopping() -> Callable[[object], None]:
-    from momentseek.library import Step
+    from momentseek.library import IngestStep
 
     def tell(event: object) -> None:
-        if isinstance(event, Step) and event.at > 12:
+        if isinstance(event, IngestStep) and event.at > 12:
             raise KeyboardInterrupt
 
     return tell
@@ -335,7 +335,7 @@ def test_adding_and_searching_need_no_torch(kind: str, light: ModuleType, tmp_pa
     assert found["hits"]
 
 
-def test_re_ranking_needs_no_torch(library: Collection, tmp_path: Path, films: Path):
+def test_re_ranking_needs_no_torch(library: LibraryStore, tmp_path: Path, films: Path):
     library.add(films)
     model = chance("tan2d", tmp_path / "tan2d", text_layers=1)
     asked = ("search", "a green thing", "--json", "--all", "--rerank", model)

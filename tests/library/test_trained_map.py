@@ -14,7 +14,7 @@ from momentseek.api import Library
 from momentseek.encoders.trained.manifest import Source, kind
 from momentseek.encoders.trained.model import TrainedMap, load
 from momentseek.errors import MomentseekError
-from momentseek.library import Collection
+from momentseek.library import LibraryStore
 from momentseek.library.rows import find
 from momentseek.models import Dims, build
 from momentseek.models.export import export
@@ -99,7 +99,7 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
         np.testing.assert_array_equal(again.half, moments.half)
 
 
-def damage(library: Collection, stream: str = "spans") -> None:
+def damage(library: LibraryStore, stream: str = "spans") -> None:
     (row,) = library.catalog.segments(stream)
     path = library.place.segments / f"{row.name}.vec"
     path.chmod(0o644)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from momentseek.media import ahead
+from momentseek.media import ReadAhead
 
 
 def running() -> int:
@@ -14,7 +14,7 @@ def running() -> int:
 
 
 def test_all_items_in_order() -> None:
-    assert list(ahead(range(1000), depth=3)) == list(range(1000))
+    assert list(ReadAhead(range(1000), depth=3)) == list(range(1000))
     assert running() == 0
 
 
@@ -26,7 +26,7 @@ def test_it_runs_ahead_but_not_further_than_asked() -> None:
             made.append(i)
             yield i
 
-    with ahead(items(), depth=5) as taken:
+    with ReadAhead(items(), depth=5) as taken:
         assert next(taken) == 0
         until = time.monotonic() + 5
         while len(made) < 7 and time.monotonic() < until:
@@ -41,7 +41,7 @@ def test_an_exception_comes_at_its_place() -> None:
         yield 1
         raise ValueError("broken")
 
-    taken = ahead(items())
+    taken = ReadAhead(items())
     assert next(taken) == 1
     with pytest.raises(ValueError, match="broken"):
         next(taken)
@@ -59,7 +59,7 @@ def test_closing_ends_the_thread_and_the_iterator() -> None:
         finally:
             closed.set()
 
-    taken = ahead(items(), depth=2)
+    taken = ReadAhead(items(), depth=2)
     assert next(taken) == 1
     taken.close()
     assert closed.wait(5)
@@ -68,7 +68,7 @@ def test_closing_ends_the_thread_and_the_iterator() -> None:
 
 
 def test_dropping_it_ends_the_thread() -> None:
-    taken = ahead(iter(int, 1), depth=2)
+    taken = ReadAhead(iter(int, 1), depth=2)
     next(taken)
     del taken
     until = time.monotonic() + 5

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from momentseek.encoders.protocol import TextEncoder
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
-from momentseek.library.collection import Collection
-from momentseek.library.ingest.report import AddReport, Progress
+from momentseek.library.ingest.report import AddReport, ShowIngest
+from momentseek.library.store import LibraryStore
 from momentseek.search import fusion as fusions
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EMPTY = "the library is empty; add videos with: momentseek add FOLDER"
 
 
-class Library(Collection):
+class Library(LibraryStore):
     """A collection of videos and the searches over it. One per thread; keep it open, the first search loads encoders.
 
     >>> import tempfile
@@ -79,7 +79,7 @@ class Library(Collection):
             found.note = EMPTY
         return found
 
-    def reencode(self, spec: str, *, progress: Progress | None = None) -> AddReport:
+    def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
         """Make all vectors anew with another encoder; queries are encoded by it from then on."""
         report = super().reencode(spec, progress=progress)
         self._engine = None

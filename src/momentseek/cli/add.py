@@ -59,14 +59,14 @@ def command(
     Exit code: 0 if any file is in the library now, 2 if none is, 130 after Ctrl-C.
     """
     from momentseek.errors import MomentseekError
-    from momentseek.library import Collection, library_folder
+    from momentseek.library import LibraryStore, library_folder
     from momentseek.library.files import check
 
     check(paths)
     encoder = options.encoder_or_model(encoder, model)
     display = Display(quiet=quiet)
     folder = library_folder(library)
-    with Collection.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
+    with LibraryStore.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
         if watching:
             _watch(opened, paths, recursive, exclude, subtitles, display, library, as_json)
             return
@@ -108,11 +108,11 @@ def _watch(
 ) -> None:
     """Add what appears, until Ctrl-C, which is how this ends well."""
     from momentseek.cli.ingesting import stoppable
-    from momentseek.library import AddInterrupted, Collection
-    from momentseek.library.collection import subtitles_folder
+    from momentseek.library import AddInterrupted, LibraryStore
+    from momentseek.library.store import subtitles_folder
     from momentseek.library.watch import watch
 
-    assert isinstance(opened, Collection)
+    assert isinstance(opened, LibraryStore)
     reports = watch(
         opened, paths, recursive=recursive, exclude=exclude, subtitles=subtitles_folder(subtitles), progress=display
     )

@@ -24,9 +24,9 @@ def command(library: str | None, wait: float, as_json: bool) -> None:
     After `momentseek remove`:
       momentseek compact
     """
-    from momentseek.library import Collection, library_folder
+    from momentseek.library import LibraryStore, library_folder
 
-    with Collection.open(library_folder(library), create=False, wait=wait) as opened:
+    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
         done = opened.compact()
     if as_json:
         echo_json(asdict(done))

@@ -10,11 +10,11 @@ import click
 from momentseek.cli.options import as_json, say
 
 if TYPE_CHECKING:
-    from momentseek.demo import Query
+    from momentseek.demo import DemoQuery
     from momentseek.evaluation import Evaluation
     from momentseek.search import Hit
 
-    Answers = list[tuple[Query, list[Hit]]]
+    Answers = list[tuple[DemoQuery, list[Hit]]]
 
 SHOWN = 3
 """Moments shown for each question."""
@@ -69,7 +69,7 @@ def _folders(into: Path | None) -> tuple[Path, Path]:
     return (into / "library", into / "films") if into else (library_folder("demo"), library_folder("demo-films"))
 
 
-def _table(query: Query, hits: list[Hit]) -> str:
+def _table(query: DemoQuery, hits: list[Hit]) -> str:
     from momentseek.tables import text_table
 
     start, end = query.interval
@@ -85,7 +85,7 @@ def _span(start: float, end: float) -> str:
     return f"{start:.1f}–{end:.1f} s"
 
 
-def _overlap(query: Query, hit: Hit) -> float:
+def _overlap(query: DemoQuery, hit: Hit) -> float:
     from momentseek.moments import iou
 
     return float(iou(hit.start, hit.end, *query.interval)) if hit.name == query.film else 0.0
@@ -103,7 +103,7 @@ def _measured(answers: Answers) -> Evaluation:
     return evaluate(run, truth, MEASURES, missing="zero")
 
 
-def _first(query: Query, hits: list[Hit]) -> bool:
+def _first(query: DemoQuery, hits: list[Hit]) -> bool:
     return bool(hits) and _overlap(query, hits[0]) > 0
 
 

@@ -16,7 +16,7 @@ import click
 from momentseek.cli.options import command_line, say
 
 if TYPE_CHECKING:
-    from momentseek.library import AddReport, Note, Step
+    from momentseek.library import AddReport, IngestNote, IngestStep
 
 EVERY = 15.0
 """Seconds between two lines where nobody sits at a terminal."""
@@ -34,11 +34,11 @@ class Display:
         self.lines = 0
         self.last = time.monotonic()
 
-    def __call__(self, event: Step | Note) -> None:
+    def __call__(self, event: IngestStep | IngestNote) -> None:
         """Show an event."""
-        from momentseek.library import Note
+        from momentseek.library import IngestNote
 
-        if isinstance(event, Note):
+        if isinstance(event, IngestNote):
             if event.kind in STARTS or not self.quiet:
                 self.clear()
                 say(f"{STARTS.get(event.kind, '')}{event.text}")
@@ -57,16 +57,16 @@ class Display:
             self.lines = 0
 
 
-def lines(step: Step, what: str = "adding") -> tuple[str, str]:
+def lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
     """The whole, with rate and time left; and the present file.
 
-    >>> from momentseek.library import Step
-    >>> step = Step(3, 10, 400, 1000, "b.mp4", 30.0, 60.0, 120.0, 12.0, 10.0, 400)
+    >>> from momentseek.library import IngestStep
+    >>> step = IngestStep(3, 10, 400, 1000, "b.mp4", 30.0, 60.0, 120.0, 12.0, 10.0, 400)
     >>> print(*lines(step), sep=chr(10))
     adding  3 of 10 files  40 %  12.0 x real time  about 00:00:15 left
       b.mp4  [############            ] 00:00:30 of 00:01:00
     """
-    from momentseek.library.place import clock_text
+    from momentseek.library.paths import clock_text
     from momentseek.library.stamp import shown
 
     share = step.bytes / step.of_bytes if step.of_bytes else 1.0

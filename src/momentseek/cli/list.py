@@ -31,9 +31,9 @@ def command(pattern: str | None, library: str | None, long: bool, as_json: bool)
     Holiday films:
       momentseek list '*holiday*'
     """
-    from momentseek.library import Collection, library_folder
+    from momentseek.library import LibraryStore, library_folder
 
-    with Collection.open(library_folder(library), create=False) as opened:
+    with LibraryStore.open(library_folder(library), create=False) as opened:
         videos = opened.catalog.videos(opened.catalog.ids(names=[pattern]) if pattern else None)
     if as_json:
         echo_json([_values(video) for video in videos])
@@ -52,7 +52,7 @@ def _values(video: Video) -> dict[str, Any]:
 
 
 def _table(videos: list[Video], long: bool) -> str:
-    from momentseek.library.place import clock_text
+    from momentseek.library.paths import clock_text
     from momentseek.library.stamp import shown
 
     header = ["name", "length", "size", "clips", "cues", "shots"]

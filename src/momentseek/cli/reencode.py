@@ -29,13 +29,13 @@ def command(
       momentseek models get siglip2-base
       momentseek reencode --encoder hub:siglip2-base
     """
-    from momentseek.library import Collection, library_folder
+    from momentseek.library import LibraryStore, library_folder
 
     spec = options.encoder_or_model(encoder, model)
     if spec is None:
         raise click.UsageError("name what makes the new vectors: --encoder SPEC or --model FOLDER")
     display = Display(quiet=quiet, what="encoding anew")
-    with Collection.open(library_folder(library), create=False, wait=wait) as opened:
+    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(
             lambda tell: opened.reencode(spec, progress=tell),
             display,

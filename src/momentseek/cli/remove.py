@@ -32,12 +32,12 @@ def command(
       momentseek remove 'draft*' --dry-run
       momentseek remove 'draft*' --yes
     """
-    from momentseek.library import Collection, library_folder
+    from momentseek.library import LibraryStore, library_folder
     from momentseek.library.stamp import readable, shown
 
     if not patterns and not missing:
         raise MomentseekError("say which videos: a path, a folder, a pattern for names, or --missing")
-    with Collection.open(library_folder(library), create=False, wait=wait) as opened:
+    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
         videos = opened.matching(patterns, missing=missing)
         if not as_json:
             for video in videos:

@@ -24,10 +24,10 @@ def command(library: str | None, subtitles: str | None, wait: float, quiet: bool
     After installing what was missing, or mending a disk:
       momentseek retry
     """
-    from momentseek.library import Collection, library_folder
+    from momentseek.library import LibraryStore, library_folder
 
     display = Display(quiet=quiet, what="retrying")
-    with Collection.open(library_folder(library), create=False, wait=wait) as opened:
+    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(
             lambda tell: opened.retry(progress=tell, subtitles=subtitles),
             display,

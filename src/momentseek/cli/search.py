@@ -142,7 +142,7 @@ def command(
     options.check_targets([], files.values(), force)
     folder = _cut_folder(cut)
     from momentseek.api import Library
-    from momentseek.library.place import library_folder
+    from momentseek.library.paths import library_folder
     from momentseek.search import fusion as fusions
     from momentseek.search.options import Options
 

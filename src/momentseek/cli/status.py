@@ -27,9 +27,9 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
     Which files could not be added, and why:
       momentseek status --failed
     """
-    from momentseek.library import Collection, library_folder
+    from momentseek.library import LibraryStore, library_folder
 
-    with Collection.open(library_folder(library), create=False) as opened:
+    with LibraryStore.open(library_folder(library), create=False) as opened:
         if failed:
             _failures(opened.failures(), library, as_json)
             return
@@ -42,7 +42,7 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
 
 def text(found: Status, library: str | None = None) -> str:
     """The status for people, with what to run next on the library they named."""
-    from momentseek.library.place import clock_text
+    from momentseek.library.paths import clock_text
     from momentseek.library.stamp import shown
 
     def run(*words: str) -> str:

@@ -13,7 +13,7 @@ from momentseek.cli.ingesting import echo_json
 from momentseek.tables import count
 
 if TYPE_CHECKING:
-    from momentseek.library import Collection, VerifyReport
+    from momentseek.library import LibraryStore, VerifyReport
     from momentseek.library.scan import RecallReport
 
 
@@ -37,9 +37,9 @@ def command(library: str | None, repair: bool, recall: bool, wait: float, as_jso
     Mend a library after a disk fault:
       momentseek verify --repair && momentseek retry
     """
-    from momentseek.library import Collection, library_folder
+    from momentseek.library import LibraryStore, library_folder
 
-    with Collection.open(library_folder(library), create=False, wait=wait) as opened:
+    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
         report = opened.verify(repair=repair)
         measured = _recall(opened) if recall and report.clean else None
     if as_json:
@@ -55,7 +55,7 @@ def _values(report: VerifyReport) -> dict[str, Any]:
     return {key: value for key, value in asdict(report).items() if key in kept}
 
 
-def _recall(opened: Collection) -> RecallReport:
+def _recall(opened: LibraryStore) -> RecallReport:
     from momentseek.library.scan import Scan, recall_report
 
     state = opened.snapshot()

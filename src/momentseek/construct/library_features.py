@@ -24,9 +24,9 @@ from momentseek.errors import MomentseekError
 from momentseek.features.write import write_features
 from momentseek.formats import read_truth
 from momentseek.library.catalog import EncoderRow
-from momentseek.library.collection import Collection
 from momentseek.library.encoding import SPEECH
 from momentseek.library.rows import find
+from momentseek.library.store import LibraryStore
 from momentseek.library.video import Video
 from momentseek.moments import Judgements
 
@@ -49,7 +49,7 @@ class Written:
 
 
 def write_library_features(
-    library: Collection, truths: Mapping[str, Path], out: Path, *, force: bool = False
+    library: LibraryStore, truths: Mapping[str, Path], out: Path, *, force: bool = False
 ) -> Written:
     """Write the features of all videos of a library, and of the queries of ``truths`` (split → file), as a data folder.
 
@@ -164,7 +164,7 @@ def _durations(videos: Sequence[Video], keys: Mapping[int, str], truths: Mapping
     return durations
 
 
-def _vision(library: Collection, videos: Sequence[Video], keys: Mapping[int, str]) -> Iterator[tuple[str, Array]]:
+def _vision(library: LibraryStore, videos: Sequence[Video], keys: Mapping[int, str]) -> Iterator[tuple[str, Array]]:
     segments = library.snapshot().vision
     for video in videos:
         rows = find(segments, video.id)
@@ -174,7 +174,7 @@ def _vision(library: Collection, videos: Sequence[Video], keys: Mapping[int, str
 
 
 def _said(
-    library: Collection, videos: Sequence[Video], keys: Mapping[int, str], dim: int
+    library: LibraryStore, videos: Sequence[Video], keys: Mapping[int, str], dim: int
 ) -> Iterator[tuple[str, Array]]:
     segments = library.snapshot().speech
     for video in videos:
@@ -198,7 +198,7 @@ def _copy_name(split: str, path: Path) -> str:
 
 
 def _settings(
-    library: Collection,
+    library: LibraryStore,
     truths: Mapping[str, Path],
     vision: EncoderRow,
     said: EncoderRow | None,

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from momentseek.atomic import write_bytes
-from momentseek.demo.films import FILMS, Film
+from momentseek.demo.films import FILMS, DemoFilm
 from momentseek.demo.photographs import read
 from momentseek.media.cue import Cue
 from momentseek.media.subtitles.srt import write as srt
@@ -30,7 +30,9 @@ STYLES = (
 """The text track's encoder will not open without styles, though players use their own."""
 
 
-def make(folder: Path, films: Sequence[Film] = FILMS, progress: Callable[[Film], None] | None = None) -> list[Path]:
+def make(
+    folder: Path, films: Sequence[DemoFilm] = FILMS, progress: Callable[[DemoFilm], None] | None = None
+) -> list[Path]:
     """Write the films (and their subtitles) that are not there yet; returns the videos' paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -49,7 +51,7 @@ def make(folder: Path, films: Sequence[Film] = FILMS, progress: Callable[[Film],
     return paths
 
 
-def _write(film: Film, path: Path) -> None:
+def _write(film: DemoFilm, path: Path) -> None:
     av = optional_module("av", "demo")
     with av.open(str(path), "w", options={"movflags": "faststart"}) as container:
         video = container.add_stream("libx264", rate=RATE, options={"preset": "veryfast", "crf": "23", "g": "40"})
@@ -78,7 +80,7 @@ def _words(av: Any, stream: Any, cue: Cue) -> Any:
     return packet
 
 
-def _pictures(film: Film) -> Iterator[Any]:
+def _pictures(film: DemoFilm) -> Iterator[Any]:
     """Every frame of a film: the camera closes in on one scene, draws back from the next, drifting sideways."""
     shown = 0
     for number, (scene, _, end) in enumerate(film.times()):

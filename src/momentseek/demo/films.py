@@ -13,7 +13,7 @@ from momentseek.media.cue import Cue
 
 
 @dataclass(frozen=True)
-class Scene:
+class DemoScene:
     """Some seconds of one photograph, and the words over it, if any."""
 
     photograph: str
@@ -22,11 +22,11 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Film:
+class DemoFilm:
     """Scenes one after the other, cut hard."""
 
     name: str
-    scenes: tuple[Scene, ...]
+    scenes: tuple[DemoScene, ...]
     track: bool = False
     """Whether the words are a track inside the file; otherwise they lie beside it as .srt."""
 
@@ -35,7 +35,7 @@ class Film:
         """How long it is."""
         return sum(scene.seconds for scene in self.scenes)
 
-    def times(self) -> Iterator[tuple[Scene, float, float]]:
+    def times(self) -> Iterator[tuple[DemoScene, float, float]]:
         """Each scene with its start and end.
 
         >>> [(scene.photograph, start, end) for scene, start, end in FILMS[0].times()][:2]
@@ -56,47 +56,47 @@ class Film:
 
 
 FILMS = (
-    Film(
+    DemoFilm(
         "sunday.mp4",
         (
-            Scene("coffee", 7.0),
-            Scene("flower", 5.0, "She sent these for your birthday."),
-            Scene("page", 6.0),
-            Scene("cat", 8.0, "Somebody has been sleeping on my chair again."),
+            DemoScene("coffee", 7.0),
+            DemoScene("flower", 5.0, "She sent these for your birthday."),
+            DemoScene("page", 6.0),
+            DemoScene("cat", 8.0, "Somebody has been sleeping on my chair again."),
         ),
     ),
-    Film(
+    DemoFilm(
         "trip.mp4",
         (
-            Scene("temple", 9.0, "We walked all morning to get here."),
-            Scene("motorcycle", 6.0),
-            Scene("grass", 5.0),
-            Scene("coins", 5.5, "I only have the old money left, will they take it?"),
+            DemoScene("temple", 9.0, "We walked all morning to get here."),
+            DemoScene("motorcycle", 6.0),
+            DemoScene("grass", 5.0),
+            DemoScene("coins", 5.5, "I only have the old money left, will they take it?"),
         ),
     ),
-    Film(
+    DemoFilm(
         "lecture.mp4",
         (
-            Scene("moon", 6.0, "Nobody had been there before nineteen sixty-nine."),
-            Scene("astronaut", 7.5),
-            Scene("rocket", 9.0, "Three, two, one, and we have lift-off."),
-            Scene("hubble", 6.5, "Every one of these specks is a galaxy."),
+            DemoScene("moon", 6.0, "Nobody had been there before nineteen sixty-nine."),
+            DemoScene("astronaut", 7.5),
+            DemoScene("rocket", 9.0, "Three, two, one, and we have lift-off."),
+            DemoScene("hubble", 6.5, "Every one of these specks is a galaxy."),
         ),
         track=True,
     ),
-    Film(
+    DemoFilm(
         "workshop.mp4",
         (
-            Scene("brick", 5.0),
-            Scene("cameraman", 6.5, "Keep the tripod level and wait for the light."),
-            Scene("gravel", 5.5),
+            DemoScene("brick", 5.0),
+            DemoScene("cameraman", 6.5, "Keep the tripod level and wait for the light."),
+            DemoScene("gravel", 5.5),
         ),
     ),
 )
 
 
 @dataclass(frozen=True)
-class Query:
+class DemoQuery:
     """A question with the scene that answers it."""
 
     text: str
@@ -110,9 +110,9 @@ class Query:
 
 
 QUERIES = (
-    Query("a cat looking at the camera", "sunday.mp4", "cat"),
-    Query("a cup of coffee on a table", "sunday.mp4", "coffee"),
-    Query("a motorcycle in a garage", "trip.mp4", "motorcycle"),
-    Query("a rocket taking off", "lecture.mp4", "rocket"),
-    Query("will they accept the old money", "trip.mp4", "coins"),
+    DemoQuery("a cat looking at the camera", "sunday.mp4", "cat"),
+    DemoQuery("a cup of coffee on a table", "sunday.mp4", "coffee"),
+    DemoQuery("a motorcycle in a garage", "trip.mp4", "motorcycle"),
+    DemoQuery("a rocket taking off", "lecture.mp4", "rocket"),
+    DemoQuery("will they accept the old money", "trip.mp4", "coins"),
 )

@@ -1,24 +1,24 @@
 """The collection on disk: catalog, segments of vectors, ingest, and the scan over them."""
 
-from momentseek.library.collection import Collection
 from momentseek.library.compact import CompactReport
-from momentseek.library.ingest import AddInterrupted, AddReport, Note, Step
-from momentseek.library.place import library_folder
+from momentseek.library.ingest import AddInterrupted, AddReport, IngestNote, IngestStep
+from momentseek.library.paths import library_folder
 from momentseek.library.snapshot import Snapshot
 from momentseek.library.status import Status
+from momentseek.library.store import LibraryStore
 from momentseek.library.verify import VerifyReport
 from momentseek.library.video import Failure, Video
 
 __all__ = [
     "AddInterrupted",
     "AddReport",
-    "Collection",
+    "LibraryStore",
     "CompactReport",
     "Failure",
-    "Note",
+    "IngestNote",
     "Snapshot",
     "Status",
-    "Step",
+    "IngestStep",
     "VerifyReport",
     "Video",
     "library_folder",

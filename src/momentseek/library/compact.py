@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.library import checkpoint, segments
+from momentseek.library import segments
+from momentseek.library import video_parts as checkpoint
 from momentseek.library.catalog import Catalog
 from momentseek.library.merge import merge, rewrite
-from momentseek.library.place import Place
+from momentseek.library.paths import LibraryPaths
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class CompactReport:
     after: int
 
 
-def compact(catalog: Catalog, place: Place) -> CompactReport:
+def compact(catalog: Catalog, place: LibraryPaths) -> CompactReport:
     """Rewrite the segments that hold removed videos, one at a time, then the catalog. For the lock's holder.
 
     A reader meanwhile sees each segment before or after. Stopped at any instant, what remains is done the next time.
@@ -49,7 +50,7 @@ def compact(catalog: Catalog, place: Place) -> CompactReport:
     return CompactReport(len(gone), rewritten, orphans, before, folder_size(place.folder))
 
 
-def _drop_thumbnails(place: Place, gone: set[int]) -> None:
+def _drop_thumbnails(place: LibraryPaths, gone: set[int]) -> None:
     for path in place.thumbnails.glob("*-*"):
         with suppress(ValueError, OSError):
             if int(path.name.split("-", 1)[0]) in gone:

@@ -16,7 +16,7 @@ from momentseek.encoders.trained.model import Trained
 from momentseek.encoders.trained.model import load as trained
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow
-from momentseek.library.place import Place
+from momentseek.library.paths import LibraryPaths
 
 DEFAULT = "labels"
 SPEECH = "minilm"
@@ -107,7 +107,7 @@ def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
 
 def _copy(spec: str, library: Path) -> Path:
     """The folder of the library's own copy of its model; refused if a part of it is gone."""
-    folder = Place(library).models / spec.removeprefix(MODEL)
+    folder = LibraryPaths(library).models / spec.removeprefix(MODEL)
     if not all((folder / name).is_file() for name in (FILE, CLIPS, WORDS)):
         raise MomentseekError(
             f"{library}: the library's copy of its model is gone; make its vectors anew: "
@@ -143,7 +143,7 @@ def adopted(spec: str, library: Path) -> str:
     if not spec.startswith(MODEL):
         return spec
     found = named(spec)
-    target = Place(library).models / found.removeprefix(MODEL)
+    target = LibraryPaths(library).models / found.removeprefix(MODEL)
     if _whole(target):
         return found
     try:

@@ -22,7 +22,7 @@ SUFFIXES = frozenset({
 
 
 @dataclass(frozen=True)
-class Found:
+class VideoFile:
     """A file to add. ``path`` has no links in it, so that a file has one place; ``name`` is what people see."""
 
     path: Path
@@ -31,10 +31,10 @@ class Found:
 
 
 @dataclass
-class Finding:
+class FoundFiles:
     """The files, and what was met that is no file: ``(path, reason)``."""
 
-    files: list[Found] = field(default_factory=list)
+    files: list[VideoFile] = field(default_factory=list)
     odd: list[tuple[Path, str]] = field(default_factory=list)
 
 
@@ -44,7 +44,7 @@ def find(
     recursive: bool = True,
     exclude: Sequence[str] = (),
     skip: Path | None = None,
-) -> Finding:
+) -> FoundFiles:
     """The videos at ``paths``, each once, folders in the order of their names.
 
     Hidden files and folders are passed over unless named, and so are files and folders that match ``exclude`` (globs
@@ -83,7 +83,7 @@ def _expanded(path: Path, excluded: Excluded = lambda _: False) -> tuple[Path | 
 class _Search:
     def __init__(self, recursive: bool, excluded: Excluded, skip: Path | None) -> None:
         self.recursive, self.excluded, self.skip = recursive, excluded, skip
-        self.finding = Finding()
+        self.finding = FoundFiles()
         self.seen: set[Path] = set()
         self.folders: set[tuple[int, int]] = set()
         self.told: set[Path] = set()
@@ -135,7 +135,7 @@ class _Search:
         if not stat.S_ISREG(state.st_mode):
             self.odd(real, f"{shown(path)}: is a {kind(state.st_mode)}, not a file")
             return
-        self.finding.files.append(Found(real, readable(name), state.st_size))
+        self.finding.files.append(VideoFile(real, readable(name), state.st_size))
 
     def odd(self, path: Path, why: str) -> None:
         """Say it once, by however many ways the path was met."""

@@ -18,7 +18,7 @@ KNOWN = "id, path, size, mtime_ns, hash, subtitles"
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownFile:
     """A file that is in the library, as it was when it was added."""
 
     id: int
@@ -34,13 +34,13 @@ class Known:
         return (self.size, self.mtime_ns) == (stamp.size, stamp.mtime_ns)
 
 
-def known_at(catalog: Catalog, path: Path) -> Known | None:
+def known_at(catalog: Catalog, path: Path) -> KnownFile | None:
     """The file at a path."""
     rows = catalog.rows(f"SELECT {KNOWN} FROM videos WHERE path = ?", (os.fsencode(path),))
     return _known(rows[0]) if rows else None
 
 
-def known_with(catalog: Catalog, hash: str, size: int) -> list[Known]:
+def known_with(catalog: Catalog, hash: str, size: int) -> list[KnownFile]:
     """The files with the same bytes, by id."""
     rows = catalog.rows(f"SELECT {KNOWN} FROM videos WHERE hash = ? AND size = ? ORDER BY id", (hash, size))
     return [_known(row) for row in rows]
@@ -111,6 +111,6 @@ def subtitle_marks(path: Path, folder: Path | None) -> tuple[str, ...]:
     return (marks[0], *sorted(marks[1:]))
 
 
-def _known(row: Sequence[Any]) -> Known:
+def _known(row: Sequence[Any]) -> KnownFile:
     id, path, size, mtime_ns, hash, subtitles = row
-    return Known(id, Path(os.fsdecode(path)), size, mtime_ns, hash, tuple(json.loads(subtitles)))
+    return KnownFile(id, Path(os.fsdecode(path)), size, mtime_ns, hash, tuple(json.loads(subtitles)))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.place import Place
+from momentseek.library.paths import LibraryPaths
 from momentseek.library.segments import Segment
 
 LARGE = 1_000_000
@@ -41,7 +41,7 @@ def to_join(rows: Sequence[int], large: int = LARGE) -> list[range]:
     return [group for group in groups if len(group) > 1]
 
 
-def merge(catalog: Catalog, place: Place, stream: str) -> int:
+def merge(catalog: Catalog, place: LibraryPaths, stream: str) -> int:
     """Join small segments of a stream; returns how many there were. For who holds the library's lock."""
     rows = catalog.segments(stream)
     joined = 0
@@ -51,7 +51,7 @@ def merge(catalog: Catalog, place: Place, stream: str) -> int:
     return joined
 
 
-def rewrite(catalog: Catalog, place: Place, old: Sequence[SegmentRow], gone: NDArray[np.int64]) -> None:
+def rewrite(catalog: Catalog, place: LibraryPaths, old: Sequence[SegmentRow], gone: NDArray[np.int64]) -> None:
     """Replace segments by one that holds the same without the videos ``gone``, all at once."""
     parts = [part for row in old for part in segments.without(segments.read(place.segments, row.name), gone)]
     new = joined_row(place, old[0].stream, parts) if parts else None
@@ -66,7 +66,7 @@ def rewrite(catalog: Catalog, place: Place, old: Sequence[SegmentRow], gone: NDA
                 (place.segments / f"{row.name}{segments.SUFFIX}").unlink()
 
 
-def joined_row(place: Place, stream: str, parts: Sequence[Segment]) -> SegmentRow:
+def joined_row(place: LibraryPaths, stream: str, parts: Sequence[Segment]) -> SegmentRow:
     """Write one segment from several."""
     name = segments.write_joined(place.segments, parts[0].stream, parts)
     videos, rows = sum(len(part.ids) for part in parts), sum(part.rows for part in parts)

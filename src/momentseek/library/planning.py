@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from momentseek.library.merge import LARGE
-from momentseek.library.place import Place
+from momentseek.library.paths import LibraryPaths
 from momentseek.library.segments import Segment
 from momentseek.library.snapshot import Snapshot
 
@@ -21,7 +21,7 @@ def worth_planning(segments: Sequence[Segment]) -> list[Segment]:
     return [segment for segment in segments if segment.rows >= min(SHARE * total, LARGE)]
 
 
-def refresh_plan(state: Snapshot, place: Place) -> bool:
+def refresh_plan(state: Snapshot, place: LibraryPaths) -> bool:
     """Build the plan if the library is large enough to need one and has none that serves; true if it was built.
 
     For the lock's holder. Without the extra ``large`` searches stay exact.

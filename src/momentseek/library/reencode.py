@@ -15,35 +15,35 @@ from momentseek.encoders.trained.model import Trained
 from momentseek.errors import MomentseekError
 from momentseek.library import encoding, segments
 from momentseek.library.catalog import EncoderRow
-from momentseek.library.files import Found
-from momentseek.library.ingest.clock import Clock
-from momentseek.library.ingest.pool import Pool, Ready, vectors_of
-from momentseek.library.ingest.reader import Plan
-from momentseek.library.ingest.report import AddInterrupted, AddReport, Progress
-from momentseek.library.ingest.run import Run
+from momentseek.library.files import VideoFile
+from momentseek.library.ingest.clock import StageTimer
+from momentseek.library.ingest.reader import ReadSettings
+from momentseek.library.ingest.report import AddInterrupted, AddReport, ShowIngest
+from momentseek.library.ingest.run import IngestRun
 from momentseek.library.ingest.speech import speech_rows
+from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter, vectors_of
 from momentseek.library.merge import joined_row, merge
 from momentseek.library.stamp import shown
 from momentseek.library.verify import NEW
 from momentseek.tables import count
 
 if TYPE_CHECKING:
-    from momentseek.library.collection import Collection
+    from momentseek.library.store import LibraryStore
 
 SETTING = "reencoding"
 CLIPS = ("vision", "spans")
 """The streams that an encoder of clips makes."""
 
 
-class NewVectors(Pool):
+class NewVectors(SegmentWriter):
     """Writes vectors of videos that are there, as a stream of its own that no search reads."""
 
-    def __init__(self, library: Collection, ids: dict[bytes, int], clock: Clock, model: Trained | None) -> None:
+    def __init__(self, library: LibraryStore, ids: dict[bytes, int], clock: StageTimer, model: Trained | None) -> None:
         speech = encoding.speech_encoder() if model is not None else None
         super().__init__(library.place, library.catalog, speech, clock, library.pace, model)
         self.ids = ids
 
-    def add(self, ready: Ready) -> None:
+    def add(self, ready: FinishedVideo) -> None:
         """A whole video; a model reads what is said in it, which this run leaves as it is."""
         if self.model is not None:
             ready = replace(ready, cues=self.catalog.cues(self.ids[bytes(ready.video.path)]))
@@ -59,7 +59,7 @@ class NewVectors(Pool):
                 self.catalog.insert_segment(row)
 
 
-def reencode(library: Collection, spec: str, progress: Progress | None = None) -> AddReport:
+def reencode(library: LibraryStore, spec: str, progress: ShowIngest | None = None) -> AddReport:
     """Make every video's vectors by the encoder ``spec``, then switch to them in one transaction.
 
     Stopped at any instant, the old vectors are what counts and the next call goes on. Nothing is lost: if a file is
@@ -83,15 +83,15 @@ def reencode(library: Collection, spec: str, progress: Progress | None = None) -
         )
     done = _done(library)
     report.unchanged = sum(video.id in done for video in videos)
-    files = [Found(video.path, video.name, video.size) for video in videos if video.id not in done]
-    clock = Clock()
+    files = [VideoFile(video.path, video.name, video.size) for video in videos if video.id not in done]
+    clock = StageTimer()
     pool = NewVectors(library, {bytes(video.path): video.id for video in videos}, clock, model)
-    plan = Plan(
+    plan = ReadSettings(
         library.path, encoding.row_of("vision", "", frames).fingerprint, frames.dim, frames.short_side,
         library.clip_seconds,
         library.pace.part_clips, again=True,
     )  # fmt: skip
-    run = Run(files, plan, frames, pool, lambda _: None, report, progress)
+    run = IngestRun(files, plan, frames, pool, lambda _: None, report, progress)
     report.stages = clock.seconds
     try:
         run.go()
@@ -108,7 +108,7 @@ def reencode(library: Collection, spec: str, progress: Progress | None = None) -
     return report
 
 
-def _continue(library: Collection, row: EncoderRow) -> bool:
+def _continue(library: LibraryStore, row: EncoderRow) -> bool:
     """Whether vectors of the same encoder are there from an earlier run; those of another are dropped."""
     catalog = library.catalog
     pending = bool(catalog.get(SETTING) == [row.spec, row.fingerprint])
@@ -120,12 +120,12 @@ def _continue(library: Collection, row: EncoderRow) -> bool:
     return pending
 
 
-def _done(library: Collection) -> set[int]:
+def _done(library: LibraryStore) -> set[int]:
     rows = library.catalog.segments("vision" + NEW)
     return {int(id) for row in rows for id in segments.read(library.place.segments, row.name).ids}
 
 
-def _switch(library: Collection, row: EncoderRow, model: Trained | None) -> None:
+def _switch(library: LibraryStore, row: EncoderRow, model: Trained | None) -> None:
     """The new vectors count from now on, and the old ones no longer."""
     catalog, place = library.catalog, library.place
     old = [segment for stream in CLIPS for segment in catalog.segments(stream)]
@@ -158,7 +158,7 @@ def _switch(library: Collection, row: EncoderRow, model: Trained | None) -> None
         merge(catalog, place, stream)
 
 
-def _clips(library: Collection) -> list[tuple[int, int]]:
+def _clips(library: LibraryStore) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for row in library.catalog.segments("vision" + NEW):
         content = segments.read(library.place.segments, row.name)

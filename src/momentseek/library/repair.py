@@ -14,12 +14,12 @@ from momentseek.library.verify import VerifyReport, verify
 from momentseek.tables import count
 
 if TYPE_CHECKING:
-    from momentseek.library.collection import Collection
+    from momentseek.library.store import LibraryStore
 
 DAMAGED = "its vectors were damaged; momentseek retry makes them again"
 
 
-def repair(library: Collection, report: VerifyReport) -> VerifyReport:
+def repair(library: LibraryStore, report: VerifyReport) -> VerifyReport:
     """Keep what is sound of damaged segments, make vectors of cues anew, and let ``retry`` add again the videos that
     lost theirs.
 
@@ -54,7 +54,7 @@ def repair(library: Collection, report: VerifyReport) -> VerifyReport:
     return again
 
 
-def _replace(library: Collection, damaged: Sequence[SegmentRow]) -> int:
+def _replace(library: LibraryStore, damaged: Sequence[SegmentRow]) -> int:
     """Put segments of what is sound in the place of damaged ones; returns how many videos' rows were kept."""
     catalog, place = library.catalog, library.place
     clips = {video.id: video.clips for video in catalog.videos()}

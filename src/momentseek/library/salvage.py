@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from momentseek.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library.catalog import SegmentRow
-from momentseek.library.place import Place
+from momentseek.library.paths import LibraryPaths
 from momentseek.library.segments import Segment
 
 CHUNK = 1 << 15
@@ -44,7 +44,7 @@ def row_faults(found: Segment, first: int, last: int) -> dict[str, NDArray[np.bo
     }
 
 
-def salvaged(place: Place, row: SegmentRow, wanted: Mapping[int, int], dim: int) -> list[Segment]:
+def salvaged(place: LibraryPaths, row: SegmentRow, wanted: Mapping[int, int], dim: int) -> list[Segment]:
     """The videos of a segment that are sound: those of ``wanted``, with as many rows as it says; views of the file."""
     try:
         found = segments.read(place.segments, row.name)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.compact import folder_size
-from momentseek.library.place import Place
+from momentseek.library.paths import LibraryPaths
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Status:
     """The encoder for which vectors are being made anew."""
 
 
-def status(catalog: Catalog, place: Place) -> Status:
+def status(catalog: Catalog, place: LibraryPaths) -> Status:
     """Count."""
     with catalog.view():
         totals = catalog.totals()

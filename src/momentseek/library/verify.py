@@ -12,7 +12,7 @@ import numpy as np
 from momentseek.errors import MomentseekError
 from momentseek.library import encoding, segments
 from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.place import Place
+from momentseek.library.paths import LibraryPaths
 from momentseek.library.salvage import CHUNK, row_faults
 from momentseek.library.segments import Segment
 from momentseek.library.stamp import shown
@@ -50,7 +50,7 @@ class VerifyReport:
         return not self.problems
 
 
-def verify(catalog: Catalog, place: Place) -> VerifyReport:
+def verify(catalog: Catalog, place: LibraryPaths) -> VerifyReport:
     """Check everything: the database and its indices, each segment's hash, header, counts and vectors, and that every
     video has one row per clip and one per cue.
     """
@@ -99,7 +99,7 @@ def verify(catalog: Catalog, place: Place) -> VerifyReport:
     return report
 
 
-def _span_rows(catalog: Catalog, place: Place, report: VerifyReport) -> Callable[[int], int] | None:
+def _span_rows(catalog: Catalog, place: LibraryPaths, report: VerifyReport) -> Callable[[int], int] | None:
     try:
         return encoding.span_rows(catalog, place.folder)
     except MomentseekError as e:
@@ -107,7 +107,7 @@ def _span_rows(catalog: Catalog, place: Place, report: VerifyReport) -> Callable
         return None
 
 
-def _segment(place: Place, row: SegmentRow, dims: dict[str, int], report: VerifyReport) -> Segment | None:
+def _segment(place: LibraryPaths, row: SegmentRow, dims: dict[str, int], report: VerifyReport) -> Segment | None:
     path = place.segments / f"{row.name}{segments.SUFFIX}"
     try:
         found = segments.read(place.segments, row.name)
@@ -160,7 +160,7 @@ def _count(found: Segment, held: Counter[int], gone: set[int], known: set[int], 
             held[id] = rows
 
 
-def _notes(catalog: Catalog, place: Place, report: VerifyReport) -> None:
+def _notes(catalog: Catalog, place: LibraryPaths, report: VerifyReport) -> None:
     if orphans := len(place.orphans(catalog)):
         report.notes.append(
             f"{count(orphans, 'file')} of vectors that nothing names, left by a writer that was stopped"

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError
-from momentseek.library.files import Finding, find
+from momentseek.library.files import FoundFiles, find
 from momentseek.library.ingest.add import add_found
-from momentseek.library.ingest.report import AddReport, Progress
+from momentseek.library.ingest.report import AddReport, ShowIngest
 from momentseek.library.ledger import subtitle_marks
 from momentseek.library.stamp import Stamp
 
 if TYPE_CHECKING:
-    from momentseek.library.collection import Collection
+    from momentseek.library.store import LibraryStore
 
 State = tuple[Stamp | None, tuple[str, ...]]
 
@@ -25,13 +25,13 @@ POLL = 3.0
 
 
 def watch(
-    library: Collection,
+    library: LibraryStore,
     paths: Iterable[str | os.PathLike[str]],
     *,
     recursive: bool = True,
     exclude: Sequence[str] = (),
     subtitles: Path | None = None,
-    progress: Progress | None = None,
+    progress: ShowIngest | None = None,
     poll: float = POLL,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[AddReport]:
@@ -55,7 +55,7 @@ def watch(
         strange = [(path, reason) for path, reason in found.odd if path not in odd]
         if settled or strange:
             with library.changing():
-                report = add_found(library, Finding(settled, strange), subtitles=subtitles, progress=progress)
+                report = add_found(library, FoundFiles(settled, strange), subtitles=subtitles, progress=progress)
             handled |= {file.path: now[file.path] for file in settled}
             odd |= {path for path, _ in strange}
             yield report

@@ -1,6 +1,6 @@
 """Video files and what lies beside them: probing, decoding, shots, subtitles, thumbnails, cutting, edit lists."""
 
-from momentseek.media.ahead import ahead
+from momentseek.media.ahead import ReadAhead
 from momentseek.media.cue import Cue
 from momentseek.media.cut import Cut, cut
 from momentseek.media.decode import Damage, Frame, Frames, frames
@@ -17,7 +17,7 @@ __all__ = [
     "Probe",
     "ShotDetector",
     "Track",
-    "ahead",
+    "ReadAhead",
     "cut",
     "frames",
     "probe",

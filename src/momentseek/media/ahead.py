@@ -20,13 +20,13 @@ class _Done:
     pass
 
 
-class ahead(Iterator[T], Generic[T]):
+class ReadAhead(Iterator[T], Generic[T]):
     """``items``, made in a thread up to ``depth`` ahead of whoever takes them; decoding need not wait for encoding.
 
     An exception of the iterator reaches the consumer at its place in the order. ``close()`` (also by ``with``, or by
     dropping the object) ends the thread and closes the iterator in it; so does exhausting it.
 
-    >>> with ahead(iter("abc"), depth=2) as letters:
+    >>> with ReadAhead(iter("abc"), depth=2) as letters:
     ...     "".join(letters)
     'abc'
     """
@@ -39,7 +39,7 @@ class ahead(Iterator[T], Generic[T]):
         self._thread = threading.Thread(target=_produce, args=work, name="ahead", daemon=True)
         self._thread.start()
 
-    def __iter__(self) -> ahead[T]:
+    def __iter__(self) -> ReadAhead[T]:
         return self
 
     def __next__(self) -> T:
@@ -63,7 +63,7 @@ class ahead(Iterator[T], Generic[T]):
             except queue.Empty:
                 self._thread.join(0.01)
 
-    def __enter__(self) -> ahead[T]:
+    def __enter__(self) -> ReadAhead[T]:
         return self
 
     def __exit__(self, *_: object) -> None:

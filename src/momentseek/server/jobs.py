@@ -14,7 +14,7 @@ from typing import Literal
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, AddReport
-from momentseek.library.ingest.report import Note, Step
+from momentseek.library.ingest.report import IngestNote, IngestStep
 from momentseek.library.stamp import readable
 from momentseek.server.errors import ApiError, nameless
 
@@ -170,8 +170,8 @@ class Jobs:
     def _run(self, order: _Order, job: Job) -> None:
         self._change(job.id, lambda j: replace(j, state="running", started=time.time()))
 
-        def progress(event: Step | Note) -> None:
-            if isinstance(event, Note):
+        def progress(event: IngestStep | IngestNote) -> None:
+            if isinstance(event, IngestNote):
                 if event.kind in ("failed", "odd"):
                     self._change(job.id, lambda j: replace(j, failed=(*j.failed, _failure(event))))
                 return
@@ -203,7 +203,7 @@ class Jobs:
         self._change(job.id, lambda j: _ended(j, state, report, error))
 
 
-def _stepped(job: Job, step: Step) -> Job:
+def _stepped(job: Job, step: IngestStep) -> Job:
     rate = left = None
     if step.encoding > 0 and step.bytes_encoded:
         rate = step.seconds / step.encoding
@@ -219,7 +219,7 @@ def _stepped(job: Job, step: Step) -> Job:
     )
 
 
-def _failure(note: Note) -> tuple[str, str]:
+def _failure(note: IngestNote) -> tuple[str, str]:
     name, _, reason = note.text.partition(": ")
     return (
         (readable(name.rsplit("/", 1)[-1]), nameless(readable(reason)))

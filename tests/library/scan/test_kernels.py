@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.library.scan.asked import asked
-from momentseek.library.scan.choice import VARIABLE, Choice
+from momentseek.library.scan.choice import VARIABLE, KernelChoice
 from momentseek.library.scan.kernels import NumpyKernel, halves, integer_product
+from momentseek.library.scan.queries import quantise_queries
 from momentseek.library.segments import Segment, segment
 
 
@@ -28,7 +28,7 @@ def random_segment(rng: np.random.Generator, videos: int, dim: int, longest: int
 def test_bounds_of_all_kernels_agree_to_the_last_bit(seed, dim, count):
     rng = np.random.default_rng(seed)
     parts = [random_segment(rng, 12, dim), random_segment(rng, 5, dim)]
-    queries = asked(rng.normal(size=(count, dim)).astype(np.float32), dim)
+    queries = quantise_queries(rng.normal(size=(count, dim)).astype(np.float32), dim)
     places = rng.permutation(12)[:7]
     pieces = [(parts[0], places), (parts[1], None)]
     mine, other = NumpyKernel().bounds(pieces, queries), numba_kernel().bounds(pieces, queries)
@@ -42,7 +42,7 @@ def test_bounds_are_never_below_the_score_nor_far_above(seed, dim, size):
     rng = np.random.default_rng(seed)
     rows = (rng.normal(size=(40, dim)) * size).astype(np.float32)
     part = segment("vision", range(40), list(rows[:, None]))
-    queries = asked(rng.normal(size=(2, dim)).astype(np.float32), dim)
+    queries = quantise_queries(rng.normal(size=(2, dim)).astype(np.float32), dim)
     bounds = NumpyKernel().bounds([(part, None)], queries) + queries.floors[:, None]
     for bound, query in zip(bounds, queries.vectors, strict=True):
         for score in (NumpyKernel().scores([(part, None)], query), numba_kernel().scores([(part, None)], query)):
@@ -66,7 +66,7 @@ def test_scores_of_all_kernels_agree_and_equal_rows_score_alike():
 def test_enough_rows_are_shared_among_threads_and_come_back_in_order():
     rng = np.random.default_rng(6)
     part = random_segment(rng, 9000, 16)
-    queries = asked(rng.normal(size=(3, 16)).astype(np.float32), 16)
+    queries = quantise_queries(rng.normal(size=(3, 16)).astype(np.float32), 16)
     np.testing.assert_array_equal(
         NumpyKernel().bounds([(part, None)], queries), numba_kernel().bounds([(part, None)], queries)
     )
@@ -90,7 +90,7 @@ def test_numpy_is_used_until_loading_numba_has_paid(monkeypatch):
     pytest.importorskip("numba")
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr("momentseek.library.scan.choice.loaded", lambda: False)
-    choice = Choice()
+    choice = KernelChoice()
     assert choice.kernel(20_000, 1, 256).name == "numpy"
     assert choice.kernel(100_000_000, 1, 256).name == "numba"
     assert choice.kernel(10, 1, 256).name == "numba"
@@ -98,12 +98,12 @@ def test_numpy_is_used_until_loading_numba_has_paid(monkeypatch):
 
 def test_without_numba_numpy_does_everything(monkeypatch):
     monkeypatch.setattr("momentseek.library.scan.choice.available", lambda module: False)
-    assert Choice().kernel(10**9, 100, 256).name == "numpy"
+    assert KernelChoice().kernel(10**9, 100, 256).name == "numpy"
 
 
 def test_the_kernel_can_be_forced(monkeypatch):
     pytest.importorskip("numba")
     monkeypatch.setenv(VARIABLE, "numpy")
-    assert Choice().kernel(10**9, 1, 256).name == "numpy"
+    assert KernelChoice().kernel(10**9, 1, 256).name == "numpy"
     monkeypatch.setenv(VARIABLE, "numba")
-    assert Choice().kernel(1, 1, 256).name == "numba"
+    assert KernelChoice().kernel(1, 1, 256).name == "numba"

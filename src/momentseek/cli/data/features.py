@@ -35,7 +35,7 @@ def command(splits: tuple[str, ...], library: str | None, out: str, force: bool,
 
     from momentseek.construct.library_features import write_library_features
     from momentseek.errors import MomentseekError
-    from momentseek.library import Collection, library_folder
+    from momentseek.library import LibraryStore, library_folder
     from momentseek.tables import count
 
     truths: dict[str, Path] = {}
@@ -46,7 +46,7 @@ def command(splits: tuple[str, ...], library: str | None, out: str, force: bool,
         if name in truths:
             raise MomentseekError(f"the split {name} is named twice; name each once")
         truths[name] = Path(file)
-    with Collection.open(library_folder(library), create=False) as opened:
+    with LibraryStore.open(library_folder(library), create=False) as opened:
         done = write_library_features(opened, truths, Path(out), force=force)
     if as_json:
         found = {"folder": str(done.folder), "videos": done.videos, "clips": done.clips, "cues": done.cues}

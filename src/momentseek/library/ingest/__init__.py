@@ -1,5 +1,5 @@
 """From video files to the library: read ahead in one thread, encode in batches, commit whole videos."""
 
-from momentseek.library.ingest.report import AddInterrupted, AddReport, Note, Resumed, Step
+from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, IngestStep, ResumedVideo
 
-__all__ = ["AddInterrupted", "AddReport", "Note", "Resumed", "Step"]
+__all__ = ["AddInterrupted", "AddReport", "IngestNote", "ResumedVideo", "IngestStep"]

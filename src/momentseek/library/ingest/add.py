@@ -6,32 +6,33 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from momentseek.library import checkpoint, encoding
-from momentseek.library.files import Finding, Found
-from momentseek.library.ingest.clock import Clock
-from momentseek.library.ingest.pool import Pool
-from momentseek.library.ingest.reader import Plan
-from momentseek.library.ingest.report import AddInterrupted, AddReport, Note, Progress
-from momentseek.library.ingest.run import Run
+from momentseek.library import encoding
+from momentseek.library import video_parts as checkpoint
+from momentseek.library.files import FoundFiles, VideoFile
+from momentseek.library.ingest.clock import StageTimer
+from momentseek.library.ingest.reader import ReadSettings
+from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, ShowIngest
+from momentseek.library.ingest.run import IngestRun
 from momentseek.library.ingest.speech import fill_speech
+from momentseek.library.ingest.writer import SegmentWriter
 from momentseek.library.planning import refresh_plan
-from momentseek.library.rows import Rows, find
+from momentseek.library.rows import StoredVectors, find
 from momentseek.library.stamp import readable
 from momentseek.library.video import Failure, Video
 
 if TYPE_CHECKING:
-    from momentseek.library.collection import Collection
+    from momentseek.library.store import LibraryStore
 
 BUSY = "adding"
 """The setting that is there while an ``add`` runs, and after it was killed."""
 
 
 def add_found(
-    library: Collection,
-    found: Finding,
+    library: LibraryStore,
+    found: FoundFiles,
     *,
     subtitles: Path | None = None,
-    progress: Progress | None = None,
+    progress: ShowIngest | None = None,
     retry: bool = False,
 ) -> AddReport:
     """Add the files found. The caller holds the lock."""
@@ -39,21 +40,21 @@ def add_found(
     report = AddReport(interrupted_before=catalog.get(BUSY) is not None)
     begun = time.monotonic()
     if report.interrupted_before and progress is not None:
-        progress(Note("resumed", None, "the last add was stopped before its end; going on from there"))
+        progress(IngestNote("resumed", None, "the last add was stopped before its end; going on from there"))
     library.place.drop_orphans(catalog)
     checkpoint.drop_old(library.path)
     model = library.model
     encoder = library.vision_encoder if model is None else model.frames
-    clock = Clock()
+    clock = StageTimer()
     prepare(library, clock, report)
-    pool = Pool(library.place, catalog, library.speech_encoder, clock, library.pace, model)
+    pool = SegmentWriter(library.place, catalog, library.speech_encoder, clock, library.pace, model)
     for path, reason in found.odd:
         _odd(pool, report, progress, path, reason)
-    plan = Plan(
+    plan = ReadSettings(
         library.path, encoding.row_of("vision", "", encoder).fingerprint, encoder.dim, encoder.short_side,
         library.clip_seconds, library.pace.part_clips, subtitles, retry, in_context=model is not None,
     )  # fmt: skip
-    run = Run(found.files, plan, encoder, pool, lambda id: _copy(library, id), report, progress)
+    run = IngestRun(found.files, plan, encoder, pool, lambda id: _copy(library, id), report, progress)
     try:
         run.go()
         pool.flush()
@@ -67,7 +68,7 @@ def add_found(
     return _ended(report, begun, clock)
 
 
-def prepare(library: Collection, clock: Clock, report: AddReport) -> None:
+def prepare(library: LibraryStore, clock: StageTimer, report: AddReport) -> None:
     """Note the encoders at the first time, and that a run has begun."""
     catalog = library.catalog
     speech, model = library.speech_encoder, library.model
@@ -90,21 +91,21 @@ def prepare(library: Collection, clock: Clock, report: AddReport) -> None:
             fill_speech(library)
 
 
-def _copy(library: Collection, id: int) -> tuple[Video, Rows] | None:
+def _copy(library: LibraryStore, id: int) -> tuple[Video, StoredVectors] | None:
     videos = library.catalog.videos([id])
     rows = find(library.snapshot().vision, id)
     return (videos[0], rows) if videos and rows is not None else None
 
 
-def _odd(pool: Pool, report: AddReport, progress: Progress | None, path: Path, text: str) -> None:
+def _odd(pool: SegmentWriter, report: AddReport, progress: ShowIngest | None, path: Path, text: str) -> None:
     reason = text.split(": ", 1)[-1]
-    pool.failures.append((Found(path, readable(path.name)), reason, None))
+    pool.failures.append((VideoFile(path, readable(path.name)), reason, None))
     report.failed.append(Failure(path, reason, time.time(), 1))
     if progress is not None:
-        progress(Note("odd", path, text))
+        progress(IngestNote("odd", path, text))
 
 
-def _ended(report: AddReport, begun: float, clock: Clock) -> AddReport:
+def _ended(report: AddReport, begun: float, clock: StageTimer) -> AddReport:
     report.elapsed = time.monotonic() - begun
     report.stages = dict(clock.seconds)
     return report

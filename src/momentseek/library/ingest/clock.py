@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Clock:
+class StageTimer:
     """Adds up seconds by stage; each stage is used by one thread only.
 
-    >>> clock = Clock()
+    >>> clock = StageTimer()
     >>> with clock.stage("encode"):
     ...     pass
     >>> list(clock.seconds)

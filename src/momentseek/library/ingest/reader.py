@@ -11,12 +11,23 @@ from pathlib import Path
 from momentseek.encoders.protocol import Pixels
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
-from momentseek.library.checkpoint import Checkpoint
-from momentseek.library.files import Found
-from momentseek.library.ingest.clock import Clock
-from momentseek.library.ingest.jobs import Began, Copied, Ended, Event, Failed, Image, Job, PartEnded, Same, Updated
-from momentseek.library.ledger import Known, failed_before, has_failed, known_at, known_with, subtitle_marks
+from momentseek.library.files import VideoFile
+from momentseek.library.ingest.clock import StageTimer
+from momentseek.library.ingest.events import (
+    ClipFrame,
+    FileCopy,
+    FileFailure,
+    FileUpdate,
+    IngestEvent,
+    IngestJob,
+    PartEnd,
+    UnchangedFile,
+    VideoEnd,
+    VideoStart,
+)
+from momentseek.library.ledger import KnownFile, failed_before, has_failed, known_at, known_with, subtitle_marks
 from momentseek.library.stamp import Stamp, content_hash, shown
+from momentseek.library.video_parts import VideoParts
 from momentseek.media.cue import Cue
 
 MARGIN = 4.0
@@ -25,7 +36,7 @@ MOVED_ON = "changed while it was being read; the next add tries it again"
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReadSettings:
     """What the reader has to know."""
 
     library: Path
@@ -46,7 +57,7 @@ class Changed(Exception):
     """The file is not what it was when it was begun."""
 
 
-def events(files: Iterable[Found], plan: Plan, clock: Clock) -> Iterator[Event]:
+def events(files: Iterable[VideoFile], plan: ReadSettings, clock: StageTimer) -> Iterator[IngestEvent]:
     """What every file needs, in order. Nothing is written here; the catalog is read by a connection of its own."""
     catalog = Catalog(plan.library)
     try:
@@ -56,9 +67,9 @@ def events(files: Iterable[Found], plan: Plan, clock: Clock) -> Iterator[Event]:
         catalog.close()
 
 
-def _of_file(file: Found, plan: Plan, catalog: Catalog, clock: Clock) -> Iterator[Event]:
+def _of_file(file: VideoFile, plan: ReadSettings, catalog: Catalog, clock: StageTimer) -> Iterator[IngestEvent]:
     stamp: Stamp | None = None
-    job: Job | None = None
+    job: IngestJob | None = None
     try:
         stamp = Stamp.of(file.path)
         done = None if plan.again else _known(file, stamp, plan, catalog, clock)
@@ -66,38 +77,42 @@ def _of_file(file: Found, plan: Plan, catalog: Catalog, clock: Clock) -> Iterato
             yield done
             return
         read = _job(file, stamp, plan, catalog, clock)
-        if not isinstance(read, Job):
+        if not isinstance(read, IngestJob):
             yield read
             return
         job = read
         yield from _decoded(job, plan, clock)
     except MediaError as e:
-        yield Failed(file, _reason(e, file), stamp, job)
+        yield FileFailure(file, _reason(e, file), stamp, job)
     except Changed:
-        yield Failed(file, MOVED_ON, None, job)
+        yield FileFailure(file, MOVED_ON, None, job)
     except MomentseekError:
         raise  # not this file's fault
     except Exception as e:  # hostile files find ways that no decoder's author thought of; the others must not suffer
-        yield Failed(file, shown(f"cannot be read ({type(e).__name__}: {e})"), stamp, job)
+        yield FileFailure(file, shown(f"cannot be read ({type(e).__name__}: {e})"), stamp, job)
 
 
-def _known(file: Found, stamp: Stamp, plan: Plan, catalog: Catalog, clock: Clock) -> Event | None:
+def _known(
+    file: VideoFile, stamp: Stamp, plan: ReadSettings, catalog: Catalog, clock: StageTimer
+) -> IngestEvent | None:
     """What is to be done with a file whose size and time are as they were; None if it must be read."""
     known = known_at(catalog, file.path)
     if known is None or not known.same(stamp):
         before = None if plan.retry else failed_before(catalog, file.path, stamp)
-        return Failed(file, before, stamp, before=True) if before is not None else None
+        return FileFailure(file, before, stamp, before=True) if before is not None else None
     marks = subtitle_marks(file.path, _folder(plan, known))
     if marks != known.subtitles:
         if plan.in_context:
             return None
         return _copied(file, known, stamp, marks, clock, replaces=True)
     if has_failed(catalog, file.path):  # it was another file for a while, and is the old one again
-        return Updated(file, known, stamp, marks, moved=False)
-    return Same(file)
+        return FileUpdate(file, known, stamp, marks, moved=False)
+    return UnchangedFile(file)
 
 
-def _job(file: Found, stamp: Stamp, plan: Plan, catalog: Catalog, clock: Clock) -> Job | Copied | Updated:
+def _job(
+    file: VideoFile, stamp: Stamp, plan: ReadSettings, catalog: Catalog, clock: StageTimer
+) -> IngestJob | FileCopy | FileUpdate:
     from momentseek.media import probe
 
     if stamp.size == 0:
@@ -113,12 +128,18 @@ def _job(file: Found, stamp: Stamp, plan: Plan, catalog: Catalog, clock: Clock) 
         probed = probe(file.path)
     marks = subtitle_marks(file.path, _folder(plan, known))
     cues, notes = ((), ()) if plan.again else _cues(file.path, marks, clock)
-    return Job(file, stamp, hash, probed, cues, marks, known is not None, list(notes))
+    return IngestJob(file, stamp, hash, probed, cues, marks, known is not None, list(notes))
 
 
 def _twin(
-    file: Found, stamp: Stamp, hash: str, known: Known | None, plan: Plan, catalog: Catalog, clock: Clock
-) -> Copied | Updated | None:
+    file: VideoFile,
+    stamp: Stamp,
+    hash: str,
+    known: KnownFile | None,
+    plan: ReadSettings,
+    catalog: Catalog,
+    clock: StageTimer,
+) -> FileCopy | FileUpdate | None:
     """A video in the library with the same bytes: this file touched, moved, or copied."""
     twins = known_with(catalog, hash, stamp.size)
     here = next((twin for twin in twins if known and twin.id == known.id), None)
@@ -130,18 +151,20 @@ def _twin(
         raise Changed
     marks = subtitle_marks(file.path, _folder(plan, twin))
     if (here or (left and known is None)) and marks == twin.subtitles:
-        return Updated(file, twin, stamp, marks, moved=here is None)
+        return FileUpdate(file, twin, stamp, marks, moved=here is None)
     if plan.in_context:
         return None
     return _copied(file, twin, stamp, marks, clock, replaces=twin in (here, left))
 
 
-def _copied(file: Found, known: Known, stamp: Stamp, marks: tuple[str, ...], clock: Clock, *, replaces: bool) -> Copied:
+def _copied(
+    file: VideoFile, known: KnownFile, stamp: Stamp, marks: tuple[str, ...], clock: StageTimer, *, replaces: bool
+) -> FileCopy:
     cues, notes = _cues(file.path, marks, clock)
-    return Copied(file, known, stamp, marks, cues, notes, replaces)
+    return FileCopy(file, known, stamp, marks, cues, notes, replaces)
 
 
-def _cues(path: Path, marks: tuple[str, ...], clock: Clock) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
+def _cues(path: Path, marks: tuple[str, ...], clock: StageTimer) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
     from momentseek.media.subtitles import cues_of
 
     with clock.stage("subtitles"):
@@ -149,17 +172,17 @@ def _cues(path: Path, marks: tuple[str, ...], clock: Clock) -> tuple[tuple[Cue, 
     return cues.found, cues.problems
 
 
-def _folder(plan: Plan, known: Known | None) -> Path | None:
+def _folder(plan: ReadSettings, known: KnownFile | None) -> Path | None:
     """Where subtitles are besides: what is asked for now, or was when the video was added."""
     if plan.subtitles is not None or known is None:
         return plan.subtitles
     return Path(known.subtitles[0]) if known.subtitles and known.subtitles[0] else None
 
 
-def _decoded(job: Job, plan: Plan, clock: Clock) -> Iterator[Event]:
-    checkpoint = Checkpoint(plan.library, job.hash, plan.fingerprint, plan.clip_seconds, plan.part_clips, plan.dim)
+def _decoded(job: IngestJob, plan: ReadSettings, clock: StageTimer) -> Iterator[IngestEvent]:
+    checkpoint = VideoParts(plan.library, job.hash, plan.fingerprint, plan.clip_seconds, plan.part_clips, plan.dim)
     kept = tuple(checkpoint.load())
-    yield Began(job, kept)
+    yield VideoStart(job, kept)
     clips = len(kept) * plan.part_clips
     part = len(kept)
     end = job.probe.duration
@@ -167,25 +190,25 @@ def _decoded(job: Job, plan: Plan, clock: Clock) -> Iterator[Event]:
         reading = _Part(job, plan, part)
         for pixels in reading.frames(clock):
             clips += 1
-            yield Image(job, pixels)
+            yield ClipFrame(job, pixels)
         if Stamp.of(job.file.path) != job.stamp:
             raise Changed
         if reading.damage and reading.damage not in job.notes:
             job.notes.append(reading.damage)
-        yield PartEnded(job, part, reading.shots())
+        yield PartEnd(job, part, reading.shots())
         part += 1
         if clips < part * plan.part_clips or reading.end is not None:
             end = reading.end or end
             break
     if not clips:
         raise MediaError("none of its pictures can be decoded; get another copy")
-    yield Ended(job, clips, end)
+    yield VideoEnd(job, clips, end)
 
 
 class _Part:
     """One stretch of clips, with its own shot detector, seen by nobody else."""
 
-    def __init__(self, job: Job, plan: Plan, part: int) -> None:
+    def __init__(self, job: IngestJob, plan: ReadSettings, part: int) -> None:
         from momentseek.media.shots import ShotDetector
 
         self.job, self.plan, self.part = job, plan, part
@@ -195,7 +218,7 @@ class _Part:
         self.end: float | None = None
         """Where the video ends, if it was reached."""
 
-    def frames(self, clock: Clock) -> Iterator[Pixels]:
+    def frames(self, clock: StageTimer) -> Iterator[Pixels]:
         from momentseek.media import frames
 
         length = self.plan.clip_seconds
@@ -232,7 +255,7 @@ class _Part:
         return tuple(t for t in self.detector.boundaries() if first <= t < last)
 
 
-def _reason(error: MediaError, file: Found) -> str:
+def _reason(error: MediaError, file: VideoFile) -> str:
     """Why, without the path, which stands beside it wherever it is shown."""
     text = str(error)
     for path in (str(file.path), shown(file.path), repr(str(file.path))):

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from momentseek.library.place import clock_text
+from momentseek.library.paths import clock_text
 from momentseek.library.video import Failure
 from momentseek.tables import count
 
 
 @dataclass(frozen=True)
-class Step:
+class IngestStep:
     """How far it is; told after every batch and every file."""
 
     files: int
@@ -37,7 +37,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Note:
+class IngestNote:
     """Something a person may want to know at once."""
 
     kind: Literal["failed", "resumed", "odd", "noted"]
@@ -46,7 +46,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Resumed:
+class ResumedVideo:
     """A long video that went on where an earlier run had stopped."""
 
     path: Path
@@ -55,14 +55,14 @@ class Resumed:
 
 
 @dataclass(frozen=True)
-class Noted:
+class VideoNote:
     """A video that was added, and what of it could not be used: a subtitle file, a broken tail."""
 
     path: Path
     text: str
 
 
-Progress = Callable[[Step | Note], None]
+ShowIngest = Callable[[IngestStep | IngestNote], None]
 
 
 @dataclass
@@ -81,8 +81,8 @@ class AddReport:
     failed: list[Failure] = field(default_factory=list)
     failed_before: int = 0
     """Files that failed in an earlier run and have not changed since; ``retry`` tries them again."""
-    noted: list[Noted] = field(default_factory=list)
-    resumed: list[Resumed] = field(default_factory=list)
+    noted: list[VideoNote] = field(default_factory=list)
+    resumed: list[ResumedVideo] = field(default_factory=list)
     interrupted_before: bool = False
     """Whether the last ``add`` had been stopped before its end."""
     seconds: float = 0.0
@@ -101,7 +101,7 @@ class AddReport:
 
         >>> print(AddReport(added=2, unchanged=1, seconds=90, elapsed=3))
         2 videos added, 1 unchanged; 00:01:30 of video in 3 s (30 x real time)
-        >>> print(AddReport(added=2, noted=[Noted(Path("a.mp4"), "a.srt: is empty")]))
+        >>> print(AddReport(added=2, noted=[VideoNote(Path("a.mp4"), "a.srt: is empty")]))
         2 videos added, 1 of them not wholly
         """
         counts = [

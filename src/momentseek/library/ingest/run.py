@@ -7,50 +7,50 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from momentseek.encoders.protocol import ImageTextEncoder
-from momentseek.library.checkpoint import Checkpoint
-from momentseek.library.files import Found
-from momentseek.library.ingest.assembly import Assembly, Encoding
-from momentseek.library.ingest.jobs import (
-    Began,
-    Copied,
-    Ended,
-    Event,
-    Failed,
-    Image,
-    Job,
-    PartEnded,
-    Same,
-    Updated,
+from momentseek.library.files import VideoFile
+from momentseek.library.ingest.batches import BatchEncoder, VideoAssembly
+from momentseek.library.ingest.events import (
+    ClipFrame,
+    FileCopy,
+    FileFailure,
+    FileUpdate,
+    IngestEvent,
+    IngestJob,
+    PartEnd,
+    UnchangedFile,
+    VideoEnd,
+    VideoStart,
 )
-from momentseek.library.ingest.pool import Pool, Ready
-from momentseek.library.ingest.reader import Plan, events
-from momentseek.library.ingest.report import AddReport, Note, Noted, Progress, Resumed, Step
-from momentseek.library.place import clock_text
-from momentseek.library.rows import Rows
+from momentseek.library.ingest.reader import ReadSettings, events
+from momentseek.library.ingest.report import AddReport, IngestNote, IngestStep, ResumedVideo, ShowIngest, VideoNote
+from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter
+from momentseek.library.paths import clock_text
+from momentseek.library.rows import StoredVectors
 from momentseek.library.stamp import shown
 from momentseek.library.video import Failure, Video
+from momentseek.library.video_parts import VideoParts
 
 AHEAD = 48
 """Frames decoded before the encoder asks for them: three batches."""
 TELL_EVERY = 0.1
 
 
-class Run:
+class IngestRun:
     """One run over a list of files."""
 
     def __init__(
         self,
-        files: Sequence[Found],
-        plan: Plan,
+        files: Sequence[VideoFile],
+        plan: ReadSettings,
         encoder: ImageTextEncoder,
-        pool: Pool,
-        copy: Callable[[int], tuple[Video, Rows] | None],
+        pool: SegmentWriter,
+        copy: Callable[[int], tuple[Video, StoredVectors] | None],
         report: AddReport,
-        progress: Progress | None,
+        progress: ShowIngest | None,
     ) -> None:
         self.files, self.plan, self.pool, self.copy, self.report = files, plan, pool, copy, report
         self.tell = progress or (lambda _: None)
-        self.encoding = Encoding(encoder, pool.clock)
+        self.encoding = BatchEncoder(encoder, pool.clock)
         self.begun = time.monotonic()
         self.first: float | None = None
         self.done = 0
@@ -61,9 +61,9 @@ class Run:
 
     def go(self) -> None:
         """Do all files; on Ctrl-C or an error, keep what is whole."""
-        from momentseek.media import ahead
+        from momentseek.media import ReadAhead
 
-        source = ahead(events(self.files, self.plan, self.pool.clock), AHEAD)
+        source = ReadAhead(events(self.files, self.plan, self.pool.clock), AHEAD)
         try:
             with source:
                 while True:
@@ -80,47 +80,47 @@ class Run:
             self.pool.flush()
             raise
 
-    def take(self, event: Event) -> None:
+    def take(self, event: IngestEvent) -> None:
         """One event."""
         match event:
-            case Image(job, pixels):
+            case ClipFrame(job, pixels):
                 if self.encoding.image(job, pixels):
                     self.finish()
                     self.step()
-            case Began():
+            case VideoStart():
                 self.begin(event)
-            case PartEnded():
+            case PartEnd():
                 self.encoding.end_part(event)
-            case Ended():
+            case VideoEnd():
                 self.encoding.end(event)
                 self.finish()
-            case Failed():
+            case FileFailure():
                 self.fail(event)
-            case Same(file):
+            case UnchangedFile(file):
                 self.report.unchanged += 1
                 self.file_done(file)
-            case Updated(file):
+            case FileUpdate(file):
                 self.pool.updates.append(event)
                 self.report.moved += event.moved
                 self.report.unchanged += not event.moved
                 self.file_done(file)
-            case Copied(file):
+            case FileCopy(file):
                 self.copied(event)
                 self.file_done(file)
         if self.pool.due:
             self.pool.flush()
 
-    def begin(self, event: Began) -> None:
+    def begin(self, event: VideoStart) -> None:
         """Frames of a video follow."""
         self.first = self.first or time.monotonic()
         job, plan = event.job, self.plan
-        checkpoint = Checkpoint(plan.library, job.hash, plan.fingerprint, plan.clip_seconds, plan.part_clips, plan.dim)
+        checkpoint = VideoParts(plan.library, job.hash, plan.fingerprint, plan.clip_seconds, plan.part_clips, plan.dim)
         self.encoding.begin(event, checkpoint)
         if event.kept:
             at = len(event.kept) * plan.part_clips * plan.clip_seconds
-            self.report.resumed.append(Resumed(job.file.path, at, job.probe.duration))
+            self.report.resumed.append(ResumedVideo(job.file.path, at, job.probe.duration))
             text = f"resumed at {clock_text(at)} of {clock_text(job.probe.duration)}"
-            self.tell(Note("resumed", job.file.path, f"{shown(job.file.name)}: {text}"))
+            self.tell(IngestNote("resumed", job.file.path, f"{shown(job.file.name)}: {text}"))
         self.last = job.file.name
 
     def finish(self) -> None:
@@ -129,7 +129,9 @@ class Run:
             job, ended = assembly.job, assembly.ended
             assert ended is not None
             video = _video(job, ended, assembly, time.time())
-            self.pool.add(Ready(video, job.cues, job.subtitles, assembly.joined(), written=assembly.checkpoint.drop))
+            self.pool.add(
+                FinishedVideo(video, job.cues, job.subtitles, assembly.joined(), written=assembly.checkpoint.drop)
+            )
             kept = sum(r.at for r in self.report.resumed if r.path == job.file.path)
             self.report.seconds += max(0.0, ended.duration - kept)
             self.report.changed += job.changed
@@ -138,11 +140,11 @@ class Run:
             self.noted(job.file, job.notes)
             self.file_done(job.file)
 
-    def copied(self, event: Copied) -> None:
+    def copied(self, event: FileCopy) -> None:
         """The bytes are in the library: take the vectors from there."""
         found = self.copy(event.known.id)
         if found is None:  # removed since the reader looked
-            self.fail(Failed(event.file, "changed while the library was; the next add tries it again", None))
+            self.fail(FileFailure(event.file, "changed while the library was; the next add tries it again", None))
             return
         video, rows = found
         path, name = event.file.path, event.file.name
@@ -151,7 +153,7 @@ class Run:
             video, path=path, name=video.name if here else name, mtime_ns=event.stamp.mtime_ns, notes=event.notes
         )
         replaces = event.known.id if event.replaces else None
-        self.pool.add(Ready(new, event.cues, event.subtitles, rows, replaces))
+        self.pool.add(FinishedVideo(new, event.cues, event.subtitles, rows, replaces))
         self.noted(event.file, event.notes)
         if here:
             self.report.refreshed += 1
@@ -160,7 +162,7 @@ class Run:
         else:
             self.report.copied += 1
 
-    def fail(self, event: Failed) -> None:
+    def fail(self, event: FileFailure) -> None:
         """A file that cannot be added."""
         if event.job is not None:
             self.encoding.fail(event.job)
@@ -169,16 +171,16 @@ class Run:
         else:
             self.pool.failures.append((event.file, event.reason, event.stamp))
             self.report.failed.append(Failure(event.file.path, event.reason, time.time(), 1))
-            self.tell(Note("failed", event.file.path, f"{shown(event.file.name)}: {event.reason}"))
+            self.tell(IngestNote("failed", event.file.path, f"{shown(event.file.name)}: {event.reason}"))
         self.file_done(event.file)
 
-    def noted(self, file: Found, notes: Sequence[str]) -> None:
+    def noted(self, file: VideoFile, notes: Sequence[str]) -> None:
         """What of a video could not be used, though it is in the library."""
         for note in map(shown, notes):
-            self.report.noted.append(Noted(file.path, note))
-            self.tell(Note("noted", file.path, f"{shown(file.name)}: {note}"))
+            self.report.noted.append(VideoNote(file.path, note))
+            self.tell(IngestNote("noted", file.path, f"{shown(file.name)}: {note}"))
 
-    def file_done(self, file: Found) -> None:
+    def file_done(self, file: VideoFile) -> None:
         """One file less."""
         self.done += 1
         self.bytes += file.size
@@ -199,7 +201,7 @@ class Run:
             at = min(present.clips * self.plan.clip_seconds, duration)
             part = int(present.job.file.size * at / duration) if duration > 0 else 0
             seconds += at - sum(r.at for r in self.report.resumed if r.path == present.job.file.path)
-        step = Step(
+        step = IngestStep(
             self.done, len(self.files), self.bytes + part, self.of_bytes,
             present.job.file.name if present else self.last, at, duration, max(0.0, seconds),
             now - self.begun, now - self.first if self.first else 0.0, self.bytes_encoded + part,
@@ -207,7 +209,7 @@ class Run:
         self.tell(step)
 
 
-def _video(job: Job, ended: Ended, assembly: Assembly, now: float) -> Video:
+def _video(job: IngestJob, ended: VideoEnd, assembly: VideoAssembly, now: float) -> Video:
     probe = job.probe
     return Video(
         id=0,

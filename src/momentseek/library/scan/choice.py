@@ -21,7 +21,7 @@ RATE = 1.1e-7
 VARIABLE = "MOMENTSEEK_KERNEL"
 
 
-class Choice:
+class KernelChoice:
     """Remembers how much work was done, and changes to the compiled kernel when that pays."""
 
     def __init__(self) -> None:

@@ -26,8 +26,8 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from momentseek.encoders.runtime import thread_count
-from momentseek.library.scan.asked import Asked
 from momentseek.library.scan.kernels import Piece, Places, Scores
+from momentseek.library.scan.queries import QuantisedQueries
 from momentseek.library.scan.threads import together
 from momentseek.library.segments import Segment
 
@@ -163,7 +163,7 @@ class CompiledKernel:
 
     name = "numba"
 
-    def bounds(self, pieces: Sequence[Piece], queries: Asked) -> Scores:
+    def bounds(self, pieces: Sequence[Piece], queries: QuantisedQueries) -> Scores:
         """See :class:`Kernel`."""
         listings = [listing(*piece) for piece in pieces]
         ready = np.ascontiguousarray(queries.codes), queries.steps, queries.slacks

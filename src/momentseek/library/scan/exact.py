@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.library.scan.asked import Asked, asked
 from momentseek.library.scan.kernels import Kernel, NumpyKernel, Piece, Places, Scores, dots, videos_of
+from momentseek.library.scan.queries import QuantisedQueries, quantise_queries
 from momentseek.library.segments import Segment
 
 CELLS = 1 << 24
@@ -27,7 +27,7 @@ NONE_GONE: NDArray[np.int64] = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
+class BestVideos:
     """The best videos of each query, best first; all arrays are ``(queries, k)``, or fewer if there are fewer videos.
 
     ``segments[segment].vectors(at)`` are the rows of a video.
@@ -39,7 +39,7 @@ class Best:
     at: NDArray[np.int64]
 
     @classmethod
-    def empty(cls, queries: int) -> Best:
+    def empty(cls, queries: int) -> BestVideos:
         """Nothing found, for each query."""
         none = np.zeros((queries, 0), np.int64)
         return cls(none, np.zeros((queries, 0), np.float32), none, none)
@@ -53,7 +53,7 @@ def top_videos(
     allowed: NDArray[np.bool_] | None = None,
     gone: NDArray[np.int64] = NONE_GONE,
     kernel: Kernel | None = None,
-) -> Best:
+) -> BestVideos:
     """The k best videos for each query (``(q, d)``, or one vector), exactly.
 
     ``allowed`` has one entry per video of all segments in their order; ``gone`` are ids that no longer count.
@@ -65,7 +65,7 @@ def top_videos(
     ([[5, 3]], [[1.0, 0.0]], [[1, 0]])
     """
     width = np.shape(queries)[-1]
-    ready = asked(queries, segments[0].dim if segments else width)
+    ready = quantise_queries(queries, segments[0].dim if segments else width)
     places = open_places(segments, allowed, gone)
     return best_among(segments, ready, k, places, kernel or NumpyKernel())
 
@@ -74,7 +74,7 @@ def curve(segments: Sequence[Segment], video: int | tuple[int, int], query: NDAr
     """The score of each clip of a video, given by its id or by its segment and place there."""
     segment, at = video if isinstance(video, tuple) else find(segments, video)
     source = segments[segment]
-    vector = asked(query, source.dim).vectors[0]
+    vector = quantise_queries(query, source.dim).vectors[0]
     return dots(np.asarray(source.half[source.offsets[at] : source.offsets[at + 1]]), vector)
 
 
@@ -108,11 +108,13 @@ def open_places(segments: Sequence[Segment], allowed: NDArray[np.bool_] | None, 
     return places
 
 
-def best_among(segments: Sequence[Segment], queries: Asked, k: int, places: Open, kernel: Kernel) -> Best:
+def best_among(
+    segments: Sequence[Segment], queries: QuantisedQueries, k: int, places: Open, kernel: Kernel
+) -> BestVideos:
     """The k best of some videos of each segment, exactly."""
-    chosen = Chosen(segments, places)
+    chosen = VideoSelection(segments, places)
     if k <= 0 or chosen.total == 0 or len(queries) == 0:
-        return Best.empty(len(queries))
+        return BestVideos.empty(len(queries))
     batch = max(1, CELLS // chosen.total)
     found: list[tuple[NDArray[np.int64], Scores]] = []
     for start in range(0, len(queries), batch):
@@ -127,10 +129,10 @@ def best_among(segments: Sequence[Segment], queries: Asked, k: int, places: Open
     scores = np.array([s[:depth] for _, s in found], np.float32).reshape(flat.shape)
     owner, at = chosen.located(flat.reshape(-1))
     ids = chosen.ids(flat.reshape(-1))
-    return Best(ids.reshape(flat.shape), scores, owner.reshape(flat.shape), at.reshape(flat.shape))
+    return BestVideos(ids.reshape(flat.shape), scores, owner.reshape(flat.shape), at.reshape(flat.shape))
 
 
-class Chosen:
+class VideoSelection:
     """Some videos of some segments, numbered one after another: their flat places."""
 
     def __init__(self, segments: Sequence[Segment], places: Open) -> None:

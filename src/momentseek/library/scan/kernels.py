@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.asked import Asked
+from momentseek.library.scan.queries import QuantisedQueries
 from momentseek.library.segments import Segment
 
 BLOCK = 65_536
@@ -35,7 +35,7 @@ class Kernel(Protocol):
 
     name: str
 
-    def bounds(self, pieces: Sequence[Piece], queries: Asked) -> Scores:
+    def bounds(self, pieces: Sequence[Piece], queries: QuantisedQueries) -> Scores:
         """``(queries, videos)``: each video's score or a little more (see :mod:`asked`), -inf without a finite row."""
         ...
 
@@ -49,7 +49,7 @@ class NumpyKernel:
 
     name = "numpy"
 
-    def bounds(self, pieces: Sequence[Piece], queries: Asked) -> Scores:
+    def bounds(self, pieces: Sequence[Piece], queries: QuantisedQueries) -> Scores:
         """See :class:`Kernel`."""
         return np.concatenate([self._bounds(*piece, queries) for piece in pieces], axis=1)
 
@@ -57,7 +57,7 @@ class NumpyKernel:
         """See :class:`Kernel`."""
         return np.concatenate([self._scores(*piece, query) for piece in pieces])
 
-    def _bounds(self, segment: Segment, places: Places | None, queries: Asked) -> Scores:
+    def _bounds(self, segment: Segment, places: Places | None, queries: QuantisedQueries) -> Scores:
         high, low = halves(queries.codes)
         weights = np.ascontiguousarray(np.concatenate([high, low]).T.astype(np.float32))
         codes, scales = np.asarray(segment.codes), np.asarray(segment.scales)

@@ -12,25 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.scan import coarse
-from momentseek.library.scan.asked import Asked
-from momentseek.library.scan.exact import Best, Open, best_among, highest
+from momentseek.library.scan.exact import BestVideos, Open, best_among, highest
 from momentseek.library.scan.kernels import Kernel
 from momentseek.library.scan.plan import Depths, Plan
+from momentseek.library.scan.queries import QuantisedQueries
 from momentseek.library.segments import Segment
 
 
 def planned(
     segments: Sequence[Segment],
-    queries: Asked,
+    queries: QuantisedQueries,
     k: int,
     places: Open,
     plan: Plan,
     kernel: Kernel,
     depths: Depths | None = None,
-) -> Best:
+) -> BestVideos:
     """The k best videos for each query, of those the plan lets through."""
     depths = depths or plan.depths
-    layout = Layout(segments, places, plan)
+    layout = PlanCoverage(segments, places, plan)
     widen = 1 / max(layout.share, 1e-3)  # what is filtered away later must not use up the depth
     lists = near(plan, queries.vectors, int(max(depths.coarse, 2 * k) * widen))
     answers = []
@@ -41,7 +41,7 @@ def planned(
             videos = videos[highest(kernel.bounds([(plan.means, videos)], query)[0], max(depths.fine, k))]
         answers.append(best_among(segments, query, k, layout.places_of(videos), kernel))
     depth = min((a.ids.shape[1] for a in answers), default=0)
-    return Best(
+    return BestVideos(
         *(np.concatenate([getattr(a, name)[:, :depth] for a in answers]) for name in ("ids", "scores", "segment", "at"))
     )
 
@@ -58,7 +58,7 @@ def owners(plan: Plan, means: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.flatnonzero(seen)
 
 
-class Layout:
+class PlanCoverage:
     """Where the plan's videos are in the segments of a search, and which of them may be found."""
 
     def __init__(self, segments: Sequence[Segment], places: Open, plan: Plan) -> None:
@@ -73,7 +73,7 @@ class Layout:
                 chosen = places[i]
                 self._open[slice(start, end) if chosen is None else start + chosen] = True
 
-    def numbers(self, best: Best) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    def numbers(self, best: BestVideos) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Of the best of one query: which are the plan's, and their numbers in it."""
         start = np.full(1 + max([*self._covered, *best.segment[0].tolist()]), -1)
         start[self._covered] = self._starts[:-1]

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.asked import asked
 from momentseek.library.scan.choice import compiled
-from momentseek.library.scan.exact import Best, open_places
+from momentseek.library.scan.exact import BestVideos, open_places
 from momentseek.library.scan.plan import Depths, Plan, set_depths
+from momentseek.library.scan.queries import quantise_queries
 from momentseek.library.scan.scan import Scan
 
 QUERIES = 64
@@ -114,7 +114,7 @@ def measure_recall(
     )
 
 
-def share_found(found: Best, truth: Best) -> float:
+def share_found(found: BestVideos, truth: BestVideos) -> float:
     """The share of the true videos that were found; 1 if there are none."""
     if truth.ids.size == 0:
         return 1.0
@@ -143,16 +143,16 @@ def tune(
 
 def survival(scan: Scan, plan: Plan, queries: NDArray[np.float32], k: int, gone: NDArray[np.int64]) -> list[Depths]:
     """Recall for every pair of depths of the grid, from one deep pass."""
-    from momentseek.library.scan.planned import Layout, near, owners
+    from momentseek.library.scan.planned import PlanCoverage, near, owners
 
     segments = scan.segments
-    layout = Layout(segments, open_places(segments, None, gone), plan)
+    layout = PlanCoverage(segments, open_places(segments, None, gone), plan)
     deepest = [c for c in COARSE if c < plan.means.rows] + [plan.means.rows]
     deepest = deepest[: len(COARSE)]
     kept = np.zeros((len(deepest), len(FINE)))
     total = 0
     for query in queries:
-        ready = asked(query, plan.means.dim)
+        ready = quantise_queries(query, plan.means.dim)
         truth = scan.search(query, k, gone=gone, exact=True)
         mine, numbers = layout.numbers(truth)
         total += len(mine)

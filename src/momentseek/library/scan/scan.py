@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.asked import asked
-from momentseek.library.scan.choice import Choice, available
-from momentseek.library.scan.exact import NONE_GONE, Best, best_among, curve, open_places
+from momentseek.library.scan.choice import KernelChoice, available
+from momentseek.library.scan.exact import NONE_GONE, BestVideos, best_among, curve, open_places
 from momentseek.library.scan.kernels import Scores, videos_of
 from momentseek.library.scan.plan import Plan, open_plan
+from momentseek.library.scan.queries import quantise_queries
 from momentseek.library.segments import Segment
 
 PLAN_FROM = 250_000
@@ -34,7 +34,7 @@ class Scan:
     def __init__(self, segments: Sequence[Segment], plan: Plan | None = None) -> None:
         self.segments = tuple(segments)
         self.plan = plan
-        self._choice = Choice()
+        self._choice = KernelChoice()
 
     @classmethod
     def open(cls, segments: Sequence[Segment], folder: Path) -> Scan:
@@ -61,12 +61,12 @@ class Scan:
         allowed: NDArray[np.bool_] | None = None,
         gone: NDArray[np.int64] = NONE_GONE,
         exact: bool = False,
-    ) -> Best:
+    ) -> BestVideos:
         """The k best videos for each query, by the plan if there is one, or exactly if asked.
 
         ``allowed`` has one entry per video of all segments in their order; ``gone`` are ids that no longer count.
         """
-        ready = asked(queries, self.segments[0].dim if self.segments else np.shape(queries)[-1])
+        ready = quantise_queries(queries, self.segments[0].dim if self.segments else np.shape(queries)[-1])
         places = open_places(self.segments, allowed, gone)
         left = sum(videos_of(s, p) for s, p in zip(self.segments, places, strict=True))
         dim = ready.vectors.shape[1]

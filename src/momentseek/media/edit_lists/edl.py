@@ -15,7 +15,7 @@ from pathlib import Path
 
 from momentseek.errors import MomentseekError
 from momentseek.media.edit_lists import rates
-from momentseek.media.edit_lists.excerpt import Edit, EditList, Excerpt, Written
+from momentseek.media.edit_lists.excerpt import Edit, EditList, EditListText, Excerpt
 from momentseek.media.edit_lists.locations import path_of, url_of
 from momentseek.media.edit_lists.timecode import can_drop, frame_of, timecode
 
@@ -27,7 +27,9 @@ _EVENT = re.compile(
 _COMMENT = re.compile(r"\*\s*([A-Z ]{1,40}):\s?(.*)")
 
 
-def write_edl(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | None = None, drop: bool = False) -> Written:
+def write_edl(
+    excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | None = None, drop: bool = False
+) -> EditListText:
     """The excerpts one after another.
 
     ``rate`` is the timeline's; without it, the one most sources are edited at. Excerpts of sources with another rate
@@ -64,7 +66,7 @@ def write_edl(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | None 
         )
     if len(excerpts) > 999:
         notes.append("more than 999 events; old programs read only the first 999")
-    return Written("\n".join(lines), tuple(notes))
+    return EditListText("\n".join(lines), tuple(notes))
 
 
 def read_edl(text: str, rate: Fraction | None = None) -> EditList:

@@ -55,7 +55,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Written:
+class EditListText:
     """An edit list's text, and what its format could not carry."""
 
     text: str

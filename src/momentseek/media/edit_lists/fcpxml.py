@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from momentseek.errors import MomentseekError
 from momentseek.media.edit_lists import rates, safe_xml
-from momentseek.media.edit_lists.excerpt import Edit, EditList, Excerpt, Written
+from momentseek.media.edit_lists.excerpt import Edit, EditList, EditListText, Excerpt
 from momentseek.media.edit_lists.locations import path_of, url_of
 from momentseek.media.edit_lists.timecode import frame_at
 
@@ -24,7 +24,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TIME = re.compile(r"(-?\d{1,18})(?:/(\d{1,18}))?s")
 
 
-def write_fcpxml(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | None = None) -> Written:
+def write_fcpxml(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | None = None) -> EditListText:
     """The excerpts one after another on one timeline, each with a marker that carries its title.
 
     ``rate`` is the timeline's; without it, the one most sources are edited at. A note says where a source's rate does
@@ -78,7 +78,7 @@ def write_fcpxml(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | No
         f"{others} of {len(excerpts)} excerpts come from videos whose frame rate does not fit the timeline's "
         f"{rates.spoken(rate)}; their ends are rounded up to its frames",
     )
-    return Written(text, notes if others else ())
+    return EditListText(text, notes if others else ())
 
 
 def read_fcpxml(text: str) -> EditList:

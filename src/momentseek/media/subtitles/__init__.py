@@ -6,9 +6,9 @@ Cues(found=(Cue(start=12.1, end=14.9, text='Anybody home?', language='en'), …)
 """
 
 from momentseek.media.subtitles.beside import Sidecar, beside
-from momentseek.media.subtitles.choose import Cues, cues_of
+from momentseek.media.subtitles.choose import VideoCues, cues_of
 from momentseek.media.subtitles.embedded import embedded
 from momentseek.media.subtitles.merge import joined
 from momentseek.media.subtitles.read import MAX_BYTES, read
 
-__all__ = ["MAX_BYTES", "Cues", "Sidecar", "beside", "cues_of", "embedded", "joined", "read"]
+__all__ = ["MAX_BYTES", "VideoCues", "Sidecar", "beside", "cues_of", "embedded", "joined", "read"]

@@ -17,7 +17,7 @@ from momentseek.media.subtitles.read import read
 
 
 @dataclass(frozen=True)
-class Cues:
+class VideoCues:
     """What was found to be said in a video."""
 
     found: tuple[Cue, ...] = ()
@@ -32,7 +32,7 @@ def cues_of(
     video: str | os.PathLike[str],
     folder: str | os.PathLike[str] | None = None,
     languages: Sequence[str] | None = None,
-) -> Cues:
+) -> VideoCues:
     """What is said in a video, from the best subtitles it has, joined into sentences.
 
     Subtitles in ``folder`` go before those beside the video, and those before tracks inside it; of each kind the first
@@ -52,8 +52,8 @@ def cues_of(
             problems.append(str(e))
             continue
         if found:
-            return Cues(tuple(joined(found)), (name,), tuple(problems))
-    return Cues(problems=tuple(problems))
+            return VideoCues(tuple(joined(found)), (name,), tuple(problems))
+    return VideoCues(problems=tuple(problems))
 
 
 def _sources(

@@ -22,7 +22,7 @@ MAX_CUES = 200_000
 MAX_LINES = 1_000_000
 
 
-class Format(NamedTuple):
+class SubtitleFormat(NamedTuple):
     """A subtitle format: its name, its suffixes, and its parser."""
 
     name: str
@@ -31,10 +31,10 @@ class Format(NamedTuple):
 
 
 FORMATS = (
-    Format("srt", srt.SUFFIXES, srt.parse),
-    Format("vtt", vtt.SUFFIXES, vtt.parse),
-    Format("ass", ass.SUFFIXES, ass.parse),
-    Format("sbv", sbv.SUFFIXES, sbv.parse),
+    SubtitleFormat("srt", srt.SUFFIXES, srt.parse),
+    SubtitleFormat("vtt", vtt.SUFFIXES, vtt.parse),
+    SubtitleFormat("ass", ass.SUFFIXES, ass.parse),
+    SubtitleFormat("sbv", sbv.SUFFIXES, sbv.parse),
 )
 SUFFIXES = frozenset(suffix for form in FORMATS for suffix in form.suffixes)
 
@@ -74,7 +74,7 @@ def parse(data: bytes, name: str, place: object = None, language: str | None = N
     raise MediaError(f"{place}: no cue found; SRT, VTT, ASS and SBV files are read")
 
 
-def _likely(head: str, suffix: str) -> list[Format]:
+def _likely(head: str, suffix: str) -> list[SubtitleFormat]:
     """Formats to try, the likeliest first: by what the file begins with, else by suffix.
 
     SRT and WebVTT mark times the same way, so where one finds nothing the other does not either.

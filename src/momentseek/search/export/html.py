@@ -12,7 +12,7 @@ from html import escape
 from importlib.resources import files
 
 from momentseek.errors import MomentseekError
-from momentseek.media.edit_lists import Written
+from momentseek.media.edit_lists import EditListText
 from momentseek.media.edit_lists.locations import url_of
 from momentseek.search.explain import reason
 from momentseek.search.export.kind import Kind, Thumbnail
@@ -55,7 +55,7 @@ _HIT = """<li value="{rank}" class="{level}">
 </li>"""
 
 
-def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> Written:
+def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> EditListText:
     """The page; a hit whose picture cannot be had gets an empty frame."""
     title = escape(tidy(query) or "Moments")
     videos = len({hit.path for hit in hits})
@@ -63,7 +63,7 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
     rows = "\n".join(_hit(hit, _picture(hit, thumbnail)) for hit in hits)
     style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     body = f"<ol>\n{rows}\n</ol>" if hits else ""
-    return Written(_PAGE.format(title=title, style=style, summary=summary, hits=body))
+    return EditListText(_PAGE.format(title=title, style=style, summary=summary, hits=body))
 
 
 def _hit(hit: Hit, picture: str) -> str:

@@ -7,20 +7,20 @@ from typing import Any
 
 import orjson
 
-from momentseek.media.edit_lists import Written
+from momentseek.media.edit_lists import EditListText
 from momentseek.media.edit_lists.locations import url_of
 from momentseek.search.export.kind import Kind, Thumbnail
 from momentseek.search.hit import Hit
 from momentseek.search.results import Results
 
 
-def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> Written:
+def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> EditListText:
     """One object: the query and its hits, best first; times in seconds; a search's results bring its remarks."""
     document: dict[str, Any] = {"query": _text(query)}
     if isinstance(hits, Results):
         document |= {"hidden": hits.hidden, "note": _text(hits.note)}
     document["hits"] = [record(hit) for hit in hits]
-    return Written(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+    return EditListText(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
 
 
 def record(hit: Hit) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from momentseek.media.cue import Cue
-from momentseek.media.edit_lists import Written
+from momentseek.media.edit_lists import EditListText
 from momentseek.media.edit_lists.rates import commonest
 from momentseek.media.subtitles import srt
 from momentseek.search.export.excerpts import excerpts
@@ -19,13 +19,13 @@ from momentseek.search.hit import Hit
 from momentseek.search.show import when
 
 
-def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> Written:
+def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> EditListText:
     """The cues, by time; a note says whose times they are."""
     if len({hit.path for hit in hits}) > 1:
         note = "the moments are of several videos, so the times are those of the EDL or FCPXML of the same moments"
-        return Written(srt.write(_in_a_row(hits)), (note,))
+        return EditListText(srt.write(_in_a_row(hits)), (note,))
     cues = sorted((Cue(hit.start, hit.end, _text(hit)) for hit in hits), key=lambda cue: (cue.start, cue.end))
-    return Written(srt.write(cues))
+    return EditListText(srt.write(cues))
 
 
 def _in_a_row(hits: Sequence[Hit]) -> Iterator[Cue]:

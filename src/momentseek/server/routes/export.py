@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
-from momentseek.media.edit_lists import Excerpt, Written, write_edl, write_fcpxml
+from momentseek.media.edit_lists import EditListText, Excerpt, write_edl, write_fcpxml
 from momentseek.search import Hit
 from momentseek.search.export import render
 from momentseek.server.answers import Body, Seconds, text
@@ -80,7 +80,7 @@ class SelectionIn(Body):
 async def export_get(service: Serving, asked: Annotated[ExportIn, InQuery()]) -> Response:
     """The moments of a search as a file."""
 
-    def work(library: Library) -> tuple[Written, str]:
+    def work(library: Library) -> tuple[EditListText, str]:
         page = search(library, asked, service.settings.rerankers)
         query = str(page.results.query)
         shown = page.hits if service.settings.loopback else elsewhere(page.hits)
@@ -94,7 +94,7 @@ async def export_get(service: Serving, asked: Annotated[ExportIn, InQuery()]) ->
 async def export_post(service: Serving, given: SelectionIn) -> Response:
     """Moments of one's own choice as a file."""
 
-    def work(library: Library) -> Written:
+    def work(library: Library) -> EditListText:
         found = _hits(library, given.hits)
         hits = found if service.settings.loopback else elsewhere(found)
         titles = [text(one.title) or text(given.title) for one in given.hits]
@@ -152,7 +152,7 @@ def _pictures(library: Library, kind: str, hits: Sequence[Hit]) -> Any:
     return picture if kind == "html" else None
 
 
-def _attachment(written: Written, kind: str, title: str) -> Response:
+def _attachment(written: EditListText, kind: str, title: str) -> Response:
     stem = re.sub(r"[^\w -]+", "", text(title)).strip()[:60] or "moments"
     headers = {"Content-Disposition": disposition(f"{stem}.{kind}")}
     return Response(written.text.encode("utf-8", "replace"), media_type=TYPES[kind], headers=headers)

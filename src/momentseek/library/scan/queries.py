@@ -25,7 +25,7 @@ WIDEST = np.iinfo(np.int16).max
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class QuantisedQueries:
     """Queries as float32 and as int16 codes: ``vectors ~ codes * steps``."""
 
     vectors: NDArray[np.float32]
@@ -37,18 +37,20 @@ class Asked:
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def part(self, start: int, stop: int) -> Asked:
+    def part(self, start: int, stop: int) -> QuantisedQueries:
         """Some of the queries."""
         keep = slice(start, stop)
-        return Asked(self.vectors[keep], self.codes[keep], self.steps[keep], self.slacks[keep], self.floors[keep])
+        return QuantisedQueries(
+            self.vectors[keep], self.codes[keep], self.steps[keep], self.slacks[keep], self.floors[keep]
+        )
 
 
-def asked(queries: NDArray[Any], dim: int) -> Asked:
+def quantise_queries(queries: NDArray[Any], dim: int) -> QuantisedQueries:
     """Codes for queries ``(q, dim)``; one vector ``(dim,)`` counts as one query.
 
     The codes are as wide as an int32 sum over all columns allows.
 
-    >>> ready = asked(np.array([0.6, -0.8], np.float32), 2)
+    >>> ready = quantise_queries(np.array([0.6, -0.8], np.float32), 2)
     >>> ready.codes.tolist(), bool(abs(ready.codes * ready.steps - ready.vectors).max() < 2e-5)
     ([[24575, -32767]], True)
     """
@@ -67,4 +69,6 @@ def asked(queries: NDArray[Any], dim: int) -> Asked:
     size = np.abs(wide).sum(axis=1)
     slacks = (0.5 + STEPS / 2048 + 1 / 256) * size + STEPS * missed
     floors = size * 2.0**-24
-    return Asked(vectors, codes, steps.astype(np.float32), slacks.astype(np.float32), floors.astype(np.float32))
+    return QuantisedQueries(
+        vectors, codes, steps.astype(np.float32), slacks.astype(np.float32), floors.astype(np.float32)
+    )

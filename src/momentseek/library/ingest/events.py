@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from momentseek.encoders.protocol import Pixels
-from momentseek.library.files import Found
-from momentseek.library.ledger import Known
-from momentseek.library.rows import Rows
+from momentseek.library.files import VideoFile
+from momentseek.library.ledger import KnownFile
+from momentseek.library.rows import StoredVectors
 from momentseek.library.stamp import Stamp
 from momentseek.media.cue import Cue
 from momentseek.media.probe import Probe
 
 
 @dataclass(eq=False)
-class Job:
-    """A video being read. Both threads hold it; the reader fills ``notes`` before it says ``Ended``."""
+class IngestJob:
+    """A video being read. Both threads hold it; the reader fills ``notes`` before it says ``VideoEnd``."""
 
-    file: Found
+    file: VideoFile
     stamp: Stamp
     hash: str
     probe: Probe
@@ -28,66 +28,66 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class Began:
+class VideoStart:
     """A video's frames follow. ``kept`` are the vectors and cuts of the parts an earlier run had finished."""
 
-    job: Job
-    kept: tuple[tuple[Rows, tuple[float, ...]], ...] = ()
+    job: IngestJob
+    kept: tuple[tuple[StoredVectors, tuple[float, ...]], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Image:
+class ClipFrame:
     """The frame of the next clip."""
 
-    job: Job
+    job: IngestJob
     pixels: Pixels
 
 
 @dataclass(frozen=True, eq=False)
-class PartEnded:
+class PartEnd:
     """All frames of a part were given; ``shots`` are the cuts in it."""
 
-    job: Job
+    job: IngestJob
     part: int
     shots: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Ended:
+class VideoEnd:
     """All frames of a video were given, and the file is still what it was."""
 
-    job: Job
+    job: IngestJob
     clips: int
     duration: float
 
 
 @dataclass(frozen=True, eq=False)
-class Same:
+class UnchangedFile:
     """Nothing to do."""
 
-    file: Found
+    file: VideoFile
 
 
 @dataclass(frozen=True, eq=False)
-class Updated:
+class FileUpdate:
     """The same bytes and subtitles, but another path or time."""
 
-    file: Found
-    known: Known
+    file: VideoFile
+    known: KnownFile
     stamp: Stamp
     subtitles: tuple[str, ...]
     moved: bool
 
 
 @dataclass(frozen=True, eq=False)
-class Copied:
+class FileCopy:
     """The same bytes as a video that is there: its vectors serve; its cues are read anew.
 
     ``replaces`` is the video that goes, if the file only moved or its subtitles changed.
     """
 
-    file: Found
-    known: Known
+    file: VideoFile
+    known: KnownFile
     stamp: Stamp
     subtitles: tuple[str, ...]
     cues: tuple[Cue, ...]
@@ -96,15 +96,15 @@ class Copied:
 
 
 @dataclass(frozen=True, eq=False)
-class Failed:
+class FileFailure:
     """It cannot be added; without a stamp the next ``add`` tries it again. ``job`` was begun, if it is given."""
 
-    file: Found
+    file: VideoFile
     reason: str
     stamp: Stamp | None
-    job: Job | None = None
+    job: IngestJob | None = None
     before: bool = False
     """It failed in an earlier run already and was not tried again."""
 
 
-Event = Began | Image | PartEnded | Ended | Same | Updated | Copied | Failed
+IngestEvent = VideoStart | ClipFrame | PartEnd | VideoEnd | UnchangedFile | FileUpdate | FileCopy | FileFailure

@@ -12,12 +12,12 @@ from momentseek.encoders.protocol import TextEncoder, Vectors
 from momentseek.encoders.trained.model import Trained
 from momentseek.library import ledger, segments
 from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.files import Found
-from momentseek.library.ingest.clock import Clock
-from momentseek.library.ingest.jobs import Updated
+from momentseek.library.files import VideoFile
+from momentseek.library.ingest.clock import StageTimer
+from momentseek.library.ingest.events import FileUpdate
 from momentseek.library.merge import merge
-from momentseek.library.place import Place
-from momentseek.library.rows import Rows, pooled
+from momentseek.library.paths import LibraryPaths
+from momentseek.library.rows import StoredVectors, pooled
 from momentseek.library.segments import Segment
 from momentseek.library.stamp import Stamp
 from momentseek.library.video import Video
@@ -30,7 +30,7 @@ MERGE_EVERY = 16
 
 
 @dataclass(frozen=True)
-class Pace:
+class WritePace:
     """When to write. ``part_clips`` is how much of a long video is kept at a time."""
 
     rows: int = 50_000
@@ -39,22 +39,22 @@ class Pace:
 
 
 @dataclass(frozen=True, eq=False)
-class Ready:
+class FinishedVideo:
     """A video that only needs to be written."""
 
     video: Video
     cues: Sequence[Cue]
     subtitles: Sequence[str]
-    vision: Rows
+    vision: StoredVectors
     replaces: int | None = None
     """A video at another path that goes."""
     written: Callable[[], None] = lambda: None
-    spans: Rows | None = None
+    spans: StoredVectors | None = None
     """What a trained model finds spans by, once ``vision`` has become what it finds clips by."""
 
 
-class Pool:
-    """Gathers what is ready and writes it in one transaction per ``Pace``.
+class SegmentWriter:
+    """Gathers what is ready and writes it in one transaction per ``WritePace``.
 
     First the segments' files, flushed to the disk; then the catalog names them, the videos and their cues at once.
     Killed between, the files are orphans, which the next writer deletes, and the videos are done again.
@@ -62,23 +62,23 @@ class Pool:
 
     def __init__(
         self,
-        place: Place,
+        place: LibraryPaths,
         catalog: Catalog,
         speech: TextEncoder | None,
-        clock: Clock,
-        pace: Pace,
+        clock: StageTimer,
+        pace: WritePace,
         model: Trained | None = None,
     ) -> None:
         self.place, self.catalog, self.speech, self.clock, self.pace = place, catalog, speech, clock, pace
         self.model = model
         """Puts the frames of a whole video into their context, if the library has one."""
-        self.ready: list[Ready] = []
-        self.updates: list[Updated] = []
-        self.failures: list[tuple[Found, str, Stamp | None]] = []
+        self.ready: list[FinishedVideo] = []
+        self.updates: list[FileUpdate] = []
+        self.failures: list[tuple[VideoFile, str, Stamp | None]] = []
         self.since = time.monotonic()
         self.written = 0
 
-    def add(self, ready: Ready) -> None:
+    def add(self, ready: FinishedVideo) -> None:
         """A whole video."""
         self.ready.append(ready)
 
@@ -128,7 +128,7 @@ class Pool:
         fresh: list[Segment] = []
         if self.ready:
             fresh += vectors_of(ids, self.ready)
-        said = [(id, Rows.of(rows)) for id, rows in zip(ids, spoken, strict=True) if rows is not None]
+        said = [(id, StoredVectors.of(rows)) for id, rows in zip(ids, spoken, strict=True) if rows is not None]
         if said:
             fresh.append(pooled("speech", [id for id, _ in said], [rows for _, rows in said]))
         rows = [write_segment(self.place, content) for content in fresh]
@@ -149,22 +149,22 @@ class Pool:
                 ledger.note_failure(self.catalog, file.path, file.name, reason, stamp)
 
 
-def in_context(model: Trained, ready: Ready, spoken: Vectors | None) -> Ready:
+def in_context(model: Trained, ready: FinishedVideo, spoken: Vectors | None) -> FinishedVideo:
     """A video with a trained model's vectors, from those of its frames and cues as they would lie in a library."""
     frames = ready.vision.half.astype(np.float32)
     cues = None if spoken is None else np.asarray(spoken, np.float16).astype(np.float32)
     match, spans = model.clips(frames, [(cue.start, cue.end) for cue in ready.cues], cues)
-    return replace(ready, vision=Rows.of(match), spans=Rows.of(spans))
+    return replace(ready, vision=StoredVectors.of(match), spans=StoredVectors.of(spans))
 
 
-def vectors_of(ids: Sequence[int], ready: Sequence[Ready]) -> list[Segment]:
+def vectors_of(ids: Sequence[int], ready: Sequence[FinishedVideo]) -> list[Segment]:
     """The segments of some videos' clips."""
     found = [pooled("vision", ids, [one.vision for one in ready])]
     spans = [one.spans for one in ready if one.spans is not None]
     return [*found, pooled("spans", ids, spans)] if spans else found
 
 
-def write_segment(place: Place, content: Segment) -> SegmentRow:
+def write_segment(place: LibraryPaths, content: Segment) -> SegmentRow:
     """Write a segment's file; the row makes it count once it is in the catalog."""
     name = segments.write(place.segments, content)
     return SegmentRow(name, content.stream, len(content.ids), content.rows, int(content.ids[0]))

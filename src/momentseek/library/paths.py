@@ -16,7 +16,7 @@ ENVIRONMENT = "MOMENTSEEK_LIBRARY"
 
 
 @dataclass(frozen=True)
-class Place:
+class LibraryPaths:
     """A library's folder and what is in it."""
 
     folder: Path

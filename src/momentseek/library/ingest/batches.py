@@ -11,26 +11,26 @@ import numpy as np
 from momentseek.encoders.protocol import ImageTextEncoder, Pixels, Vectors
 from momentseek.encoders.store import unit_rows
 from momentseek.errors import MomentseekError
-from momentseek.library.checkpoint import Checkpoint
-from momentseek.library.ingest.clock import Clock
-from momentseek.library.ingest.jobs import Began, Ended, Job, PartEnded
-from momentseek.library.rows import Rows, joined
+from momentseek.library.ingest.clock import StageTimer
+from momentseek.library.ingest.events import IngestJob, PartEnd, VideoEnd, VideoStart
+from momentseek.library.rows import StoredVectors, joined
+from momentseek.library.video_parts import VideoParts
 
 BATCH = 16
 """Frames encoded together; they may be of several videos."""
 
 
-class Assembly:
+class VideoAssembly:
     """A video's rows as they come."""
 
-    def __init__(self, began: Began, checkpoint: Checkpoint) -> None:
+    def __init__(self, began: VideoStart, checkpoint: VideoParts) -> None:
         self.job = began.job
         self.checkpoint = checkpoint
-        self.parts: list[Rows] = [rows for rows, _ in began.kept]
+        self.parts: list[StoredVectors] = [rows for rows, _ in began.kept]
         self.shots: dict[int, tuple[float, ...]] = {part: shots for part, (_, shots) in enumerate(began.kept)}
         self.rows: list[Vectors] = []
         """Of the part that is being made."""
-        self.ended: Ended | None = None
+        self.ended: VideoEnd | None = None
 
     @property
     def clips(self) -> int:
@@ -46,7 +46,7 @@ class Assembly:
         """The next clip's vector."""
         self.rows.append(row)
         if len(self.rows) == self.checkpoint.part_clips:
-            self.parts.append(Rows.of(np.stack(self.rows)))
+            self.parts.append(StoredVectors.of(np.stack(self.rows)))
             self.rows = []
             self.keep(len(self.parts) - 1)
 
@@ -60,30 +60,30 @@ class Assembly:
         if part < len(self.parts) and part in self.shots:
             self.checkpoint.save(part, self.parts[part], self.shots[part])
 
-    def joined(self) -> Rows:
+    def joined(self) -> StoredVectors:
         """All of them."""
-        return joined([*self.parts, *([Rows.of(np.stack(self.rows))] if self.rows else [])])
+        return joined([*self.parts, *([StoredVectors.of(np.stack(self.rows))] if self.rows else [])])
 
     def cuts(self) -> tuple[float, ...]:
         """All cuts of the video."""
         return tuple(t for part in sorted(self.shots) for t in self.shots[part])
 
 
-class Encoding:
+class BatchEncoder:
     """Videos that are being encoded, in the order in which they began."""
 
-    def __init__(self, encoder: ImageTextEncoder, clock: Clock) -> None:
+    def __init__(self, encoder: ImageTextEncoder, clock: StageTimer) -> None:
         self.encoder, self.clock = encoder, clock
-        self.open: deque[Assembly] = deque()
-        self.waiting: list[tuple[Job, Pixels]] = []
+        self.open: deque[VideoAssembly] = deque()
+        self.waiting: list[tuple[IngestJob, Pixels]] = []
 
-    def begin(self, began: Began, checkpoint: Checkpoint) -> Assembly:
+    def begin(self, began: VideoStart, checkpoint: VideoParts) -> VideoAssembly:
         """Frames of another video follow."""
-        assembly = Assembly(began, checkpoint)
+        assembly = VideoAssembly(began, checkpoint)
         self.open.append(assembly)
         return assembly
 
-    def image(self, job: Job, pixels: Pixels) -> bool:
+    def image(self, job: IngestJob, pixels: Pixels) -> bool:
         """A frame; true if it filled a batch and that was encoded."""
         self.waiting.append((job, pixels))
         if len(self.waiting) < BATCH:
@@ -91,15 +91,15 @@ class Encoding:
         self.encode()
         return True
 
-    def end_part(self, ended: PartEnded) -> None:
+    def end_part(self, ended: PartEnd) -> None:
         """A part has no more frames."""
         self._of(ended.job).end_part(ended.part, ended.shots)
 
-    def end(self, ended: Ended) -> None:
+    def end(self, ended: VideoEnd) -> None:
         """A video has no more frames."""
         self._of(ended.job).ended = ended
 
-    def fail(self, job: Job) -> None:
+    def fail(self, job: IngestJob) -> None:
         """A video is given up."""
         with suppress(StopIteration):
             assembly = self._of(job)
@@ -107,7 +107,7 @@ class Encoding:
             self.open.remove(assembly)
         self.waiting = [(other, pixels) for other, pixels in self.waiting if other is not job]
 
-    def whole(self) -> Iterator[Assembly]:
+    def whole(self) -> Iterator[VideoAssembly]:
         """Videos that are done, taken out."""
         while self.open and self.open[0].whole:
             yield self.open.popleft()
@@ -127,5 +127,5 @@ class Encoding:
         for (job, _), row in zip(waiting, rows, strict=True):
             self._of(job).take(row)
 
-    def _of(self, job: Job) -> Assembly:
+    def _of(self, job: IngestJob) -> VideoAssembly:
         return next(assembly for assembly in reversed(self.open) if assembly.job is job)

@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 
 from momentseek.errors import MomentseekError
-from momentseek.library.rows import Rows
+from momentseek.library.rows import StoredVectors
 
 FOLDER = "work"
 KEEP_DAYS = 30.0
 """After which the parts of a video that was never finished are dropped."""
 
 
-class Checkpoint:
+class VideoParts:
     """Parts of the video with a content hash, for an encoder and a grid of clips."""
 
     def __init__(
@@ -35,14 +35,14 @@ class Checkpoint:
         self.folder = library / FOLDER / f"{content}-{hashlib.blake2b(grid, digest_size=6).hexdigest()}"
         self.part_clips, self.dim = part_clips, dim
 
-    def load(self) -> list[tuple[Rows, tuple[float, ...]]]:
+    def load(self) -> list[tuple[StoredVectors, tuple[float, ...]]]:
         """The vectors and cuts of the parts that are there, from the first on without a gap."""
-        found: list[tuple[Rows, tuple[float, ...]]] = []
+        found: list[tuple[StoredVectors, tuple[float, ...]]] = []
         while (part := self._part(len(found))) is not None:
             found.append(part)
         return found
 
-    def save(self, part: int, rows: Rows, shots: Iterable[float]) -> None:
+    def save(self, part: int, rows: StoredVectors, shots: Iterable[float]) -> None:
         """Keep a part: whole and on the disk, or not at all."""
         cuts = np.asarray(tuple(shots), "<f8")
         body = b"".join(array.tobytes() for array in (rows.scales, rows.half, rows.codes, cuts))
@@ -71,7 +71,7 @@ class Checkpoint:
     def _path(self, part: int) -> Path:
         return self.folder / f"{part:06d}.part"
 
-    def _part(self, part: int) -> tuple[Rows, tuple[float, ...]] | None:
+    def _part(self, part: int) -> tuple[StoredVectors, tuple[float, ...]] | None:
         try:
             data = self._path(part).read_bytes()
         except OSError:
@@ -81,7 +81,7 @@ class Checkpoint:
         halves, codes, cuts = 4 * clips, (4 + 2 * dim) * clips, (4 + 3 * dim) * clips
         if hashlib.blake2b(body, digest_size=16).digest() != check or len(body) < cuts:
             return None
-        rows = Rows(
+        rows = StoredVectors(
             np.frombuffer(body[codes:cuts], np.int8).reshape(clips, dim),
             np.frombuffer(body[:halves], np.float32),
             np.frombuffer(body[halves:codes], np.float16).reshape(clips, dim),

@@ -17,12 +17,12 @@ from momentseek.library import encoding, ledger
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.compact import CompactReport, compact
 from momentseek.library.database import FILE
-from momentseek.library.files import Finding, Found, find
+from momentseek.library.files import FoundFiles, VideoFile, find
 from momentseek.library.ingest.add import add_found
-from momentseek.library.ingest.pool import Pace
-from momentseek.library.ingest.report import AddReport, Progress
+from momentseek.library.ingest.report import AddReport, ShowIngest
+from momentseek.library.ingest.writer import WritePace
 from momentseek.library.lock import writing
-from momentseek.library.place import Place
+from momentseek.library.paths import LibraryPaths
 from momentseek.library.planning import refresh_plan
 from momentseek.library.reencode import reencode
 from momentseek.library.repair import repair as mend
@@ -35,7 +35,7 @@ from momentseek.library.video import Failure, Video
 CLIP_SECONDS = 1.5
 
 
-class Collection:
+class LibraryStore:
     """Videos, what is said in them, and the vectors of their clips and cues.
 
     Any number of processes may read while one writes; a second writer waits (``wait`` seconds) or is refused.
@@ -43,11 +43,11 @@ class Collection:
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
         self.path = path
-        self.place = Place(path)
+        self.place = LibraryPaths(path)
         self.catalog = catalog
         self.wait = 0.0
         """Seconds to wait for another writer."""
-        self.pace = Pace()
+        self.pace = WritePace()
         self._snapshot: Snapshot | None = None
         self._vision: ImageTextEncoder | None = None
         self._speech: TextEncoder | None = None
@@ -79,7 +79,7 @@ class Collection:
             if not 0.1 <= clip_seconds <= 600:
                 raise MomentseekError(f"clips of {clip_seconds} s are not possible; choose 0.1 to 600 seconds")
             encoding.check_model(encoder, clip_seconds)
-            Place(folder).make()
+            LibraryPaths(folder).make()
         opened = cls(folder, Catalog(folder, create=create))
         opened.wait = wait
         try:
@@ -181,7 +181,7 @@ class Collection:
         recursive: bool = True,
         exclude: Sequence[str] = (),
         subtitles: str | os.PathLike[str] | None = None,
-        progress: Progress | None = None,
+        progress: ShowIngest | None = None,
         retry: bool = False,
     ) -> AddReport:
         """Add files, folders and patterns. Files that are in the library and have not changed are not read.
@@ -199,17 +199,19 @@ class Collection:
         report.elapsed = time.monotonic() - begun
         return report
 
-    def retry(self, *, progress: Progress | None = None, subtitles: str | os.PathLike[str] | None = None) -> AddReport:
+    def retry(
+        self, *, progress: ShowIngest | None = None, subtitles: str | os.PathLike[str] | None = None
+    ) -> AddReport:
         """Try again the files that failed; those that are no longer there are forgotten."""
         folder = subtitles_folder(subtitles)
         with self.changing():
             listed = ledger.failed_names(self.catalog)
-            files = [Found(path, name, _size(path)) for path, name in listed if os.path.lexists(path)]
+            files = [VideoFile(path, name, _size(path)) for path, name in listed if os.path.lexists(path)]
             with self.catalog.changes():
                 for path, _ in listed:
                     if not os.path.lexists(path):
                         ledger.forget_failure(self.catalog, path)
-            return add_found(self, Finding(files), subtitles=folder, progress=progress, retry=True)
+            return add_found(self, FoundFiles(files), subtitles=folder, progress=progress, retry=True)
 
     def matching(self, patterns: Iterable[str | os.PathLike[str]], *, missing: bool = False) -> list[Video]:
         """Videos by path, by a folder they lie in, or by a glob for their name; with ``missing``, also those whose
@@ -244,7 +246,7 @@ class Collection:
             report = verify(self.catalog, self.place)
             return mend(self, report)
 
-    def reencode(self, spec: str, *, progress: Progress | None = None) -> AddReport:
+    def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
         """Make all vectors anew with another encoder; the old ones serve until all are there."""
         with self.changing():
             report = reencode(self, spec, progress)
