@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch: the tes
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 settings.register_profile("unhurried", settings.default, deadline=None)  # a busy machine is no failure
@@ -46,20 +51,71 @@ def _present(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def momentseek(root: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs the command as a user would: another process, nothing shared."""
+@dataclass(frozen=True)
+class Outcome:
+    """What a shell sees of a command that has ended."""
 
-    def run(*arguments: object, cwd: Path = root) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "momentseek", *map(str, arguments)],
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def momentseek(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """``momentseek("evaluate", …, cwd=…)``: runs the whole command, in this process, which saves starting one."""
+    from momentseek.cli import main
+
+    def run(*arguments: object, cwd: Path = root) -> Outcome:
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with monkeypatch.context() as patch:
+            patch.chdir(cwd)
+            patch.setattr(sys, "argv", ["momentseek", *map(str, arguments)])
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            with pytest.raises(SystemExit) as end:
+                main()
+        gc.unfreeze()
+        texts = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
+        return Outcome(int(end.value.code or 0), *texts)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str, Callable[[Path], object]], Path]:
+    """``once("sample", make)``: the folder that ``make(folder)`` filled, once for all workers of a run.
+
+    Whoever comes first makes it, the others wait. What it holds is for reading: tests that change it take a copy.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = base if worker_id == "master" else base.parent
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, done = shared / f"once-{name}", shared / f"once-{name}.done"
+        with FileLock(shared / f"once-{name}.lock"):
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)  # another worker failed on it
+                folder.mkdir()
+                make(folder)
+                done.touch()
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def sample(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """The sample collection, as ``momentseek demo --into`` leaves it: ``films/``, ``library/``, and ``demo.json``."""
+    for module in ("av", "onnxruntime", "skimage", "sklearn"):
+        pytest.importorskip(module)
+
+    def make(folder: Path) -> None:
+        command = [sys.executable, "-m", "momentseek", "demo", "--into", str(folder), "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        (folder / "demo.json").write_text(done.stdout)
+
+    return once("sample", make)
 
 
 @pytest.fixture

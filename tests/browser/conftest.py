@@ -87,18 +87,11 @@ def _serving(library: Path, *options: str) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``films/`` and ``library/`` of the sample collection."""
-    for module in ("av", "onnxruntime", "skimage", "sklearn", "fastapi", "uvicorn"):
+def demo(sample: Path) -> Path:
+    """``films/`` and ``library/`` of the sample collection, which tests only read."""
+    for module in ("fastapi", "uvicorn"):
         pytest.importorskip(module)
-    from momentseek import Library
-    from momentseek.demo import make
-
-    folder = tmp_path_factory.mktemp("browser")
-    make(folder / "films")
-    with Library.open(folder / "library", create=True) as library:
-        library.add([folder / "films"])
-    return folder
+    return sample
 
 
 @pytest.fixture(scope="session")
