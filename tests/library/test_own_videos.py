@@ -15,10 +15,10 @@ from momentseek.api import Library
 from momentseek.cli.data.features import command as features
 from momentseek.cli.export import command as export
 from momentseek.construct.library_features import write_library_features
-from momentseek.encoders.trained.sources import sources_of
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.library import LibraryStore
+from momentseek.trained.manifest import sources_of
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train
 

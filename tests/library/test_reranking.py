@@ -16,8 +16,6 @@ from momentseek.api import Library
 from momentseek.cli.export import command as export_command
 from momentseek.cli.search import command as search_command
 from momentseek.construct.library_features import write_library_features
-from momentseek.encoders.trained.joint import Joint, load
-from momentseek.encoders.trained.manifest import Source
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.library import LibraryStore
@@ -25,15 +23,17 @@ from momentseek.models import Dims, build
 from momentseek.models.export import export
 from momentseek.search import rerank
 from momentseek.search.engine import Engine
+from momentseek.trained.manifest import EncoderRef
+from momentseek.trained.reranker import Reranker, RerankerCache, load_reranker
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train
 
 GREY = (120, 120, 120)
 COLOURS = {"red": (220, 20, 20), "green": (20, 220, 20), "blue": (20, 20, 220)}
 SOURCES = {
-    "video": Source("colours", "colours-1", 4),
-    "subtitle": Source("minilm", "letters-1", 27),
-    "query": Source("minilm", "letters-1", 27),
+    "video": EncoderRef("colours", "colours-1", 4),
+    "subtitle": EncoderRef("minilm", "letters-1", 27),
+    "query": EncoderRef("minilm", "letters-1", 27),
 }
 SMALL = {"hidden": 16, "max_clips": 8, "longest": 8, "map_layers": 1, "kernel": 3, "text_layers": 1}
 
@@ -57,7 +57,7 @@ def searched(library: LibraryStore, films: Path) -> Library:
     return Library.open(library.path)
 
 
-def model(folder: Path, name: str = "tan2d", *, encoders: dict[str, Source] = SOURCES, **more: Any) -> Path:
+def model(folder: Path, name: str = "tan2d", *, encoders: dict[str, EncoderRef] = SOURCES, **more: Any) -> Path:
     """One with weights of chance."""
     torch.manual_seed(0)
     settings = {**SMALL, "modalities": "video+subtitle"}
@@ -100,11 +100,11 @@ def test_the_model_is_loaded_once(searched: Library, tmp_path: Path, monkeypatch
     folder = model(tmp_path / "tan2d")
     loads: list[Path] = []
 
-    def counted(place: Path) -> Joint:
+    def counted(place: Path) -> Reranker:
         loads.append(place)
-        return load(place)
+        return load_reranker(place)
 
-    monkeypatch.setattr(rerank, "load", counted)
+    monkeypatch.setattr("momentseek.search.rerank.warm_reranker", RerankerCache(counted).get)
     searched.search("red", rerank=folder)
     searched.search("green", rerank=str(folder))
     assert loads == [folder]
@@ -117,12 +117,12 @@ def test_the_next_page_costs_nothing(searched: Library, tmp_path: Path, monkeypa
     folder = model(tmp_path / "tan2d")
     looked: list[int] = []
 
-    def counted(self: Joint, words: Any, text: str, videos: Any, *more: Any) -> Any:
+    def counted(self: Reranker, words: Any, text: str, videos: Any, *more: Any) -> Any:
         looked.append(len(videos))
         return spans_of(self, words, text, videos, *more)
 
-    spans_of = Joint.spans_of
-    monkeypatch.setattr(Joint, "spans_of", counted)
+    spans_of = Reranker.spans_of
+    monkeypatch.setattr(Reranker, "spans_of", counted)
     one = searched.search("it is red", k=2, all=True, rerank=folder, rerank_videos=2)
     more = searched.search("it is red", k=5, all=True, rerank=folder, rerank_videos=3)
     searched.search("it is green", k=5, all=True, rerank=folder)
@@ -134,13 +134,13 @@ def test_the_next_page_costs_nothing(searched: Library, tmp_path: Path, monkeypa
 
 
 def test_models_of_other_vectors_are_refused(searched: Library, tmp_path: Path, light: ModuleType) -> None:
-    other = {**SOURCES, "video": Source("colours", "colours-2", 4)}
+    other = {**SOURCES, "video": EncoderRef("colours", "colours-2", 4)}
     with pytest.raises(MomentseekError, match=r"trained on vectors of pictures by 'colours', and the library's are by"):
         searched.search("red", rerank=model(tmp_path / "other", encoders=other))
-    spoken = {**SOURCES, "subtitle": Source("minilm", "letters-2", 27)}
+    spoken = {**SOURCES, "subtitle": EncoderRef("minilm", "letters-2", 27)}
     with pytest.raises(MomentseekError, match="trained on vectors of what is said by 'minilm'"):
         searched.search("red", rerank=model(tmp_path / "spoken", encoders=spoken))
-    asked = {**SOURCES, "query": Source("minilm", "letters-2", 27)}
+    asked = {**SOURCES, "query": EncoderRef("minilm", "letters-2", 27)}
     with pytest.raises(MomentseekError, match="trained on queries by another 'minilm'"):
         searched.search("red", rerank=model(tmp_path / "asked", encoders=asked))
     with pytest.raises(MomentseekError, match=r"clips of 2 s; the library's have 1\.5 s"):

@@ -15,23 +15,23 @@ import pytest
 import torch
 
 from momentseek.api import Library
-from momentseek.encoders.trained.manifest import Source
-from momentseek.encoders.trained.manifest import kind as described_kind
-from momentseek.encoders.trained.model import load
 from momentseek.errors import MomentseekError
 from momentseek.library import LibraryStore
 from momentseek.library.rows import find
 from momentseek.models import Dims, build
 from momentseek.models.export import export
+from momentseek.trained.encoder import load_trained_encoder
+from momentseek.trained.manifest import EncoderRef
+from momentseek.trained.manifest import read_kind as described_kind
 
 SOURCES = {
-    "video": Source("colours", "colours-1", 4),
-    "subtitle": Source("minilm", "letters-1", 27),
-    "query": Source("minilm", "letters-1", 27),
+    "video": EncoderRef("colours", "colours-1", 4),
+    "subtitle": EncoderRef("minilm", "letters-1", 27),
+    "query": EncoderRef("minilm", "letters-1", 27),
 }
 
 
-def exported(folder: Path, seed: int = 0, *, encoders: dict[str, Source] = SOURCES, **more: float) -> Path:
+def exported(folder: Path, seed: int = 0, *, encoders: dict[str, EncoderRef] = SOURCES, **more: float) -> Path:
     """A model with weights of chance."""
     torch.manual_seed(seed)
     model = build("xml", {"hidden": 16, "heads": 2, "max_clips": 8, "max_words": 8}, Dims(27, 4, 27))
@@ -69,7 +69,7 @@ def test_vectors_are_the_models_of_the_frames_in_their_context(trained: Path, tm
     with LibraryStore.open(tmp_path / "plain", create=True, encoder="colours") as plain:
         plain.add(films)
         frames = vectors(plain)
-    own = load(model)
+    own = load_trained_encoder(model)
     with LibraryStore.open(trained) as opened:
         assert opened.trained
         assert opened.verify().clean
@@ -252,7 +252,7 @@ def test_what_cannot_be_a_model_is_said_before_a_library_is_made(tmp_path: Path,
     refused(checkpoint / "best.safetensors", "export it first")
     refused(model, "trained on clips of 1.5 s", clip_seconds=2.0)
     refused(exported(tmp_path / "unknown", encoders={}), "does not say which encoders")
-    other = {**SOURCES, "video": Source("colours", "colours-of-old", 4)}
+    other = {**SOURCES, "video": EncoderRef("colours", "colours-of-old", 4)}
     refused(exported(tmp_path / "old", encoders=other), "another 'colours' than the one here")
     damaged = exported(tmp_path / "damaged")
     (damaged / "words.onnx").write_bytes((damaged / "words.onnx").read_bytes()[:-1])

@@ -11,18 +11,18 @@ import pytest
 import torch
 
 from momentseek.api import Library
-from momentseek.encoders.trained.manifest import Source, kind
-from momentseek.encoders.trained.model import TrainedMap, load
 from momentseek.errors import MomentseekError
 from momentseek.library import LibraryStore
 from momentseek.library.rows import find
 from momentseek.models import Dims, build
 from momentseek.models.export import export
+from momentseek.trained.encoder import MomentMapEncoder, load_trained_encoder
+from momentseek.trained.manifest import EncoderRef, read_kind
 
 SOURCES = {
-    "video": Source("colours", "colours-1", 4),
-    "subtitle": Source("minilm", "letters-1", 27),
-    "query": Source("minilm", "letters-1", 27),
+    "video": EncoderRef("colours", "colours-1", 4),
+    "subtitle": EncoderRef("minilm", "letters-1", 27),
+    "query": EncoderRef("minilm", "letters-1", 27),
 }
 SETTINGS = {"hidden": 16, "space": 8, "max_clips": 4, "longest": 4, "map_layers": 2, "kernel": 3}
 WINDOW = 9.0
@@ -53,7 +53,7 @@ def long(tmp_path: Path, film: Callable[..., Path]) -> Path:
 
 
 def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Path, long: Path):
-    assert kind(model) == "map"
+    assert read_kind(model) == "map"
     place = tmp_path / "library"
     with Library.open(place, create=True, encoder=f"model:{model}") as opened:
         assert opened.add(long).added == 2
@@ -66,8 +66,8 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
         assert len({(hit.name, hit.start, hit.end) for hit in found}) == len(found)
         for other in ("scenes", "watershed", "learned"):
             assert opened.search("a green thing", all=True, localiser=other)
-        own = load(model)
-        assert isinstance(own, TrainedMap)
+        own = load_trained_encoder(model)
+        assert isinstance(own, MomentMapEncoder)
         state, videos = opened.snapshot(), {video.name: video for video in opened.videos()}
         moments = find(state.spans, videos["long.mp4"].id)
         assert moments is not None

@@ -11,7 +11,6 @@ import pytest
 from small_library import DIM, SECONDS, fill, nothing
 
 from momentseek.encoders.protocol import Vectors
-from momentseek.encoders.trained.moment_map import MomentMap
 from momentseek.library.segments import segment
 from momentseek.library.snapshot import snapshot
 from momentseek.search.gather import Search, State
@@ -19,6 +18,7 @@ from momentseek.search.hit import Hit
 from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.streams.sights import Encode, StreamIndex
+from momentseek.trained.moment_map import MomentMap
 
 HALF = 16
 START, LENGTH = np.array([(start, n) for n in (1, 2, 3, 4) for start in range(5 - n)]).T

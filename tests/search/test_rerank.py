@@ -12,8 +12,6 @@ import pytest
 import torch
 from small_library import SECONDS, WordVectors, fill, film, nothing
 
-from momentseek.encoders.trained.joint import Joint, Seen, Spans, load
-from momentseek.encoders.trained.manifest import Source
 from momentseek.features.data import Data
 from momentseek.library.snapshot import snapshot
 from momentseek.models import CorpusModel, Dims, build
@@ -24,6 +22,8 @@ from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.rerank import distinct
 from momentseek.simulate import Settings, simulate
+from momentseek.trained.manifest import EncoderRef
+from momentseek.trained.reranker import RerankedSpans, Reranker, VideoFeatures, load_reranker
 
 MAP = {"hidden": 16, "max_clips": 12, "longest": 12, "map_layers": 2, "kernel": 3, "text_layers": 1, "videos": 6}
 EDGES = {"hidden": 16, "heads": 4, "layers": 1, "max_clips": 400, "longest": 12, "videos": 6}
@@ -38,23 +38,25 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Data]:
         yield opened
 
 
-def exported(data: Data, name: str, folder: Path, settings: dict[str, Any], **more: Any) -> tuple[CorpusModel, Joint]:
+def exported(
+    data: Data, name: str, folder: Path, settings: dict[str, Any], **more: Any
+) -> tuple[CorpusModel, Reranker]:
     torch.manual_seed(0)
     columns = data.dims
     model = build(name, settings, Dims(columns.query, columns.video, columns.subtitle)).eval()
     for weight in model.parameters():
         if weight.ndim > 1:
             torch.nn.init.normal_(weight, std=0.3)
-    made = {kind: Source(kind, kind, getattr(columns, kind)) for kind in ("video", "subtitle", "query")}
+    made = {kind: EncoderRef(kind, kind, getattr(columns, kind)) for kind in ("video", "subtitle", "query")}
     export(model, name, folder / "model", encoders=made, **{"window": WINDOW, **more})
-    return model, load(folder / "model")
+    return model, load_reranker(folder / "model")
 
 
-def seen(data: Data, joint: Joint, name: str, seconds: float) -> Seen:
+def seen(data: Data, joint: Reranker, name: str, seconds: float) -> VideoFeatures:
     assert data.video is not None
     assert data.subtitle is not None
     said = data.subtitle.read(name) if joint.about.subtitle else None
-    return Seen(data.video.read(name) if joint.about.video else None, said, seconds)
+    return VideoFeatures(data.video.read(name) if joint.about.video else None, said, seconds)
 
 
 @pytest.mark.parametrize(
@@ -105,11 +107,11 @@ def test_long_videos_are_read_in_windows(data: Data, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((31, data.dims.video or 0)).astype(np.float32)
     words = rng.standard_normal((4, data.dims.query)).astype(np.float32)
-    (whole,) = joint.spans_of(words, "", [Seen(rows, None, 46.0)], most=10_000)
+    (whole,) = joint.spans_of(words, "", [VideoFeatures(rows, None, 46.0)], most=10_000)
     assert whole.end.max() == 46.0
     assert (np.diff(whole.score) <= 0).all()
     assert len({(s, e) for s, e in zip(whole.start.tolist(), whole.end.tolist(), strict=True)}) == len(whole.start)
-    (first,) = joint.spans_of(words, "", [Seen(rows[:12], None, 18.0)], most=10_000)
+    (first,) = joint.spans_of(words, "", [VideoFeatures(rows[:12], None, 18.0)], most=10_000)
     early = times(whole, until=9.0)
     alone = times(first, until=9.0)
     assert early.keys() == alone.keys()
@@ -120,7 +122,7 @@ def test_long_videos_are_read_in_windows(data: Data, tmp_path: Path) -> None:
     assert np.histogram(middles, bins=8, range=(0, 46))[0].min() > 5
 
 
-def times(spans: Spans, until: float) -> dict[tuple[float, float], float]:
+def times(spans: RerankedSpans, until: float) -> dict[tuple[float, float], float]:
     """Scores by times, of the spans whose middle is before a time."""
     rows = zip(spans.start.tolist(), spans.end.tolist(), spans.score.tolist(), strict=True)
     return {(start, end): score for start, end, score in rows if (start + end) / 2 < until}
@@ -139,7 +141,7 @@ def test_videos_do_not_change_each_other(data: Data, tmp_path: Path) -> None:
 
 def test_long_queries_and_none(data: Data, tmp_path: Path) -> None:
     _, joint = exported(data, "tan2d", tmp_path, MAP)
-    blank = Seen(np.ones((9, data.dims.video or 0), np.float32), None, 13.5)
+    blank = VideoFeatures(np.ones((9, data.dims.video or 0), np.float32), None, 13.5)
     words = np.random.default_rng(0).standard_normal((50, data.dims.query)).astype(np.float32)
     (long,), (cut,) = joint.spans_of(words, "", [blank]), joint.spans_of(words[:30], "", [blank])
     np.testing.assert_array_equal(long.score, cut.score)
@@ -154,11 +156,11 @@ class Half:
     def __init__(self) -> None:
         self.looked = 0
 
-    def spans(self, text: str, videos: list[Seen]) -> list[Spans]:
+    def spans(self, text: str, videos: list[VideoFeatures]) -> list[RerankedSpans]:
         self.looked += len(videos)
         assert text == "dog beach"
         ends = [np.array([video.duration / 2]) for video in videos]
-        return [Spans(np.zeros(1), end, (-end).astype(np.float32)) for end in ends]
+        return [RerankedSpans(np.zeros(1), end, (-end).astype(np.float32)) for end in ends]
 
 
 def test_as_many_videos_are_looked_at_as_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 from small_library import SECONDS, WordVectors, fill, film, nothing
 
-from momentseek.encoders.trained.joint import Seen, Spans
 from momentseek.library.snapshot import snapshot
-from momentseek.search import rerank
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
 from momentseek.search.options import Options
 from momentseek.search.query import Query
+from momentseek.trained.reranker import RerankedSpans, VideoFeatures
 
 Span = tuple[float, float]
 
@@ -28,17 +26,17 @@ class Says:
 
     name, about = "says 12345678", SimpleNamespace(subtitle=None, video="any", nms=None, clip_seconds=SECONDS)
 
-    def __init__(self, of: Callable[[Seen], list[Span]]) -> None:
-        self.of, self.told = of, list[Seen]()
+    def __init__(self, of: Callable[[VideoFeatures], list[Span]]) -> None:
+        self.of, self.told = of, list[VideoFeatures]()
 
-    def spans(self, text: str, videos: list[Seen]) -> list[Spans]:
+    def spans(self, text: str, videos: list[VideoFeatures]) -> list[RerankedSpans]:
         self.told += videos
         return [self._ranked(self.of(video)) for video in videos]
 
     @staticmethod
-    def _ranked(spans: list[Span]) -> Spans:
+    def _ranked(spans: list[Span]) -> RerankedSpans:
         start, end = np.array(spans, np.float64).reshape(-1, 2).T
-        return Spans(start, end, -np.arange(len(spans), dtype=np.float32))
+        return RerankedSpans(start, end, -np.arange(len(spans), dtype=np.float32))
 
 
 @pytest.fixture
@@ -64,22 +62,6 @@ def test_the_model_is_told_where_the_search_found_the_most(searched: Callable[..
     assert one.worth is not None
     assert len(one.worth) == len(one) == 1204
     assert 900 <= int(np.argmax(one.worth)) < 904
-
-
-def test_the_models_asked_for_last_stay_warm(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded: list[str] = []
-
-    def load(place: Path) -> Any:
-        loaded.append(place.name)
-        return SimpleNamespace(warm=lambda: None)
-
-    monkeypatch.setattr(rerank, "load", load)
-    monkeypatch.setattr(rerank, "_models", OrderedDict())
-    monkeypatch.setattr(rerank, "_check", lambda *given: None)
-    names = [f"model{i}" for i in range(rerank.KEPT)]
-    for name in (*names, names[0], "new", names[0], "new", names[1]):
-        rerank.reranker(name, cast(Any, None), SECONDS)
-    assert loaded == [*names, "new", names[1]]
 
 
 def test_one_video_does_not_fill_the_page(searched: Callable[..., list[Hit]]) -> None:

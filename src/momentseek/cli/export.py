@@ -9,7 +9,7 @@ import click
 from momentseek.cli import options
 
 if TYPE_CHECKING:
-    from momentseek.encoders.trained.manifest import Source
+    from momentseek.trained.manifest import EncoderRef
     from momentseek.training.checkpoint import Checkpoint
 
 
@@ -99,12 +99,12 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
         options.say(f"note: {note}")
 
 
-def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, Source], float, Lengths, str]:
+def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, EncoderRef], float, Lengths, str]:
     """The encoders of the data's features, the seconds of a clip, of long and of middling videos, and why none."""
-    from momentseek.encoders.trained.sources import sources_of
     from momentseek.errors import MomentseekError
     from momentseek.features.data import Data
     from momentseek.models.export.window import longest_video
+    from momentseek.trained.manifest import sources_of
 
     unusable = "this export cannot serve a library: "
     if not folder:

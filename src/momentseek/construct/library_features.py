@@ -1,7 +1,7 @@
 """A library's vectors as a data folder to train on: the community's HDF5 features, of one's own videos.
 
 A clip's video features are the library's vector of its frame, its subtitle features the mean of the vectors of the
-cues that overlap it (``encoders.trained.subtitles``), a query's features a row per token. Adding videos with the
+cues that overlap it (``trained.subtitles``), a query's features a row per token. Adding videos with the
 trained model makes exactly these features again, so ``data.toml`` says which encoders made them.
 """
 
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import WordEncoder, fingerprint
 from momentseek.encoders.registry import text_encoder
-from momentseek.encoders.trained.subtitles import said_in_clips
 from momentseek.errors import MomentseekError
 from momentseek.features.write import write_features
 from momentseek.formats import read_truth
@@ -29,6 +28,7 @@ from momentseek.library.rows import find
 from momentseek.library.store import LibraryStore
 from momentseek.library.video import Video
 from momentseek.moments import Judgements
+from momentseek.trained.subtitles import said_in_clips
 
 FILE = "data.toml"
 TEXTS = 64

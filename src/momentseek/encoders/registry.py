@@ -68,17 +68,18 @@ def image_text_encoder(spec: str = "labels") -> ImageTextEncoder:
     """The encoder for images and texts that ``spec`` names.
 
     ``labels`` is the offline default; ``file:FOLDER`` an ONNX export of CLIP or SigLIP; ``hub:NAME`` one that
-    ``momentseek models get NAME`` has downloaded; ``model:FOLDER`` a trained model that ``momentseek export`` has
-    written, whose clips are read in context (``encoders.trained``); any other a name given to
-    ``register_image_text``. Nothing is downloaded here. ``MOMENTSEEK_THREADS`` says how many threads it uses, else all
-    cores.
+    ``momentseek models get NAME`` has downloaded; any other a name given to ``register_image_text``. Trained models
+    (``model:FOLDER``) are opened by :func:`momentseek.trained.encoder.resolve_encoder`. Nothing is downloaded here.
+    ``MOMENTSEEK_THREADS`` says how many threads it uses, else all cores.
 
     >>> image_text_encoder("lables")
     Traceback (most recent call last):
         ...
     momentseek.errors.MomentseekError: there is no image-text encoder 'lables'; did you mean 'labels'?
     """
-    if not spec.startswith((FILE, HUB, MODEL)) and spec not in IMAGE_TEXT_ENCODERS:
+    if spec.startswith(MODEL):
+        raise MomentseekError(f"{spec}: is a trained model; open it with momentseek.trained.encoder.resolve_encoder")
+    if not spec.startswith((FILE, HUB)) and spec not in IMAGE_TEXT_ENCODERS:
         raise _unknown("image-text", spec, IMAGE_TEXT_ENCODERS)
     return _loaded_image_text(spec)
 
@@ -98,10 +99,6 @@ def _loaded_image_text(spec: str) -> ImageTextEncoder:
         from momentseek.encoders.hub.installed import load as load_installed
 
         return load_installed(spec.removeprefix(HUB))
-    if spec.startswith(MODEL):
-        from momentseek.encoders.trained.model import load as load_trained
-
-        return load_trained(spec.removeprefix(MODEL))
     return IMAGE_TEXT_ENCODERS[spec]()
 
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
 from momentseek.encoders.registry import MODEL
-from momentseek.encoders.trained.manifest import CLIPS, FILE, WORDS, kind
-from momentseek.encoders.trained.manifest import read as manifest
-from momentseek.encoders.trained.model import Trained
-from momentseek.encoders.trained.model import load as trained
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.paths import LibraryPaths
+from momentseek.trained.encoder import TrainedEncoder, load_trained_encoder, resolve_encoder
+from momentseek.trained.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH, read_kind
+from momentseek.trained.manifest import read_encoder_manifest as manifest
 
 DEFAULT = "labels"
 SPEECH = "minilm"
@@ -81,18 +80,13 @@ def speech_encoder() -> TextEncoder | None:
 
 def load(spec: str, library: Path) -> ImageTextEncoder:
     """An image-text encoder by its spec; a model from the library's own copy of it."""
-    from momentseek.encoders import image_text_encoder
-
-    if spec.startswith(MODEL):
-        spec = f"{MODEL}{_copy(spec, library)}"
-    encoder: ImageTextEncoder = image_text_encoder(spec)
-    return encoder
+    return resolve_encoder(f"{MODEL}{_copy(spec, library)}" if spec.startswith(MODEL) else spec)
 
 
 def model_kind(catalog: Catalog, library: Path) -> str:
     """What the library's trained model keeps vectors of, asked without loading it; empty where there is none."""
     spec = vision_spec(catalog)
-    return kind(_copy(spec, library)) if spec.startswith(MODEL) else ""
+    return read_kind(_copy(spec, library)) if spec.startswith(MODEL) else ""
 
 
 def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
@@ -108,7 +102,7 @@ def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
 def _copy(spec: str, library: Path) -> Path:
     """The folder of the library's own copy of its model; refused if a part of it is gone."""
     folder = LibraryPaths(library).models / spec.removeprefix(MODEL)
-    if not all((folder / name).is_file() for name in (FILE, CLIPS, WORDS)):
+    if not all((folder / name).is_file() for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH)):
         raise MomentseekError(
             f"{library}: the library's copy of its model is gone; make its vectors anew: "
             f"momentseek reencode --model FOLDER --library {shlex.quote(str(library))}"
@@ -127,7 +121,7 @@ def check_model(spec: str | None, clip_seconds: float) -> None:
     """Refuse, before a library is made, a model that could not be used in it."""
     if spec is None or not spec.startswith(MODEL):
         return
-    model = trained(_folder(spec))
+    model = load_trained_encoder(_folder(spec))
     if abs(model.about.clip_seconds - clip_seconds) > 1e-9:
         raise MomentseekError(
             f"{_folder(spec)}: was trained on clips of {model.about.clip_seconds:g} s, and the library has clips of "
@@ -151,7 +145,7 @@ def adopted(spec: str, library: Path) -> str:
         beside = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
         try:
             beside.chmod(0o755)
-            for name in (FILE, CLIPS, WORDS):
+            for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH):
                 shutil.copyfile(_folder(spec) / name, beside / name)
             shutil.rmtree(target, ignore_errors=True)  # what is left of a copy that lost a part
             beside.replace(target)
@@ -184,7 +178,7 @@ def is_by(row: EncoderRow, encoder: TextEncoder) -> bool:
     return row.fingerprint == row_of(row.stream, row.spec, encoder).fingerprint
 
 
-def spans_row(spec: str, model: Trained) -> EncoderRow:
+def spans_row(spec: str, model: TrainedEncoder) -> EncoderRow:
     """What the catalog keeps of a model's vectors for spans."""
     return EncoderRow("spans", spec, model.name, model.fingerprint, model.about.spans)
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from momentseek.encoders.protocol import Vectors
-from momentseek.encoders.trained.model import Trained
 from momentseek.errors import MomentseekError
 from momentseek.library import encoding, segments
 from momentseek.library.catalog import EncoderRow
@@ -26,6 +25,7 @@ from momentseek.library.merge import joined_row, merge
 from momentseek.library.stamp import shown
 from momentseek.library.verify import NEW
 from momentseek.tables import count
+from momentseek.trained.encoder import TrainedEncoder
 
 if TYPE_CHECKING:
     from momentseek.library.store import LibraryStore
@@ -38,7 +38,7 @@ CLIPS = ("vision", "spans")
 class NewVectors(SegmentWriter):
     """Writes vectors of videos that are there, as a stream of its own that no search reads."""
 
-    def __init__(self, library: LibraryStore, ids: dict[bytes, int], clock: StageTimer, model: Trained | None) -> None:
+    def __init__(self, library: LibraryStore, ids: dict[bytes, int], clock: StageTimer, model: TrainedEncoder | None) -> None:
         speech = encoding.speech_encoder() if model is not None else None
         super().__init__(library.place, library.catalog, speech, clock, library.pace, model)
         self.ids = ids
@@ -69,7 +69,7 @@ def reencode(library: LibraryStore, spec: str, progress: ShowIngest | None = Non
     encoding.check_model(spec, library.clip_seconds)
     spec = encoding.adopted(spec, library.path)
     encoder = encoding.load(spec, library.path)
-    model = encoder if isinstance(encoder, Trained) else None
+    model = encoder if isinstance(encoder, TrainedEncoder) else None
     frames = encoder if model is None else model.frames
     row = encoding.row_of("vision", spec, encoder)
     begun = time.monotonic()
@@ -125,7 +125,7 @@ def _done(library: LibraryStore) -> set[int]:
     return {int(id) for row in rows for id in segments.read(library.place.segments, row.name).ids}
 
 
-def _switch(library: LibraryStore, row: EncoderRow, model: Trained | None) -> None:
+def _switch(library: LibraryStore, row: EncoderRow, model: TrainedEncoder | None) -> None:
     """The new vectors count from now on, and the old ones no longer."""
     catalog, place = library.catalog, library.place
     old = [segment for stream in CLIPS for segment in catalog.segments(stream)]

@@ -11,7 +11,6 @@ from typing import Self
 
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder
 from momentseek.encoders.registry import MODEL
-from momentseek.encoders.trained.model import Trained
 from momentseek.errors import MomentseekError
 from momentseek.library import encoding, ledger
 from momentseek.library.catalog import Catalog, EncoderRow
@@ -31,6 +30,7 @@ from momentseek.library.snapshot import Snapshot, snapshot
 from momentseek.library.status import Status, status
 from momentseek.library.verify import VerifyReport, verify
 from momentseek.library.video import Failure, Video
+from momentseek.trained.encoder import TrainedEncoder
 
 CLIP_SECONDS = 1.5
 
@@ -153,9 +153,9 @@ class LibraryStore:
         return encoding.model_kind(self.catalog, self.path)
 
     @property
-    def model(self) -> Trained | None:
+    def model(self) -> TrainedEncoder | None:
         """The trained model that makes this library's vectors, if one does."""
-        return encoder if isinstance(encoder := self.vision_encoder, Trained) else None
+        return encoder if isinstance(encoder := self.vision_encoder, TrainedEncoder) else None
 
     @property
     def speech_encoder(self) -> TextEncoder | None:

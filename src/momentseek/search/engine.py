@@ -11,19 +11,19 @@ from pathlib import Path
 import numpy as np
 
 from momentseek.encoders.protocol import TextEncoder, Vectors
-from momentseek.encoders.trained.manifest import Manifest
-from momentseek.encoders.trained.model import Trained
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.snapshot import Snapshot
 from momentseek.search.dates import period
 from momentseek.search.gather import Search, State
-from momentseek.search.localise.learned import Head
 from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.rerank import UNASKED, reranked, reranker
 from momentseek.search.results import Results
 from momentseek.search.streams.sights import Encode, Ids, StreamIndex
+from momentseek.trained.boundary_head import BoundaryHead
+from momentseek.trained.encoder import TrainedEncoder
+from momentseek.trained.manifest import EncoderManifest
 
 REMEMBERED = 512
 """Vectors of texts."""
@@ -103,17 +103,17 @@ class Engine:
                     self._clip_seconds,
                     self._plan,
                     spans=snapshot.spans,
-                    head=Head.of(about) if about is not None and about.moments is None else None,
+                    head=BoundaryHead.of(about) if about is not None and about.moments is None else None,
                     moments=None if about is None else about.moments,
                 ),
                 StreamIndex(snapshot.speech, snapshot.gone, self._clip_seconds),
             )
         return self._kept
 
-    def _manifest(self) -> Manifest | None:
+    def _manifest(self) -> EncoderManifest | None:
         """What a trained model says of itself, if one made the library's vectors."""
         model = self._encoder("vision")
-        return model.about if isinstance(model, Trained) else None
+        return model.about if isinstance(model, TrainedEncoder) else None
 
     def _allowed(self, query: Query) -> Ids | None:
         """The videos that pass the query's filters; None for all."""

@@ -10,17 +10,17 @@ import pytest
 import torch
 
 from momentseek.encoders.runtime import session
-from momentseek.encoders.trained.manifest import Source, read
 from momentseek.errors import MomentseekError
 from momentseek.models import Clips, Words, build
 from momentseek.models.export import export, networks, writing
 from momentseek.models.model import CorpusModel, Dims
+from momentseek.trained.manifest import EncoderRef, read_encoder_manifest
 
 DIMS = Dims(8, 16, 12)
 SOURCES = {
-    "video": Source("colours", "c", 16),
-    "subtitle": Source("minilm", "m", 12),
-    "query": Source("minilm", "m", 8),
+    "video": EncoderRef("colours", "c", 16),
+    "subtitle": EncoderRef("minilm", "m", 12),
+    "query": EncoderRef("minilm", "m", 8),
 }
 VARIANTS = {
     "xml": ("xml", {}),
@@ -46,7 +46,7 @@ def test_graphs_say_what_torch_says(variant: str, tmp_path: Path) -> None:
     model = model_of(*VARIANTS[variant]).eval()
     done = export(model, variant, tmp_path / "out", encoders=SOURCES)
     assert done.difference < 1e-5
-    about = read(tmp_path / "out")
+    about = read_encoder_manifest(tmp_path / "out")
     clips, words = session(tmp_path / "out/clips.onnx"), session(tmp_path / "out/words.onnx")
     rng = np.random.default_rng(1)
     given = {
@@ -85,7 +85,7 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
     with pytest.raises(MomentseekError, match="cannot be written"):
         export(model, "xml", out, encoders=SOURCES, force=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out"]
-    assert read(out).model == "xml"
+    assert read_encoder_manifest(out).model == "xml"
     monkeypatch.undo()
     export(model, "xml", out, encoders=SOURCES, trained={"step": 8}, force=True)
     assert json.loads((out / "model.json").read_text())["trained"] == {"step": 8}

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 import torch
 
-from momentseek.encoders.trained import joint as runtime
-from momentseek.encoders.trained.joint import Seen
-from momentseek.encoders.trained.manifest import Source
-from momentseek.encoders.trained.manifest import read as read_encoder
 from momentseek.errors import MomentseekError
 from momentseek.models import Dims, build
 from momentseek.models.export import export, joint
 from momentseek.models.model import CorpusModel
+from momentseek.trained import reranker as runtime
+from momentseek.trained.manifest import EncoderRef
+from momentseek.trained.manifest import read_encoder_manifest as read_encoder
+from momentseek.trained.reranker import VideoFeatures
 
 DIMS = Dims(8, 16, 12)
 SOURCES = {
-    "video": Source("colours", "c", 16),
-    "subtitle": Source("minilm", "m", 12),
-    "query": Source("minilm", "m", 8),
+    "video": EncoderRef("colours", "c", 16),
+    "subtitle": EncoderRef("minilm", "m", 12),
+    "query": EncoderRef("minilm", "m", 8),
 }
 MAP = {"hidden": 16, "max_clips": 8, "longest": 8, "max_words": 6, "map_layers": 2, "kernel": 3, "text_layers": 2}
 EDGES = {"hidden": 16, "heads": 4, "layers": 2, "max_clips": 12, "longest": 12, "max_words": 6}
@@ -83,7 +83,7 @@ def test_an_export_is_read_back(tmp_path: Path) -> None:
         end_time="start",
         clip_seconds=2.0,
     )
-    about = runtime.read(tmp_path / "out")
+    about = runtime.read_reranker_manifest(tmp_path / "out")
     assert (about.model, about.fingerprint, about.roles, about.nms, about.end_time) == (
         "mdd", done.fingerprint, True, 0.4, "start",
     )  # fmt: skip
@@ -95,21 +95,23 @@ def test_an_export_is_read_back(tmp_path: Path) -> None:
 
 def test_what_cannot_rerank_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="there is no such folder"):
-        runtime.read(tmp_path / "out")
+        runtime.read_reranker_manifest(tmp_path / "out")
     export(build("xml", {"hidden": 16, "heads": 2}, DIMS), "xml", tmp_path / "xml", encoders=SOURCES)
     with pytest.raises(MomentseekError, match=r"xml makes a library's vectors .* and does not re-rank"):
-        runtime.read(tmp_path / "xml")
+        runtime.read_reranker_manifest(tmp_path / "xml")
     export(model_of("cet"), "cet", tmp_path / "cet")
     with pytest.raises(MomentseekError, match="does not say which encoders"):
-        runtime.read(tmp_path / "cet")
+        runtime.read_reranker_manifest(tmp_path / "cet")
     export(model_of("cet"), "cet", tmp_path / "cet", encoders=SOURCES, force=True)
     (tmp_path / "cet" / "joint.onnx").write_bytes(b"other")
     with pytest.raises(MomentseekError, match="is not the file that was exported"):
-        runtime.read(tmp_path / "cet")
+        runtime.read_reranker_manifest(tmp_path / "cet")
 
 
 def test_a_diverged_model_says_so(tmp_path: Path) -> None:
     export(model_of("tan2d"), "tan2d", tmp_path / "out", encoders=SOURCES, window=30.0)
     rows = np.full((9, 16), np.nan, np.float32)
     with pytest.raises(MomentseekError, match="its training has diverged"):
-        runtime.load(tmp_path / "out").spans_of(np.ones((2, 8), np.float32), "a b", [Seen(rows, None, 13.5)])
+        runtime.load_reranker(tmp_path / "out").spans_of(
+            np.ones((2, 8), np.float32), "a b", [VideoFeatures(rows, None, 13.5)]
+        )

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from momentseek.encoders.runtime import session
-from momentseek.encoders.trained.manifest import Source, kind, read
 from momentseek.models import Clips, Dims, Words, build
 from momentseek.models.export import export
+from momentseek.trained.manifest import EncoderRef, read_encoder_manifest, read_kind
 
 SOURCES = {
-    "video": Source("colours", "c", 12),
-    "subtitle": Source("minilm", "m", 10),
-    "query": Source("minilm", "m", 8),
+    "video": EncoderRef("colours", "c", 12),
+    "subtitle": EncoderRef("minilm", "m", 10),
+    "query": EncoderRef("minilm", "m", 8),
 }
 SMALL = {"hidden": 16, "space": 8, "max_clips": 12, "longest": 12, "map_layers": 3, "kernel": 5, "max_words": 7}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -43,8 +43,8 @@ def test_graphs_say_what_torch_says(variant: str, tmp_path: Path) -> None:
             torch.nn.init.uniform_(layer.running_var, 0.5, 2.0)
     model.eval()
     assert export(model, name, tmp_path / "out", encoders=SOURCES, window=30.0).difference < 1e-5
-    about = read(tmp_path / "out")
-    assert (kind(tmp_path / "out"), about.match, about.spans) == ("map", 8, 16)
+    about = read_encoder_manifest(tmp_path / "out")
+    assert (read_kind(tmp_path / "out"), about.match, about.spans) == ("map", 8, 16)
     known = about.moments
     assert known is not None
     assert (known.clips, known.window) == (model.config.max_clips, 20)

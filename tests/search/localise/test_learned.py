@@ -15,8 +15,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.encoders.trained.manifest import Source
-from momentseek.encoders.trained.model import Trained, load
 from momentseek.features.data import Data
 from momentseek.library import segments
 from momentseek.library.video import Video
@@ -25,10 +23,13 @@ from momentseek.models.export import export
 from momentseek.models.inference import predict
 from momentseek.moments import Run
 from momentseek.search.localise import Curve, localise
-from momentseek.search.localise.learned import Head, learned, log_shares, response
+from momentseek.search.localise.learned import learned
 from momentseek.search.query import Part
 from momentseek.search.streams.vision import StreamIndex, aim, look
 from momentseek.simulate import Settings, simulate
+from momentseek.trained.boundary_head import BoundaryHead, log_shares, response
+from momentseek.trained.encoder import TrainedEncoder, load_trained_encoder
+from momentseek.trained.manifest import EncoderRef
 
 SMALL = {"hidden": 32, "heads": 4, "longest": 12, "max_clips": 200}  # longer videos differ: they are cut there
 
@@ -41,19 +42,21 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Data]:
         yield opened
 
 
-def exported(data: Data, name: str, folder: Path, **settings: Any) -> tuple[CorpusModel, Trained]:
+def exported(data: Data, name: str, folder: Path, **settings: Any) -> tuple[CorpusModel, TrainedEncoder]:
     torch.manual_seed(0)
     columns = data.dims
     model = build(name, {**SMALL, **settings}, Dims(columns.query, columns.video, columns.subtitle)).eval()
     for weight in model.parameters():
         if weight.ndim > 1:
             torch.nn.init.normal_(weight, std=0.3)
-    made = {kind: Source(kind, kind, getattr(columns, kind)) for kind in ("video", "subtitle", "query")}
+    made = {kind: EncoderRef(kind, kind, getattr(columns, kind)) for kind in ("video", "subtitle", "query")}
     export(model, name, folder / "model", encoders=made)
-    return model, load(folder / "model")
+    return model, load_trained_encoder(folder / "model")
 
 
-def searched(data: Data, model: Trained, split: str, *, half: bool) -> dict[str, list[tuple[str, float, float, float]]]:
+def searched(
+    data: Data, model: TrainedEncoder, split: str, *, half: bool
+) -> dict[str, list[tuple[str, float, float, float]]]:
     """Moments of each query, as the library's vision stream finds them."""
     asked = data.split(split)
     names, ids = asked.corpus, asked.truth.query_ids
@@ -67,7 +70,7 @@ def searched(data: Data, model: Trained, split: str, *, half: bool) -> dict[str,
         made = segments.segment("vision", range(len(names)), [r[stream] for r in rows])
         exact = np.concatenate([r[stream] for r in rows])
         kept.append(made if half else replace(made, half=exact))
-    sights = StreamIndex((kept[0],), np.zeros(0, np.int64), 1.5, spans=(kept[1],), head=Head.of(model.about))
+    sights = StreamIndex((kept[0],), np.zeros(0, np.int64), 1.5, spans=(kept[1],), head=BoundaryHead.of(model.about))
     vectors = {query: model.queries([asked.query.read(query)]) for query in ids}
     known = {i: film(i, name, asked.durations[name], len(rows[i][0])) for i, name in enumerate(names)}
 
@@ -169,7 +172,7 @@ def test_shares_add_up_to_one_where_the_window_holds_all(values: Sequence[float]
 
 
 def test_what_is_to_be_avoided_costs_the_spans_that_show_it():
-    head = Head(np.float32([0, 1, 0]), np.float32([0, 1, 0]), 1, 3, 10.0, 1, 100)
+    head = BoundaryHead(np.float32([0, 1, 0]), np.float32([0, 1, 0]), 1, 3, 10.0, 1, 100)
     curve = np.float32([0, 4, 4, 0, 0, 4, 4, 0])
     edges = np.arange(9) * 1.5
     plain = head.bounds(curve, 0.5)
@@ -182,7 +185,7 @@ def test_what_is_to_be_avoided_costs_the_spans_that_show_it():
 
 
 def test_a_part_of_a_curve_keeps_its_bounds():
-    head = Head(np.float32([0, 1, 0]), np.float32([0, 1, 0]), 1, 3, 10.0, 1, 100)
+    head = BoundaryHead(np.float32([0, 1, 0]), np.float32([0, 1, 0]), 1, 3, 10.0, 1, 100)
     scores = np.float32([0] * 20 + [4, 4] + [0] * 20)
     whole = Curve(scores, np.arange(43) * 1.5, bounds=head.bounds(scores, 0.5))
     part = whole.part(10, 30)
@@ -191,7 +194,7 @@ def test_a_part_of_a_curve_keeps_its_bounds():
 
 
 def test_ends_where_the_last_clip_starts_if_the_model_was_trained_so():
-    head = Head(np.float32([1]), np.float32([1]), 1, 3, 1.0, 1, 100, "start")
+    head = BoundaryHead(np.float32([1]), np.float32([1]), 1, 3, 1.0, 1, 100, "start")
     curve = np.float32([0, 9, 0])
     spans = learned(Curve(curve, np.arange(4) * 1.5, bounds=head.bounds(curve, 0.0)))
     assert (spans.start[0], spans.end[0]) == (1.5, 3.0)

@@ -15,9 +15,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.encoders.trained.manifest import Source
-from momentseek.encoders.trained.model import Trained, TrainedMap, load
-from momentseek.encoders.trained.moment_map import MomentMap, combined
 from momentseek.features.data import Data
 from momentseek.library import segments
 from momentseek.library.video import Video
@@ -31,6 +28,9 @@ from momentseek.search.query import Part
 from momentseek.search.streams.moment_map import moments_of, tangent, upper_bounds
 from momentseek.search.streams.vision import Aim, StreamIndex, aim, look
 from momentseek.simulate.grounding import Grounding, simulate_grounding
+from momentseek.trained.encoder import MomentMapEncoder, TrainedEncoder, load_trained_encoder
+from momentseek.trained.manifest import EncoderRef
+from momentseek.trained.moment_map import MomentMap, combine_cosines
 
 SMALL = {"hidden": 16, "space": 12, "max_clips": 8, "longest": 8, "map_layers": 2, "kernel": 3}
 SPLIT = "test_iid"
@@ -46,23 +46,23 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Data]:
         yield opened
 
 
-def exported(data: Data, name: str, folder: Path, **given: Any) -> tuple[CorpusModel, Trained]:
+def exported(data: Data, name: str, folder: Path, **given: Any) -> tuple[CorpusModel, TrainedEncoder]:
     more = {key: given.pop(key) for key in ("window", "end_time") if key in given}
     torch.manual_seed(0)
     model = build(name, {**SMALL, **given}, Dims(data.dims.query, data.dims.video, None)).eval()
     for weight in model.parameters():
         if weight.ndim > 1:
             torch.nn.init.normal_(weight, std=0.4)
-    made = {kind: Source(kind, kind, getattr(data.dims, kind)) for kind in ("video", "query")}
+    made = {kind: EncoderRef(kind, kind, getattr(data.dims, kind)) for kind in ("video", "query")}
     wide = {"window": 1000.0, **more}  # longer videos differ: they are cut there
     export(model, name, folder / "model", encoders=made, clip_seconds=data.clip_seconds, **wide)
-    return model, load(folder / "model")
+    return model, load_trained_encoder(folder / "model")
 
 
 class Library:
     """The videos of a split as a library's vision stream has them, and its queries."""
 
-    def __init__(self, data: Data, model: Trained, *, half: bool = False) -> None:
+    def __init__(self, data: Data, model: TrainedEncoder, *, half: bool = False) -> None:
         asked = data.split(SPLIT)
         assert data.video is not None
         self.names, self.ids = asked.corpus, asked.truth.query_ids[:QUERIES]
@@ -164,7 +164,7 @@ def test_a_tangent_never_lies_below_the_score(
 ) -> None:
     known = MomentMap(1, np.array([0]), np.array([1]), 1, power, sharpness, 1)
     by_match, by_overlap, constant = tangent(known, match, overlap)
-    score = combined(np.array([other]), np.array([far]), power, sharpness)[0]
+    score = combine_cosines(np.array([other]), np.array([far]), power, sharpness)[0]
     assert by_match * other + by_overlap * far + constant >= score - 1e-6 * max(1, abs(score))
 
 
@@ -202,7 +202,7 @@ def test_other_localisers_see_how_clips_match(data: Data, tmp_path: Path) -> Non
 def test_a_long_video_is_read_in_windows(data: Data, tmp_path: Path) -> None:
     """Moments near the middle of a window are those of a video of that window alone, and no moment is kept twice."""
     model = exported(data, "mmn", tmp_path, window=16 * data.clip_seconds)[1]
-    assert isinstance(model, TrainedMap)
+    assert isinstance(model, MomentMapEncoder)
     video = np.random.default_rng(0).standard_normal((40, data.dims.video or 0)).astype(np.float32)
     clips, moments = model.context(video, None)
     assert clips.shape == (40, 12)

@@ -10,17 +10,17 @@ import torch
 from fastapi.testclient import TestClient
 
 from momentseek.api import Library
-from momentseek.encoders.trained.manifest import Source
 from momentseek.models import Dims, build
 from momentseek.models.export import export
 from momentseek.search.localise import DEFAULT
+from momentseek.trained.manifest import EncoderRef
 
 
 def test_the_status_is_told_without_the_model(
     serve: Callable[..., TestClient], shared: Path, tmp_path: Path, light: None
 ) -> None:
     torch.manual_seed(0)
-    made = {"video": Source("colours", "colours-1", 4), "query": Source("minilm", "letters-1", 27)}
+    made = {"video": EncoderRef("colours", "colours-1", 4), "query": EncoderRef("minilm", "letters-1", 27)}
     small = {"hidden": 16, "heads": 2, "max_clips": 8, "max_words": 8, "modalities": "video"}
     xml = build("xml", small, Dims(27, 4, None))
     export(xml, "xml", tmp_path / "model", encoders=made)

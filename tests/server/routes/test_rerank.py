@@ -8,11 +8,11 @@ import torch
 from fastapi.testclient import TestClient
 
 from momentseek.api import Library
-from momentseek.encoders.trained.manifest import Source
 from momentseek.errors import MomentseekError
 from momentseek.models import Dims, build
 from momentseek.models.export import export
 from momentseek.server.settings import Settings
+from momentseek.trained.manifest import EncoderRef
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def model(tmp_path: Path) -> Path:
 def exported(folder: Path, fingerprint: str) -> Path:
     torch.manual_seed(0)
     settings = {"hidden": 16, "max_clips": 8, "longest": 8, "map_layers": 1, "kernel": 3, "text_layers": 1}
-    made = {"video": Source("colours", fingerprint, 4), "query": Source("minilm", "letters-1", 27)}
+    made = {"video": EncoderRef("colours", fingerprint, 4), "query": EncoderRef("minilm", "letters-1", 27)}
     export(build("tan2d", settings, Dims(27, 4, None)), "tan2d", folder, encoders=made, window=30.0)
     return folder
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from momentseek.encoders.protocol import TextEncoder, Vectors
-from momentseek.encoders.trained.model import Trained
 from momentseek.library import ledger, segments
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.files import VideoFile
@@ -22,6 +21,7 @@ from momentseek.library.segments import Segment
 from momentseek.library.stamp import Stamp
 from momentseek.library.video import Video
 from momentseek.media.cue import Cue
+from momentseek.trained.encoder import TrainedEncoder
 
 TEXTS = 64
 """Cues encoded together."""
@@ -67,7 +67,7 @@ class SegmentWriter:
         speech: TextEncoder | None,
         clock: StageTimer,
         pace: WritePace,
-        model: Trained | None = None,
+        model: TrainedEncoder | None = None,
     ) -> None:
         self.place, self.catalog, self.speech, self.clock, self.pace = place, catalog, speech, clock, pace
         self.model = model
@@ -149,7 +149,7 @@ class SegmentWriter:
                 ledger.note_failure(self.catalog, file.path, file.name, reason, stamp)
 
 
-def in_context(model: Trained, ready: FinishedVideo, spoken: Vectors | None) -> FinishedVideo:
+def in_context(model: TrainedEncoder, ready: FinishedVideo, spoken: Vectors | None) -> FinishedVideo:
     """A video with a trained model's vectors, from those of its frames and cues as they would lie in a library."""
     frames = ready.vision.half.astype(np.float32)
     cues = None if spoken is None else np.asarray(spoken, np.float16).astype(np.float32)

@@ -10,11 +10,11 @@ import numpy as np
 
 from momentseek.encoders.protocol import WordEncoder, fingerprint
 from momentseek.encoders.registry import text_encoder
-from momentseek.encoders.trained.sources import sources_of
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data, Split
 from momentseek.features.store import Array
 from momentseek.moments import Judgements, Moment
+from momentseek.trained.manifest import sources_of
 
 OWN = "own"
 """The id of a text that no truth knows."""

@@ -17,8 +17,6 @@ from torch import Tensor, nn
 
 from momentseek.encoders.onnx_writer import Shape
 from momentseek.encoders.runtime import session
-from momentseek.encoders.trained.joint import GRAPH
-from momentseek.encoders.trained.manifest import JOINT
 from momentseek.models.batch import Clips, Words, rows
 from momentseek.models.bet import ClipTokens
 from momentseek.models.cet import Cet
@@ -32,20 +30,22 @@ from momentseek.models.layers.projection import clip_width
 from momentseek.models.layers.role_tree import NOUN, VERB, RoleTree
 from momentseek.models.mdd import Mdd
 from momentseek.models.tan2d import Sentence, Tan2d
+from momentseek.trained.manifest import JOINT_KIND
+from momentseek.trained.reranker import JOINT_GRAPH
 
 
 def draw(model: Tan2d | Cet, settings: Mapping[str, Any]) -> Drawn:
     """The graph, and what re-ranking must know beside it."""
     graph = network(model)
     head = {
-        "kind": JOINT,
+        "kind": JOINT_KIND,
         "roles": wants_roles(model.config),
         "parse": parse_of(model.config),
         "end_time": settings["end_time"],
         "nms": settings.get("nms"),
         "window": settings.get("window"),
     }
-    return Drawn({GRAPH: graph}, tuple(_widths(model)), head, compared(model, graph))
+    return Drawn({JOINT_GRAPH: graph}, tuple(_widths(model)), head, compared(model, graph))
 
 
 def network(model: Tan2d | Cet) -> bytes:

@@ -17,13 +17,13 @@ from torch import nn
 
 from momentseek.encoders.onnx_writer import Shape
 from momentseek.encoders.runtime import session
-from momentseek.encoders.trained.manifest import CLIPS, WORDS
 from momentseek.models.batch import Clips, Words
 from momentseek.models.export.drawn import VIDEOS, Drawn, Kind, far, random_words
 from momentseek.models.export.map_nodes import max_over, neighbours
 from momentseek.models.export.nodes import Nodes
 from momentseek.models.layers.projection import clip_width
 from momentseek.models.mmn import SHARPNESS, Mmn
+from momentseek.trained.manifest import CLIPS_GRAPH, WORDS_GRAPH
 
 
 def draw(model: Mmn, settings: Mapping[str, Any]) -> Drawn:
@@ -32,7 +32,7 @@ def draw(model: Mmn, settings: Mapping[str, Any]) -> Drawn:
     In clips of the data, ``whole`` is how many are stretched to the model's at most; longer videos are cut into
     windows of ``window``.
     """
-    graphs = {CLIPS: moments_network(model), WORDS: words_network(model)}
+    graphs = {CLIPS_GRAPH: moments_network(model), WORDS_GRAPH: words_network(model)}
     config, seconds = model.config, settings["clip_seconds"]
     asked = settings["window"], settings.get("cut")
     whole, window = (None if s is None else max(1, math.ceil(s / seconds - 1e-9)) for s in asked)
@@ -93,8 +93,8 @@ def compared(model: Mmn, graphs: Mapping[str, bytes]) -> float:
         for part, width in widths(model).items()
     }
     words = random_words(config.max_words, model.dims.query)
-    (moments,) = session(graphs[CLIPS]).run(["moments"], clips)
-    (asked,) = session(graphs[WORDS]).run(["spans"], words)
+    (moments,) = session(graphs[CLIPS_GRAPH]).run(["moments"], clips)
+    (asked,) = session(graphs[WORDS_GRAPH]).run(["spans"], words)
     tensors = {part: torch.from_numpy(rows) for part, rows in clips.items()}
     mask = torch.ones(VIDEOS, config.max_clips, dtype=torch.bool)
     videos = model.encode_clips(Clips(tensors.get("video"), tensors.get("subtitle"), mask))

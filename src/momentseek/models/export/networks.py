@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from momentseek.encoders.onnx_writer import Shape
 from momentseek.encoders.runtime import session
-from momentseek.encoders.trained.manifest import CLIPS, WORDS
 from momentseek.models.batch import Clips, Words
 from momentseek.models.export.drawn import QUERIES, VIDEOS, Drawn, Kind, far, random_words
 from momentseek.models.export.nodes import Nodes
 from momentseek.models.layers import Projection
 from momentseek.models.xml import XML
+from momentseek.trained.manifest import CLIPS_GRAPH, WORDS_GRAPH
 
 
 def draw(model: XML, settings: Mapping[str, Any]) -> Drawn:
     """Both graphs, and the filters for the manifest."""
-    graphs = {CLIPS: clips_network(model), WORDS: words_network(model)}
+    graphs = {CLIPS_GRAPH: clips_network(model), WORDS_GRAPH: words_network(model)}
     filters = model.boundaries_head.filters.weight.detach().cpu().numpy()[:, 0]
     width = model.config.hidden * len(model.modalities)
     head = {
@@ -108,8 +108,8 @@ def compared(model: XML, graphs: Mapping[str, bytes]) -> float:
     }
     clips["mask"] = np.arange(most) < np.array([[most], [max(1, most // 3)]])
     words = random_words(model.config.max_words, model.dims.query)
-    match, spans = session(graphs[CLIPS]).run(["match", "spans"], clips)
-    query, asked = session(graphs[WORDS]).run(["match", "spans"], words)
+    match, spans = session(graphs[CLIPS_GRAPH]).run(["match", "spans"], clips)
+    query, asked = session(graphs[WORDS_GRAPH]).run(["match", "spans"], words)
     tensors = {part: torch.from_numpy(rows) for part, rows in clips.items()}
     videos = model.encode_clips(Clips(tensors.get("video"), tensors.get("subtitle"), tensors["mask"]))
     queries = model.encode_words(Words(torch.from_numpy(words["words"]), torch.from_numpy(words["mask"])))

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.encoders.hashes import sha256
-from momentseek.encoders.trained.manifest import FILE, FORMAT, Source, fingerprint_of
 from momentseek.errors import MomentseekError
 from momentseek.models.export import joint, moment_map, networks
 from momentseek.models.export.drawn import Drawn, Kind
 from momentseek.models.model import CorpusModel
+from momentseek.trained.manifest import MANIFEST_FILE, MANIFEST_FORMAT, EncoderRef, fingerprint_of
 
 KINDS: tuple[Kind, ...] = (networks.KIND, moment_map.KIND, *joint.KINDS)
 EXPORTABLE = tuple(name for kind in KINDS for name in kind.names)
@@ -40,7 +40,7 @@ def export(
     name: str,
     out: Path,
     *,
-    encoders: Mapping[str, Source] | None = None,
+    encoders: Mapping[str, EncoderRef] | None = None,
     clip_seconds: float = 1.5,
     end_time: str = "inclusive",
     window: float | None = None,
@@ -73,7 +73,7 @@ def export(
             (temporary / file).write_bytes(data)
         values["files"] = {file: sha256(temporary / file) for file in graphs}
         values["fingerprint"] = fingerprint_of(values)
-        (temporary / FILE).write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+        (temporary / MANIFEST_FILE).write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
         if out.exists():
             shutil.rmtree(out)
         temporary.replace(out)
@@ -91,7 +91,7 @@ def _check_place(out: Path, force: bool) -> None:
         raise MomentseekError(f"{out}: is a file; name a folder for the exported model")
     if not out.is_dir() or not any(out.iterdir()):
         return
-    if not (out / FILE).is_file():
+    if not (out / MANIFEST_FILE).is_file():
         raise MomentseekError(f"{out}: holds other files; name a new folder for the exported model")
     if not force:
         raise MomentseekError(f"{out}: is there already; choose another name, or overwrite it (--force)")
@@ -117,14 +117,14 @@ def _values(
     model: CorpusModel,
     name: str,
     found: Drawn,
-    encoders: Mapping[str, Source],
+    encoders: Mapping[str, EncoderRef],
     clip_seconds: float,
     trained: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What the manifest says, its hashes left out."""
     used = {*found.modalities, "query"}
     return {
-        "format": FORMAT,
+        "format": MANIFEST_FORMAT,
         "model": name,
         "config": dataclasses.asdict(model.config),
         "dims": dataclasses.asdict(model.dims),

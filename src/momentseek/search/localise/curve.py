@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import FloatArray
-from momentseek.ranking.times import EndTime
+from momentseek.trained.boundary_head import Boundaries
 
 Floats32 = NDArray[np.float32]
 
@@ -40,35 +40,6 @@ class Background:
         25.0
         """
         return float(np.interp(share, np.linspace(0, 1, len(self.quantiles)), self.quantiles))
-
-
-@dataclass(frozen=True, eq=False)
-class Bounds:
-    """What a trained model says of where moments start and end in a video."""
-
-    start: FloatArray
-    """(T,) logarithm of the probability that the moment starts with this clip."""
-    end: FloatArray
-    """(T,) that it ends with it."""
-    shortest: int
-    longest: int
-    match: float
-    """How well the video as a whole answers."""
-    less: FloatArray
-    """(T,) what a clip takes off, for what it shows that is to be avoided."""
-    end_time: EndTime = "inclusive"
-    alpha: float = 1.0
-    """What ``match`` weighs in the score of each of its spans."""
-
-    @property
-    def most(self) -> float:
-        """No span of the video scores higher: probabilities are at most 1."""
-        return self.alpha * self.match
-
-    def part(self, first: int, last: int) -> Bounds:
-        """Clips ``first`` to ``last`` (exclusive) alone."""
-        at = slice(first, last)
-        return replace(self, start=self.start[at], end=self.end[at], less=self.less[at])
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +77,7 @@ class Curve:
     shots: FloatArray = field(default_factory=lambda: np.empty(0))
     """Times of the cuts in seconds, ascending; may be empty."""
     level: Background | None = None
-    bounds: Bounds | None = None
+    bounds: Boundaries | None = None
     moments: Moments | None = None
 
     def __post_init__(self) -> None:

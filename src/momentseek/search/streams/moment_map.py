@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.encoders.protocol import Vectors
-from momentseek.encoders.trained.moment_map import MomentMap, combined, cosines
 from momentseek.errors import MomentseekError
 from momentseek.library.video import Video
 from momentseek.moments.arrays import FloatArray
@@ -24,6 +23,7 @@ from momentseek.search.localise.curve import Curve, Moments
 from momentseek.search.localise.moment_map import chosen, peak
 from momentseek.search.streams.sights import Ids, StreamIndex, place_of
 from momentseek.search.streams.stream_hit import StreamHit
+from momentseek.trained.moment_map import MomentMap, combine_cosines, cosines
 
 SPANS = 5
 """Moments of one video that enter the ranking."""
@@ -74,7 +74,7 @@ def aim_moments(sights: StreamIndex, weights: Vectors, seen: Vectors, avoid: Seq
     matched, overlapped, best = (np.empty(len(sights.windows)) for _ in range(3))
     for at, rows in enumerate(sights.windows):
         cos = cosines(rows, query)
-        scores = combined(*cos, known.power, known.sharpness)
+        scores = combine_cosines(*cos, known.power, known.sharpness)
         top = int(np.argmax(scores))
         matched[at], overlapped[at], best[at] = cos[0][top], cos[1][top], scores[top]
     spread = Scale.of(best).spread
@@ -126,7 +126,7 @@ def tangent(known: MomentMap, match: float, overlap: float) -> tuple[float, floa
     match = max(match, -STEEPEST)
     by_match = known.power / (match + 1)
     by_overlap = float(known.sharpness / (1 + np.exp(known.sharpness * overlap)))
-    here = float(combined(np.array([match]), np.array([overlap]), known.power, known.sharpness)[0])
+    here = float(combine_cosines(np.array([match]), np.array([overlap]), known.power, known.sharpness)[0])
     return by_match, by_overlap, here - by_match * match - by_overlap * overlap
 
 
@@ -142,7 +142,7 @@ def moments_of(sights: StreamIndex, target: MapAim, video: Video) -> Moments | N
         sights.broken.add(video.id)
         return None
     match, overlap = cosines(rows, target.query)
-    score = combined(match, overlap, known.power, known.sharpness)
+    score = combine_cosines(match, overlap, known.power, known.sharpness)
     for direction, weight, usual in target.avoid:
         excess = (rows @ direction - usual.centre) / usual.spread - TOLERATED
         score = score - weight * target.spread * np.maximum(0, excess)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors
-from momentseek.encoders.trained.moment_map import MomentMap
 from momentseek.library.scan import Scan
 from momentseek.library.segments import Segment
-from momentseek.search.localise.learned import Head
+from momentseek.trained.boundary_head import BoundaryHead
+from momentseek.trained.moment_map import MomentMap
 
 SAMPLE = 8192
 """Clips from which it is judged what is usual."""
@@ -39,7 +39,7 @@ class StreamIndex:
     """Videos met whose vectors are not finite: their file was damaged."""
     spans: tuple[Segment, ...] = ()
     """Of a trained model, what it finds spans by; a row for each clip."""
-    head: Head | None = None
+    head: BoundaryHead | None = None
     """What the model finds them with."""
     moments: MomentMap | None = None
     """Of a model that keeps vectors of moments instead, which ones: ``spans`` has a row for each."""

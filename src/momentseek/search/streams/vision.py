@@ -14,13 +14,13 @@ from momentseek.errors import MomentseekError
 from momentseek.library.video import Video
 from momentseek.search.confidence import PER_SCENE, Scale, evidence
 from momentseek.search.localise import Background, Curve, localise
-from momentseek.search.localise.curve import Bounds
-from momentseek.search.localise.learned import LEARNED, Head
+from momentseek.search.localise.learned import LEARNED
 from momentseek.search.localise.moment_map import MAP
 from momentseek.search.query import Part
 from momentseek.search.streams.moment_map import SPANS, TOLERATED, MapAim, aim_moments, look_by_map, moments_of
 from momentseek.search.streams.sights import Encode, Ids, StreamIndex, place_of
 from momentseek.search.streams.stream_hit import StreamHit
+from momentseek.trained.boundary_head import Boundaries, BoundaryHead
 
 __all__ = ["DEPTH", "SPANS", "Aim", "Looked", "StreamIndex", "aim", "around", "curve", "look", "spans", "within"]
 
@@ -146,7 +146,7 @@ def look(
 
 def _look_by_model(
     sights: StreamIndex,
-    head: Head,
+    head: BoundaryHead,
     target: Aim,
     videos: Callable[[Sequence[int]], Mapping[int, Video]],
     allowed: Ids | None,
@@ -205,7 +205,9 @@ def curve(sights: StreamIndex, target: Aim, video: Video, place: tuple[int, int]
     return Curve(scores, edges, rows, shots, target.background, bounds, moments)
 
 
-def _bounds(sights: StreamIndex, target: Aim, video: int, rows: Vectors, scores: NDArray[np.float32]) -> Bounds | None:
+def _bounds(
+    sights: StreamIndex, target: Aim, video: int, rows: Vectors, scores: NDArray[np.float32]
+) -> Boundaries | None:
     """What a trained model says of a video's starts and ends; None where none made the library's vectors."""
     place = place_of(sights.spans, video)
     if sights.head is None or target.spans is None or place is None:

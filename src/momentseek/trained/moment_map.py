@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors
-from momentseek.encoders.trained.windows import Window, windows
 from momentseek.moments.arrays import FloatArray
+from momentseek.trained.windows import ClipWindow, windows
 
-CLOSE = 1e-9
+SEAM_TOLERANCE_CLIPS = 1e-9
 """In clips: below this, a middle lies on the seam between two windows and belongs to the later one."""
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class MomentTable:
     """Moments of one video in the order of their rows: from ``start`` to ``end``, in clips of the library."""
 
     start: FloatArray
@@ -61,7 +61,7 @@ class MomentMap:
     whole: int = 0
     """Clips of the longest video that is read as one window, if more than ``window``."""
 
-    def windows(self, clips: int) -> list[Window]:
+    def windows(self, clips: int) -> list[ClipWindow]:
         """How a video of so many clips is read."""
         return windows(clips, clips if clips <= self.whole else self.window)
 
@@ -74,18 +74,18 @@ class MomentMap:
         """
         return 1 if clips <= max(self.whole, self.window) else -(-(clips - self.window) // max(1, self.window // 2)) + 1
 
-    def of(self, clips: int) -> Places:
+    def of(self, clips: int) -> MomentTable:
         """The moments that are kept of a video of so many clips."""
         return _places(self, clips)
 
-    def kept(self, window: Window) -> NDArray[np.intp]:
+    def kept(self, window: ClipWindow) -> NDArray[np.intp]:
         """Candidates that are kept of a window: those whose middle lies in its part."""
         edges = self.edges(window)
-        middle = (edges[self.start] + edges[self.start + self.length]) / 2 + CLOSE
+        middle = (edges[self.start] + edges[self.start + self.length]) / 2 + SEAM_TOLERANCE_CLIPS
         told = (self.length <= self.longest) & (self.length >= (2 if self.end_time == "start" else 1))
         return np.flatnonzero((middle >= window.begin) & (middle < window.end) & told)
 
-    def about(self, window: Window) -> NDArray[np.float32]:
+    def about(self, window: ClipWindow) -> NDArray[np.float32]:
         """(clips of the window's part, candidates): weights that make of candidates the mean of those a clip is in."""
         at = (np.arange(window.begin, window.end) + 0.5 - window.first) * self.clips / (window.last - window.first)
         clip = np.minimum(at.astype(np.int64), self.clips - 1)[:, None]
@@ -101,9 +101,9 @@ class MomentMap:
         [-0.0]
         """
         match, overlap = cosines(rows, query)
-        return combined(match, overlap, self.power, self.sharpness)
+        return combine_cosines(match, overlap, self.power, self.sharpness)
 
-    def edges(self, window: Window) -> FloatArray:
+    def edges(self, window: ClipWindow) -> FloatArray:
         """Where the parts of a window begin, and where the last one ends, in clips of the library."""
         return window.first + np.arange(self.clips + 1) * (window.last - window.first) / self.clips
 
@@ -115,7 +115,7 @@ def cosines(rows: Vectors, query: Vectors) -> tuple[FloatArray, FloatArray]:
     return 2 * match.astype(np.float64), 2 * overlap.astype(np.float64)
 
 
-def combined(match: FloatArray, overlap: FloatArray, power: float, sharpness: float) -> FloatArray:
+def combine_cosines(match: FloatArray, overlap: FloatArray, power: float, sharpness: float) -> FloatArray:
     """The logarithm of a moment's score, from its two cosines."""
     base = np.maximum(0.5 * match + 0.5, 1e-6)
     result: FloatArray = power * np.log(base) - np.logaddexp(0.0, -sharpness * overlap)
@@ -123,7 +123,7 @@ def combined(match: FloatArray, overlap: FloatArray, power: float, sharpness: fl
 
 
 @lru_cache(maxsize=32)
-def _places(known: MomentMap, clips: int) -> Places:
+def _places(known: MomentMap, clips: int) -> MomentTable:
     columns: list[tuple[FloatArray, ...]] = []
     for number, window in enumerate(known.windows(clips)):
         kept, edges = known.kept(window), known.edges(window)
@@ -131,4 +131,4 @@ def _places(known: MomentMap, clips: int) -> Places:
         beyond = after if known.end_time == "inclusive" else after - 1
         columns.append((edges[first], edges[beyond], edges[after - 1], np.full(len(kept), float(number))))
     start, end, last, owner = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return Places(start, end, last, owner.astype(np.int64))
+    return MomentTable(start, end, last, owner.astype(np.int64))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.encoders.trained.sources import sources_of
-from momentseek.encoders.trained.subtitles import said_in_clips
-from momentseek.encoders.trained.windows import windows
 from momentseek.errors import MomentseekError
+from momentseek.trained.manifest import sources_of
+from momentseek.trained.subtitles import said_in_clips
+from momentseek.trained.windows import windows
 
 CUES = st.lists(st.tuples(st.floats(0, 40), st.floats(0, 9)), max_size=8)
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 
 @dataclass(frozen=True)
-class Window:
+class ClipWindow:
     """Clips ``first`` to ``last`` (excluded) are read together; of these, ``begin`` to ``end`` (excluded) are kept."""
 
     first: int
@@ -21,7 +21,7 @@ class Window:
     end: int
 
 
-def windows(clips: int, most: int) -> list[Window]:
+def windows(clips: int, most: int) -> list[ClipWindow]:
     """Windows of ``most`` clips that overlap by half or more, and between them keep every clip once.
 
     >>> windows(3, 4)
@@ -30,8 +30,8 @@ def windows(clips: int, most: int) -> list[Window]:
     [(0, 4, 0, 3), (2, 6, 3, 4), (3, 7, 4, 7)]
     """
     if clips <= most:
-        return [Window(0, clips, 0, clips)]
+        return [ClipWindow(0, clips, 0, clips)]
     count = -(-(clips - most) // max(1, most // 2)) + 1
     firsts = [round(i * (clips - most) / (count - 1)) for i in range(count)]
     seams = [0, *((a + most + b) // 2 for a, b in pairwise(firsts)), clips]
-    return [Window(f, f + most, a, b) for f, (a, b) in zip(firsts, pairwise(seams), strict=True)]
+    return [ClipWindow(f, f + most, a, b) for f, (a, b) in zip(firsts, pairwise(seams), strict=True)]

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from momentseek.encoders.protocol import ImageTextEncoder, Pixels, TextEncoder, Vectors, WordEncoder, fingerprint
+from momentseek.encoders.registry import MODEL, image_text_encoder, text_encoder
 from momentseek.encoders.runtime import session
-from momentseek.encoders.trained.manifest import CLIPS, WORDS, Manifest, Source, read
-from momentseek.encoders.trained.subtitles import said_in_clips
-from momentseek.encoders.trained.windows import windows
 from momentseek.errors import MomentseekError
+from momentseek.trained.manifest import CLIPS_GRAPH, WORDS_GRAPH, EncoderManifest, EncoderRef, read_encoder_manifest
+from momentseek.trained.subtitles import said_in_clips
+from momentseek.trained.windows import windows
 
 TEXTS = 32
 """Queries encoded at once."""
@@ -30,7 +31,7 @@ MOMENTS = 1024
 """Candidates of a long video that are encoded at once, if a window has fewer."""
 
 
-class Trained:
+class TrainedEncoder:
     """An exported model. To the library it is an image-text encoder whose rows are made in two steps: ``frames``
     encodes pictures one by one, ``clips`` puts a whole video's into their context.
     """
@@ -38,7 +39,7 @@ class Trained:
     fit = "truncate"
     """How features become as many rows as the graph takes at most."""
 
-    def __init__(self, about: Manifest, threads: int | None = None) -> None:
+    def __init__(self, about: EncoderManifest, threads: int | None = None) -> None:
         self.about = about
         self.name = f"{about.model} {about.fingerprint[:8]}"
         self.fingerprint = about.fingerprint
@@ -48,8 +49,6 @@ class Trained:
     @cached_property
     def frames(self) -> ImageTextEncoder:
         """The encoder of pictures that it was trained on."""
-        from momentseek.encoders.registry import image_text_encoder
-
         if self.about.video is None:
             raise MomentseekError(
                 f"{self.about.folder}: the model sees no pictures, and a library is cut into clips by them; "
@@ -62,8 +61,6 @@ class Trained:
     @cached_property
     def texts(self) -> WordEncoder:
         """The encoder of the words of queries."""
-        from momentseek.encoders.registry import text_encoder
-
         encoder = text_encoder(self.about.query.spec)
         self._same(self.about.query, encoder)
         if not isinstance(encoder, WordEncoder):
@@ -178,7 +175,7 @@ class Trained:
             raise MomentseekError(f"{self.about.folder}: the model gave vectors that are not finite; train it anew")
         return found
 
-    def _same(self, source: Source, encoder: TextEncoder) -> None:
+    def _same(self, source: EncoderRef, encoder: TextEncoder) -> None:
         if (fingerprint(encoder) or encoder.name) != source.fingerprint:
             raise MomentseekError(
                 f"{self.about.folder}: was trained on vectors of another {source.spec!r} than the one here; bring that "
@@ -187,14 +184,14 @@ class Trained:
 
     @cached_property
     def _clips(self) -> Any:
-        return session(self.about.folder / CLIPS, self._threads)
+        return session(self.about.folder / CLIPS_GRAPH, self._threads)
 
     @cached_property
     def _words(self) -> Any:
-        return session(self.about.folder / WORDS, self._threads)
+        return session(self.about.folder / WORDS_GRAPH, self._threads)
 
 
-class TrainedMap(Trained):
+class MomentMapEncoder(TrainedEncoder):
     """An exported model that keeps vectors of moments. Its rows for spans are those of the candidates, for matching and
     for overlap side by side and of length 1 together. A clip's row is the mean of those for matching of all the
     candidates of its window that it lies in: a clip by itself is what such a model knows least about.
@@ -202,7 +199,7 @@ class TrainedMap(Trained):
 
     fit = "stretch"
 
-    def __init__(self, about: Manifest, threads: int | None = None) -> None:
+    def __init__(self, about: EncoderManifest, threads: int | None = None) -> None:
         super().__init__(about, threads)
         assert about.moments is not None
         self.moments = about.moments
@@ -244,7 +241,7 @@ class TrainedMap(Trained):
 class _ForSpans:
     """A model's queries for spans, where an encoder is expected."""
 
-    def __init__(self, model: Trained) -> None:
+    def __init__(self, model: TrainedEncoder) -> None:
         self._model = model
         self.name = model.name
         self.dim = model.about.spans
@@ -254,7 +251,21 @@ class _ForSpans:
         return self._model.encode_spans(texts)
 
 
-def load(folder: str | os.PathLike[str], threads: int | None = None) -> Trained:
+def load_trained_encoder(folder: str | os.PathLike[str], threads: int | None = None) -> TrainedEncoder:
     """The exported model of a folder."""
-    about = read(Path(folder).expanduser().absolute())
-    return (Trained if about.moments is None else TrainedMap)(about, threads)
+    about = read_encoder_manifest(Path(folder).expanduser().absolute())
+    return (TrainedEncoder if about.moments is None else MomentMapEncoder)(about, threads)
+
+
+def resolve_encoder(spec: str) -> ImageTextEncoder:
+    """The encoder that ``spec`` names, loaded once per process: a trained model that ``momentseek export`` has written
+    (``model:FOLDER``), or any that :func:`momentseek.encoders.image_text_encoder` knows.
+    """
+    if spec.startswith(MODEL):
+        return _load_once(spec.removeprefix(MODEL))
+    return image_text_encoder(spec)
+
+
+@cache
+def _load_once(folder: str) -> TrainedEncoder:
+    return load_trained_encoder(folder)

@@ -9,48 +9,52 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors, WordEncoder, fingerprint
+from momentseek.encoders.registry import text_encoder
 from momentseek.encoders.runtime import session
-from momentseek.encoders.trained.manifest import FILE, JOINT, Source, check_files, described, kind_of
-from momentseek.encoders.trained.moment_map import CLOSE
-from momentseek.encoders.trained.windows import Window, windows
 from momentseek.errors import MomentseekError
+from momentseek.ranking import best_spans, moments_of
+from momentseek.trained.manifest import JOINT_KIND, MANIFEST_FILE, EncoderRef, check_files, kind_of, read_values
+from momentseek.trained.moment_map import SEAM_TOLERANCE_CLIPS
+from momentseek.trained.windows import ClipWindow, windows
 
-GRAPH = "joint.onnx"
-NEVER = -1e38
+JOINT_GRAPH = "joint.onnx"
+NO_SPAN_BELOW = -1e38
 """Scores below stand for spans that do not exist."""
-TOGETHER = 4
+WINDOWS_PER_RUN = 4
 """Windows per run of the graph: enough to keep it busy, few enough to be stopped soon."""
-MOST = 200
+MAX_WINDOWS = 200
 """Windows that are read for a query, or one of each video if those are more."""
-REMEMBERED = 2000
+REMEMBERED_VIDEOS = 2000
 """Videos of queries whose spans are kept, some 5 kB each: the next page of a search costs nothing."""
+WARM_RERANKERS_LIMIT = 8
+"""Re-rankers kept warm in a process, those asked for last."""
 Times = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class About:
+class RerankerManifest:
     """An exported model of this kind, as its folder describes it."""
 
     folder: Path
     model: str
     fingerprint: str
     clip_seconds: float
-    video: Source | None
+    video: EncoderRef | None
     """The encoder of frames, for a model that sees them."""
-    subtitle: Source | None
+    subtitle: EncoderRef | None
     """The encoder of cues, for a model that reads them."""
-    query: Source
+    query: EncoderRef
     max_words: int
     max_clips: int
     fit: str
@@ -76,7 +80,7 @@ class About:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class VideoFeatures:
     """A video's features: a row per clip of what is seen and of what is said, whichever the model takes."""
 
     video: Vectors | None
@@ -92,7 +96,7 @@ class Seen:
 
 
 @dataclass(frozen=True, eq=False)
-class Spans:
+class RerankedSpans:
     """The best spans of a video, best first."""
 
     start: Times
@@ -100,21 +104,29 @@ class Spans:
     score: NDArray[np.float32]
 
 
-class Joint:
+class VectorOrigin(Protocol):
+    """The encoder that made a library's vectors, as the library remembers it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+
+class Reranker:
     """The model, warm: its graph and its encoder of words are loaded once."""
 
-    def __init__(self, about: About, threads: int | None = None) -> None:
+    def __init__(self, about: RerankerManifest, threads: int | None = None) -> None:
         self.about = about
         self.name = f"{about.model} {about.fingerprint[:8]}"
         self._threads = threads
-        self._known: OrderedDict[Hashable, Spans] = OrderedDict()
+        self._known: OrderedDict[Hashable, RerankedSpans] = OrderedDict()
         self._lock = Lock()
 
     @cached_property
     def texts(self) -> WordEncoder:
         """The encoder of the words of queries."""
-        from momentseek.encoders.registry import text_encoder
-
         encoder = text_encoder(self.about.query.spec)
         self.check("queries", self.about.query, fingerprint(encoder) or encoder.name)
         if not isinstance(encoder, WordEncoder):
@@ -126,7 +138,7 @@ class Joint:
         assert self._graph is not None
         assert self.texts is not None
 
-    def check(self, what: str, source: Source, found: str) -> None:
+    def check(self, what: str, source: EncoderRef, found: str) -> None:
         """Refuse vectors of another encoder than those the model was trained on."""
         if found != source.fingerprint:
             raise MomentseekError(
@@ -134,9 +146,26 @@ class Joint:
                 "library it was trained on, or train it on features of this one (momentseek data features)"
             )
 
-    def spans(self, text: str, videos: Sequence[Seen], most: int = 200) -> list[Spans]:
+    def check_vectors(self, clip_seconds: float, vision: VectorOrigin | None, speech: VectorOrigin | None) -> None:
+        """Refuse a library whose clips have another length, or whose vectors are by other encoders, than those that
+        the model was trained on; where the library has no vectors of a kind, there is nothing to mistake.
+        """
+        about = self.about
+        if about.clip_seconds != clip_seconds:
+            raise MomentseekError(
+                f"{about.folder}: was trained on clips of {about.clip_seconds:g} s; the library's have "
+                f"{clip_seconds:g} s; train it on features of this library (momentseek data features)"
+            )
+        for what, wanted, found in (("pictures", about.video, vision), ("what is said", about.subtitle, speech)):
+            if wanted is not None and found is not None and found.fingerprint != wanted.fingerprint:
+                raise MomentseekError(
+                    f"{about.folder}: was trained on vectors of {what} by {wanted.spec!r}, and the library's are by "
+                    f"another ({found.name}); train it on features of this library (momentseek data features)"
+                )
+
+    def spans(self, text: str, videos: Sequence[VideoFeatures], most: int = 200) -> list[RerankedSpans]:
         """For each video its ``most`` best spans for a query, by the model's score; those of late are remembered."""
-        read = promising(videos, self.about.most)
+        read = promising_windows(videos, self.about.most)
         keys = [(text, most, video.key, tuple(part)) for video, part in zip(videos, read, strict=True)]
         with self._lock:
             known = {at: self._known[key] for at, key in enumerate(keys) if key in self._known}
@@ -150,7 +179,7 @@ class Joint:
                 if videos[at].key is not None:
                     self._known[key] = known[at]
                     self._known.move_to_end(key)
-            while len(self._known) > REMEMBERED:
+            while len(self._known) > REMEMBERED_VIDEOS:
                 self._known.popitem(last=False)
         return [known[at] for at in range(len(videos))]
 
@@ -158,17 +187,17 @@ class Joint:
         self,
         words: Vectors,
         text: str,
-        videos: Sequence[Seen],
+        videos: Sequence[VideoFeatures],
         most: int = 200,
-        read: Sequence[Sequence[Window]] | None = None,
-    ) -> list[Spans]:
+        read: Sequence[Sequence[ClipWindow]] | None = None,
+    ) -> list[RerankedSpans]:
         """The same for a query of which the word features are there already, from the windows ``read`` of each."""
         asked = self._asked(words, text)
-        parts: list[list[Spans]] = [[] for _ in videos]
-        read = promising(videos, self.about.most) if read is None else read
+        parts: list[list[RerankedSpans]] = [[] for _ in videos]
+        read = promising_windows(videos, self.about.most) if read is None else read
         todo = [(i, window) for i, part in enumerate(read) for window in part]
-        for at in range(0, len(todo), TOGETHER):
-            here = todo[at : at + TOGETHER]
+        for at in range(0, len(todo), WINDOWS_PER_RUN):
+            here = todo[at : at + WINDOWS_PER_RUN]
             grids = self._grids(asked, [_part(videos[i], w) for i, w in here])
             for (i, window), grid in zip(here, grids, strict=True):
                 parts[i].append(self._best(videos[i], window, grid, most))
@@ -210,12 +239,11 @@ class Joint:
             raise MomentseekError(f"{about.folder}: ONNX Runtime stopped ({str(e).splitlines()[0]})") from None
         if np.isnan(found).any():
             raise MomentseekError(f"{about.folder}: the model's scores are no numbers; its training has diverged")
-        return (np.where(grid > NEVER, grid, -np.inf)[:size] for grid, size in zip(found, sizes, strict=True))
+        return (np.where(grid > NO_SPAN_BELOW, grid, -np.inf)[:size] for grid, size in zip(found, sizes, strict=True))
 
-    def _best(self, video: Seen, window: Window, grid: Vectors, most: int) -> Spans:
+    def _best(self, video: VideoFeatures, window: ClipWindow, grid: Vectors, most: int) -> RerankedSpans:
         """The best spans of a window that are its own, in seconds of the video (as ``models.inference`` finds them)."""
         from momentseek.features.clips import edges
-        from momentseek.ranking import best_spans, moments_of
 
         about, clip = self.about, self.about.clip_seconds
         offset = window.first * clip
@@ -229,31 +257,32 @@ class Joint:
         begins, ends = window.begin * clip - offset, window.end * clip - offset
         if window.last < len(video) or window.first:
             beyond = np.minimum(last + 1, len(at) - 1)
-            middle = (at[: grid.shape[0], None] + at[beyond]) / 2 + CLOSE * clip
+            middle = (at[: grid.shape[0], None] + at[beyond]) / 2 + SEAM_TOLERANCE_CLIPS * clip
             inside &= (middle >= begins) & ((middle < ends) | (window.last == len(video)))
         found = best_spans(np.where(inside, grid, -np.inf), most, about.shortest)
         real = found.score > -np.inf
         start, end = moments_of(found.first[real], found.last[real], at, 0, cast(Any, about.end_time))
-        return Spans(start + offset, end + offset, np.asarray(found.score[real], np.float32))
+        return RerankedSpans(start + offset, end + offset, np.asarray(found.score[real], np.float32))
 
     @cached_property
     def _graph(self) -> Any:
-        return session(self.about.folder / GRAPH, self._threads)
+        return session(self.about.folder / JOINT_GRAPH, self._threads)
 
     @cached_property
     def _inputs(self) -> list[str]:
         return [i.name for i in self._graph.get_inputs()]
 
 
-def promising(videos: Sequence[Seen], clips: int, most: int = MOST) -> list[list[Window]]:
+def promising_windows(videos: Sequence[VideoFeatures], clips: int, most: int = MAX_WINDOWS) -> list[list[ClipWindow]]:
     """The windows of so many clips that are read of each video: all, or the ``most`` with the most promising clips.
 
     Of every video the best one is read, and of equals the earlier.
 
-    >>> film = Seen(np.zeros((12, 1), np.float32), None, 18.0, worth=np.float32([0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0]))
-    >>> [(w.first, w.last) for w in promising([film], 4)[0]]
+    >>> worth = np.float32([0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0])
+    >>> film = VideoFeatures(np.zeros((12, 1), np.float32), None, 18.0, worth=worth)
+    >>> [(w.first, w.last) for w in promising_windows([film], 4)[0]]
     [(0, 4), (2, 6), (4, 8), (6, 10), (8, 12)]
-    >>> [[(w.first, w.last) for w in part] for part in promising([film, film], 4, 3)]
+    >>> [[(w.first, w.last) for w in part] for part in promising_windows([film, film], 4, 3)]
     [[(0, 4), (8, 12)], [(8, 12)]]
     """
     parts = [windows(len(video), clips) if len(video) else [] for video in videos]
@@ -270,13 +299,13 @@ def promising(videos: Sequence[Seen], clips: int, most: int = MOST) -> list[list
     return [[window for at, window in enumerate(part) if (i, at) in kept] for i, part in enumerate(parts)]
 
 
-def _part(video: Seen, window: Window) -> dict[str, Vectors]:
+def _part(video: VideoFeatures, window: ClipWindow) -> dict[str, Vectors]:
     rows = slice(window.first, window.last)
     found = {"video": video.video, "subtitle": video.subtitle}
     return {name: features[rows] for name, features in found.items() if features is not None}
 
 
-def _together(parts: Sequence[Spans], most: int) -> Spans:
+def _together(parts: Sequence[RerankedSpans], most: int) -> RerankedSpans:
     """The windows' spans as one list; ties go to the earlier window."""
     if len(parts) == 1:
         return parts[0]
@@ -284,34 +313,34 @@ def _together(parts: Sequence[Spans], most: int) -> Spans:
     start, end = (np.concatenate([getattr(p, side) for p in parts] + empty) for side in ("start", "end"))
     score = np.concatenate([p.score for p in parts] + [e.astype(np.float32) for e in empty])
     order = np.argsort(-score, kind="stable")[:most]
-    return Spans(start[order], end[order], score[order])
+    return RerankedSpans(start[order], end[order], score[order])
 
 
-def read(folder: Path) -> About:
+def read_reranker_manifest(folder: Path) -> RerankerManifest:
     """What an export says of itself; the graph beside it must be the one it was written with."""
-    values = described(folder)
-    if kind_of(values) != JOINT:
+    values = read_values(folder)
+    if kind_of(values) != JOINT_KIND:
         raise MomentseekError(
             f"{folder}: {values.get('model')} makes a library's vectors (momentseek add --model) and does not re-rank; "
             "tan2d, mdd and cet do"
         )
-    check_files(folder, values, (GRAPH,))
+    check_files(folder, values, (JOINT_GRAPH,))
     try:
         return _about(folder, values)
     except (KeyError, TypeError, ValueError):
-        raise MomentseekError(f"{folder / FILE}: lacks what a model must say; export it again") from None
+        raise MomentseekError(f"{folder / MANIFEST_FILE}: lacks what a model must say; export it again") from None
 
 
-def _about(folder: Path, values: Mapping[str, Any]) -> About:
+def _about(folder: Path, values: Mapping[str, Any]) -> RerankerManifest:
     encoders, config, head = values["encoders"], values["config"], values["head"]
-    sources = {kind: Source(str(s["spec"]), str(s["fingerprint"]), int(s["dim"])) for kind, s in encoders.items()}
+    sources = {kind: EncoderRef.of(source) for kind, source in encoders.items()}
     used = [*str(config["modalities"]).split("+"), "query"]
     if any(kind not in sources for kind in used):
         raise MomentseekError(
-            f"{folder / FILE}: does not say which encoders its features were made by, so no query can be encoded for "
-            "it; export it with --data FOLDER, of features that `momentseek data features` wrote"
+            f"{folder / MANIFEST_FILE}: does not say which encoders its features were made by, so no query can be "
+            "encoded for it; export it with --data FOLDER, of features that `momentseek data features` wrote"
         )
-    return About(
+    return RerankerManifest(
         folder=folder,
         model=str(values["model"]),
         fingerprint=str(values["fingerprint"]),
@@ -333,6 +362,51 @@ def _about(folder: Path, values: Mapping[str, Any]) -> About:
     )
 
 
-def load(folder: str | os.PathLike[str], threads: int | None = None) -> Joint:
+def load_reranker(folder: str | os.PathLike[str], threads: int | None = None) -> Reranker:
     """The exported model of a folder."""
-    return Joint(read(Path(folder).expanduser().absolute()), threads)
+    return Reranker(read_reranker_manifest(Path(folder).expanduser().absolute()), threads)
+
+
+class RerankerCache:
+    """Re-rankers of which the graph and the encoder of words stay loaded, for all threads of a process.
+
+    A model whose folder was written anew is loaded again, and of more than ``limit`` models those asked for longest ago
+    are let go.
+    """
+
+    def __init__(self, load: Callable[[Path], Reranker] = load_reranker, limit: int = WARM_RERANKERS_LIMIT) -> None:
+        self._load = load
+        self._limit = limit
+        self._models: OrderedDict[Path, tuple[tuple[int, int, int], Reranker]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, folder: str | os.PathLike[str]) -> Reranker:
+        """The exported model of a folder, loaded if it is not yet."""
+        place = Path(os.path.abspath(Path(folder).expanduser()))
+        with self._lock:
+            stamp = _stamp(place / MANIFEST_FILE)
+            if place not in self._models or self._models[place][0] != stamp:
+                model = self._load(place)
+                model.warm()
+                self._models[place] = (stamp, model)
+            self._models.move_to_end(place)
+            while len(self._models) > self._limit:
+                self._models.popitem(last=False)
+            return self._models[place][1]
+
+
+def _stamp(file: Path) -> tuple[int, int, int]:
+    """What tells a file from one written later; zeros where there is none."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return 0, 0, 0
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+_warm = RerankerCache()
+
+
+def warm_reranker(folder: str | os.PathLike[str]) -> Reranker:
+    """The exported model of a folder, kept warm in the process for all its threads."""
+    return _warm.get(folder)

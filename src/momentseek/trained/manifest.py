@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,27 +15,32 @@ import numpy as np
 
 from momentseek.encoders.hashes import sha256
 from momentseek.encoders.protocol import Vectors
-from momentseek.encoders.trained.moment_map import MomentMap
 from momentseek.errors import MomentseekError
+from momentseek.trained.moment_map import MomentMap
 
-FILE = "model.json"
-CLIPS, WORDS = "clips.onnx", "words.onnx"
-FORMAT = 1
-JOINT = "joint"
-"""The kind of models that re-rank (``encoders.trained.joint``)."""
+MANIFEST_FILE = "model.json"
+CLIPS_GRAPH, WORDS_GRAPH = "clips.onnx", "words.onnx"
+MANIFEST_FORMAT = 1
+JOINT_KIND = "joint"
+"""The kind of models that re-rank (``trained.reranker``)."""
 
 
 @dataclass(frozen=True)
-class Source:
+class EncoderRef:
     """An encoder whose vectors the model was trained on."""
 
     spec: str
     fingerprint: str
     dim: int
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> EncoderRef:
+        """The encoder that a manifest or a ``data.toml`` describes by these values."""
+        return cls(str(values["spec"]), str(values["fingerprint"]), int(values["dim"]))
+
 
 @dataclass(frozen=True, eq=False)
-class Manifest:
+class EncoderManifest:
     """An exported model, as its folder describes it."""
 
     folder: Path
@@ -42,11 +48,11 @@ class Manifest:
     fingerprint: str
     """Of the weights and of everything here that vectors and spans depend on."""
     clip_seconds: float
-    video: Source | None
+    video: EncoderRef | None
     """The encoder of frames, for a model that sees them."""
-    subtitle: Source | None
+    subtitle: EncoderRef | None
     """The encoder of cues, for a model that reads them."""
-    query: Source
+    query: EncoderRef
     """The encoder of the queries' words."""
     modalities: int
     """1 or 2: in how many equal parts a match vector falls, each of the same length."""
@@ -71,15 +77,15 @@ class Manifest:
     """Of a model that keeps vectors of moments: which ones. It has no filters."""
 
 
-def read(folder: Path) -> Manifest:
+def read_encoder_manifest(folder: Path) -> EncoderManifest:
     """The manifest of an export; the files beside it must be those it was written with."""
-    values = described(folder)
-    if kind_of(values) == JOINT:
+    values = read_values(folder)
+    if kind_of(values) == JOINT_KIND:
         raise MomentseekError(
             f"{folder}: {values.get('model')} looks at query and video together and cannot make a library's vectors; "
             f"re-rank what a library finds with it: momentseek search --rerank {shlex.quote(str(folder))} …"
         )
-    check_files(folder, values, (CLIPS, WORDS))
+    check_files(folder, values, (CLIPS_GRAPH, WORDS_GRAPH))
     return _manifest(folder, values)
 
 
@@ -95,11 +101,11 @@ def check_files(folder: Path, values: Mapping[str, Any], names: Iterable[str]) -
         _check(folder / name, values["files"].get(name))
 
 
-def kind(folder: Path) -> str:
+def read_kind(folder: Path) -> str:
     """``clips`` for a model that keeps vectors of clips, ``map`` for one that keeps them of moments, ``joint`` for one
     that keeps none and re-ranks; nothing else of the folder is read.
     """
-    return kind_of(described(folder))
+    return kind_of(read_values(folder))
 
 
 def fingerprint_of(values: Mapping[str, Any]) -> str:
@@ -108,23 +114,27 @@ def fingerprint_of(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def described(folder: Path) -> dict[str, Any]:
+def read_values(folder: Path) -> dict[str, Any]:
     """The manifest's values; what is no export, or was changed since, is refused."""
     if not folder.exists():
         raise MomentseekError(f"{folder}: there is no such folder; name one that momentseek export has written")
-    if folder.is_file() or not (folder / FILE).is_file():
+    if folder.is_file() or not (folder / MANIFEST_FILE).is_file():
         again = f"momentseek export {shlex.quote(str(folder))} --out FOLDER"
         raise MomentseekError(f"{folder}: is no exported model; if it is a checkpoint, export it first: {again}")
     try:
-        values = json.loads((folder / FILE).read_bytes())
-        known = isinstance(values, dict) and values.get("format") == FORMAT and isinstance(values["files"], dict)
+        values = json.loads((folder / MANIFEST_FILE).read_bytes())
+        known = (
+            isinstance(values, dict) and values.get("format") == MANIFEST_FORMAT and isinstance(values["files"], dict)
+        )
     except (OSError, ValueError, KeyError, RecursionError):
         known = False
     if not known:
-        raise MomentseekError(f"{folder / FILE}: does not describe a model this version knows; export it again")
+        raise MomentseekError(
+            f"{folder / MANIFEST_FILE}: does not describe a model this version knows; export it again"
+        )
     found: dict[str, Any] = values
     if found.get("fingerprint") != fingerprint_of(found):
-        raise MomentseekError(f"{folder / FILE}: was changed after the export; export the model again")
+        raise MomentseekError(f"{folder / MANIFEST_FILE}: was changed after the export; export the model again")
     return found
 
 
@@ -135,24 +145,25 @@ def _check(path: Path, expected: Any) -> None:
         raise MomentseekError(f"{path}: is not the file that was exported; export the model again")
 
 
-def _manifest(folder: Path, values: Mapping[str, Any]) -> Manifest:
+def _manifest(folder: Path, values: Mapping[str, Any]) -> EncoderManifest:
     try:
         encoders, config, head = values["encoders"], values["config"], values["head"]
-        query = _source(encoders.get("query"))
-        if query is None:
+        sources = {kind: EncoderRef.of(source) for kind, source in encoders.items()}
+        if "query" not in sources:
             raise MomentseekError(
-                f"{folder / FILE}: does not say which encoders its features were made by, so no video or query can be "
-                "encoded for it; export it with --data FOLDER, of features that `momentseek data features` wrote"
+                f"{folder / MANIFEST_FILE}: does not say which encoders its features were made by, so no video or "
+                "query can be encoded for it; export it with --data FOLDER, of features that `momentseek data "
+                "features` wrote"
             )
         moments = _moments(head, config) if head.get("kind") == "map" else None
-        return Manifest(
+        return EncoderManifest(
             folder=folder,
             model=str(values["model"]),
             fingerprint=str(values["fingerprint"]),
             clip_seconds=float(values["clip_seconds"]),
-            video=_source(encoders.get("video")),
-            subtitle=_source(encoders.get("subtitle")),
-            query=query,
+            video=sources.get("video"),
+            subtitle=sources.get("subtitle"),
+            query=sources["query"],
             modalities=1 if moments else int(head["modalities"]),
             match=int(head["match"]),
             spans=int(head["spans"]),
@@ -169,7 +180,7 @@ def _manifest(folder: Path, values: Mapping[str, Any]) -> Manifest:
             moments=moments,
         )
     except (KeyError, TypeError, ValueError):
-        raise MomentseekError(f"{folder / FILE}: lacks what a model must say; export it again") from None
+        raise MomentseekError(f"{folder / MANIFEST_FILE}: lacks what a model must say; export it again") from None
 
 
 def _moments(head: Mapping[str, Any], config: Mapping[str, Any]) -> MomentMap:
@@ -180,5 +191,14 @@ def _moments(head: Mapping[str, Any], config: Mapping[str, Any]) -> MomentMap:
     )  # fmt: skip
 
 
-def _source(values: Any) -> Source | None:
-    return None if values is None else Source(str(values["spec"]), str(values["fingerprint"]), int(values["dim"]))
+def sources_of(file: Path) -> dict[str, EncoderRef]:
+    """The encoders that made the features of a data folder, by ``video``, ``subtitle`` and ``query``: the section
+    ``[encoders]`` of its ``data.toml``, empty where there is none.
+    """
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8")).get("encoders", {})
+        return {kind: EncoderRef.of(values) for kind, values in found.items()}
+    except OSError as e:
+        raise MomentseekError(f"{file}: cannot be read ({e.strerror})") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise MomentseekError(f"{file}: [encoders] is not understood; write the features again") from None
