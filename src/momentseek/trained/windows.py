@@ -25,7 +25,7 @@ def windows(clips: int, most: int) -> list[ClipWindow]:
     """Windows of ``most`` clips that overlap by half or more, and between them keep every clip once.
 
     >>> windows(3, 4)
-    [Window(first=0, last=3, begin=0, end=3)]
+    [ClipWindow(first=0, last=3, begin=0, end=3)]
     >>> [(w.first, w.last, w.begin, w.end) for w in windows(7, 4)]
     [(0, 4, 0, 3), (2, 6, 3, 4), (3, 7, 4, 7)]
     """
