@@ -38,7 +38,9 @@ CLIPS = ("vision", "spans")
 class NewVectors(SegmentWriter):
     """Writes vectors of videos that are there, as a stream of its own that no search reads."""
 
-    def __init__(self, library: LibraryStore, ids: dict[bytes, int], clock: StageTimer, model: TrainedEncoder | None) -> None:
+    def __init__(
+        self, library: LibraryStore, ids: dict[bytes, int], clock: StageTimer, model: TrainedEncoder | None
+    ) -> None:
         speech = encoding.speech_encoder() if model is not None else None
         super().__init__(library.place, library.catalog, speech, clock, library.pace, model)
         self.ids = ids
