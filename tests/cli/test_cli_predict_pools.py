@@ -15,7 +15,7 @@ from momentseek.evaluation import evaluate
 from momentseek.features import Data
 from momentseek.models import Dims, build
 from momentseek.models.inference import predict
-from momentseek.simulate.grounding import Grounding, simulate_grounding
+from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
 from momentseek.training import load
 from momentseek.training.checkpoint import save
 from momentseek.training.presets import configure
@@ -27,7 +27,7 @@ SMALL = ["hidden=8", "max_clips=8", "longest=8", "map_layers=1", "kernel=3", "vi
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("films") / "data"
-    simulate_grounding(folder, Grounding(videos=150, pool=8, video_dim=16, text_dim=12))
+    simulate_grounding(folder, GroundingSettings(videos=150, pool=8, video_dim=16, text_dim=12))
     return folder
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from momentseek.cli import cli
 from momentseek.cli.training_line import TrainingLine, sentence
 from momentseek.errors import MomentseekError
-from momentseek.simulate import Settings, simulate
+from momentseek.simulate import SimulationSettings, simulate
 from momentseek.training import Progress
 
 SMALL = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=2", "batch=6", "validate_every=1", "max_clips=40")]
@@ -19,7 +19,7 @@ SMALL = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=2", "batch=6", "va
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("simulated") / "data"
-    simulate(folder, Settings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    simulate(folder, SimulationSettings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
     return folder
 
 

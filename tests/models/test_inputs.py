@@ -8,7 +8,7 @@ import torch
 
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import normalised
-from momentseek.language.roles import roles
+from momentseek.language.roles import roles_by_rule
 from momentseek.models import ModelConfig
 from momentseek.models.inputs import clips_of, words_of
 from momentseek.models.mdd import MddConfig
@@ -64,8 +64,8 @@ def test_words_are_cut_normalised_and_padded(data):
 
 def test_what_is_cut_off_does_not_move_the_words_roles():
     text = "Well, the man's dog, a collie, opens a door."
-    pieces = len(roles(text).pieces)
-    assert pieces > len(roles(text).words)
+    pieces = len(roles_by_rule(text).pieces)
+    assert pieces > len(roles_by_rule(text).words)
     rows = np.ones((pieces, 3), np.float32)
     split = SimpleNamespace(query=Rows({"q": rows}), truth=SimpleNamespace(text=lambda query: text))
     whole, cut = (words_of(split, ["q"], MddConfig(max_words=most, parse="rules")) for most in (pieces, 8))

@@ -21,7 +21,7 @@ from momentseek.search.engine import Engine
 from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.rerank import distinct
-from momentseek.simulate import Settings, simulate
+from momentseek.simulate import SimulationSettings, simulate
 from momentseek.trained.manifest import EncoderRef
 from momentseek.trained.reranker import RerankedSpans, Reranker, VideoFeatures, load_reranker
 
@@ -33,7 +33,7 @@ WINDOW = 600.0
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Data]:
     folder = tmp_path_factory.mktemp("simulated") / "data"
-    simulate(folder, Settings(videos=30, queries=40, seed=0, video_dim=24, text_dim=16))
+    simulate(folder, SimulationSettings(videos=30, queries=40, seed=0, video_dim=24, text_dim=16))
     with Data.open(folder) as opened:
         yield opened
 

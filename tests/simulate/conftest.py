@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.simulate import Report, Settings, simulate
+from momentseek.simulate import SimulationReport, SimulationSettings, simulate
 
 _spec = importlib.util.spec_from_file_location("linear_matcher", Path(__file__).parent / "linear_matcher.py")
 assert _spec is not None
@@ -18,10 +18,10 @@ if "linear_matcher" not in sys.modules:  # tests have no packages, so a helper i
     sys.modules["linear_matcher"] = _module
     _spec.loader.exec_module(_module)
 
-SMALL = Settings(videos=50, queries=100, seed=3)
+SMALL = SimulationSettings(videos=50, queries=100, seed=3)
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SimulationReport]:
     folder = tmp_path_factory.mktemp("simulated") / "small"
     return folder, simulate(folder, SMALL)

@@ -7,10 +7,10 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from momentseek.simulate import Settings
-from momentseek.simulate.annotation import annotate, consensus
-from momentseek.simulate.relevance import Judge, judge_of
-from momentseek.simulate.story import NONE, Event, Moments, Story, tell
+from momentseek.simulate import SimulationSettings
+from momentseek.simulate.annotation import annotate, draw_consensus
+from momentseek.simulate.relevance import Judge, build_judge
+from momentseek.simulate.story import NO_CONCEPT, Event, SimulatedMoments, Story, tell_story
 from momentseek.simulate.world import the_world
 
 WORLD = the_world()
@@ -23,15 +23,15 @@ def concept(kind: str, name: str) -> int:
 NORA, CLARA, VICTOR = (concept("person", n) for n in ("Nora", "Clara", "Victor"))
 QUERY = Event(
     actor=NORA,
-    other=NONE,
+    other=NO_CONCEPT,
     action=concept("action", "stand"),
-    object=NONE,
-    color=NONE,
-    manner=NONE,
+    object=NO_CONCEPT,
+    color=NO_CONCEPT,
+    manner=NO_CONCEPT,
     action2=concept("action", "read"),
     object2=concept("object", "book"),
-    speech=NONE,
-    topic=NONE,
+    speech=NO_CONCEPT,
+    topic=NO_CONCEPT,
     place=concept("place", "office"),
     names_place=0,
     names_color=0,
@@ -40,9 +40,9 @@ QUERY = Event(
 """A woman stands up and reads the book."""
 TALK = QUERY._replace(
     other=VICTOR,
-    action=NONE,
-    action2=NONE,
-    object2=NONE,
+    action=NO_CONCEPT,
+    action2=NO_CONCEPT,
+    object2=NO_CONCEPT,
     speech=concept("speech", "tell"),
     topic=concept("topic", "wedding"),
 )
@@ -53,13 +53,13 @@ def level(query: Event, moment: Event, times: tuple[float, float] = (0.0, 10.0))
     rows = np.array([query, moment]).T
     ten, zero = np.full(2, 10.0), np.zeros(2)
     begin, finish = np.array([0.0, times[0]]), np.array([10.0, times[1]])
-    moments = Moments(np.arange(2), np.zeros(2, dtype=np.int64), zero, ten, begin, finish, *rows)
-    judge = judge_of(WORLD, Story((), moments, np.arange(3)))
+    moments = SimulatedMoments(np.arange(2), np.zeros(2, dtype=np.int64), zero, ten, begin, finish, *rows)
+    judge = build_judge(WORLD, Story((), moments, np.arange(3)))
     return int(judge(np.array([0]), np.array([1]))[0])
 
 
 def test_columns_of_moments_end_with_those_of_events() -> None:
-    assert tuple(f.name for f in fields(Moments))[-len(Event._fields) :] == Event._fields
+    assert tuple(f.name for f in fields(SimulatedMoments))[-len(Event._fields) :] == Event._fields
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,10 @@ def test_columns_of_moments_end_with_those_of_events() -> None:
         (QUERY._replace(actor=VICTOR), 3),
         (QUERY._replace(object2=concept("object", "letter")), 3),
         (QUERY._replace(prominence=1), 3),
-        (QUERY._replace(action2=NONE, object2=NONE), 2),
+        (QUERY._replace(action2=NO_CONCEPT, object2=NO_CONCEPT), 2),
         (QUERY._replace(action=concept("action", "sit")), 2),
         (QUERY._replace(action=concept("action", "wave")), 1),
-        (QUERY._replace(action=concept("action", "wave"), action2=NONE, object2=NONE), 0),
+        (QUERY._replace(action=concept("action", "wave"), action2=NO_CONCEPT, object2=NO_CONCEPT), 0),
         (QUERY._replace(prominence=0), 1),
         (TALK, 0),
     ],
@@ -120,12 +120,12 @@ def test_talk_is_about_its_topic(moment: Event, expected: int) -> None:
 
 @pytest.fixture(scope="module")
 def judge() -> Judge:
-    return judge_of(WORLD, tell(WORLD, Settings(videos=60)))
+    return build_judge(WORLD, tell_story(WORLD, SimulationSettings(videos=60)))
 
 
 def test_everything_is_what_pairs_are(judge: Judge) -> None:
     queries = np.arange(0, 200, 3)
-    whole = judge.everything(queries)
+    whole = judge.levels_of_all_moments(queries)
     assert whole.shape == (len(queries), len(judge.story.moments))
     assert set(np.unique(whole).tolist()) == {0, 1, 2, 3, 4}
     rng = np.random.default_rng(0)
@@ -135,7 +135,7 @@ def test_everything_is_what_pairs_are(judge: Judge) -> None:
 
 def test_an_overlapping_neighbour_counts_as_what_happens(judge: Judge) -> None:
     m = judge.story.moments
-    overlapped = np.flatnonzero((judge.event[:, 1] != NONE) & (judge.completeness[:, 1] > 0.5))
+    overlapped = np.flatnonzero((judge.event[:, 1] != NO_CONCEPT) & (judge.completeness[:, 1] > 0.5))
     assert len(overlapped)
     levels = judge(judge.event[overlapped, 1], overlapped)
     shown = m.prominence[judge.event[overlapped, 1]] == 2
@@ -156,7 +156,7 @@ def test_pools_are_of_twenty_or_forty_and_keep_the_order(judge: Judge) -> None:
 
 def test_consensus_strays_by_at_most_a_level() -> None:
     truth = np.repeat(np.arange(5), 400)
-    levels = consensus(truth, np.random.default_rng(0))
+    levels = draw_consensus(truth, np.random.default_rng(0))
     kept = levels >= 0
     assert kept.mean() > 0.97
     assert np.abs(levels - truth)[kept].max() <= 1

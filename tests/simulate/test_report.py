@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.simulate import Report, Settings, simulate
-from momentseek.simulate.report import TVR
+from momentseek.simulate import SimulationReport, SimulationSettings, simulate
+from momentseek.simulate.report import TVR_STATISTICS
 
 
-def test_report_sets_its_statistics_beside_tvrs(small: tuple[Path, Report]) -> None:
+def test_report_sets_its_statistics_beside_tvrs(small: tuple[Path, SimulationReport]) -> None:
     _, report = small
-    assert list(report.statistics) == list(TVR)
+    assert list(report.statistics) == list(TVR_STATISTICS)
     assert report.sizes["train queries"] + report.sizes["val queries"] + report.sizes["test queries"] == 100
     text = report.as_text()
     assert "a simulation" in text
@@ -18,7 +18,7 @@ def test_report_sets_its_statistics_beside_tvrs(small: tuple[Path, Report]) -> N
     assert report.as_json()["simulated"] is True
 
 
-def test_the_oracle_is_far_above_blind_guesses(small: tuple[Path, Report]) -> None:
+def test_the_oracle_is_far_above_blind_guesses(small: tuple[Path, SimulationReport]) -> None:
     scores = small[1].scores
     oracle, knowing, *blind = scores.values()
     assert len(blind) == 4
@@ -29,12 +29,12 @@ def test_the_oracle_is_far_above_blind_guesses(small: tuple[Path, Report]) -> No
 
 @pytest.mark.slow
 def test_the_standard_corpus_is_like_tvr(tmp_path: Path) -> None:
-    report = simulate(tmp_path / "standard", Settings())
+    report = simulate(tmp_path / "standard", SimulationSettings())
     for name, value in report.statistics.items():
-        away = abs(value - TVR[name])
+        away = abs(value - TVR_STATISTICS[name])
         if name.startswith("level"):
             assert away < 7, name
         elif name not in ("words per query", "shortest video, s", "longest video, s"):
-            assert away < 0.1 * TVR[name], name
+            assert away < 0.1 * TVR_STATISTICS[name], name
     assert report.scores["oracle (knows the judgements, to the clip)"] > 0.95
     assert sum(p.stat().st_size for p in (tmp_path / "standard").iterdir()) < 400e6

@@ -15,10 +15,10 @@ import pytest
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.formats import read_corpus, read_truth
-from momentseek.simulate import Report, Settings, simulate
+from momentseek.simulate import SimulationReport, SimulationSettings, simulate
 
-Small = tuple[Path, Report]
-TINY = Settings(videos=10, queries=20, seed=7)
+Small = tuple[Path, SimulationReport]
+TINY = SimulationSettings(videos=10, queries=20, seed=7)
 TRAIN_KEYS = ["pair_id", "video_name", "timestamp", "duration", "caption", "similarity"]
 
 
@@ -192,15 +192,15 @@ def test_nothing_is_left_behind_when_it_is_interrupted(tmp_path: Path) -> None:
 )
 def test_impossible_settings_are_refused(settings: dict[str, float], message: str) -> None:
     with pytest.raises(MomentseekError, match=message):
-        Settings(**settings)  # type: ignore[arg-type]
+        SimulationSettings(**settings)  # type: ignore[arg-type]
 
 
 def test_more_queries_than_captions_are_paraphrased_and_too_many_refused(tmp_path: Path) -> None:
-    simulate(tmp_path / "many", Settings(videos=10, queries=80))
+    simulate(tmp_path / "many", SimulationSettings(videos=10, queries=80))
     texts = read_truth(tmp_path / "many" / "train_top01.json").queries or ()
     assert len(set(texts)) == len(texts) == 64
     with pytest.raises(MomentseekError, match="different queries, not 5,000; ask for fewer"):
-        simulate(tmp_path / "none", Settings(videos=10, queries=5000))
+        simulate(tmp_path / "none", SimulationSettings(videos=10, queries=5000))
     assert not (tmp_path / "none").exists()
 
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.simulate import Settings, lengths
-from momentseek.simulate.activity import clip_count, covered, heard, seen
-from momentseek.simulate.captions import captions
-from momentseek.simulate.imprecise import imprecise
+from momentseek.simulate import SimulationSettings, lengths
+from momentseek.simulate.activity import clip_count, clip_shares, spoken_concepts, visible_concepts
+from momentseek.simulate.captions import write_captions
+from momentseek.simulate.imprecise import remove_names
 from momentseek.simulate.lexicon import phrases, tag
-from momentseek.simulate.story import NONE, Story, tell
+from momentseek.simulate.story import NO_CONCEPT, Story, tell_story
 from momentseek.simulate.world import the_world
 
 WORLD = the_world()
@@ -18,7 +18,7 @@ WORLD = the_world()
 
 @pytest.fixture(scope="module")
 def story() -> Story:
-    return tell(WORLD, Settings(videos=300, seed=5))
+    return tell_story(WORLD, SimulationSettings(videos=300, seed=5))
 
 
 def test_lengths_and_places_are_tvrs(story: Story) -> None:
@@ -48,9 +48,9 @@ def test_moments_lie_in_their_videos(story: Story) -> None:
 
 def test_very_short_videos_have_moments_too() -> None:
     seconds = np.array([2.02, 5.0, 90.0])
-    assert lengths.moments_in(seconds).tolist() == [1, 2, 5]
+    assert lengths.moments_per_video(seconds).tolist() == [1, 2, 5]
     rng = np.random.default_rng(0)
-    start, end = lengths.places(np.repeat([0, 1, 2], 500), np.full(1500, 2.02), rng)
+    start, end = lengths.draw_moment_times(np.repeat([0, 1, 2], 500), np.full(1500, 2.02), rng)
     assert (start < end).all()
     assert end.max() <= 2.02
 
@@ -70,16 +70,16 @@ def test_scenes_fill_the_video_and_hold_what_happens(story: Story) -> None:
 
 def test_texts_are_read_back_into_the_concepts_they_were_made_from(story: Story) -> None:
     m = story.moments
-    precise = captions(WORLD, m, np.random.default_rng(0))
-    for event, text, vague in zip(m.events(), precise, imprecise(WORLD, precise), strict=True):
+    precise = write_captions(WORLD, m, np.random.default_rng(0))
+    for event, text, vague in zip(m.events(), precise, remove_names(WORLD, precise), strict=True):
         wanted = {event.action, event.object, event.action2, event.object2, event.manner, event.speech, event.topic}
-        wanted |= {event.place if event.names_place else NONE, event.color if event.names_color else NONE}
+        wanted |= {event.place if event.names_place else NO_CONCEPT, event.color if event.names_color else NO_CONCEPT}
         kinds = {"gender", "person"}
         for sentence in (text, vague):
-            found = {c for c in tag(sentence).concepts if c != NONE and WORLD.concepts[c].kind not in kinds}
-            assert found == wanted - {NONE}, sentence
+            found = {c for c in tag(sentence).concepts if c != NO_CONCEPT and WORLD.concepts[c].kind not in kinds}
+            assert found == wanted - {NO_CONCEPT}, sentence
         assert event.actor in tag(text).concepts
-        assert not any(c != NONE and WORLD.concepts[c].kind == "person" for c in tag(vague).concepts)
+        assert not any(c != NO_CONCEPT and WORLD.concepts[c].kind == "person" for c in tag(vague).concepts)
 
 
 def test_every_phrase_has_one_concept() -> None:
@@ -88,7 +88,7 @@ def test_every_phrase_has_one_concept() -> None:
 
 @given(st.floats(0, 50), st.floats(0.1, 30), st.integers(1, 60))
 def test_clips_share_what_lies_within_the_video(start: float, length: float, clips: int) -> None:
-    shares = covered(clips, start, start + length)
+    shares = clip_shares(clips, start, start + length)
     inside = max(0.0, min(start + length, clips * 1.5) - start)
     assert shares.sum() * 1.5 == pytest.approx(inside, abs=1e-6)
     assert ((shares >= 0) & (shares <= 1)).all()
@@ -96,20 +96,23 @@ def test_clips_share_what_lies_within_the_video(start: float, length: float, cli
 
 @pytest.mark.parametrize("kind", ["v", "t"])
 def test_what_is_seen_or_heard_begins_and_ends_with_the_action(story: Story, kind: str) -> None:
-    difficulty = Settings(hard=0).difficulty
+    difficulty = SimulationSettings(hard=0).difficulty
     m = story.moments
     column = m.action if kind == "v" else m.topic
     checked = 0
-    for row in np.flatnonzero((m.kind == lengths.KINDS.index(kind)) & (m.action2 == NONE) & (m.prominence == 2)):
+    for row in np.flatnonzero((m.kind == lengths.KINDS.index(kind)) & (m.action2 == NO_CONCEPT) & (m.prominence == 2)):
         video = int(m.video[row])
         neighbours = slice(int(story.offsets[video]), int(story.offsets[video + 1]))
         done = np.concatenate([column[neighbours], m.action2[neighbours]])
         if (done == column[row]).sum() > 1:
             continue
         rng = np.random.default_rng(0)
-        both = seen(WORLD, story, video, difficulty, rng)[0], heard(WORLD, story, video, difficulty, rng)
+        both = (
+            visible_concepts(WORLD, story, video, difficulty, rng)[0],
+            spoken_concepts(WORLD, story, video, difficulty, rng),
+        )
         strength = both[kind == "t"][:, column[row]]
-        share = covered(clip_count(story.videos[video].seconds), float(m.begin[row]), float(m.finish[row]))
+        share = clip_shares(clip_count(story.videos[video].seconds), float(m.begin[row]), float(m.finish[row]))
         assert (strength >= share - 1e-9).all()
         assert strength[share == 0].max(initial=0) <= 0.5  # of a topic, somebody else may speak
         checked += int((share == 1).any())

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from momentseek.features import Data
-from momentseek.simulate import Settings, simulate
+from momentseek.simulate import SimulationSettings, simulate
 from momentseek.training import TrainConfig
 
 
 @pytest.fixture(scope="session")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("simulated") / "data"
-    simulate(folder, Settings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    simulate(folder, SimulationSettings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
     return folder
 
 

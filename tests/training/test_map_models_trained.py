@@ -12,7 +12,7 @@ import pytest
 from momentseek.features.data import Data
 from momentseek.models.inference import predict
 from momentseek.moments import Run
-from momentseek.simulate.grounding import Grounding, simulate_grounding
+from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
 from momentseek.training import load
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train
@@ -30,7 +30,7 @@ SIZES: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Data]:
     out = tmp_path_factory.mktemp("films") / "data"
-    simulate_grounding(out, Grounding(videos=60, pool=4, video_dim=8, text_dim=8))
+    simulate_grounding(out, GroundingSettings(videos=60, pool=4, video_dim=8, text_dim=8))
     with Data.open(out) as data:
         yield data
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from momentseek.features import Data
-from momentseek.language.roles import resolved
+from momentseek.language.roles import resolve_parser
 from momentseek.models.actions import frequent_verbs
 from momentseek.models.mdd import Mdd
 from momentseek.training import TrainConfig, load, train
@@ -28,7 +28,7 @@ def test_it_is_before_the_first_step_of_a_new_run_only(
 ) -> None:
     train(config(), corpus, tmp_path / "run")
     kept, made = load(tmp_path / "run").model, config()
-    assert kept.config.parse == resolved("auto") != "auto"  # type: ignore[attr-defined]
+    assert kept.config.parse == resolve_parser("auto") != "auto"  # type: ignore[attr-defined]
     batches = Batches(corpus, corpus.split("train_top01"), made.model_config, made.training)
     names, means = frequent_verbs(batches.queries(), 6)
     assert len(names) > 1

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from momentseek.features.data import Data
-from momentseek.simulate import Settings, simulate
+from momentseek.simulate import SimulationSettings, simulate
 from momentseek.training.loop import train
 from momentseek.training.presets import configure, table
 
-CORPUS = Settings(videos=200, queries=500, hard=0.4, video_dim=64, text_dim=48)
+CORPUS = SimulationSettings(videos=200, queries=500, hard=0.4, video_dim=64, text_dim=48)
 SMALL = ("hidden=32", "batch=24", "steps=250", "validate_every=250")
 
 

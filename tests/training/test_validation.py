@@ -9,13 +9,13 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
-from momentseek.simulate.grounding import Grounding, simulate_grounding
+from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train
 
 
 def test_on_pools_a_model_that_ranks_no_videos_needs_no_first_stage(tmp_path: Path) -> None:
-    simulate_grounding(tmp_path / "films", Grounding(videos=60, pool=4, video_dim=8, text_dim=8))
+    simulate_grounding(tmp_path / "films", GroundingSettings(videos=60, pool=4, video_dim=8, text_dim=8))
     table: dict[str, dict[str, Any]] = {
         "model": {"name": "cet", "hidden": 8, "heads": 2, "layers": 1, "max_clips": 8, "fit": "stretch", "longest": 8},
         "training": {"steps": 1, "batch": 4, "task": "VCMR", "measure": "R@1[IoU>=0.5]", "report": []},

@@ -55,10 +55,10 @@ def command(
     from momentseek.encoders.progress import Progress
     from momentseek.errors import MomentseekError
     from momentseek.optional import optional_module
-    from momentseek.simulate import Settings, simulate
+    from momentseek.simulate import SimulationSettings, simulate
     from momentseek.simulate.folder import check_target
-    from momentseek.simulate.grounding import Grounding, simulate_grounding
-    from momentseek.simulate.simulation import steps
+    from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
+    from momentseek.simulate.simulation import step_count
     from momentseek.tables import count
 
     optional_module("h5py", "train")
@@ -68,7 +68,7 @@ def command(
         raise MomentseekError(f"--{wrong[0].replace('_', '-')} is not a setting of --like {like}; leave it out")
     check_target(Path(target), force)
     if like != "tvr":
-        films = Grounding(seed=seed, like=like, **chosen)  # type: ignore[arg-type]
+        films = GroundingSettings(seed=seed, like=like, **chosen)  # type: ignore[arg-type]
         with Progress(films.videos, "simulating") as bar:
             made = simulate_grounding(target, films, force=force, progress=bar.advance)
         if as_json:
@@ -84,8 +84,8 @@ def command(
             f"wrote {target}: {count(films.videos, 'film')}, {count(sum(made.queries.values()), 'query', 'queries')}"
         )
         return
-    settings = Settings(seed=seed, **chosen)  # type: ignore[arg-type]
-    with Progress(steps(settings), "simulating") as bar:
+    settings = SimulationSettings(seed=seed, **chosen)  # type: ignore[arg-type]
+    with Progress(step_count(settings), "simulating") as bar:
         report = simulate(target, settings, force=force, progress=bar.advance)
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=2))

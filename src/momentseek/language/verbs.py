@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-REGULAR = """
+REGULAR_VERBS = """
 add adjust answer appear apply approach argue arrange ask attach attack attempt awaken bake balance bathe blend bounce
 bow brush buckle call carry carve catch change chase chat check cheer chew chop clap clean clear climb close coach
 collect color comb compete complete cook cover crash crawl cross cry curl dance demonstrate describe dip direct
@@ -28,7 +28,7 @@ stir stop stretch struggle style surf switch talk tap taste taunt tickle tidy ti
 trip try turn twirl twist type unfold unload unlock unpack unwrap use vacuum wait wake walk wash watch wave weld whip
 whisk wipe work wrap wrestle yell zoom
 """
-IRREGULAR = """
+IRREGULAR_VERBS = """
 begin begins beginning began begun; bend bends bending bent; bite bites biting bit bitten; blow blows blowing blew
 blown; break breaks breaking broke broken; bring brings bringing brought; build builds building built; catch caught;
 come comes coming came; cut cuts cutting; deal deals dealing dealt; draw draws drawing drew drawn; drink drinks
@@ -46,13 +46,13 @@ taken; tell tells telling told; think thinks thinking thought; throw throws thro
 undresses undressing undressed; wake woke woken; wear wears wearing wore worn; win wins winning won; write writes
 writing wrote written
 """
-NOUN_NEXT = """
+WORDS_BEFORE_NOUNS = """
 a an the his her their its my your our this that these those some any another each every no one two three of
 """
-VERB_NEXT = """
+WORDS_BEFORE_VERBS = """
 is are was were be been being begin begins began start starts started continue continues continued keep keeps
 """
-WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+WORD_PATTERN = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
 def verbs(sentence: str) -> list[str]:
@@ -63,17 +63,17 @@ def verbs(sentence: str) -> list[str]:
     >>> verbs("A man is kitesurfing.")
     ['kitesurf']
     """
-    return [base for base in verb_places(WORD.findall(sentence.lower())) if base]
+    return [base for base in verb_bases(WORD_PATTERN.findall(sentence.lower())) if base]
 
 
-def verb_places(words: list[str]) -> list[str]:
+def verb_bases(words: list[str]) -> list[str]:
     """The base form of each word that is a verb, and nothing for the others; words in small letters.
 
-    >>> verb_places(["she", "opens", "the", "watch"])
+    >>> verb_bases(["she", "opens", "the", "watch"])
     ['', 'open', '', '']
     """
     found = []
-    forms, nouns, tenses = _forms(), _words(NOUN_NEXT), _words(VERB_NEXT)
+    forms, nouns, tenses = _forms(), _words(WORDS_BEFORE_NOUNS), _words(WORDS_BEFORE_VERBS)
     for before, word in zip(["", *words], words, strict=False):
         base = "" if before in nouns else forms.get(word, "")
         if not base and before in tenses and word.endswith("ing") and len(word) > 5:
@@ -86,9 +86,9 @@ def verb_places(words: list[str]) -> list[str]:
 def _forms() -> dict[str, str]:
     """Every form of the known verbs → its base form."""
     forms = {}
-    for base in REGULAR.split():
-        forms.update(dict.fromkeys((base, third(base), joined(base, "ing"), joined(base, "ed")), base))
-    for line in IRREGULAR.split(";"):
+    for base in REGULAR_VERBS.split():
+        forms.update(dict.fromkeys((base, third_person(base), add_ending(base, "ing"), add_ending(base, "ed")), base))
+    for line in IRREGULAR_VERBS.split(";"):
         base, *others = line.split()
         forms.update(dict.fromkeys((base, *others), base))
     return forms
@@ -99,10 +99,10 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def third(base: str) -> str:
+def third_person(base: str) -> str:
     """The form with he, she, it.
 
-    >>> [third(b) for b in ("open", "wash", "carry", "play")]
+    >>> [third_person(b) for b in ("open", "wash", "carry", "play")]
     ['opens', 'washes', 'carries', 'plays']
     """
     if re.search(r"[^aeiou]y$", base):
@@ -110,10 +110,10 @@ def third(base: str) -> str:
     return base + ("es" if re.search(r"(s|x|z|ch|sh|o)$", base) else "s")
 
 
-def joined(base: str, ending: str) -> str:
+def add_ending(base: str, ending: str) -> str:
     """The base with -ing or -ed, in English spelling.
 
-    >>> [joined(b, "ing") for b in ("close", "stop", "open", "tie")], joined("carry", "ed"), joined("mop", "ed")
+    >>> [add_ending(b, "ing") for b in ("close", "stop", "open", "tie")], add_ending("carry", "ed"), add_ending("mop", "ed")
     (['closing', 'stopping', 'opening', 'tying'], 'carried', 'mopped')
     """
     if base.endswith("ie") and ending == "ing":

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.language.roles import VERB, Roles, parser
-from momentseek.language.verbs import verb_places
+from momentseek.language.roles import VERB, Roles, load_parser
+from momentseek.language.verbs import verb_bases
 
 Floats = NDArray[np.float32]
 Query = tuple[str, Floats]
@@ -37,8 +37,8 @@ def frequent_verbs(queries: Iterable[Query], count: int, parse: str = "auto") ->
     width = 0
     for roles, rows in _parsed(queries, parse):
         width = rows.shape[1]
-        role, _ = roles.fitted(len(rows))
-        bases = verb_places(list(roles.words))
+        role, _ = roles.fit_to_features(len(rows))
+        bases = verb_bases(list(roles.words))
         for place, part in enumerate(role):
             if part == VERB:
                 verb = bases[place] or roles.words[place]
@@ -50,6 +50,6 @@ def frequent_verbs(queries: Iterable[Query], count: int, parse: str = "auto") ->
 
 
 def _parsed(queries: Iterable[Query], parse: str) -> Iterator[tuple[Roles, Floats]]:
-    several, parsing = iter(queries), parser(parse)
+    several, parsing = iter(queries), load_parser(parse)
     while part := list(islice(several, TOGETHER)):
         yield from zip(parsing([text for text, _ in part]), (rows for _, rows in part), strict=True)

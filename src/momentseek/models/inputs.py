@@ -16,7 +16,7 @@ from torch import Tensor
 
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import endpoints, fit, normalised
-from momentseek.language.roles import Roles, parser
+from momentseek.language.roles import Roles, load_parser
 from momentseek.models.batch import Clips, Words
 from momentseek.models.model import ModelConfig
 
@@ -146,14 +146,14 @@ def stacked_words(
     had = counts if counts is not None else [len(part) for part in parts]
     for row, (part, text, count) in enumerate(zip(parts, texts, had, strict=True)):
         left = len(part)
-        of_words, of_phrases = _parsed(text, parse).fitted(count)
+        of_words, of_phrases = _parsed(text, parse).fit_to_features(count)
         roles[row, :left], phrase[row, :left] = torch.tensor(of_words[:left]), torch.tensor(of_phrases[:left])
     return Words(features, mask, roles, phrase)
 
 
 @cache
 def _parsed(text: str, parse: str) -> Roles:
-    return parser(parse)([text])[0]
+    return load_parser(parse)([text])[0]
 
 
 def _text(split: Queries, query_id: str) -> str:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
-from momentseek.language.roles import parser
+from momentseek.language.roles import load_parser
 from momentseek.models.actions import Query, frequent_verbs
 from momentseek.models.batch import Encoded, Pairs, Words
 from momentseek.models.checks import at_least, one_of
@@ -63,8 +63,8 @@ def told_apart(queries: Iterable[Query], parse: str) -> bool:
     >>> told_apart([("she opens doors", rows)], "rules"), told_apart([("open it", rows)], "rules")
     (True, False)
     """
-    parsing = parser(parse)
-    return any(any(parsing([text])[0].fitted(len(rows))[0]) for text, rows in queries)
+    parsing = load_parser(parse)
+    return any(any(parsing([text])[0].fit_to_features(len(rows))[0]) for text, rows in queries)
 
 
 class Mdd(Tan2d):

@@ -5,8 +5,8 @@ numbers say nothing about real videos.
 """
 
 from momentseek.simulate.difficulty import Difficulty
-from momentseek.simulate.report import Report
-from momentseek.simulate.settings import Settings
+from momentseek.simulate.report import SimulationReport
+from momentseek.simulate.settings import SimulationSettings
 from momentseek.simulate.simulation import simulate
 
-__all__ = ["Difficulty", "Report", "Settings", "simulate"]
+__all__ = ["Difficulty", "SimulationReport", "SimulationSettings", "simulate"]

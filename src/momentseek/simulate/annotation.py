@@ -15,15 +15,15 @@ import numpy as np
 from momentseek.moments.arrays import FloatArray, IntArray
 from momentseek.simulate.relevance import Judge
 
-BATCH = 20
-SECOND_BATCH = 0.47
-LAST = 5
-OFF_BY_ONE = 0.12
+BATCH_MOMENTS = 20
+SECOND_BATCH_SHARE = 0.47
+DECIDING_MOMENTS = 5
+OFF_BY_ONE_PROBABILITY = 0.12
 """How often an annotator goes one level up, and as often down."""
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class SimulatedJudgements:
     """Judged moments of some queries, by query, best similarity first."""
 
     counts: IntArray
@@ -34,29 +34,31 @@ class Judged:
 
 def annotate(
     judge: Judge, queries: IntArray, near: IntArray, similarity: FloatArray, rng: np.random.Generator
-) -> Judged:
+) -> SimulatedJudgements:
     """Judge the nearest moments ``near`` (queries, 40) of queries that are captions of the moments ``queries``."""
     truth = judge(queries[:, None], near)
-    first = near[:, :BATCH].shape[1]
-    still = truth[:, max(0, first - LAST) : first].sum(axis=1) + rng.random(len(queries))
-    again = np.argsort(-still, kind="stable")[: round(SECOND_BATCH * len(queries))]
+    first = near[:, :BATCH_MOMENTS].shape[1]
+    still = truth[:, max(0, first - DECIDING_MOMENTS) : first].sum(axis=1) + rng.random(len(queries))
+    again = np.argsort(-still, kind="stable")[: round(SECOND_BATCH_SHARE * len(queries))]
     asked = np.zeros(truth.shape, dtype=bool)
     asked[:, :first] = True
     asked[again] = True
-    level = consensus(truth.astype(np.int64), rng)
+    level = draw_consensus(truth.astype(np.int64), rng)
     kept = asked & (level >= 0)
-    return Judged(kept.sum(axis=1), near[kept], similarity[kept], level[kept])
+    return SimulatedJudgements(kept.sum(axis=1), near[kept], similarity[kept], level[kept])
 
 
-def consensus(truth: IntArray, rng: np.random.Generator) -> IntArray:
+def draw_consensus(truth: IntArray, rng: np.random.Generator) -> IntArray:
     """Levels on which simulated annotators agree; -1 where they do not.
 
-    >>> levels = consensus(np.full(5000, 2), np.random.default_rng(0))
+    >>> levels = draw_consensus(np.full(5000, 2), np.random.default_rng(0))
     >>> (np.bincount(levels + 1, minlength=6) / 5000).round(2).tolist()
     [0.0, 0.0, 0.01, 0.78, 0.2, 0.0]
     """
     noise = rng.random((4, *truth.shape))
-    opinions = np.clip(truth + (noise < OFF_BY_ONE) - (noise > 1 - OFF_BY_ONE).astype(np.int64), 0, 4)
+    opinions = np.clip(
+        truth + (noise < OFF_BY_ONE_PROBABILITY) - (noise > 1 - OFF_BY_ONE_PROBABILITY).astype(np.int64), 0, 4
+    )
     two, four = np.sort(opinions[:2], axis=0), np.sort(opinions, axis=0)
     agree = two[1] - two[0] <= 1
     low, high = np.where(agree, two[0], four[1]), np.where(agree, two[1], four[2])

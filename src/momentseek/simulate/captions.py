@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.simulate.story import NONE, Event, Moments
+from momentseek.simulate.story import NO_CONCEPT, Event, SimulatedMoments
 from momentseek.simulate.world import World
 
-SPEECH_FIRST = 0.4
-WITH_AND = 0.6
-PLACE_LAST = 0.5
-WORDS = 10
+SPEECH_FIRST_PROBABILITY = 0.4
+AND_PROBABILITY = 0.6
+PLACE_LAST_PROBABILITY = 0.5
+DRAWS_PER_CAPTION = 10
 """Random numbers a sentence may need."""
 
 
-def captions(world: World, moments: Moments, rng: np.random.Generator) -> list[str]:
+def write_captions(world: World, moments: SimulatedMoments, rng: np.random.Generator) -> list[str]:
     """One sentence per moment, with the people's names; what it mentions is what ``relevance`` asks for.
 
     The same moments with another stream of random numbers give paraphrases.
     """
-    draws = rng.random((len(moments), WORDS)).tolist()
-    return [Sentence(world, event, draw).text() for event, draw in zip(moments.events(), draws, strict=True)]
+    draws = rng.random((len(moments), DRAWS_PER_CAPTION)).tolist()
+    return [CaptionWriter(world, event, draw).text() for event, draw in zip(moments.events(), draws, strict=True)]
 
 
-class Sentence:
+class CaptionWriter:
     """The caption of one event, with its own random numbers to choose words by."""
 
     def __init__(self, world: World, event: Event, draw: list[float]) -> None:
@@ -36,27 +36,29 @@ class Sentence:
         """The whole sentence."""
         e, clauses = self.event, []
         order, ending = next(self.draw), next(self.draw)
-        if e.action != NONE:
-            clauses.append(self.deed(e.action, e.object, e.color if e.names_color else NONE, e.manner))
-        if e.action2 != NONE:
-            clauses.append(self.deed(e.action2, e.object2, NONE, NONE))
-        if e.speech != NONE:
+        if e.action != NO_CONCEPT:
+            clauses.append(self.action_phrase(e.action, e.object, e.color if e.names_color else NO_CONCEPT, e.manner))
+        if e.action2 != NO_CONCEPT:
+            clauses.append(self.action_phrase(e.action2, e.object2, NO_CONCEPT, NO_CONCEPT))
+        if e.speech != NO_CONCEPT:
             said = f"{self.word(e.speech)} {self.whom} about the {self.word(e.topic)}"
-            clauses.insert(0 if order < SPEECH_FIRST else 1, said)
-        joined = (" and " if e.speech != NONE or order < WITH_AND else ", then ").join(clauses)
+            clauses.insert(0 if order < SPEECH_FIRST_PROBABILITY else 1, said)
+        joined = (" and " if e.speech != NO_CONCEPT or order < AND_PROBABILITY else ", then ").join(clauses)
         who = self.world.name(e.actor)
         if not e.names_place:
             return f"{who} {joined}."
         where = f"in the {self.word(e.place)}"
-        return f"{who} {joined} {where}." if ending < PLACE_LAST else f"{where.capitalize()}, {who} {joined}."
+        return (
+            f"{who} {joined} {where}." if ending < PLACE_LAST_PROBABILITY else f"{where.capitalize()}, {who} {joined}."
+        )
 
-    def deed(self, action: int, thing: int, color: int, manner: int) -> str:
+    def action_phrase(self, action: int, thing: int, color: int, manner: int) -> str:
         """An action with its objects: slowly hands the red mug to Nora."""
-        words = [self.word(manner)] if manner != NONE else []
+        words = [self.word(manner)] if manner != NO_CONCEPT else []
         words.append(self.word(action))
         together = action in self.world.takes_two
-        if thing != NONE:
-            words += ["the", *([self.word(color)] if color != NONE else []), self.word(thing)]
+        if thing != NO_CONCEPT:
+            words += ["the", *([self.word(color)] if color != NO_CONCEPT else []), self.word(thing)]
             words += ["to"] if together else []
         return " ".join([*words, *([self.whom or ""] if together else [])])
 

@@ -15,14 +15,14 @@ from typing import Any
 from momentseek import __version__
 from momentseek.moments.arrays import FloatArray, IntArray
 from momentseek.simulate import lengths
-from momentseek.simulate.annotation import Judged
-from momentseek.simulate.folder import DATA
-from momentseek.simulate.queries import Queries
-from momentseek.simulate.settings import CLIP_SECONDS, VERSION, Settings
+from momentseek.simulate.annotation import SimulatedJudgements
+from momentseek.simulate.folder import DATA_FILE
+from momentseek.simulate.queries import SimulatedQueries
+from momentseek.simulate.settings import CLIP_SECONDS, FILES_VERSION, SimulationSettings
 from momentseek.simulate.story import Story
 from momentseek.simulate.world import World
 
-TRAINING = (1, 20, 40)
+TRAINING_LIST_LENGTHS = (1, 20, 40)
 TVR_SHARES = {"train": 0.8, "val": 0.1, "test": 0.1}
 
 
@@ -32,10 +32,10 @@ def write_corpus(folder: Path, story: Story) -> None:
 
 
 def write_training(
-    folder: Path, story: Story, captions: list[str], queries: Queries, near: IntArray, similarity: FloatArray
+    folder: Path, story: Story, captions: list[str], queries: SimulatedQueries, near: IntArray, similarity: FloatArray
 ) -> None:
     """``train_top01.json``, ``…20``, ``…40``: the moments most similar to each query."""
-    for top in TRAINING:
+    for top in TRAINING_LIST_LENGTHS:
         entries = (
             _query(queries, row, _moments(story, captions, pairs, values, row * top))
             for row, (pairs, values) in enumerate(
@@ -45,7 +45,9 @@ def write_training(
         _write(folder / f"train_top{top:02d}.json", _json_list(entries))
 
 
-def write_judged(folder: Path, split: str, story: Story, captions: list[str], queries: Queries, judged: Judged) -> None:
+def write_judged(
+    folder: Path, split: str, story: Story, captions: list[str], queries: SimulatedQueries, judged: SimulatedJudgements
+) -> None:
     """``val.json`` or ``test.json``: the judged moments of each query, with relevance."""
 
     def entries() -> Iterator[dict[str, Any]]:
@@ -112,7 +114,7 @@ def write_concepts(folder: Path, world: World, story: Story) -> None:
     _write(folder / "concepts.jsonl", _between(map(line, range(len(m))), "\n"))
 
 
-def write_data(folder: Path, settings: Settings) -> None:
+def write_data(folder: Path, settings: SimulationSettings) -> None:
     """``data.toml``: where everything is, for training and prediction."""
     lines = [
         f'name = "simulation, seed {settings.seed}"',
@@ -123,15 +125,15 @@ def write_data(folder: Path, settings: Settings) -> None:
         'video = ["video.h5"]',
         'subtitle = "subtitle.h5"',
     ]
-    ranking = [(f"train_top{n:02d}", f"train_top{n:02d}.json") for n in TRAINING]
+    ranking = [(f"train_top{n:02d}", f"train_top{n:02d}.json") for n in TRAINING_LIST_LENGTHS]
     for split, truth in [*ranking, ("val", "val.json"), ("test", "test.json")]:
         lines += ["", f"[splits.{split}]", f'truth = "{truth}"', 'query = "query.h5"', 'corpus = "video_corpus.json"']
     for split in TVR_SHARES:
         lines += ["", f"[splits.tvr_{split}]", f'truth = "tvr_{split}_release.jsonl"', 'query = "tvr_query.h5"']
-    _write(folder / DATA, ["\n".join(lines), "\n"])
+    _write(folder / DATA_FILE, ["\n".join(lines), "\n"])
 
 
-def write_world(folder: Path, settings: Settings) -> str:
+def write_world(folder: Path, settings: SimulationSettings) -> str:
     """``world.json``: what made this folder, and a fingerprint of all its files; returns the fingerprint."""
     digest = hashlib.sha256()
     for path in sorted(p for p in folder.iterdir() if p.is_file()):
@@ -139,7 +141,7 @@ def write_world(folder: Path, settings: Settings) -> str:
             digest.update(f"{path.name}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     about = {
         "what": "a simulation: no real videos, no real words",
-        "version": VERSION,
+        "version": FILES_VERSION,
         "momentseek": __version__,
         "seed": settings.seed,
         "settings": asdict(settings),
@@ -160,7 +162,7 @@ def _tvr_bounds(videos: int) -> dict[str, tuple[int, int]]:
     return {"train": (0, train), "val": (train, train + val), "test": (train + val, videos)}
 
 
-def _query(queries: Queries, row: int, moments: list[dict[str, Any]]) -> dict[str, Any]:
+def _query(queries: SimulatedQueries, row: int, moments: list[dict[str, Any]]) -> dict[str, Any]:
     return {"query_id": row + 1, "query": queries.texts[row], "relevant_moment": moments}
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from momentseek.errors import MomentseekError
 
-DATA = "data.toml"
+DATA_FILE = "data.toml"
 """What makes a folder a corpus; it goes first and comes last."""
 
 
 @contextmanager
-def made(out: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
+def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
     """An empty folder to fill, whose files are put in ``out`` at the end; nothing is left if that is not reached.
 
     A folder that holds something is refused, unless ``force``: then files of the same names are replaced, and others
@@ -47,8 +47,8 @@ def check_target(target: Path, force: bool) -> None:
 def _move(folder: Path, target: Path) -> None:
     try:
         target.mkdir(exist_ok=True)
-        (target / DATA).unlink(missing_ok=True)
-        for path in sorted(folder.iterdir(), key=lambda p: (p.name == DATA, p.name)):
+        (target / DATA_FILE).unlink(missing_ok=True)
+        for path in sorted(folder.iterdir(), key=lambda p: (p.name == DATA_FILE, p.name)):
             path.replace(target / path.name)
     except OSError as e:
         raise MomentseekError(f"{target}: cannot be written ({e.strerror}); check the folder") from None

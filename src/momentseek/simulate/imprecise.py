@@ -9,11 +9,11 @@ from momentseek.construct.imprecise.substitution import substitute
 from momentseek.simulate.world import World
 
 
-def imprecise(world: World, texts: Iterable[str]) -> list[str]:
+def remove_names(world: World, texts: Iterable[str]) -> list[str]:
     """Every name replaced by a general word.
 
     >>> from momentseek.simulate.world import the_world
-    >>> imprecise(the_world(), ["Nora hands the mug to Clara.", "In the park, Victor hugs Nora."])
+    >>> remove_names(the_world(), ["Nora hands the mug to Clara.", "In the park, Victor hugs Nora."])
     ['A woman hands the mug to another woman.', 'In the park, a man hugs a woman.']
     """
     cast = Gazetteer({}).with_names([(c.name, c.group) for c in world.concepts if c.kind == "person"])

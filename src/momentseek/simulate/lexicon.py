@@ -8,18 +8,18 @@ from functools import cache
 
 from momentseek.simulate.world import the_world
 
-WORD = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
+WORD_PATTERN = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged:
+class TaggedText:
     """The words of a text in lower case, and the concept each stands for (-1: none)."""
 
     words: tuple[str, ...]
     concepts: tuple[int, ...]
 
 
-def tag(text: str) -> Tagged:
+def tag(text: str) -> TaggedText:
     """Words and their concepts.
 
     >>> tagged = tag("A man picks up the mug.")
@@ -27,21 +27,21 @@ def tag(text: str) -> Tagged:
     [('a', None), ('man', 'male'), ('picks', 'lift'), ('up', 'lift'), ('the', None), ('mug', 'mug')]
     """
     known = phrases()
-    words = tuple(w.removesuffix("'s").lower() for w in WORD.findall(text))
+    words = tuple(w.removesuffix("'s").lower() for w in WORD_PATTERN.findall(text))
     concepts: list[int] = []
     while len(concepts) < len(words):
         at = len(concepts)
-        for length in range(min(LONGEST, len(words) - at), 0, -1):
+        for length in range(min(LONGEST_PHRASE_WORDS, len(words) - at), 0, -1):
             concept = known.get(words[at : at + length])
             if concept is not None:
                 concepts += [concept] * length
                 break
         else:
             concepts.append(-1)
-    return Tagged(words, tuple(concepts))
+    return TaggedText(words, tuple(concepts))
 
 
-LONGEST = 5
+LONGEST_PHRASE_WORDS = 5
 
 
 @cache

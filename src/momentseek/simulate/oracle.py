@@ -11,13 +11,13 @@ from momentseek.simulate.relevance import Judge
 from momentseek.simulate.settings import CLIP_SECONDS
 from momentseek.simulate.story import Story
 
-TOP = 20
+MOMENTS_PER_QUERY = 20
 
 
-def snapped(start: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]:
+def snap_to_clips(start: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Each moment's nearest span of whole clips: of the edges beside its own, those of the greatest IoU.
 
-    >>> first, last = snapped(np.array([1.0, 4.0]), np.array([6.2, 4.4]))
+    >>> first, last = snap_to_clips(np.array([1.0, 4.0]), np.array([6.2, 4.4]))
     >>> first.tolist(), last.tolist()
     ([1.5, 3.0], [6.0, 4.5])
     """
@@ -31,24 +31,24 @@ def snapped(start: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]
     return firsts[best, every], lasts[best, every]
 
 
-def oracle(truth: Judgements) -> Run:
+def oracle_run(truth: Judgements) -> Run:
     """The judged moments of each query, most relevant first."""
-    start, end = snapped(truth.start, truth.end)
+    start, end = snap_to_clips(truth.start, truth.end)
     order = np.lexsort((np.arange(len(start)), -truth.relevance.astype(np.int64), truth.row_query))
     videos = [truth.videos[c] for c in truth.video[order].tolist()]
     score = truth.relevance[order].astype(np.float64)
     return Run.from_groups(truth.query_ids, truth.counts.tolist(), videos, start[order], end[order], score)
 
 
-def all_knowing(truth: Judgements, story: Story, judge: Judge, queries: IntArray, rng: np.random.Generator) -> Run:
+def all_knowing_run(truth: Judgements, story: Story, judge: Judge, queries: IntArray, rng: np.random.Generator) -> Run:
     """For each query the moments of the whole corpus that truly are most relevant, ties in random order.
 
     It does not know which of them the pool held, so that this is the most a model can hope for.
     """
-    levels = judge.everything(queries) + rng.random((len(queries), len(story.moments)))
-    best = np.argsort(-levels, axis=1)[:, :TOP]
+    levels = judge.levels_of_all_moments(queries) + rng.random((len(queries), len(story.moments)))
+    best = np.argsort(-levels, axis=1)[:, :MOMENTS_PER_QUERY]
     m, rows = story.moments, best.ravel()
-    start, end = snapped(m.start[rows], m.end[rows])
+    start, end = snap_to_clips(m.start[rows], m.end[rows])
     names = [story.videos[v].name for v in m.video[rows].tolist()]
     score = np.take_along_axis(levels, best, axis=1).ravel()
     return Run.from_groups(truth.query_ids, [best.shape[1]] * len(queries), names, start, end, score)

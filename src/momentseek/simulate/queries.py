@@ -9,19 +9,19 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import IntArray
-from momentseek.simulate.captions import captions
-from momentseek.simulate.imprecise import imprecise
-from momentseek.simulate.settings import Settings
-from momentseek.simulate.story import Moments
+from momentseek.simulate.captions import write_captions
+from momentseek.simulate.imprecise import remove_names
+from momentseek.simulate.settings import SimulationSettings
+from momentseek.simulate.story import SimulatedMoments
 from momentseek.simulate.world import World
 
-VAL, TEST = 0.05, 0.15
+VAL_SHARE, TEST_SHARE = 0.05, 0.15
 """Shares of the queries; of 5,000, 250 and 750."""
-MOST_PARAPHRASES = 4
+MAX_PARAPHRASE_ROUNDS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Queries:
+class SimulatedQueries:
     """Texts, and for each the moment whose caption it is: those of train, then of val, then of test."""
 
     texts: tuple[str, ...]
@@ -38,15 +38,17 @@ class Queries:
         }[split]
 
 
-def choose_queries(world: World, moments: Moments, known: Sequence[str], settings: Settings) -> Queries:
+def choose_queries(
+    world: World, moments: SimulatedMoments, known: Sequence[str], settings: SimulationSettings
+) -> SimulatedQueries:
     """Different texts, drawn from the imprecise captions ``known``, and from paraphrases where these are too few."""
     rng = settings.random("queries")
     first: dict[str, int] = {}
     _add(first, known, rng)
-    for _ in range(MOST_PARAPHRASES):
+    for _ in range(MAX_PARAPHRASE_ROUNDS):
         if len(first) >= settings.queries:
             break
-        _add(first, imprecise(world, captions(world, moments, rng)), rng)
+        _add(first, remove_names(world, write_captions(world, moments, rng)), rng)
     if len(first) < settings.queries:
         raise MomentseekError(
             f"{settings.videos:,} videos give only {len(first):,} different queries, not {settings.queries:,}; "
@@ -54,8 +56,8 @@ def choose_queries(world: World, moments: Moments, known: Sequence[str], setting
         )
     chosen = list(first.items())[: settings.queries]
     chosen = [chosen[i] for i in rng.permutation(len(chosen)).tolist()]
-    val, test = max(1, round(VAL * len(chosen))), max(1, round(TEST * len(chosen)))
-    return Queries(
+    val, test = max(1, round(VAL_SHARE * len(chosen))), max(1, round(TEST_SHARE * len(chosen)))
+    return SimulatedQueries(
         tuple(text for text, _ in chosen),
         np.array([moment for _, moment in chosen], dtype=np.int64),
         (len(chosen) - val - test, val, test),

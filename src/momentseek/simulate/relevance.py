@@ -21,21 +21,21 @@ from numpy.typing import NDArray
 
 from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.moments.overlap import iou
-from momentseek.simulate.story import NONE, Story
+from momentseek.simulate.story import NO_CONCEPT, Story
 from momentseek.simulate.world import World
 
-EVENTS = 3
+EVENTS_PER_MOMENT = 3
 """A moment's own event, and at most so many less one of its neighbours'."""
-OBJECT, OBJECT2, ACTION2, TOPIC, TALK = 1.0, 0.5, 1.0, 1.5, 0.5
-PLACE, COLOR, MANNER, PEOPLE = 0.5, 0.5, 0.5, 0.5
+OBJECT_COST, OBJECT2_COST, ACTION2_COST, TOPIC_COST, TALK_COST = 1.0, 0.5, 1.0, 1.5, 0.5
+PLACE_COST, COLOR_COST, MANNER_COST, PEOPLE_COST = 0.5, 0.5, 0.5, 0.5
 """What a mismatch of each detail costs, in levels."""
-ASIDE = np.array([3.0, 0.5, 0.0])
+PROMINENCE_COSTS = np.array([3.0, 0.5, 0.0])
 """What an action loses that is hardly in the picture, at its edge, or at a prominent spot."""
-ONLY_TALK = 1.0
+ONLY_TALK_COST = 1.0
 """What another topic costs more where the query is about nothing but talk."""
-INCOMPLETE = ((0.7, 0.5), (0.45, 0.5))
+INCOMPLETENESS_COSTS = ((0.7, 0.5), (0.45, 0.5))
 """Below each completeness (IoU of action and moment), what is lost."""
-BLOCK = 64
+BLOCK_QUERIES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,23 +52,23 @@ class Judge:
     def __call__(self, queries: IntArray, moments: IntArray) -> NDArray[np.int8]:
         """Levels of pairs: a query (by the moment whose caption it is) and a moment; the arrays broadcast."""
         levels = np.zeros(np.broadcast_shapes(queries.shape, moments.shape), dtype=np.int8)
-        for slot in range(EVENTS):
+        for slot in range(EVENTS_PER_MOMENT):
             event = self.event[moments, slot]
             found = self._levels(queries, event, self.completeness[moments, slot])
-            np.maximum(levels, np.where(event == NONE, 0, found), out=levels)
+            np.maximum(levels, np.where(event == NO_CONCEPT, 0, found), out=levels)
         return levels
 
-    def everything(self, queries: IntArray) -> NDArray[np.int8]:
+    def levels_of_all_moments(self, queries: IntArray) -> NDArray[np.int8]:
         """Levels of every moment for each of some queries, ``(queries, moments)``."""
         every = np.arange(len(self.story.moments))
-        parts = [self(queries[i : i + BLOCK, None], every[None]) for i in range(0, len(queries), BLOCK)]
+        parts = [self(queries[i : i + BLOCK_QUERIES, None], every[None]) for i in range(0, len(queries), BLOCK_QUERIES)]
         return np.concatenate(parts) if parts else np.zeros((0, len(every)), dtype=np.int8)
 
     def _levels(self, q: IntArray, e: IntArray, completeness: FloatArray) -> NDArray[np.int8]:
         m, group = self.story.moments, self.world.group
 
         def asked(column: IntArray) -> BoolArray:
-            result: BoolArray = column[q] != NONE
+            result: BoolArray = column[q] != NO_CONCEPT
             return result
 
         def differs(column: IntArray, *others: IntArray) -> BoolArray:
@@ -78,30 +78,30 @@ class Judge:
             result: BoolArray = asked(column) & ~same
             return result
 
-        main = np.where(m.action != NONE, m.action, m.speech)
+        main = np.where(m.action != NO_CONCEPT, m.action, m.speech)
         same = (main[q] == main[e]) | (main[q] == m.action2[e]) | (main[q] == m.speech[e])
         alike = group[main[q]] == group[main[e]]
-        spoken = m.speech[q] != NONE
+        spoken = m.speech[q] != NO_CONCEPT
         object_off = differs(m.object, m.object2)
         action2_off = differs(m.action2, m.action)
         topic_off = differs(m.topic)
-        gender = np.append(self.world.gender, NONE)  # of nobody: nothing
+        gender = np.append(self.world.gender, NO_CONCEPT)  # of nobody: nothing
         people_off = (gender[m.actor[q]] != gender[m.actor[e]]) | (
             asked(m.other) & (gender[m.other[q]] != gender[m.other[e]])
         )
         missed = (
-            OBJECT * object_off
-            + OBJECT2 * differs(m.object2, m.object)
-            + ACTION2 * action2_off
-            + np.where(m.action[q] == NONE, TOPIC + ONLY_TALK, TOPIC) * topic_off
-            + TALK * (spoken & (m.speech[q] != m.speech[e]))
-            + PLACE * ((m.names_place[q] == 1) & (m.place[q] != m.place[e]))
-            + COLOR * ((m.names_color[q] == 1) & (m.color[q] != m.color[e]))
-            + MANNER * differs(m.manner)
-            + PEOPLE * people_off
-            + ASIDE[m.prominence[e]]
+            OBJECT_COST * object_off
+            + OBJECT2_COST * differs(m.object2, m.object)
+            + ACTION2_COST * action2_off
+            + np.where(m.action[q] == NO_CONCEPT, TOPIC_COST + ONLY_TALK_COST, TOPIC_COST) * topic_off
+            + TALK_COST * (spoken & (m.speech[q] != m.speech[e]))
+            + PLACE_COST * ((m.names_place[q] == 1) & (m.place[q] != m.place[e]))
+            + COLOR_COST * ((m.names_color[q] == 1) & (m.color[q] != m.color[e]))
+            + MANNER_COST * differs(m.manner)
+            + PEOPLE_COST * people_off
+            + PROMINENCE_COSTS[m.prominence[e]]
         )
-        for least, cost in INCOMPLETE:
+        for least, cost in INCOMPLETENESS_COSTS:
             missed = missed + cost * (completeness < least)
         with_main = np.clip(np.floor(4.3 - missed), 0, 4)
         points = (
@@ -115,20 +115,20 @@ class Judge:
         return levels
 
 
-def judge_of(world: World, story: Story) -> Judge:
+def build_judge(world: World, story: Story) -> Judge:
     """Find what happens in every moment."""
     m = story.moments
-    event = np.full((len(m), EVENTS), NONE, dtype=np.int64)
-    share = np.zeros((len(m), EVENTS))
+    event = np.full((len(m), EVENTS_PER_MOMENT), NO_CONCEPT, dtype=np.int64)
+    share = np.zeros((len(m), EVENTS_PER_MOMENT))
     event[:, 0] = np.arange(len(m))
     share[:, 0] = iou(m.start, m.end, m.begin, m.finish)
     for first, last in zip(story.offsets[:-1].tolist(), story.offsets[1:].tolist(), strict=True):
         rows = np.arange(first, last)
         overlap = iou(m.start[rows, None], m.end[rows, None], m.begin[None, rows], m.finish[None, rows])
         np.fill_diagonal(overlap, 0)
-        best = np.argsort(-overlap, axis=1, kind="stable")[:, : EVENTS - 1]
+        best = np.argsort(-overlap, axis=1, kind="stable")[:, : EVENTS_PER_MOMENT - 1]
         value = np.take_along_axis(overlap, best, axis=1)
         width = best.shape[1]
-        event[first:last, 1 : 1 + width] = np.where(value > 0.1, rows[best], NONE)
+        event[first:last, 1 : 1 + width] = np.where(value > 0.1, rows[best], NO_CONCEPT)
         share[first:last, 1 : 1 + width] = value
     return Judge(world, story, event, share)

@@ -15,16 +15,16 @@ from momentseek.evaluation import evaluate
 from momentseek.formats import read_truth
 from momentseek.moments import Judgements
 from momentseek.simulate.lengths import KINDS
-from momentseek.simulate.oracle import all_knowing, oracle
-from momentseek.simulate.queries import Queries
+from momentseek.simulate.oracle import all_knowing_run, oracle_run
+from momentseek.simulate.queries import SimulatedQueries
 from momentseek.simulate.relevance import Judge
-from momentseek.simulate.settings import Settings
+from momentseek.simulate.settings import SimulationSettings
 from momentseek.simulate.story import Story
 from momentseek.tables import text_table
 
-MEASURE = "NDCG@20[IoU>=0.5]"
-TOP = 20
-TVR: dict[str, float] = {
+REPORTED_MEASURE = "NDCG@20[IoU>=0.5]"
+MOMENTS_PER_QUERY = 20
+TVR_STATISTICS: dict[str, float] = {
     "seconds per video": 76.19,
     "shortest video, s": 2.02,
     "longest video, s": 272.02,
@@ -48,10 +48,10 @@ TVR: dict[str, float] = {
 
 
 @dataclass(frozen=True)
-class Report:
-    """Sizes, statistics beside ``TVR``, and NDCG@20[IoU>=0.5] on the validation queries."""
+class SimulationReport:
+    """Sizes, statistics beside ``TVR_STATISTICS``, and NDCG@20[IoU>=0.5] on the validation queries."""
 
-    settings: Settings
+    settings: SimulationSettings
     fingerprint: str
     sizes: Mapping[str, int]
     statistics: Mapping[str, float]
@@ -64,25 +64,27 @@ class Report:
             "settings": asdict(self.settings),
             "fingerprint": self.fingerprint,
             "sizes": dict(self.sizes),
-            "statistics": {k: {"simulated": v, "tvr": TVR[k]} for k, v in self.statistics.items()},
-            "measure": MEASURE,
+            "statistics": {k: {"simulated": v, "tvr": TVR_STATISTICS[k]} for k, v in self.statistics.items()},
+            "measure": REPORTED_MEASURE,
             "split": "val",
             "scores": dict(self.scores),
         }
 
     def as_text(self) -> str:
         """Two tables."""
-        rows = [[name, f"{value:.2f}", f"{TVR[name]:.2f}"] for name, value in self.statistics.items()]
+        rows = [[name, f"{value:.2f}", f"{TVR_STATISTICS[name]:.2f}"] for name, value in self.statistics.items()]
         scores = [[name, f"{value:.4f}"] for name, value in self.scores.items()]
         return "\n\n".join(
             [
                 text_table(["a simulation", "here", "TVR"], rows),
-                text_table([f"{MEASURE} on val (simulated)", ""], scores),
+                text_table([f"{REPORTED_MEASURE} on val (simulated)", ""], scores),
             ]
         )
 
 
-def report(folder: Path, settings: Settings, story: Story, queries: Queries, judge: Judge, fingerprint: str) -> Report:
+def build_report(
+    folder: Path, settings: SimulationSettings, story: Story, queries: SimulatedQueries, judge: Judge, fingerprint: str
+) -> SimulationReport:
     """Read the files back and measure them."""
     val = read_truth(folder / "val.json")
     test = read_truth(folder / "test.json")
@@ -108,27 +110,33 @@ def report(folder: Path, settings: Settings, story: Story, queries: Queries, jud
         *levels,
     )
     sizes = dict(zip(("train queries", "val queries", "test queries"), queries.sizes, strict=True))
-    return Report(
+    return SimulationReport(
         settings,
         fingerprint,
         {"videos": len(seconds), "moments": len(m), **sizes, "judged moments": judged},
-        {name: round(float(value), 4) for name, value in zip(TVR, values, strict=True)},
+        {name: round(float(value), 4) for name, value in zip(TVR_STATISTICS, values, strict=True)},
         _scores(val, read_truth(folder / "train_top01.json"), story, queries, judge, settings),
     )
 
 
 def _scores(
-    val: Judgements, train: Judgements, story: Story, queries: Queries, judge: Judge, settings: Settings
+    val: Judgements,
+    train: Judgements,
+    story: Story,
+    queries: SimulatedQueries,
+    judge: Judge,
+    settings: SimulationSettings,
 ) -> dict[str, float]:
     runs = {
-        "oracle (knows the judgements, to the clip)": oracle(val),
-        "all-knowing (knows the world, not what was judged)": all_knowing(
+        "oracle (knows the judgements, to the clip)": oracle_run(val),
+        "all-knowing (knows the world, not what was judged)": all_knowing_run(
             val, story, judge, queries.moment[queries.rows("val")], settings.random("all-knowing")
         ),
     }
-    told = BaselineSettings(seed=settings.seed, top=TOP)
+    told = BaselineSettings(seed=settings.seed, top=MOMENTS_PER_QUERY)
     for name, baseline in BASELINES.items():
         runs[f"{name} (told which videos were judged)"] = baseline.predict(train, val, told)
     return {
-        name: round(float(evaluate(run, val, MEASURE, missing="zero").means[MEASURE]), 6) for name, run in runs.items()
+        name: round(float(evaluate(run, val, REPORTED_MEASURE, missing="zero").means[REPORTED_MEASURE]), 6)
+        for name, run in runs.items()
     }

@@ -10,15 +10,15 @@ from momentseek.errors import MomentseekError
 from momentseek.simulate.difficulty import Difficulty
 
 CLIP_SECONDS = 1.5
-VERSION = 1
+FILES_VERSION = 1
 """Goes up whenever the same settings give other files."""
-LEAST_VIDEOS = 10
-LEAST_QUERIES = 20
-LEAST_DIM = 8
+MIN_VIDEOS = 10
+MIN_QUERIES = 20
+MIN_DIM = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SimulationSettings:
     """Same settings and version, same files, byte for byte."""
 
     videos: int = 2000
@@ -30,10 +30,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         for what, value, least in (
-            ("the number of videos", self.videos, LEAST_VIDEOS),
-            ("the number of queries", self.queries, LEAST_QUERIES),
-            ("the video dimension", self.video_dim, LEAST_DIM),
-            ("the text dimension", self.text_dim, LEAST_DIM),
+            ("the number of videos", self.videos, MIN_VIDEOS),
+            ("the number of queries", self.queries, MIN_QUERIES),
+            ("the video dimension", self.video_dim, MIN_DIM),
+            ("the text dimension", self.text_dim, MIN_DIM),
             ("the seed", self.seed, 0),
         ):
             if value < least:

@@ -9,59 +9,65 @@ from typing import TypeVar
 
 from momentseek.features.write import write_features
 from momentseek.simulate import files
-from momentseek.simulate.annotation import BATCH, annotate
-from momentseek.simulate.captions import captions
-from momentseek.simulate.folder import made
-from momentseek.simulate.imprecise import imprecise
+from momentseek.simulate.annotation import BATCH_MOMENTS, annotate
+from momentseek.simulate.captions import write_captions
+from momentseek.simulate.folder import write_folder
+from momentseek.simulate.imprecise import remove_names
 from momentseek.simulate.lexicon import tag
 from momentseek.simulate.queries import choose_queries
-from momentseek.simulate.relevance import judge_of
-from momentseek.simulate.report import Report, report
-from momentseek.simulate.settings import Settings
-from momentseek.simulate.similarity import nearest, sentence_vectors
-from momentseek.simulate.story import tell
-from momentseek.simulate.vectors import Features, query_features, spaces, subtitle_features, video_features
+from momentseek.simulate.relevance import build_judge
+from momentseek.simulate.report import SimulationReport, build_report
+from momentseek.simulate.settings import SimulationSettings
+from momentseek.simulate.similarity import nearest_captions, sentence_vectors
+from momentseek.simulate.story import tell_story
+from momentseek.simulate.vectors import (
+    Features,
+    draw_concept_vectors,
+    query_features,
+    subtitle_features,
+    video_features,
+)
 from momentseek.simulate.world import the_world
 
 Progress = Callable[[int], None]
 T = TypeVar("T")
 
 
-def steps(settings: Settings) -> int:
+def step_count(settings: SimulationSettings) -> int:
     """How many steps ``progress`` will be told of: every video four times, every query once."""
     return 4 * settings.videos + settings.queries
 
 
 def simulate(
     out: str | os.PathLike[str],
-    settings: Settings | None = None,
+    settings: SimulationSettings | None = None,
     *,
     force: bool = False,
     progress: Progress = lambda _: None,
-) -> Report:
+) -> SimulationReport:
     """Write a simulated corpus to the folder ``out``, and say what it is like.
 
     The folder appears only when all is written. One that holds something is refused, unless ``force``: then files of
     the same names are replaced, and others left alone.
     """
-    settings = settings or Settings()
-    with made(out, force) as folder:
+    settings = settings or SimulationSettings()
+    with write_folder(out, force) as folder:
         return _fill(folder, settings, progress)
 
 
-def _fill(folder: Path, settings: Settings, progress: Progress) -> Report:
+def _fill(folder: Path, settings: SimulationSettings, progress: Progress) -> SimulationReport:
     world = the_world()
-    story = tell(world, settings)
+    story = tell_story(world, settings)
     progress(settings.videos)
     moments = story.moments
-    descriptions = captions(world, moments, settings.random("captions"))
-    imprecise_captions = imprecise(world, descriptions)
+    descriptions = write_captions(world, moments, settings.random("captions"))
+    imprecise_captions = remove_names(world, descriptions)
     queries = choose_queries(world, moments, imprecise_captions, settings)
     progress(settings.videos)
 
     vectors = sentence_vectors(world, [*imprecise_captions, *queries.texts], settings)
-    near, similarity = nearest(vectors[len(moments) :], vectors[: len(moments)], 2 * BATCH)
-    judge = judge_of(world, story)
+    near, similarity = nearest_captions(vectors[len(moments) :], vectors[: len(moments)], 2 * BATCH_MOMENTS)
+    judge = build_judge(world, story)
     train = queries.rows("train")
     files.write_corpus(folder, story)
     files.write_training(folder, story, imprecise_captions, queries, near[train], similarity[train])
@@ -73,22 +79,22 @@ def _fill(folder: Path, settings: Settings, progress: Progress) -> Report:
     files.write_concepts(folder, world, story)
 
     tagged = {text: tag(text) for text in (*descriptions, *queries.texts)}
-    space = spaces(world, sorted({w for t in tagged.values() for w in t.words}), settings)
+    space = draw_concept_vectors(world, sorted({w for t in tagged.values() for w in t.words}), settings)
 
     def texts(name: str, wanted: Iterable[tuple[int, str]]) -> Iterator[tuple[str, Features]]:
         for number, text in wanted:
             yield str(number), query_features(tagged[text], space, settings, settings.random(name, number))
 
-    write_features(folder / "query.h5", _counted(texts("query words", enumerate(queries.texts, start=1)), progress))
+    write_features(folder / "query.h5", _report_each(texts("query words", enumerate(queries.texts, start=1)), progress))
     write_features(folder / "tvr_query.h5", texts("description words", enumerate(descriptions)))
-    write_features(folder / "video.h5", _counted(video_features(world, story, space, settings), progress))
-    write_features(folder / "subtitle.h5", _counted(subtitle_features(world, story, space, settings), progress))
+    write_features(folder / "video.h5", _report_each(video_features(world, story, space, settings), progress))
+    write_features(folder / "subtitle.h5", _report_each(subtitle_features(world, story, space, settings), progress))
     files.write_data(folder, settings)
     fingerprint = files.write_world(folder, settings)
-    return report(folder, settings, story, queries, judge, fingerprint)
+    return build_report(folder, settings, story, queries, judge, fingerprint)
 
 
-def _counted(items: Iterable[T], progress: Progress) -> Iterator[T]:
+def _report_each(items: Iterable[T], progress: Progress) -> Iterator[T]:
     for item in items:
         yield item
         progress(1)

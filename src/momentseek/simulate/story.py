@@ -16,27 +16,27 @@ import numpy as np
 
 from momentseek.moments.arrays import FloatArray, IntArray
 from momentseek.simulate import lengths
-from momentseek.simulate.settings import Settings
+from momentseek.simulate.settings import SimulationSettings
 from momentseek.simulate.world import Show, World
 
-NONE = -1
-SECOND_ACTION = 0.3
-NAMES_PLACE = 0.35
-NAMES_COLOR = 0.4
-SOME_MANNER = 0.4
-PROMINENCE = (0.1, 0.2, 0.7)
+NO_CONCEPT = -1
+SECOND_ACTION_PROBABILITY = 0.3
+NAMES_PLACE_PROBABILITY = 0.35
+NAMES_COLOR_PROBABILITY = 0.4
+MANNER_PROBABILITY = 0.4
+PROMINENCE_PROBABILITIES = (0.1, 0.2, 0.7)
 """How often an action is hardly in the picture, is at its edge, and is at a prominent spot."""
-PROP = 0.5
+PROP_PROBABILITY = 0.5
 """How often an object was in the scene before it is used."""
-PROPS = 5
-WHOLE_WORLD = 10_000
+PROPS_PER_SCENE = 5
+WHOLE_WORLD_MOMENTS = 10_000
 """From so many moments on, everything there is occurs; a smaller corpus has a smaller world, down to a quarter."""
-ZIPF = 0.4
+ZIPF_EXPONENT = 0.4
 """Frequency of the n-th concept of a kind falls with n to this power."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class SimulatedScene:
     """A stretch of a video at one place."""
 
     start: float
@@ -47,17 +47,17 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Video:
+class SimulatedVideo:
     """A name, a length and scenes that follow each other without gaps."""
 
     name: str
     seconds: float
     show: int
-    scenes: tuple[Scene, ...]
+    scenes: tuple[SimulatedScene, ...]
 
 
 class Event(NamedTuple):
-    """What happens in a moment: concept numbers, ``NONE`` where there is nothing, and what the caption mentions.
+    """What happens in a moment: concept numbers, ``NO_CONCEPT`` where there is nothing, and what the caption mentions.
 
     The second action follows the first; colour and manner belong to the first.
     """
@@ -79,7 +79,7 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class SimulatedMoments:
     """One row per moment: its times and, in columns, its event.
 
     ``begin`` and ``finish`` are when the action itself happens; ``start`` and ``end`` the annotated times.
@@ -119,51 +119,51 @@ class Moments:
 class Story:
     """All videos and all moments; the moments of a video are rows ``offsets[i]:offsets[i + 1]``."""
 
-    videos: tuple[Video, ...]
-    moments: Moments
+    videos: tuple[SimulatedVideo, ...]
+    moments: SimulatedMoments
     offsets: IntArray
 
 
-def tell(world: World, settings: Settings) -> Story:
+def tell_story(world: World, settings: SimulationSettings) -> Story:
     """The story of a whole corpus."""
     rng = settings.random("story")
-    seconds = lengths.video_seconds(settings.videos, rng)
-    counts = lengths.moments_in(seconds)
+    seconds = lengths.draw_video_seconds(settings.videos, rng)
+    counts = lengths.moments_per_video(seconds)
     owner = np.repeat(np.arange(settings.videos), counts)
-    kind = lengths.kinds(len(owner), rng)
-    start, end = lengths.places(kind, seconds[owner], rng)
+    kind = lengths.draw_kinds(len(owner), rng)
+    start, end = lengths.draw_moment_times(kind, seconds[owner], rng)
     order = np.lexsort((end, start, owner))
     kind, start, end = kind[order], start[order], end[order]
-    begin, finish = _action_times(start, end, seconds[owner], settings.difficulty.looseness, rng)
+    begin, finish = _draw_action_times(start, end, seconds[owner], settings.difficulty.looseness, rng)
 
-    chance = Chance(world, len(owner), rng)
-    videos = tuple(_video(i, float(s), world, chance) for i, s in enumerate(seconds))
+    chance = ConceptSampler(world, len(owner), rng)
+    videos = tuple(_draw_video(i, float(s), world, chance) for i, s in enumerate(seconds))
     rows = [
-        _event(videos[v], (s + e) / 2, lengths.KINDS[k], chance)
+        _draw_event(videos[v], (s + e) / 2, lengths.KINDS[k], chance)
         for v, s, e, k in zip(owner.tolist(), start.tolist(), end.tolist(), kind.tolist(), strict=True)
     ]
     columns = np.array(rows, dtype=np.int64).T
-    moments = Moments(owner, kind, start, end, begin, finish, *columns)
+    moments = SimulatedMoments(owner, kind, start, end, begin, finish, *columns)
     return Story(videos, moments, np.concatenate([[0], np.cumsum(counts)]))
 
 
-class Chance:
+class ConceptSampler:
     """Draws of concepts: frequent ones and rare ones, as in any language (Zipf)."""
 
     def __init__(self, world: World, moments: int, rng: np.random.Generator) -> None:
         self.world = world
         self.rng = rng
-        share = min(1.0, max(0.25, moments / WHOLE_WORLD))
+        share = min(1.0, max(0.25, moments / WHOLE_WORLD_MOMENTS))
         kinds = ("action", "speech", "topic", "color", "manner", "object")
-        self.known = {kind: _some(world.of_kind(kind), share, rng) for kind in kinds}
+        self.known = {kind: _draw_share(world.of_kind(kind), share, rng) for kind in kinds}
         order = rng.permutation(world.of_kind("object")).tolist()
         self.fitting = {
-            action: _fitting([o for o in order if o in found], share) for action, found in world.objects_for.items()
+            action: _first_share([o for o in order if o in found], share) for action, found in world.objects_for.items()
         }
 
     def pick(self, among: IntArray) -> int:
         """One of these, the first more often than the last."""
-        return int(among[np.searchsorted(_cumulated(len(among)), self.rng.random(), side="right")])
+        return int(among[np.searchsorted(_zipf_distribution(len(among)), self.rng.random(), side="right")])
 
     def some(self, among: tuple[int, ...], count: int) -> tuple[int, ...]:
         """Different ones, all equally likely."""
@@ -175,57 +175,57 @@ class Chance:
 
 
 @cache
-def _cumulated(count: int) -> FloatArray:
+def _zipf_distribution(count: int) -> FloatArray:
     """Zipf's distribution function over so many concepts; its end is left out, as nothing lies beyond."""
-    weights = 1 / (1 + np.arange(count)) ** ZIPF
+    weights = 1 / (1 + np.arange(count)) ** ZIPF_EXPONENT
     result: FloatArray = np.cumsum(weights)[:-1] / weights.sum()
     return result
 
 
-def _some(concepts: IntArray, share: float, rng: np.random.Generator) -> IntArray:
+def _draw_share(concepts: IntArray, share: float, rng: np.random.Generator) -> IntArray:
     shuffled: IntArray = rng.permutation(concepts)
     return shuffled[: max(2, round(share * len(shuffled)))]
 
 
-def _fitting(objects: list[int], share: float) -> IntArray:
+def _first_share(objects: list[int], share: float) -> IntArray:
     return np.array(objects[: max(2, round(share * len(objects)))], dtype=np.int64)
 
 
-def _video(number: int, seconds: float, world: World, chance: Chance) -> Video:
+def _draw_video(number: int, seconds: float, world: World, chance: ConceptSampler) -> SimulatedVideo:
     show = int(chance.rng.integers(len(world.shows)))
     series = world.shows[show]
     count = 1 + int(seconds > 20) * int(chance.happens(0.6)) + int(seconds > 40) * int(chance.happens(0.4))
     cuts = np.sort(chance.rng.uniform(0.1, 0.9, count - 1)) * seconds
     edges = [0.0, *cuts.tolist(), seconds]
     places = chance.some(series.places, count)
-    scenes = tuple(_scene(edges[i], edges[i + 1], places[i], series, chance) for i in range(count))
+    scenes = tuple(_draw_scene(edges[i], edges[i + 1], places[i], series, chance) for i in range(count))
     name = f"{series.name}_s{number // 480 + 1:02d}e{number // 20 % 24 + 1:02d}_seg02_clip_{number % 20:02d}"
-    return Video(name, seconds, show, scenes)
+    return SimulatedVideo(name, seconds, show, scenes)
 
 
-def _scene(start: float, end: float, place: int, show: Show, chance: Chance) -> Scene:
+def _draw_scene(start: float, end: float, place: int, show: Show, chance: ConceptSampler) -> SimulatedScene:
     people = chance.some(show.cast, 2 + int(chance.rng.integers(3)))
-    props = tuple(sorted({chance.pick(chance.known["object"]) for _ in range(PROPS)}))
-    return Scene(start, end, place, people, props)
+    props = tuple(sorted({chance.pick(chance.known["object"]) for _ in range(PROPS_PER_SCENE)}))
+    return SimulatedScene(start, end, place, people, props)
 
 
-def _event(video: Video, when: float, kind: str, chance: Chance) -> Event:
+def _draw_event(video: SimulatedVideo, when: float, kind: str, chance: ConceptSampler) -> Event:
     """One event of a kind, in the scene of that time."""
     scene = next(s for s in video.scenes if when < s.end or s is video.scenes[-1])
     actor, other = chance.some(scene.people, 2)
-    action = thing = color = manner = action2 = thing2 = speech = topic = NONE
+    action = thing = color = manner = action2 = thing2 = speech = topic = NO_CONCEPT
     if kind != "t":
-        action, thing = _deed(scene, chance)
-        color = NONE if thing == NONE else chance.pick(chance.known["color"])
-        manner = chance.pick(chance.known["manner"]) if chance.happens(SOME_MANNER) else NONE
-    if kind == "v" and chance.happens(SECOND_ACTION):
-        action2, thing2 = _deed(scene, chance, but=action)
+        action, thing = _draw_action(scene, chance)
+        color = NO_CONCEPT if thing == NO_CONCEPT else chance.pick(chance.known["color"])
+        manner = chance.pick(chance.known["manner"]) if chance.happens(MANNER_PROBABILITY) else NO_CONCEPT
+    if kind == "v" and chance.happens(SECOND_ACTION_PROBABILITY):
+        action2, thing2 = _draw_action(scene, chance, but=action)
     if kind != "v":
         speech, topic = chance.pick(chance.known["speech"]), chance.pick(chance.known["topic"])
     needs_other = kind != "v" or action in chance.world.takes_two or action2 in chance.world.takes_two
     return Event(
         actor=actor,
-        other=other if needs_other else NONE,
+        other=other if needs_other else NO_CONCEPT,
         action=action,
         object=thing,
         color=color,
@@ -235,25 +235,27 @@ def _event(video: Video, when: float, kind: str, chance: Chance) -> Event:
         speech=speech,
         topic=topic,
         place=scene.place,
-        names_place=int(chance.happens(NAMES_PLACE)),
-        names_color=int(color != NONE and chance.happens(NAMES_COLOR)),
-        prominence=2 if action == NONE else int(np.searchsorted(np.cumsum(PROMINENCE)[:2], chance.rng.random())),
+        names_place=int(chance.happens(NAMES_PLACE_PROBABILITY)),
+        names_color=int(color != NO_CONCEPT and chance.happens(NAMES_COLOR_PROBABILITY)),
+        prominence=2
+        if action == NO_CONCEPT
+        else int(np.searchsorted(np.cumsum(PROMINENCE_PROBABILITIES)[:2], chance.rng.random())),
     )
 
 
-def _deed(scene: Scene, chance: Chance, but: int = NONE) -> tuple[int, int]:
+def _draw_action(scene: SimulatedScene, chance: ConceptSampler, but: int = NO_CONCEPT) -> tuple[int, int]:
     while (action := chance.pick(chance.known["action"])) == but:
         pass
     fitting = chance.fitting[action]
     if not len(fitting):
-        return action, NONE
+        return action, NO_CONCEPT
     props = [o for o in scene.props if o in fitting]
-    if props and chance.happens(PROP):
+    if props and chance.happens(PROP_PROBABILITY):
         return action, props[int(chance.rng.integers(len(props)))]
     return action, chance.pick(fitting)
 
 
-def _action_times(
+def _draw_action_times(
     start: FloatArray, end: FloatArray, seconds: FloatArray, looseness: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """When the action happens: the annotated times, each edge moved by a share of the length."""

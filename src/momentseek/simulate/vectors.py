@@ -17,24 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.moments.arrays import FloatArray
-from momentseek.simulate.activity import clip_count, heard, seen
-from momentseek.simulate.lexicon import Tagged
-from momentseek.simulate.settings import Settings
+from momentseek.simulate.activity import clip_count, spoken_concepts, visible_concepts
+from momentseek.simulate.lexicon import TaggedText
+from momentseek.simulate.settings import SimulationSettings
 from momentseek.simulate.story import Story
 from momentseek.simulate.world import World
 
 Features = NDArray[np.float32]
-SYNONYMS = 0.6
+SYNONYM_COSINE = 0.6
 """Cosine of the vectors of two words for one concept."""
-FILLERS = 12
+FILLER_WORDS = 12
 """Words that are said whatever it is about."""
-FILLER = 0.4
-REACH = 2
+FILLER_STRENGTH = 0.4
+NEIGHBOUR_WORDS = 2
 """How many words to either side a query word takes from."""
 
 
 @dataclass(frozen=True, eq=False)
-class Spaces:
+class ConceptVectors:
     """Vectors of the concepts as they look and as they are named, of single words, and of what is said anyway."""
 
     looks: FloatArray
@@ -43,67 +43,73 @@ class Spaces:
     word: dict[str, FloatArray]
 
 
-def spaces(world: World, words: Sequence[str], settings: Settings) -> Spaces:
+def draw_concept_vectors(world: World, words: Sequence[str], settings: SimulationSettings) -> ConceptVectors:
     """Draw all fixed vectors; a share of the groups gets members that look alike."""
     d, rng = settings.difficulty, settings.random("spaces")
-    looks = _unit(rng, len(world.concepts), settings.video_dim)
+    looks = _draw_unit_vectors(rng, len(world.concepts), settings.video_dim)
     groups = int(world.group.max()) + 1
-    common = _unit(rng, groups, settings.video_dim)
+    common = _draw_unit_vectors(rng, groups, settings.video_dim)
     sharing = np.isin([c.kind for c in world.concepts], ["action", "object", "person"])
     alike = (rng.random(groups) < d.confusable)[world.group] & sharing
     likeness = (d.likeness * alike)[:, None]
     looks = np.sqrt(likeness) * common[world.group] + np.sqrt(1 - likeness) * looks
-    meanings = _unit(rng, len(world.concepts), settings.text_dim)
-    fillers = _unit(rng, FILLERS, settings.text_dim)
-    surface = _unit(rng, len(words), settings.text_dim)
-    return Spaces(looks, meanings, fillers, dict(zip(words, surface, strict=True)))
+    meanings = _draw_unit_vectors(rng, len(world.concepts), settings.text_dim)
+    fillers = _draw_unit_vectors(rng, FILLER_WORDS, settings.text_dim)
+    surface = _draw_unit_vectors(rng, len(words), settings.text_dim)
+    return ConceptVectors(looks, meanings, fillers, dict(zip(words, surface, strict=True)))
 
 
-def video_features(world: World, story: Story, space: Spaces, settings: Settings) -> Iterator[tuple[str, Features]]:
+def video_features(
+    world: World, story: Story, space: ConceptVectors, settings: SimulationSettings
+) -> Iterator[tuple[str, Features]]:
     """``(name, (clips, video_dim))`` of every video, one at a time."""
     d, width = settings.difficulty, settings.video_dim
     for number, film in enumerate(story.videos):
         rng = settings.random("clips", number)
-        strength, scenes = seen(world, story, number, d, rng)
-        style = d.style * _unit(rng, 1, width)
-        scenery = 0.5 * d.style * _unit(rng, len(film.scenes), width)
+        strength, scenes = visible_concepts(world, story, number, d, rng)
+        style = d.style * _draw_unit_vectors(rng, 1, width)
+        scenery = 0.5 * d.style * _draw_unit_vectors(rng, len(film.scenes), width)
         clips = strength @ space.looks + style + scenes @ scenery
         noise = rng.standard_normal(clips.shape) * (d.video_noise / np.sqrt(width))
-        yield film.name, (crosstalk(clips, d.crosstalk) + noise).astype(np.float32)
+        yield film.name, (add_crosstalk(clips, d.crosstalk) + noise).astype(np.float32)
 
 
-def subtitle_features(world: World, story: Story, space: Spaces, settings: Settings) -> Iterator[tuple[str, Features]]:
+def subtitle_features(
+    world: World, story: Story, space: ConceptVectors, settings: SimulationSettings
+) -> Iterator[tuple[str, Features]]:
     """``(name, (clips, text_dim))``; zeros where nobody speaks."""
     d, width = settings.difficulty, settings.text_dim
     for number, film in enumerate(story.videos):
         rng = settings.random("subtitles", number)
-        strength = heard(world, story, number, d, rng)
+        strength = spoken_concepts(world, story, number, d, rng)
         spoken = (strength > 0).sum(axis=1) > 0
-        anyway = FILLER * space.fillers[rng.integers(FILLERS, size=clip_count(film.seconds))]
+        anyway = FILLER_STRENGTH * space.fillers[rng.integers(FILLER_WORDS, size=clip_count(film.seconds))]
         clips = strength @ space.meanings + anyway
         noise = rng.standard_normal(clips.shape) * (d.subtitle_noise / np.sqrt(width))
-        yield film.name, ((crosstalk(clips, d.crosstalk) + noise) * spoken[:, None]).astype(np.float32)
+        yield film.name, ((add_crosstalk(clips, d.crosstalk) + noise) * spoken[:, None]).astype(np.float32)
 
 
-def query_features(tagged: Tagged, space: Spaces, settings: Settings, rng: np.random.Generator) -> Features:
+def query_features(
+    tagged: TaggedText, space: ConceptVectors, settings: SimulationSettings, rng: np.random.Generator
+) -> Features:
     """``(words, text_dim)`` of one text: each word's vector, some of its neighbours', and noise."""
     d, width = settings.difficulty, settings.text_dim
     own = np.stack([space.word[w] for w in tagged.words])
     concept = np.array(tagged.concepts)
     known = (concept >= 0)[:, None]
-    words = np.where(known, np.sqrt(SYNONYMS) * space.meanings[concept] + np.sqrt(1 - SYNONYMS) * own, own)
+    words = np.where(known, np.sqrt(SYNONYM_COSINE) * space.meanings[concept] + np.sqrt(1 - SYNONYM_COSINE) * own, own)
     place = np.arange(len(words))
-    near = (np.abs(place[:, None] - place[None]) <= REACH).astype(np.float64)
+    near = (np.abs(place[:, None] - place[None]) <= NEIGHBOUR_WORDS).astype(np.float64)
     around = near @ words / near.sum(axis=1, keepdims=True)
     noise = rng.standard_normal(words.shape) * (d.query_noise / np.sqrt(width))
     result: Features = ((1 - d.mixing) * words + d.mixing * around + noise).astype(np.float32)
     return result
 
 
-def crosstalk(clips: FloatArray, share: float) -> FloatArray:
+def add_crosstalk(clips: FloatArray, share: float) -> FloatArray:
     """Every clip with a share of each neighbour; a video's first and last clip are their own neighbours.
 
-    >>> crosstalk(np.array([[0.0], [1.0], [0.0]]), 0.25).ravel().tolist()
+    >>> add_crosstalk(np.array([[0.0], [1.0], [0.0]]), 0.25).ravel().tolist()
     [0.25, 0.5, 0.25]
     """
     before = np.concatenate([clips[:1], clips[:-1]])
@@ -112,7 +118,7 @@ def crosstalk(clips: FloatArray, share: float) -> FloatArray:
     return result
 
 
-def _unit(rng: np.random.Generator, count: int, width: int) -> FloatArray:
+def _draw_unit_vectors(rng: np.random.Generator, count: int, width: int) -> FloatArray:
     drawn = rng.standard_normal((count, width))
     result: FloatArray = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
     return result

@@ -121,7 +121,7 @@ ACTIONS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Group of confusable actions → action → its phrases in the third person."""
 
-TAKES: dict[str, tuple[str, ...]] = {
+OBJECT_CLASSES: dict[str, tuple[str, ...]] = {
     "handling": ("crockery", "papers", "devices", "food", "clothes", "luggage"),
     "using": ("luggage", "furniture"),
     "table": ("food",),
@@ -132,7 +132,7 @@ TAKES: dict[str, tuple[str, ...]] = {
 }
 """Kinds of objects a group of actions is done to; the others need none."""
 DRINKS = ("drink", "pour")
-TOGETHER = ("affection", "conflict", "attention", "exchange")
+TWO_PERSON_GROUPS = ("affection", "conflict", "attention", "exchange")
 """Groups whose actions need a second person."""
 
 OBJECTS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -75,14 +75,14 @@ class World:
         found = {}
         for i in self.of_kind("action").tolist():
             action = self.concepts[i]
-            classes = ("drinks",) if action.name in v.DRINKS else v.TAKES.get(action.group, ())
+            classes = ("drinks",) if action.name in v.DRINKS else v.OBJECT_CLASSES.get(action.group, ())
             found[i] = np.array([self.number["object", o] for k in classes for o in v.OBJECTS[k]], dtype=np.int64)
         return found
 
     @cached_property
     def takes_two(self) -> frozenset[int]:
         """Actions that need a second person."""
-        return frozenset(i for i in self.of_kind("action").tolist() if self.concepts[i].group in v.TOGETHER)
+        return frozenset(i for i in self.of_kind("action").tolist() if self.concepts[i].group in v.TWO_PERSON_GROUPS)
 
     def name(self, concept: int) -> str | None:
         """What a concept is called; nothing for -1."""

@@ -212,9 +212,11 @@ class Reranker:
         asked: dict[str, Any] = {"words": normalised(rows)[None] if self.about.normalise else rows[None]}
         asked["words"] = np.ascontiguousarray(asked["words"], np.float32)
         if self.about.roles:
-            from momentseek.language.roles import parser
+            from momentseek.language.roles import load_parser
 
-            parts = zip(("roles", "phrase"), parser(self.about.parse)([text])[0].fitted(len(words)), strict=True)
+            parts = zip(
+                ("roles", "phrase"), load_parser(self.about.parse)([text])[0].fit_to_features(len(words)), strict=True
+            )
             asked |= {name: np.array([part[: len(rows)]], np.int64) for name, part in parts}
         return asked
 

@@ -13,7 +13,7 @@ import torch
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
-from momentseek.language.roles import resolved
+from momentseek.language.roles import resolve_parser
 from momentseek.models import CorpusModel, build
 from momentseek.training import beginning, checkpoint
 from momentseek.training.batches import Batches, dims_of
@@ -104,7 +104,7 @@ def located(config: TrainConfig) -> TrainConfig:
     """The config as a run keeps it: absolute paths, {seed} of ``begin`` filled in, and which parser reads queries."""
     settings = dict(config.settings)
     if getattr(config.model_config, "parse", "") == "auto":
-        settings["parse"] = resolved("auto")
+        settings["parse"] = resolve_parser("auto")
     source = config.data
     path = str(Path(source.path).resolve()) if source.path else ""
     first_stage = str(Path(source.first_stage).resolve()) if source.first_stage else None

@@ -18,7 +18,7 @@ from momentseek.models import CorpusModel, Dims, build
 from momentseek.models.explain import explain, question
 from momentseek.models.explain.figure import save
 from momentseek.models.inference import predict
-from momentseek.simulate import Settings, simulate
+from momentseek.simulate import SimulationSettings, simulate
 from momentseek.training.checkpoint import save as save_checkpoint
 from momentseek.training.config import TrainConfig
 
@@ -28,7 +28,7 @@ SMALL = {"hidden": 16, "heads": 2, "longest": 8}
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Data]:
     folder = tmp_path_factory.mktemp("simulated") / "data"
-    simulate(folder, Settings(videos=30, queries=40, seed=1, video_dim=12, text_dim=8))
+    simulate(folder, SimulationSettings(videos=30, queries=40, seed=1, video_dim=12, text_dim=8))
     with Data.open(folder) as opened:
         yield opened
 

@@ -26,7 +26,7 @@ from momentseek.search.localise import Curve, localise
 from momentseek.search.localise.learned import learned
 from momentseek.search.query import Part
 from momentseek.search.streams.vision import StreamIndex, aim, look
-from momentseek.simulate import Settings, simulate
+from momentseek.simulate import SimulationSettings, simulate
 from momentseek.trained.boundary_head import BoundaryHead, log_shares, response
 from momentseek.trained.encoder import TrainedEncoder, load_trained_encoder
 from momentseek.trained.manifest import EncoderRef
@@ -37,7 +37,7 @@ SMALL = {"hidden": 32, "heads": 4, "longest": 12, "max_clips": 200}  # longer vi
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Data]:
     folder = tmp_path_factory.mktemp("simulated") / "data"
-    simulate(folder, Settings(videos=40, queries=60, seed=0, video_dim=24, text_dim=16))
+    simulate(folder, SimulationSettings(videos=40, queries=60, seed=0, video_dim=24, text_dim=16))
     with Data.open(folder) as opened:
         yield opened
 

@@ -27,7 +27,7 @@ from momentseek.search.inside import inside
 from momentseek.search.query import Part
 from momentseek.search.streams.moment_map import moments_of, tangent, upper_bounds
 from momentseek.search.streams.vision import Aim, StreamIndex, aim, look
-from momentseek.simulate.grounding import Grounding, simulate_grounding
+from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
 from momentseek.trained.encoder import MomentMapEncoder, TrainedEncoder, load_trained_encoder
 from momentseek.trained.manifest import EncoderRef
 from momentseek.trained.moment_map import MomentMap, combine_cosines
@@ -41,7 +41,7 @@ Told = tuple[str, float, float, float]
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Data]:
     folder = tmp_path_factory.mktemp("films") / "data"
-    simulate_grounding(folder, Grounding(videos=160, pool=5, video_dim=16, text_dim=12))
+    simulate_grounding(folder, GroundingSettings(videos=160, pool=5, video_dim=16, text_dim=12))
     with Data.open(folder) as opened:
         yield opened
 

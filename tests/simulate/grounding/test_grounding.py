@@ -12,7 +12,7 @@ from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.formats import read_truth
 from momentseek.language.verbs import verbs
-from momentseek.simulate.grounding import Grounding, simulate_grounding
+from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
 from momentseek.simulate.grounding.forms import FORMS
 from momentseek.simulate.grounding.habits import Habits
 
@@ -20,12 +20,12 @@ from momentseek.simulate.grounding.habits import Habits
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("films") / "data"
-    simulate_grounding(out, Grounding(videos=400, pool=10, video_dim=16, text_dim=12))
+    simulate_grounding(out, GroundingSettings(videos=400, pool=10, video_dim=16, text_dim=12))
     return out
 
 
 def test_the_same_settings_give_the_same_files(tmp_path: Path) -> None:
-    small = Grounding(videos=40, pool=4, video_dim=8, text_dim=8)
+    small = GroundingSettings(videos=40, pool=4, video_dim=8, text_dim=8)
     for name in ("a", "b"):
         simulate_grounding(tmp_path / name, small)
     for file in sorted((tmp_path / "a").iterdir()):
@@ -97,11 +97,13 @@ def test_queries_have_verbs_to_parse(films: Path) -> None:
 
 def test_a_bias_out_of_range_is_named() -> None:
     with pytest.raises(MomentseekError, match="--bias"):
-        Grounding(bias=2)
+        GroundingSettings(bias=2)
 
 
 def test_films_like_activitynet_are_longer_and_their_moments_overlap(tmp_path: Path) -> None:
-    simulate_grounding(tmp_path / "long", Grounding(videos=120, pool=6, video_dim=8, text_dim=8, like="activitynet"))
+    simulate_grounding(
+        tmp_path / "long", GroundingSettings(videos=120, pool=6, video_dim=8, text_dim=8, like="activitynet")
+    )
     with Data.open(tmp_path / "long") as data:
         data.check(data.splits)
         truth = data.split("train").truth
@@ -129,7 +131,7 @@ def test_no_moment_ends_after_its_film(films: Path) -> None:
 
 def test_films_like_nothing_are_named() -> None:
     with pytest.raises(MomentseekError, match="--like"):
-        Grounding(like="youtube")
+        GroundingSettings(like="youtube")
 
 
 def test_habits_may_be_common_to_all_actions() -> None:
@@ -142,10 +144,10 @@ def test_habits_may_be_common_to_all_actions() -> None:
     assert 15 < kept.sum() < 45
     assert len(set(half.place[~kept].tolist())) == 1
     with pytest.raises(MomentseekError, match="--verb-bias"):
-        Grounding(verb_bias=1.5)
+        GroundingSettings(verb_bias=1.5)
 
 
 def test_what_was_made_says_how_small_pools_are(tmp_path: Path) -> None:
-    made = simulate_grounding(tmp_path / "few", Grounding(videos=40, pool=30, video_dim=8, text_dim=8))
+    made = simulate_grounding(tmp_path / "few", GroundingSettings(videos=40, pool=30, video_dim=8, text_dim=8))
     assert made.queries["train"] > made.queries["val"] > 0
     assert 0 < made.pools["mvmr"] < 30

@@ -4,7 +4,7 @@ For what the debiasing and the massive-video papers ask: a model that only learn
 ``test_iid`` and badly on ``test_ood``; ``mvmr`` searches pools of videos for moments that other queries describe too.
 """
 
-from momentseek.simulate.grounding.settings import Grounding
+from momentseek.simulate.grounding.settings import GroundingSettings
 from momentseek.simulate.grounding.writing import simulate_grounding
 
-__all__ = ["Grounding", "simulate_grounding"]
+__all__ = ["GroundingSettings", "simulate_grounding"]

@@ -8,14 +8,14 @@ import numpy as np
 
 from momentseek.moments.arrays import IntArray
 from momentseek.simulate.grounding.habits import Habits
-from momentseek.simulate.grounding.settings import SPLITS, Grounding
+from momentseek.simulate.grounding.settings import SPLIT_SHARES, GroundingSettings
 from momentseek.simulate.world import World
 
-TRIES = 6
+PLACEMENT_ATTEMPTS = 6
 """How often a further moment is placed before it is left out."""
-BUSY = 0.8
+BUSY_PROBABILITY = 0.8
 """Share of the time between moments in which something else is done."""
-STEP = (0.08, 0.25)
+OTHER_DEED_SHARES = (0.08, 0.25)
 """Length of such a deed, as a share of the film."""
 
 
@@ -31,7 +31,7 @@ class Deed:
 
 
 @dataclass(frozen=True, slots=True)
-class Film:
+class SimulatedFilm:
     """A video and everything done in it."""
 
     name: str
@@ -45,36 +45,40 @@ class Film:
         return frozenset((d.action, d.object) for d in self.deeds if d.asked)
 
 
-def shoot(world: World, settings: Grounding) -> list[Film]:
+def make_films(world: World, settings: GroundingSettings) -> list[SimulatedFilm]:
     """All films, split by split."""
     solo = np.array([a for a in world.of_kind("action").tolist() if a not in world.takes_two])
     habits = Habits.drawn(len(world.concepts), settings.form, settings.base.random("habits"), settings.verb_bias)
-    bounds = np.round(np.cumsum([0.0, *SPLITS.values()]) * settings.videos).astype(int)
+    bounds = np.round(np.cumsum([0.0, *SPLIT_SHARES.values()]) * settings.videos).astype(int)
     films = []
-    for split, first, last in zip(SPLITS, bounds, bounds[1:], strict=False):
+    for split, first, last in zip(SPLIT_SHARES, bounds, bounds[1:], strict=False):
         for number in range(first, last):
-            films.append(_film(world, solo, habits, split, number, settings))
+            films.append(_make_film(world, solo, habits, split, number, settings))
     return films
 
 
-def _film(world: World, solo: IntArray, habits: Habits, split: str, number: int, settings: Grounding) -> Film:
+def _make_film(
+    world: World, solo: IntArray, habits: Habits, split: str, number: int, settings: GroundingSettings
+) -> SimulatedFilm:
     rng = settings.base.random("film", number)
     seconds = round(float(rng.uniform(*settings.form.seconds)), 2)
     asked: list[Deed] = []
     for action in rng.choice(solo, settings.form.moments, replace=False).tolist():
-        for _ in range(TRIES):
+        for _ in range(PLACEMENT_ATTEMPTS):
             start, end = habits.span(action, settings.bias, split == "test_ood", rng)
             if settings.form.overlapping or all(end * seconds <= d.start or start * seconds >= d.end for d in asked):
                 times = round(start * seconds, 1), min(round(end * seconds, 1), seconds)
-                asked.append(Deed(action, _object(world, action, rng), *times, asked=True))
+                asked.append(Deed(action, _draw_object(world, action, rng), *times, asked=True))
                 break
     taken = {d.action for d in asked}
     others = solo[~np.isin(solo, list(taken))]
-    between = _between(sorted(asked, key=lambda d: d.start), others, world, seconds, rng)
-    return Film(f"F{number:05d}", split, seconds, tuple(sorted([*asked, *between], key=lambda d: d.start)))
+    between = _fill_gaps(sorted(asked, key=lambda d: d.start), others, world, seconds, rng)
+    return SimulatedFilm(f"F{number:05d}", split, seconds, tuple(sorted([*asked, *between], key=lambda d: d.start)))
 
 
-def _between(asked: list[Deed], others: IntArray, world: World, seconds: float, rng: np.random.Generator) -> list[Deed]:
+def _fill_gaps(
+    asked: list[Deed], others: IntArray, world: World, seconds: float, rng: np.random.Generator
+) -> list[Deed]:
     """Other deeds, in the gaps."""
     deeds = []
     free = 0.0
@@ -85,14 +89,14 @@ def _between(asked: list[Deed], others: IntArray, world: World, seconds: float, 
     for start, end in [*gaps, (free, seconds)]:
         at = start
         while at < end - 0.5:
-            until = min(end, at + seconds * float(rng.uniform(*STEP)))
-            if rng.random() < BUSY:
+            until = min(end, at + seconds * float(rng.uniform(*OTHER_DEED_SHARES)))
+            if rng.random() < BUSY_PROBABILITY:
                 action = int(rng.choice(others))
-                deeds.append(Deed(action, _object(world, action, rng), at, until, asked=False))
+                deeds.append(Deed(action, _draw_object(world, action, rng), at, until, asked=False))
             at = until
     return deeds
 
 
-def _object(world: World, action: int, rng: np.random.Generator) -> int:
+def _draw_object(world: World, action: int, rng: np.random.Generator) -> int:
     possible = world.objects_for[action]
     return int(rng.choice(possible)) if len(possible) else -1

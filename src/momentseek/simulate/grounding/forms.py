@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CorpusForm:
     """Numbers of a corpus that others are made to resemble; lengths of moments are shares of their film."""
 
     seconds: tuple[float, float]
@@ -29,8 +29,8 @@ class Form:
 
 
 FORMS = {
-    "charades": Form((18.0, 45.0), 1.0, 2, (0.1, 0.5), False, (0.5, 0.6), "charades-sta", "txt"),
-    "activitynet": Form((40.0, 200.0), 2.0, 4, (0.05, 0.9), True, (0.3, 0.3), "activitynet", "json"),
+    "charades": CorpusForm((18.0, 45.0), 1.0, 2, (0.1, 0.5), False, (0.5, 0.6), "charades-sta", "txt"),
+    "activitynet": CorpusForm((40.0, 200.0), 2.0, 4, (0.05, 0.9), True, (0.3, 0.3), "activitynet", "json"),
 }
 """Charades-STA has films of 29 s with moments of 8 s, ActivityNet Captions of 118 s with moments of 40 s that overlap
 and crowd in the corners of the map of starts and ends (MVMR, Table 1; debiased grounding, Fig. 2)."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.moments.arrays import FloatArray
-from momentseek.simulate.grounding.forms import Form
+from momentseek.simulate.grounding.forms import CorpusForm
 
-SPREAD = 0.05
+HABIT_DEVIATION = 0.05
 """Standard deviation around the habit."""
 
 
@@ -19,10 +19,10 @@ class Habits:
 
     place: FloatArray
     length: FloatArray
-    form: Form
+    form: CorpusForm
 
     @classmethod
-    def drawn(cls, actions: int, form: Form, rng: np.random.Generator, own: float = 1.0) -> Habits:
+    def drawn(cls, actions: int, form: CorpusForm, rng: np.random.Generator, own: float = 1.0) -> Habits:
         """Places crowd at the films' start and end; lengths are what they are.
 
         A share ``own`` of the actions has a habit of its own, the others have one in common: at 0 only the places of
@@ -41,11 +41,13 @@ class Habits:
         """
         length, place = rng.uniform(*self.form.lengths), rng.random()
         if rng.random() < bias:
-            usual = float(self.place[action]) + SPREAD * rng.standard_normal()
+            usual = float(self.place[action]) + HABIT_DEVIATION * rng.standard_normal()
             if broken:
                 place = (usual + 0.5) % 1.0
             else:
                 place = float(np.clip(usual, 0, 1))
-                length = float(np.clip(self.length[action] + SPREAD * rng.standard_normal(), *self.form.lengths))
+                length = float(
+                    np.clip(self.length[action] + HABIT_DEVIATION * rng.standard_normal(), *self.form.lengths)
+                )
         start = place * (1 - length)
         return start, start + length

@@ -7,46 +7,46 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.moments import Judgements
-from momentseek.simulate.grounding.films import Deed, Film
-from momentseek.simulate.grounding.settings import Grounding
+from momentseek.simulate.grounding.films import Deed, SimulatedFilm
+from momentseek.simulate.grounding.settings import GroundingSettings
 from momentseek.simulate.world import World
 
-MOST_POSITIVES = 4
+MAX_FURTHER_POSITIVES = 4
 """Further positives of an MVMR query, as published."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FilmQuery:
     """A query: its text, the film it was written for, and the moment there."""
 
     text: str
-    film: Film
+    film: SimulatedFilm
     deed: Deed
 
 
-def ask(world: World, films: list[Film], settings: Grounding) -> list[Asked]:
+def write_queries(world: World, films: list[SimulatedFilm], settings: GroundingSettings) -> list[FilmQuery]:
     """``person opens the door``, with one of each concept's words, in the order of the films."""
     rng = settings.base.random("sentences")
     found = []
     for film in films:
         for deed in film.deeds:
             if deed.asked:
-                words = ["person", _word(world, deed.action, rng)]
-                words += ["the", _word(world, deed.object, rng)] if deed.object >= 0 else []
-                found.append(Asked(" ".join(words) + ".", film, deed))
+                words = ["person", _draw_word(world, deed.action, rng)]
+                words += ["the", _draw_word(world, deed.object, rng)] if deed.object >= 0 else []
+                found.append(FilmQuery(" ".join(words) + ".", film, deed))
     return found
 
 
-def truth_of(asked: list[Asked]) -> Judgements:
+def moment_judgements(asked: list[FilmQuery]) -> Judgements:
     """One moment per query, as Charades-STA has it; ids are VIDEO:i."""
     return Judgements.from_groups(
-        ids_of(asked), [1] * len(asked), [a.film.name for a in asked], [a.deed.start for a in asked],
+        number_queries(asked), [1] * len(asked), [a.film.name for a in asked], [a.deed.start for a in asked],
         [a.deed.end for a in asked], durations={a.film.name: a.film.seconds for a in asked},
         queries=[a.text for a in asked],
     )  # fmt: skip
 
 
-def ids_of(asked: list[Asked]) -> list[str]:
+def number_queries(asked: list[FilmQuery]) -> list[str]:
     """VIDEO:i, counted per video in the order of the lines."""
     seen: dict[str, int] = {}
     ids = []
@@ -56,21 +56,23 @@ def ids_of(asked: list[Asked]) -> list[str]:
     return ids
 
 
-def related(asked: list[Asked], films: list[Film]) -> dict[str, list[str]]:
+def related_films(asked: list[FilmQuery], films: list[SimulatedFilm]) -> dict[str, list[str]]:
     """Query id → films in which the same is done, besides its own: what a caption's similarity would find."""
     where: dict[tuple[int, int], list[str]] = {}
     for film in films:
         for done in film.done:
             where.setdefault(done, []).append(film.name)
     found = {}
-    for key, a in zip(ids_of(asked), asked, strict=True):
+    for key, a in zip(number_queries(asked), asked, strict=True):
         others = [v for v in where[a.deed.action, a.deed.object] if v != a.film.name]
         if others:
             found[key] = others
     return found
 
 
-def massive(asked: list[Asked], films: list[Film], settings: Grounding, draw: str = "pools") -> Judgements:
+def pool_judgements(
+    asked: list[FilmQuery], films: list[SimulatedFilm], settings: GroundingSettings, draw: str = "pools"
+) -> Judgements:
     """Each query with up to four further positives, and a pool filled with films in which nobody does that action."""
     rng = settings.base.random(draw)
     rows: list[tuple[str, float, float, str]] = []
@@ -81,7 +83,7 @@ def massive(asked: list[Asked], films: list[Film], settings: Grounding, draw: st
             (f, d) for f in films for d in f.deeds
             if d.asked and (d.action, d.object) == (a.deed.action, a.deed.object) and f.name != a.film.name
         ]  # fmt: skip
-        chosen = [same[i] for i in sorted(rng.permutation(len(same))[:MOST_POSITIVES])]
+        chosen = [same[i] for i in sorted(rng.permutation(len(same))[:MAX_FURTHER_POSITIVES])]
         free = [f.name for f in films if all(d.action != a.deed.action for d in f.deeds)]
         rest = rng.permutation(len(free))[: max(0, settings.pool - 1 - len(chosen))]
         pool = [a.film.name, *(f.name for f, _ in chosen), *(free[i] for i in sorted(rest))]
@@ -92,12 +94,12 @@ def massive(asked: list[Asked], films: list[Film], settings: Grounding, draw: st
         pools += pool
     videos, starts, ends, sentences = (list(column) for column in zip(*rows, strict=True))
     return Judgements.from_groups(
-        ids_of(asked), counts, videos, np.array(starts, float), np.array(ends, float),
+        number_queries(asked), counts, videos, np.array(starts, float), np.array(ends, float),
         durations={f.name: f.seconds for f in films}, queries=[a.text for a in asked],
         columns={"sentence": sentences}, pools=(sizes, pools),
     )  # fmt: skip
 
 
-def _word(world: World, concept: int, rng: np.random.Generator) -> str:
+def _draw_word(world: World, concept: int, rng: np.random.Generator) -> str:
     words = world.concepts[concept].words
     return words[int(rng.integers(len(words)))]

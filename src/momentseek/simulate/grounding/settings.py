@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from momentseek.errors import MomentseekError
-from momentseek.simulate.grounding.forms import FORMS, Form
-from momentseek.simulate.settings import LEAST_QUERIES, Settings
+from momentseek.simulate.grounding.forms import FORMS, CorpusForm
+from momentseek.simulate.settings import MIN_QUERIES, SimulationSettings
 
-SPLITS = {"train": 0.6, "val": 0.06, "test_iid": 0.17, "test_ood": 0.17}
+SPLIT_SHARES = {"train": 0.6, "val": 0.06, "test_iid": 0.17, "test_ood": 0.17}
 """Share of the videos in each split; only the places of test_ood's moments break the habits of the others."""
 
 
 @dataclass(frozen=True, slots=True)
-class Grounding:
+class GroundingSettings:
     """Same settings and version, same files, byte for byte."""
 
     videos: int = 2000
@@ -44,14 +44,14 @@ class Grounding:
         _ = self.base  # checks the rest
 
     @property
-    def form(self) -> Form:
+    def form(self) -> CorpusForm:
         """What the films are like."""
         return FORMS[self.like]
 
     @property
-    def base(self) -> Settings:
+    def base(self) -> SimulationSettings:
         """What this and the other simulation have in common: seed, difficulty, dimensions."""
-        return Settings(
-            videos=self.videos, queries=max(LEAST_QUERIES, self.videos), seed=self.seed, hard=self.hard,
+        return SimulationSettings(
+            videos=self.videos, queries=max(MIN_QUERIES, self.videos), seed=self.seed, hard=self.hard,
             video_dim=self.video_dim, text_dim=self.text_dim,
         )  # fmt: skip

@@ -13,22 +13,28 @@ import numpy as np
 from momentseek.formats import FORMATS
 from momentseek.formats.registry import Writing
 from momentseek.moments import Judgements
-from momentseek.simulate.folder import made
-from momentseek.simulate.grounding.films import Film, shoot
-from momentseek.simulate.grounding.queries import ask, ids_of, massive, related, truth_of
-from momentseek.simulate.grounding.settings import SPLITS, Grounding
+from momentseek.simulate.folder import write_folder
+from momentseek.simulate.grounding.films import SimulatedFilm, make_films
+from momentseek.simulate.grounding.queries import (
+    moment_judgements,
+    number_queries,
+    pool_judgements,
+    related_films,
+    write_queries,
+)
+from momentseek.simulate.grounding.settings import SPLIT_SHARES, GroundingSettings
 from momentseek.simulate.lexicon import tag
-from momentseek.simulate.vectors import Features, Spaces, crosstalk, query_features, spaces
+from momentseek.simulate.vectors import ConceptVectors, Features, add_crosstalk, draw_concept_vectors, query_features
 from momentseek.simulate.world import World, the_world
 
-POOLED = {"mvmr": ("test_iid", "pools"), "mvmr_val": ("val", "pools of val")}
+POOLED_SPLITS = {"mvmr": ("test_iid", "pools"), "mvmr_val": ("val", "pools of val")}
 """Splits with a pool per query, whose films they search, and the name of the draw."""
-OBJECT = 0.7
+OBJECT_STRENGTH = 0.7
 """How strongly an object shows beside its action."""
 
 
 @dataclass(frozen=True)
-class Made:
+class GroundingReport:
     """What was written."""
 
     queries: dict[str, int]
@@ -38,50 +44,54 @@ class Made:
 
 
 def simulate_grounding(
-    out: str | os.PathLike[str], settings: Grounding | None = None, *, force: bool = False,
+    out: str | os.PathLike[str], settings: GroundingSettings | None = None, *, force: bool = False,
     progress: Callable[[int], None] = lambda _: None,
-) -> Made:  # fmt: skip
+) -> GroundingReport:  # fmt: skip
     """Write a corpus of films to the folder ``out``."""
-    settings = settings or Grounding()
-    with made(out, force) as folder:
+    settings = settings or GroundingSettings()
+    with write_folder(out, force) as folder:
         return _fill(folder, settings, progress)
 
 
-def _fill(folder: Path, settings: Grounding, progress: Callable[[int], None]) -> Made:
+def _fill(folder: Path, settings: GroundingSettings, progress: Callable[[int], None]) -> GroundingReport:
     from momentseek.features.write import write_features
 
     world, form = the_world(), settings.form
-    films = shoot(world, settings)
-    asked = ask(world, films, settings)
-    by_split = {s: [a for a in asked if a.film.split == s] for s in SPLITS}
+    films = make_films(world, settings)
+    asked = write_queries(world, films, settings)
+    by_split = {s: [a for a in asked if a.film.split == s] for s in SPLIT_SHARES}
     for split, queries in by_split.items():
-        _truth(folder / f"{split}.{form.ending}", truth_of(queries), form.format)
+        _write_truth(folder / f"{split}.{form.ending}", moment_judgements(queries), form.format)
     smallest = {}
-    for name, (split, draw) in POOLED.items():
-        truth = massive(by_split[split], [f for f in films if f.split == split], settings, draw)
+    for name, (split, draw) in POOLED_SPLITS.items():
+        truth = pool_judgements(by_split[split], [f for f in films if f.split == split], settings, draw)
         assert truth.pools is not None
         smallest[name] = int(np.diff(truth.pools.offsets).min())
-        _truth(folder / f"{name}.json", truth, "mvmr")
-    _json(folder / "durations.json", {f.name: f.seconds for f in films})
+        _write_truth(folder / f"{name}.json", truth, "mvmr")
+    _write_json(folder / "durations.json", {f.name: f.seconds for f in films})
     train = [f for f in films if f.split == "train"]
-    _json(folder / "train_related.json", related(by_split["train"], train))
+    _write_json(folder / "train_related.json", related_films(by_split["train"], train))
 
     tagged = {a.text: tag(a.text) for a in asked}
-    space = spaces(world, sorted({w for t in tagged.values() for w in t.words}), settings.base)
+    space = draw_concept_vectors(world, sorted({w for t in tagged.values() for w in t.words}), settings.base)
     random = settings.base.random
 
     def words() -> Iterator[tuple[str, Features]]:
-        for number, (key, a) in enumerate(zip(ids_of(asked), asked, strict=True)):
+        for number, (key, a) in enumerate(zip(number_queries(asked), asked, strict=True)):
             yield key, query_features(tagged[a.text], space, settings.base, random("words", number))
 
     write_features(folder / "query.h5", words())
-    write_features(folder / "video.h5", _clips(world, films, space, settings, progress))
-    (folder / "data.toml").write_text(_data(settings))
-    return Made({split: len(queries) for split, queries in by_split.items()}, smallest)
+    write_features(folder / "video.h5", _clip_features(world, films, space, settings, progress))
+    (folder / "data.toml").write_text(_data_toml(settings))
+    return GroundingReport({split: len(queries) for split, queries in by_split.items()}, smallest)
 
 
-def _clips(
-    world: World, films: list[Film], space: Spaces, settings: Grounding, progress: Callable[[int], None]
+def _clip_features(
+    world: World,
+    films: list[SimulatedFilm],
+    space: ConceptVectors,
+    settings: GroundingSettings,
+    progress: Callable[[int], None],
 ) -> Iterator[tuple[str, Features]]:
     d, width, each = settings.base.difficulty, settings.video_dim, settings.form.clip_seconds
     for number, film in enumerate(films):
@@ -91,26 +101,26 @@ def _clips(
         clips = np.zeros((count, width))
         for deed in film.deeds:
             inside = np.clip(np.minimum(at + each, deed.end) - np.maximum(at, deed.start), 0, None)
-            looks = space.looks[deed.action] + (OBJECT * space.looks[deed.object] if deed.object >= 0 else 0.0)
+            looks = space.looks[deed.action] + (OBJECT_STRENGTH * space.looks[deed.object] if deed.object >= 0 else 0.0)
             clips += (inside / each)[:, None] * looks
         style = rng.standard_normal(width)
         clips += d.style * style / np.linalg.norm(style)
         noise = rng.standard_normal(clips.shape) * (d.video_noise / np.sqrt(width))
-        yield film.name, (crosstalk(clips, d.crosstalk) + noise).astype(np.float32)
+        yield film.name, (add_crosstalk(clips, d.crosstalk) + noise).astype(np.float32)
         progress(1)
 
 
-def _truth(path: Path, truth: Judgements, format: str) -> None:
+def _write_truth(path: Path, truth: Judgements, format: str) -> None:
     write = FORMATS[format].write_truth
     assert write is not None
     path.write_bytes(write(truth, Writing()))
 
 
-def _json(path: Path, value: object) -> None:
+def _write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value))
 
 
-def _data(settings: Grounding) -> str:
+def _data_toml(settings: GroundingSettings) -> str:
     lines = [
         f'name = "simulated films, seed {settings.seed}, bias {settings.bias:g}"',
         f"clip_seconds = {settings.form.clip_seconds}",
@@ -119,7 +129,7 @@ def _data(settings: Grounding) -> str:
         "[features]",
         'video = ["video.h5"]',
     ]
-    for split in SPLITS:
+    for split in SPLIT_SHARES:
         lines += [
             f"[splits.{split}]",
             f'truth = "{split}.{settings.form.ending}"',
@@ -127,6 +137,6 @@ def _data(settings: Grounding) -> str:
             'durations = "durations.json"',
         ]
         lines += ['related = "train_related.json"'] if split == "train" else []
-    for name in POOLED:
+    for name in POOLED_SPLITS:
         lines += [f"[splits.{name}]", f'truth = "{name}.json"', 'query = "query.h5"', 'durations = "durations.json"']
     return "\n".join(lines) + "\n"
