@@ -160,11 +160,11 @@ def test_predict_all_on_charades_cd_as_published(charades):
 
 
 def test_predict_all_finds_nothing_out_of_distribution_on_activitynet(data):
-    from momentseek.construct.changing_distribution.merging import merge
-    from momentseek.construct.changing_distribution.resplit import PRESETS, resplit
+    from momentseek.construct.changing_distribution.merging import merge_truths
+    from momentseek.construct.changing_distribution.resplit import RECIPES, resplit
 
     parts = [read_truth(data / f"activitynet-captions/{p}.json", invalid="keep") for p in ("train", "val", "test")]
-    ood = resplit(merge(parts), PRESETS["activitynet-cd"]).splits["test_ood"]
+    ood = resplit(merge_truths(parts), RECIPES["activitynet-cd"]).splits["test_ood"]
     assert percent(predict_all(ood), ood, DISCOUNTED) == [0, 0]
 
 

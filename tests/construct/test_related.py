@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.construct.related import related_videos, sentences
+from momentseek.construct.related import collect_sentences, find_related_videos
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
 
@@ -36,9 +36,9 @@ def test_a_video_is_related_by_its_most_similar_sentence(
     truth = replace(truth, queries=tuple(text[q] for q in truth.query_ids))
     if not any(t.strip() for t in text.values()):
         with pytest.raises(MomentseekError, match="no sentences"):
-            sentences(truth)
+            collect_sentences(truth)
         return
-    found = related_videos(sentences(truth), shared, threshold, block=block)
+    found = find_related_videos(collect_sentences(truth), shared, threshold, block=block)
     true = {(f"q{q}", v) for q, v, r, _ in given_rows if r}
     for query in truth.query_ids:
         mine = text[query].strip()
@@ -57,5 +57,5 @@ def test_a_video_is_related_by_its_most_similar_sentence(
 def test_progress_counts_every_sentence() -> None:
     truth = Judgements.from_rows([(f"q{i}", "v", 0.0, 5.0, 1) for i in range(5)])
     told: list[int] = []
-    related_videos(sentences(replace(truth, queries=tuple("abcda"))), shared, 0.9, told.append, block=3)
+    find_related_videos(collect_sentences(replace(truth, queries=tuple("abcda"))), shared, 0.9, told.append, block=3)
     assert told == [3, 1]

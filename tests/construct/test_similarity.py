@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from momentseek.construct.similarity import distinct, largest, top_similar
+from momentseek.construct.similarity import distinct_rows, take_largest, top_similar
 
 scores = arrays.arrays(
     np.float32,
@@ -15,7 +15,7 @@ scores = arrays.arrays(
 
 @given(scores, st.integers(1, 9))
 def test_largest_is_a_stable_sort(table, k):
-    indices, values = largest(table, min(k, table.shape[1]))
+    indices, values = take_largest(table, min(k, table.shape[1]))
     for row, found, value in zip(table, indices, values, strict=True):
         expected = sorted(range(len(row)), key=lambda i: (-row[i], i))[: min(k, len(row))]
         assert found.tolist() == expected
@@ -52,7 +52,7 @@ def test_vectors_of_different_encoders_are_refused():
 
 
 def test_distinct_rows_keep_their_order():
-    rows, place = distinct(np.array([[2, 0], [1, 0], [2, 0], [0, 1]], np.float32))
+    rows, place = distinct_rows(np.array([[2, 0], [1, 0], [2, 0], [0, 1]], np.float32))
     assert rows.tolist() == [[2, 0], [1, 0], [0, 1]]
     assert place.tolist() == [0, 1, 0, 2]
 

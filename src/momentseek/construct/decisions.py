@@ -19,7 +19,7 @@ class Decision:
     evidence: dict[str, Any] = field(default_factory=dict)
 
 
-def as_lines(decisions: Iterable[Decision]) -> bytes:
+def as_json_lines(decisions: Iterable[Decision]) -> bytes:
     """JSON Lines, one decision each: the file of ``--report``."""
     return "".join(json.dumps(asdict(d), ensure_ascii=False) + "\n" for d in decisions).encode()
 

@@ -30,14 +30,14 @@ from momentseek.library.video import Video
 from momentseek.moments import Judgements
 from momentseek.trained.subtitles import said_in_clips
 
-FILE = "data.toml"
-TEXTS = 64
+DATA_FILE = "data.toml"
+BATCH_QUERIES = 64
 """Queries encoded together."""
 Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Written:
+class LibraryFeatures:
     """What was written."""
 
     folder: Path
@@ -50,7 +50,7 @@ class Written:
 
 def write_library_features(
     library: LibraryStore, truths: Mapping[str, Path], out: Path, *, force: bool = False
-) -> Written:
+) -> LibraryFeatures:
     """Write the features of all videos of a library, and of the queries of ``truths`` (split → file), as a data folder.
 
     The folder is whole or not there. Videos that the truths name must be in the library, by their file's name, with or
@@ -64,31 +64,31 @@ def write_library_features(
     videos = library.videos()
     if made_by is None or not videos:
         raise MomentseekError(f"{library.path}: is empty; add videos first: momentseek add FOLDER")
-    read = {split: _truth(path) for split, path in truths.items()}
-    keys = _keys(videos, read)
+    read = {split: _read_truth(path) for split, path in truths.items()}
+    keys = _feature_keys(videos, read)
     durations = _durations(videos, keys, read)
     words = text_encoder(SPEECH)
     if not isinstance(words, WordEncoder):
         raise MomentseekError(
             f"the text encoder {words.name} gives no vectors of words; queries cannot be encoded by it"
         )
-    _check_place(out, force)
+    _check_target(out, force)
     temporary = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f".{out.name}."))
     try:
         temporary.chmod(0o755)
-        vision = _vision(library, videos, keys)
+        vision = _video_features(library, videos, keys)
         clips = sum(video.clips for video in videos)
         write_features(temporary / "video.h5", vision)
         said = library.catalog.encoder("speech")
         if said is not None:
-            write_features(temporary / "subtitle.h5", _said(library, videos, keys, said.dim))
+            write_features(temporary / "subtitle.h5", _subtitle_features(library, videos, keys, said.dim))
         for split, truth in read.items():
-            write_features(temporary / f"{split}_query.h5", _words(words, truth))
+            write_features(temporary / f"{split}_query.h5", _query_features(words, truth))
             shutil.copyfile(truths[split], temporary / _copy_name(split, truths[split]))
         corpus = {keys[video.id]: [durations[video.id], number] for number, video in enumerate(videos)}
         (temporary / "video_corpus.json").write_text(json.dumps(corpus, indent=0) + "\n", encoding="utf-8")
-        settings = _settings(library, truths, made_by, said, words)
-        (temporary / FILE).write_text(settings, encoding="utf-8")
+        settings = _data_toml(library, truths, made_by, said, words)
+        (temporary / DATA_FILE).write_text(settings, encoding="utf-8")
         if out.exists():
             shutil.rmtree(out)
         temporary.replace(out)
@@ -97,17 +97,17 @@ def write_library_features(
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     queries = {split: len(truth.query_ids) for split, truth in read.items()}
-    return Written(out, len(videos), clips, sum(video.cues for video in videos), queries)
+    return LibraryFeatures(out, len(videos), clips, sum(video.cues for video in videos), queries)
 
 
-def _truth(path: Path) -> Judgements:
+def _read_truth(path: Path) -> Judgements:
     truth = read_truth(path)
     if truth.queries is None:
         raise MomentseekError(f"{path}: does not hold the text of its queries, which must be encoded")
     return truth
 
 
-def _keys(videos: Sequence[Video], truths: Mapping[str, Judgements]) -> dict[int, str]:
+def _feature_keys(videos: Sequence[Video], truths: Mapping[str, Judgements]) -> dict[int, str]:
     """Video id → the name its features go by: as the truths call it, else its file's name."""
     called: dict[str, list[int]] = {}
     for video in videos:
@@ -164,7 +164,9 @@ def _durations(videos: Sequence[Video], keys: Mapping[int, str], truths: Mapping
     return durations
 
 
-def _vision(library: LibraryStore, videos: Sequence[Video], keys: Mapping[int, str]) -> Iterator[tuple[str, Array]]:
+def _video_features(
+    library: LibraryStore, videos: Sequence[Video], keys: Mapping[int, str]
+) -> Iterator[tuple[str, Array]]:
     segments = library.snapshot().vision
     for video in videos:
         rows = find(segments, video.id)
@@ -173,7 +175,7 @@ def _vision(library: LibraryStore, videos: Sequence[Video], keys: Mapping[int, s
         yield keys[video.id], rows.half.astype(np.float32)
 
 
-def _said(
+def _subtitle_features(
     library: LibraryStore, videos: Sequence[Video], keys: Mapping[int, str], dim: int
 ) -> Iterator[tuple[str, Array]]:
     segments = library.snapshot().speech
@@ -186,10 +188,10 @@ def _said(
         yield keys[video.id], said_in_clips(times, vectors, video.clips, library.clip_seconds, dim)
 
 
-def _words(encoder: WordEncoder, truth: Judgements) -> Iterator[tuple[str, Array]]:
+def _query_features(encoder: WordEncoder, truth: Judgements) -> Iterator[tuple[str, Array]]:
     assert truth.queries is not None
-    for at in range(0, len(truth.query_ids), TEXTS):
-        ids, texts = truth.query_ids[at : at + TEXTS], truth.queries[at : at + TEXTS]
+    for at in range(0, len(truth.query_ids), BATCH_QUERIES):
+        ids, texts = truth.query_ids[at : at + BATCH_QUERIES], truth.queries[at : at + BATCH_QUERIES]
         yield from zip(ids, encoder.words(list(texts)), strict=True)
 
 
@@ -197,7 +199,7 @@ def _copy_name(split: str, path: Path) -> str:
     return split + "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])
 
 
-def _settings(
+def _data_toml(
     library: LibraryStore,
     truths: Mapping[str, Path],
     vision: EncoderRow,
@@ -230,14 +232,14 @@ def _settings(
     return "\n".join([*lines, ""])
 
 
-def _check_place(out: Path, force: bool) -> None:
+def _check_target(out: Path, force: bool) -> None:
     if not out.absolute().parent.is_dir():
         raise MomentseekError(f"{out}: there is no folder {out.parent}; make it first")
     if out.is_file():
         raise MomentseekError(f"{out}: is a file; name a folder for the features")
     if not out.is_dir() or not any(out.iterdir()):
         return
-    if not (out / FILE).is_file():
+    if not (out / DATA_FILE).is_file():
         raise MomentseekError(f"{out}: holds other files; name a new folder for the features")
     if not force:
         raise MomentseekError(f"{out}: is there already; choose another name, or overwrite it (--force)")

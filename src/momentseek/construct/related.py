@@ -16,12 +16,12 @@ from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import IntArray
 
-ROUNDING = 1e-6
+ROUNDING_TOLERANCE = 1e-6
 """By how much the cosine of a sentence with itself may miss 1."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sentences:
+class VideoSentences:
     """The distinct sentences of a truth and the videos they describe."""
 
     truth: Judgements
@@ -34,7 +34,7 @@ class Sentences:
     """Distinct pairs of sentence and video, video after video."""
 
 
-def sentences(truth: Judgements) -> Sentences:
+def collect_sentences(truth: Judgements) -> VideoSentences:
     """The sentences of a truth; moments of relevance 0 make no sentence one of their video."""
     if truth.queries is None or not any(text.strip() for text in truth.queries):
         raise MomentseekError(f"{truth.source}: has no sentences to compare; give annotations with sentences")
@@ -44,11 +44,11 @@ def sentences(truth: Judgements) -> Sentences:
     text, video = of_query[truth.row_query], truth.video.astype(np.int64)
     keep = (truth.relevance > 0) & (text >= 0)
     pairs = np.unique(np.stack([video[keep], text[keep]], axis=1), axis=0)
-    return Sentences(truth, tuple(places), of_query, pairs[:, 1], pairs[:, 0])
+    return VideoSentences(truth, tuple(places), of_query, pairs[:, 1], pairs[:, 0])
 
 
-def related_videos(
-    data: Sentences,
+def find_related_videos(
+    data: VideoSentences,
     similarity: TextSimilarity,
     threshold: float = 0.9,
     progress: Callable[[int], None] | None = None,
@@ -59,7 +59,8 @@ def related_videos(
     >>> from dataclasses import replace
     >>> rows = [("q1", "a", 0, 5, 1), ("q2", "b", 0, 5, 1), ("q3", "c", 0, 5, 1)]
     >>> truth = replace(Judgements.from_rows(rows), queries=("opens a door", "opens a door", "sits"))
-    >>> related_videos(sentences(truth), lambda a, b: np.array([[x == y for y in b] for x in a], np.float32))
+    >>> same = lambda a, b: np.array([[x == y for y in b] for x in a], np.float32)
+    >>> find_related_videos(collect_sentences(truth), same)
     {'q1': ['b'], 'q2': ['a']}
     """
     if not len(data.video):
@@ -71,14 +72,14 @@ def related_videos(
         asked = data.texts[first : first + size]
         scores = np.asarray(similarity(asked, data.texts), dtype=np.float32)
         best = np.maximum.reduceat(scores[:, data.text], begin, axis=1)
-        for row, hits in enumerate(best >= threshold - ROUNDING):
+        for row, hits in enumerate(best >= threshold - ROUNDING_TOLERANCE):
             found[first + row] = codes[hits]
         if progress is not None:
             progress(len(asked))
-    return _named(data, found)
+    return _name_videos(data, found)
 
 
-def _named(data: Sentences, found: Mapping[int, IntArray]) -> dict[str, list[str]]:
+def _name_videos(data: VideoSentences, found: Mapping[int, IntArray]) -> dict[str, list[str]]:
     truth = data.truth
     named: dict[str, list[str]] = {}
     for place, (query, text) in enumerate(zip(truth.query_ids, data.of_query.tolist(), strict=True)):

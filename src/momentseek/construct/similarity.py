@@ -35,10 +35,10 @@ def top_similar(
     """
     if queries.ndim != 2 or captions.ndim != 2 or queries.shape[1] != captions.shape[1]:
         raise ValueError(f"vectors of different lengths: {queries.shape} and {captions.shape}")
-    members = None if groups is None else members_of(groups)
+    members = None if groups is None else group_members(groups)
     k = max(0, min(k, len(captions) if members is None else len(members)))
-    asked, query_place = distinct(queries)
-    known, caption_place = distinct(captions)
+    asked, query_place = distinct_rows(queries)
+    known, caption_place = distinct_rows(captions)
     indices = np.empty((len(asked), k), dtype=np.int64)
     scores = np.empty((len(asked), k), dtype=np.float32)
     block = block or max(1, BLOCK_BYTES // (4 * max(1, len(captions))))
@@ -46,17 +46,17 @@ def top_similar(
         rows = slice(at, at + block)
         all_scores = (asked[rows] @ known.T)[:, caption_place]
         indices[rows], scores[rows] = (
-            largest(all_scores, k) if members is None else largest_of_groups(all_scores, k, members)
+            take_largest(all_scores, k) if members is None else take_largest_groups(all_scores, k, members)
         )
     return indices[query_place], scores[query_place]
 
 
-def distinct(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], IntArray]:
+def distinct_rows(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], IntArray]:
     """The distinct rows in order of first appearance, and each row's place among them.
 
     A matrix product may round equal rows differently at the edge of a tile; multiplied once, they tie exactly.
 
-    >>> distinct(np.array([[1, 2], [3, 4], [1, 2]], np.float32))[1].tolist()
+    >>> distinct_rows(np.array([[1, 2], [3, 4], [1, 2]], np.float32))[1].tolist()
     [0, 1, 0]
     """
     rows = np.ascontiguousarray(rows)
@@ -67,13 +67,13 @@ def distinct(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], IntArray]:
     return rows[first], place
 
 
-def largest(scores: NDArray[np.float32], k: int) -> tuple[IntArray, NDArray[np.float32]]:
+def take_largest(scores: NDArray[np.float32], k: int) -> tuple[IntArray, NDArray[np.float32]]:
     """Of every row the ``k`` largest values and their columns, best first; ties by the smaller column.
 
     ``argpartition`` alone may keep any of several equal values at the border, so rows in which the k-th value also
     stands outside the chosen columns are sorted whole.
 
-    >>> largest(np.array([[0.5, 0.9, 0.5, 0.5]], np.float32), 2)[0].tolist()
+    >>> take_largest(np.array([[0.5, 0.9, 0.5, 0.5]], np.float32), 2)[0].tolist()
     [[1, 0]]
     """
     columns = scores.shape[1]
@@ -92,10 +92,10 @@ def largest(scores: NDArray[np.float32], k: int) -> tuple[IntArray, NDArray[np.f
     return chosen, np.take_along_axis(scores, chosen, axis=1)
 
 
-def members_of(groups: IntArray) -> IntArray:
+def group_members(groups: IntArray) -> IntArray:
     """The places of each group, a row per group, ascending; -1 fills short rows.
 
-    >>> members_of(np.array([0, 1, 0])).tolist()
+    >>> group_members(np.array([0, 1, 0])).tolist()
     [[0, 2], [1, -1]]
     """
     sizes = np.bincount(groups)
@@ -106,17 +106,17 @@ def members_of(groups: IntArray) -> IntArray:
     return members
 
 
-def largest_of_groups(scores: NDArray[np.float32], k: int, members: IntArray) -> tuple[IntArray, NDArray[np.float32]]:
+def take_largest_groups(scores: NDArray[np.float32], k: int, members: IntArray) -> tuple[IntArray, NDArray[np.float32]]:
     """Of every row the ``k`` groups of the largest value, each by the column of that value; ties by the smaller one.
 
-    >>> largest_of_groups(np.array([[0.5, 0.9, 0.7]], np.float32), 2, np.array([[0, 2], [1, -1]]))[0].tolist()
+    >>> take_largest_groups(np.array([[0.5, 0.9, 0.7]], np.float32), 2, np.array([[0, 2], [1, -1]]))[0].tolist()
     [[1, 2]]
     """
     best = scores[:, members[:, 0]]
     for column in members[:, 1:].T:  # one more caption of each group that has one
         has = column >= 0
         best[:, has] = np.maximum(best[:, has], scores[:, column[has]])
-    chosen, values = largest(best, k)
+    chosen, values = take_largest(best, k)
     some = members[chosen]
     rows = np.arange(len(scores))[:, None, None]
     first = np.argmax(np.where(some >= 0, scores[rows, some], -np.inf), axis=2)

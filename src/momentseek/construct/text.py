@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-TOKEN = re.compile(r"\w+|[^\w\s]")
+WORD_PATTERN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+TOKEN_PATTERN = re.compile(r"\w+|[^\w\s]")
 
 
 def words(text: str) -> list[str]:
@@ -19,7 +19,7 @@ def words(text: str) -> list[str]:
     >>> words("Rachel's dog doesn't bark, twice.")
     ["rachel's", 'dog', "doesn't", 'bark', 'twice']
     """
-    return WORD.findall(text.lower().replace("’", "'"))
+    return WORD_PATTERN.findall(text.lower().replace("’", "'"))
 
 
 def tokens(text: str) -> list[str]:
@@ -28,13 +28,13 @@ def tokens(text: str) -> list[str]:
     >>> tokens("She sits, he stands.")
     ['she', 'sits', ',', 'he', 'stands', '.']
     """
-    return TOKEN.findall(text.lower())
+    return TOKEN_PATTERN.findall(text.lower())
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """The words alone, one blank between two: equal for texts that differ in case, punctuation and spacing.
 
-    >>> normalised("  Sit   DOWN! ")
+    >>> normalise("  Sit   DOWN! ")
     'sit down'
     """
     return " ".join(words(text))

@@ -113,8 +113,10 @@ def third_person(base: str) -> str:
 def add_ending(base: str, ending: str) -> str:
     """The base with -ing or -ed, in English spelling.
 
-    >>> [add_ending(b, "ing") for b in ("close", "stop", "open", "tie")], add_ending("carry", "ed"), add_ending("mop", "ed")
-    (['closing', 'stopping', 'opening', 'tying'], 'carried', 'mopped')
+    >>> [add_ending(b, "ing") for b in ("close", "stop", "open", "tie")]
+    ['closing', 'stopping', 'opening', 'tying']
+    >>> add_ending("carry", "ed"), add_ending("mop", "ed")
+    ('carried', 'mopped')
     """
     if base.endswith("ie") and ending == "ing":
         return base[:-2] + "ying"

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tests.construct.imprecise.chat_server import serving
 
 from momentseek.cli import cli
-from momentseek.construct.imprecise.chat import KEYS
+from momentseek.construct.imprecise.chat import KEY_VARIABLES
 from momentseek.errors import MomentseekError
 
 LINES = (
@@ -165,7 +165,7 @@ def test_the_work_file_holds_no_password_and_is_not_trusted(run, tmp_path):
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch):
-    for key in KEYS:
+    for key in KEY_VARIABLES:
         monkeypatch.delenv(key, raising=False)
 
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.construct.annotation.agreement import agreement, alpha, couples, kappa
-from momentseek.construct.annotation.labels import labels_of
+from momentseek.construct.annotation.agreement import alpha, couples, kappa, measure_agreement
+from momentseek.construct.annotation.labels import group_labels
 
 # Krippendorff (2011), example C: four observers, twelve units, some labels missing. His levels are 1 to 5.
 OBSERVERS = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
 
 
 def krippendorff():
-    return labels_of([(u, o, int(c) - 1) for o, row in enumerate(OBSERVERS) for u, c in enumerate(row) if c != "."])
+    return group_labels([(u, o, int(c) - 1) for o, row in enumerate(OBSERVERS) for u, c in enumerate(row) if c != "."])
 
 
 @pytest.mark.parametrize(("scale", "value"), [("ordinal", 0.815), ("interval", 0.849)])
@@ -28,7 +28,7 @@ def test_alpha_of_krippendorffs_example(scale, value):
 def test_alpha_by_its_definition():
     rng = np.random.default_rng(3)
     pairs = [rng.integers(0, 5, size=rng.integers(1, 5)).tolist() for _ in range(60)]
-    labels = labels_of([(u, w, r) for u, judged in enumerate(pairs) for w, r in enumerate(judged)])
+    labels = group_labels([(u, w, r) for u, judged in enumerate(pairs) for w, r in enumerate(judged)])
     units = [p for p in pairs if len(p) > 1]
     everything = [r for p in units for r in p]
     n = len(everything)
@@ -58,7 +58,7 @@ def test_quadratic_kappa_is_one_minus_a_ratio_of_squares(table):
 def test_couples_need_enough_pairs_and_ignore_repeats():
     rows = [(p, w, p % 5) for p in range(40) for w in "xy"]
     rows += [(p, "z", 0) for p in range(29)] + [(0, "x", 4)]
-    found = agreement(labels_of(rows))
+    found = measure_agreement(group_labels(rows))
     assert [(c.first, c.second, c.pairs, c.kappa) for c in found.workers] == [("x", "y", 40, 1.0)]
     assert (found.pairs, found.same, found.mean_kappa) == (40, 1.0, 1.0)
 
@@ -66,7 +66,7 @@ def test_couples_need_enough_pairs_and_ignore_repeats():
 def test_couples_sum_every_two_labels_once():
     rng = np.random.default_rng(1)
     rows = [(p, w, int(rng.integers(5))) for p in range(50) for w in rng.permutation(6)[:4].tolist()]
-    labels = labels_of(rows)
+    labels = group_labels(rows)
     found = couples(labels, 1)
     assert sum(c.pairs for c in found) == 50 * 6
     some = found[0]
@@ -77,11 +77,11 @@ def test_couples_sum_every_two_labels_once():
 
 
 def test_one_pair_only_has_no_chance_to_compare_with():
-    found = agreement(labels_of([("a", "w", 2), ("a", "v", 2)]))
+    found = measure_agreement(group_labels([("a", "w", 2), ("a", "v", 2)]))
     assert math.isnan(found.kappa)
     assert math.isnan(found.alpha_ordinal)
     assert math.isnan(found.mean_kappa)
 
 
 def test_nobody_in_common():
-    assert agreement(labels_of([("a", "w", 2), ("b", "v", 2)])).pairs == 0
+    assert measure_agreement(group_labels([("a", "w", 2), ("b", "v", 2)])).pairs == 0

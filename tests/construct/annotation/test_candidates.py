@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from momentseek.construct.annotation.candidate_files import judged_truth, read_candidates, write_candidates
-from momentseek.construct.annotation.candidates import first_batch, ranked, second_batch, still_relevant
-from momentseek.construct.annotation.identical import once_each
+from momentseek.construct.annotation.candidate_files import build_truth, read_candidates, write_candidates
+from momentseek.construct.annotation.candidates import first_batch, rank_candidates, second_batch, still_relevant
+from momentseek.construct.annotation.identical import drop_same_wording
 from momentseek.construct.annotation.labels import read_labels
 from momentseek.construct.decisions import tally
-from momentseek.construct.similarity import largest
+from momentseek.construct.similarity import take_largest
 from momentseek.errors import MomentseekError
 from momentseek.formats import read_run, write_bytes, write_truth
 from momentseek.moments import Judgements
@@ -33,7 +33,7 @@ def table(texts, *, same_moment=()):
 
 
 def nearest(similarity):
-    return lambda k: largest(np.asarray(similarity, np.float32), k)
+    return lambda k: take_largest(np.asarray(similarity, np.float32), k)
 
 
 CAPTIONS = table([f"caption {i}" for i in range(6)])
@@ -42,7 +42,7 @@ SIMILARITY = [[0.1, 0.9, 0.5, 0.5, 0.2, 0.0], [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]]
 
 
 def test_best_first_and_ties_by_place():
-    lists = ranked(QUERIES, CAPTIONS, nearest(SIMILARITY), 4)
+    lists = rank_candidates(QUERIES, CAPTIONS, nearest(SIMILARITY), 4)
     assert [[c.pair_id for c in one] for one in lists] == [
         ["c0/c1", "c0/c2", "c0/c3", "c0/c4"],
         ["c1/c5", "c1/c4", "c1/c3", "c1/c2"],
@@ -54,23 +54,23 @@ def test_best_first_and_ties_by_place():
 
 def test_a_moment_with_two_captions_is_asked_once():
     captions = table([f"caption {i}" for i in range(6)], same_moment={2: 1, 3: 1})
-    lists = ranked(QUERIES, captions, nearest(SIMILARITY), 3)
+    lists = rank_candidates(QUERIES, captions, nearest(SIMILARITY), 3)
     assert [c.pair_id for c in lists[0]] == ["c0/c1", "c0/c4", "c0/c0"]
     assert [c.pair_id for c in lists[1]] == ["c1/c5", "c1/c4", "c1/c3"]
 
 
 def test_fewer_captions_than_a_batch():
-    assert [len(c) for c in ranked(QUERIES, CAPTIONS, nearest(SIMILARITY), 20)] == [6, 6]
+    assert [len(c) for c in rank_candidates(QUERIES, CAPTIONS, nearest(SIMILARITY), 20)] == [6, 6]
 
 
 def test_moments_of_one_query_have_their_own_pairs():
     captions = Judgements.from_groups(["a"], [2], ["v", "v"], [0.0, 5.0], [1.0, 6.0], queries=["both"])
-    lists = ranked(QUERIES, captions, nearest([[0.2, 0.2], [0.1, 0.3]]), 2)
+    lists = rank_candidates(QUERIES, captions, nearest([[0.2, 0.2], [0.1, 0.3]]), 2)
     assert [[c.pair_id for c in one] for one in lists] == [["c0/a.1", "c0/a.2"], ["c1/a.2", "c1/a.1"]]
 
 
 def test_the_second_batch_rule():
-    lists = ranked(QUERIES, CAPTIONS, nearest(SIMILARITY), 6)
+    lists = rank_candidates(QUERIES, CAPTIONS, nearest(SIMILARITY), 6)
     levels = {"c0/c1": 4, "c0/c2": 2, "c0/c3": 2, "c1/c5": 4, "c1/c4": 3}
     more, decisions = second_batch(lists, levels, size=3, last=2)
     assert [c.pair_id for c in more] == ["c0/c4", "c0/c0", "c0/c5", "c1/c2", "c1/c1", "c1/c0"]
@@ -88,17 +88,17 @@ def test_the_second_batch_rule():
 
 def test_labels_of_another_ranking_are_refused():
     with pytest.raises(MomentseekError, match="pair c0/zzz is not among these queries' candidates; give the same"):
-        second_batch(ranked(QUERIES, CAPTIONS, nearest(SIMILARITY), 6), {"c0/zzz": 3})
+        second_batch(rank_candidates(QUERIES, CAPTIONS, nearest(SIMILARITY), 6), {"c0/zzz": 3})
 
 
 def test_judged_pairs_are_not_asked_again():
-    lists = ranked(QUERIES, CAPTIONS, nearest(SIMILARITY), 4)
+    lists = rank_candidates(QUERIES, CAPTIONS, nearest(SIMILARITY), 4)
     with pytest.raises(MomentseekError, match="pair c0/c3 has rank 3, beyond a first batch of 2"):
         second_batch(lists, {"c0/c1": 4, "c0/c2": 2, "c0/c3": 2}, size=2, last=1)
 
 
 def test_one_last_pair_in_words():
-    lists = ranked(QUERIES, CAPTIONS, nearest(SIMILARITY), 4)
+    lists = rank_candidates(QUERIES, CAPTIONS, nearest(SIMILARITY), 4)
     _, decisions = second_batch(lists, {"c0/c2": 2, "c1/c5": 0}, size=2, last=1)
     assert [d.reason for d in decisions] == ["the last is still relevant", "no consensus on the last"]
 
@@ -109,9 +109,9 @@ def test_still_relevant_without_any_consensus():
 
 def test_tvr_rankings_own_decisions(data):
     """Pair ids come in blocks of 20, and block b + 8,666 is the second batch of block b."""
-    from momentseek.construct.annotation.consensus import consensus
+    from momentseek.construct.annotation.consensus import find_consensus
 
-    found = consensus(read_labels(data / "tvr-ranking/raw_annotation.csv"))
+    found = find_consensus(read_labels(data / "tvr-ranking/raw_annotation.csv"))
     levels = np.full(20 * 17_332, np.nan)
     ids = np.array(found.labels.pair_ids, dtype=np.int64)
     levels[ids] = np.where(found.kept, found.relevance, np.nan)
@@ -126,7 +126,7 @@ def test_tvr_rankings_own_decisions(data):
 
 
 def test_files_are_runs_and_come_back(tmp_path):
-    chosen = first_batch(ranked(QUERIES, CAPTIONS, nearest(SIMILARITY), 3))
+    chosen = first_batch(rank_candidates(QUERIES, CAPTIONS, nearest(SIMILARITY), 3))
     write_bytes(tmp_path / "c.jsonl", write_candidates(chosen))
     assert read_candidates(tmp_path / "c.jsonl") == chosen
     run = read_run(tmp_path / "c.jsonl")
@@ -140,19 +140,19 @@ def test_any_truth_serves_as_candidates(tmp_path):
 
 
 def test_judged_candidates_become_truth():
-    chosen = first_batch(ranked(QUERIES, CAPTIONS, nearest(SIMILARITY), 2))
-    truth = judged_truth(chosen, {"c0/c2": 4, "c0/c1": 0})
+    chosen = first_batch(rank_candidates(QUERIES, CAPTIONS, nearest(SIMILARITY), 2))
+    truth = build_truth(chosen, {"c0/c2": 4, "c0/c1": 0})
     assert truth.query_ids == ("c0", "c1")
     assert (truth.counts.tolist(), truth.relevance.tolist()) == ([2, 0], [0, 4])
     assert truth.columns["pair_id"] == ("c0/c1", "c0/c2")
     with pytest.raises(MomentseekError, match="pair x is not among the candidates"):
-        judged_truth(chosen, {"x": 1})
+        build_truth(chosen, {"x": 1})
     with pytest.raises(MomentseekError, match="pair c0/c1 stands more than once"):
-        judged_truth([*chosen, replace(chosen[0], rank=9)], {})
+        build_truth([*chosen, replace(chosen[0], rank=9)], {})
 
 
 def test_same_words_are_asked_once():
-    kept, decisions = once_each(table(["A man sits.", "Someone else", "a man  sits"]))
+    kept, decisions = drop_same_wording(table(["A man sits.", "Someone else", "a man  sits"]))
     assert kept.query_ids == ("c0", "c1")
     assert kept.queries == ("A man sits.", "Someone else")
     assert [(d.subject, d.evidence) for d in decisions] == [("c2", {"query": "c0"})]

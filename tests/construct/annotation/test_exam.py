@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from momentseek.construct.annotation.exam import exam, medians
+from momentseek.construct.annotation.exam import mark_exam, medians
 from momentseek.construct.annotation.exam_text import as_json, as_text
-from momentseek.construct.annotation.labels import labels_of
+from momentseek.construct.annotation.labels import group_labels
 from momentseek.construct.decisions import tally
 from momentseek.errors import MomentseekError
 
@@ -18,14 +18,14 @@ ROWS = [
 
 
 def test_median_is_rounded_up():
-    labels = labels_of(
+    labels = group_labels(
         [("a", w, r) for w, r in enumerate((1, 2, 3))] + [("b", w, r) for w, r in enumerate((0, 1, 2, 4))]
     )
     assert medians(labels).tolist() == [2, 2]
 
 
 def test_who_fails_where():
-    found = exam(labels_of(ROWS), share=0.75)
+    found = mark_exam(group_labels(ROWS), share=0.75)
     assert [(w.worker, w.aligned, w.passed) for w in found.workers] == [
         ("dan", 0.5, False),
         ("ann", 1.0, True),
@@ -33,7 +33,7 @@ def test_who_fails_where():
         ("cy", 1.0, True),
     ]
     assert found.workers[0].misses == (("p1", 0, 3), ("p3", 4, 0))
-    assert found.misaligned == pytest.approx(0.125)
+    assert found.misaligned_share == pytest.approx(0.125)
     assert tally(found.decisions())["relabel"] == {"more than 1 from the median": 2}
     text = as_text(found)
     assert "3 pass (75% of their labels within 1 of the truth, none missing), 1 fails" in text
@@ -42,12 +42,12 @@ def test_who_fails_where():
 
 
 def test_who_left_pairs_out_does_not_pass():
-    found = exam(labels_of(ROWS[:-1]), share=0.0)
+    found = mark_exam(group_labels(ROWS[:-1]), share=0.0)
     assert [(w.worker, w.missing, w.passed) for w in found.workers if not w.passed] == [("dan", 1, False)]
 
 
 def test_refusals():
     with pytest.raises(MomentseekError, match="pair p1 has only 2 labels"):
-        exam(labels_of(ROWS[:2]))
+        mark_exam(group_labels(ROWS[:2]))
     with pytest.raises(MomentseekError, match="worker ann judged pair p1 twice"):
-        exam(labels_of([*ROWS, ROWS[0]]))
+        mark_exam(group_labels([*ROWS, ROWS[0]]))

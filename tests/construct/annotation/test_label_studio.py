@@ -6,11 +6,13 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from momentseek.construct.annotation.candidates import Candidate
-from momentseek.construct.annotation.label_studio import check_address, labelling_page, read_exports, tasks
+from momentseek.construct.annotation.candidates import AnnotationCandidate
+from momentseek.construct.annotation.label_studio import build_tasks, check_address, labelling_page, read_exports
 from momentseek.errors import MomentseekError
 
-PAIR = Candidate("q1/7", "q1", "a dog <runs> & barks", "my park/#1", 2.5, 5.1234, 0.8, 1, 1, "hidden caption", 60.0)
+PAIR = AnnotationCandidate(
+    "q1/7", "q1", "a dog <runs> & barks", "my park/#1", 2.5, 5.1234, 0.8, 1, 1, "hidden caption", 60.0
+)
 
 
 def read_export(exported, source="(memory)"):
@@ -26,7 +28,7 @@ def answer(who, value, **more):
 
 
 def test_a_task_plays_the_moment_and_hides_the_caption():
-    (task,) = tasks([PAIR], "https://example.org/v/", suffix=".webm")
+    (task,) = build_tasks([PAIR], "https://example.org/v/", suffix=".webm")
     assert task["data"]["video"] == "https://example.org/v/my%20park/%231.webm#t=2.5,5.123"
     assert task["data"]["query"] == "a dog <runs> & barks"
     assert task["meta"] == {
@@ -48,7 +50,7 @@ def test_the_page_asks_for_five_levels_of_the_video():
     assert question.get("toName") in names
     assert [c.get("alias") for c in question] == ["4", "3", "2", "1", "0"]
     used = {v[1:] for e in page.iter() for v in e.attrib.values() if v.startswith("$")}
-    assert used <= set(tasks([PAIR], "x")[0]["data"])
+    assert used <= set(build_tasks([PAIR], "x")[0]["data"])
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_addresses_that_are_none(base):
     with pytest.raises(MomentseekError, match="is no address of videos"):
         check_address(base)
     with pytest.raises(MomentseekError, match="is no address of videos"):
-        tasks([PAIR], base)
+        build_tasks([PAIR], base)
 
 
 @pytest.mark.parametrize("base", ["HTTPS://example.org", "file:///v", "/", "videos", "/data/local-files/?d=a:b"])

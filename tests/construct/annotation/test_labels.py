@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from momentseek.construct.annotation.labels import labels_of, read_labels, write_labels
+from momentseek.construct.annotation.labels import group_labels, read_labels, write_labels
 from momentseek.errors import MomentseekError
 
 
@@ -67,6 +67,6 @@ def test_written_labels_are_read_again(tmp_path):
 
 
 def test_repeated_workers():
-    labels = labels_of([("a", "w", 1), ("a", "v", 2), ("a", "w", 3), ("b", "w", 4)])
+    labels = group_labels([("a", "w", 1), ("a", "v", 2), ("a", "w", 3), ("b", "w", 4)])
     assert labels.repeated.tolist() == [False, False, True, False]
-    assert labels.between_people().relevance.tolist() == [1, 2, 4]
+    assert labels.first_labels().relevance.tolist() == [1, 2, 4]

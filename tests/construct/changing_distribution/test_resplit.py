@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from momentseek.construct.changing_distribution.membership import compare_membership
-from momentseek.construct.changing_distribution.merging import merge
-from momentseek.construct.changing_distribution.resplit import PRESETS, SPLITS, Recipe, resplit
+from momentseek.construct.changing_distribution.merging import merge_truths
+from momentseek.construct.changing_distribution.resplit import RECIPES, SPLIT_NAMES, Recipe, resplit
 from momentseek.construct.decisions import tally
 from momentseek.errors import MomentseekError
 from momentseek.formats import read_corpus, read_truth
@@ -20,13 +20,13 @@ CD = ("train", "val", "test_iid", "test_ood")
 
 @pytest.fixture
 def charades(data):
-    return merge([read_truth(data / f"charades-cd/charades_{part}.json", invalid="keep") for part in CD])
+    return merge_truths([read_truth(data / f"charades-cd/charades_{part}.json", invalid="keep") for part in CD])
 
 
 @pytest.fixture
 def activitynet(data):
     parts = ("train", "val", "test")
-    return merge([read_truth(data / f"activitynet-captions/{part}.json", invalid="keep") for part in parts])
+    return merge_truths([read_truth(data / f"activitynet-captions/{part}.json", invalid="keep") for part in parts])
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def published(data):
 
 
 def test_charades_cd_is_the_published_set(charades, published):
-    done = resplit(charades, PRESETS["charades-cd"])
-    assert [done.sizes[s][0] for s in SPLITS] == [4564, 333, 333, 1442]
+    done = resplit(charades, RECIPES["charades-cd"])
+    assert [done.sizes[s][0] for s in SPLIT_NAMES] == [4564, 333, 333, 1442]
     assert done.sizes["test_ood"] == (1442, 3375)
     same = compare_membership("test_ood", done.splits["test_ood"], published)
     assert (same.videos.iou, same.pairs.iou) == (1.0, 1.0)
@@ -45,15 +45,15 @@ def test_charades_cd_is_the_published_set(charades, published):
 def test_charades_cd_from_the_original_text_files(data, published):
     corpus = read_corpus(data / "charades-sta/charades_decoded_durations.json")
     files = [data / f"charades-sta/charades_sta_{part}.txt" for part in ("train", "test")]
-    pairs = merge([read_truth(f, corpus=corpus, invalid="keep") for f in files])
-    done = resplit(pairs, PRESETS["charades-cd"])
+    pairs = merge_truths([read_truth(f, corpus=corpus, invalid="keep") for f in files])
+    done = resplit(pairs, RECIPES["charades-cd"])
     same = compare_membership("test_ood", done.splits["test_ood"], published)
     assert (same.videos.iou, same.pairs.iou) == (1.0, 1.0)
     # Four moments end before they start; the published files have them turned round.
-    kept = resplit(pairs, replace(PRESETS["charades-cd"], swap=False))
+    kept = resplit(pairs, replace(RECIPES["charades-cd"], swap=False))
     assert compare_membership("", kept.splits["test_ood"], published).videos.iou == pytest.approx(1442 / 1445)
     for ties, size, iou in (("ood", (1441, 3369), 0.7644), ("train", (1036, 2257), 0.5693)):
-        literal = resplit(pairs, replace(PRESETS["paper"], ties=ties)).splits["test_ood"]
+        literal = resplit(pairs, replace(RECIPES["paper"], ties=ties)).splits["test_ood"]
         assert (len(literal.videos), len(literal)) == size
         assert compare_membership("", literal, published).videos.iou == pytest.approx(iou, abs=5e-5)
 
@@ -71,14 +71,14 @@ def test_charades_cd_from_the_original_text_files(data, published):
     ],
 )
 def test_other_choices_on_charades(charades, published, changes, videos, pairs, iou):
-    done = resplit(charades, replace(PRESETS["charades-cd"], **changes))
+    done = resplit(charades, replace(RECIPES["charades-cd"], **changes))
     assert done.sizes["test_ood"] == (videos, pairs)
     same = compare_membership("test_ood", done.splits["test_ood"], published)
     assert same.videos.iou == pytest.approx(iou, abs=0.0006)
 
 
 def test_the_literal_text_on_charades(charades, published):
-    done = resplit(charades, PRESETS["paper"])
+    done = resplit(charades, RECIPES["paper"])
     assert done.sizes["test_ood"] == (1440, 3369)
     same = compare_membership("test_ood", done.splits["test_ood"], published).videos
     assert (round(100 * same.precision, 1), round(100 * same.recall, 1)) == (86.6, 86.5)
@@ -86,16 +86,16 @@ def test_the_literal_text_on_charades(charades, published):
 
 def test_activitynet_cd_has_the_published_size_whatever_the_bandwidth(activitynet):
     assert (len(activitynet.videos), len(activitynet)) == (14926, 71957)
-    found = [resplit(activitynet, replace(PRESETS["activitynet-cd"], bandwidth=h)) for h in (0.0012, 0.0013, 0.0014)]
+    found = [resplit(activitynet, replace(RECIPES["activitynet-cd"], bandwidth=h)) for h in (0.0012, 0.0013, 0.0014)]
     assert [d.sizes["test_ood"] for d in found] == [(2450, 13578)] * 3
     assert len({d.splits["test_ood"].videos for d in found}) == 1
-    assert [found[1].sizes[s][0] for s in SPLITS] == [10984, 746, 746, 2450]
+    assert [found[1].sizes[s][0] for s in SPLIT_NAMES] == [10984, 746, 746, 2450]
     assert ((found[1].splits["test_ood"].start >= found[1].splits["test_ood"].end).sum()) == 4
 
 
 @pytest.mark.slow
 def test_the_literal_text_on_activitynet(activitynet):
-    text = replace(PRESETS["paper"], long_moments=0.5, long_strict=True)
+    text = replace(RECIPES["paper"], long_moments=0.5, long_strict=True)
     assert resplit(activitynet, text).sizes["test_ood"] == (293, 1334)
 
 

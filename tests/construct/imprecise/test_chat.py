@@ -23,7 +23,7 @@ from tests.construct.imprecise.chat_server import (
     wrong_shape,
 )
 
-from momentseek.construct.imprecise.chat import KEYS, Chat, chat_at, parse
+from momentseek.construct.imprecise.chat import KEY_VARIABLES, ChatEndpoint, open_endpoint, parse_answer
 from momentseek.errors import MomentseekError
 
 QUERIES = ["Ross sits.", "A dog barks.", "Ross and\nRoss eat."]
@@ -37,12 +37,12 @@ def rewritten(answer):
 def chat(server, **more):
     pauses = []
     settings = {"timeout": 5.0, "attempts": 4, "sleep": pauses.append, **more}
-    return Chat(server.url, "some-model", **settings), pauses
+    return ChatEndpoint(server.url, "some-model", **settings), pauses
 
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch):
-    for key in KEYS:
+    for key in KEY_VARIABLES:
         monkeypatch.delenv(key, raising=False)
 
 
@@ -93,7 +93,7 @@ def test_an_answer_that_drips_for_ever_is_given_up(step):
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_redirects_are_refused(monkeypatch, code):
-    monkeypatch.setenv(KEYS[0], "sesame-123")
+    monkeypatch.setenv(KEY_VARIABLES[0], "sesame-123")
     with serving(rewritten) as other, serving(rewritten, redirect(other.url, code)) as server:
         client, _ = chat(server)
         with pytest.raises(MomentseekError, match=rf"HTTP {code}; redirects to '{other.url}' are not followed"):
@@ -126,38 +126,38 @@ def test_redirects_are_refused(monkeypatch, code):
 )
 def test_addresses_are_checked_once_up_front(url):
     with pytest.raises(MomentseekError, match="is not a web address; give one like") as error:
-        chat_at(url, "m")
+        open_endpoint(url, "m")
     assert "ret@" not in str(error.value)
 
 
 @pytest.mark.parametrize("url", ["http://[::1]:8000/v1", "https://my_host.example.:443/a%20b/", "http://127.0.0.1"])
 def test_addresses_that_can_be_asked(url):
-    assert chat_at(url, "m").base_url == url
+    assert open_endpoint(url, "m").base_url == url
 
 
 def test_user_and_password_are_sent_and_never_shown(monkeypatch):
     with serving(rewritten, 401) as server:
         url = server.url.replace("//", "//me:se%40same@")
-        client = chat_at(url, "m", 5.0)
+        client = open_endpoint(url, "m", 5.0)
         with pytest.raises(MomentseekError) as error:
             client.rewrite(QUERIES)
         assert server.requests[0]["key"] == "Basic bWU6c2VAc2FtZQ=="
     assert client.base_url == server.url
     for secret in ("same", "bWU6"):
         assert secret not in str(error.value) + repr(client)
-    monkeypatch.setenv(KEYS[1], "k")
+    monkeypatch.setenv(KEY_VARIABLES[1], "k")
     with pytest.raises(MomentseekError, match="has a user and OPENAI_API_KEY a key, but only one can be sent"):
-        chat_at(url, "m")
+        open_endpoint(url, "m")
 
 
 def test_a_key_is_stripped_and_checked_before_asking(monkeypatch):
-    monkeypatch.setenv(KEYS[0], " \n")
-    monkeypatch.setenv(KEYS[1], " sesame\n")
-    assert chat_at("http://h", "m").key == "sesame"
+    monkeypatch.setenv(KEY_VARIABLES[0], " \n")
+    monkeypatch.setenv(KEY_VARIABLES[1], " sesame\n")
+    assert open_endpoint("http://h", "m").key == "sesame"
     for key in ("se\nsame", "sésame", "“sesame”"):
-        monkeypatch.setenv(KEYS[1], key)
+        monkeypatch.setenv(KEY_VARIABLES[1], key)
         with pytest.raises(MomentseekError, match="OPENAI_API_KEY holds a character that cannot be sent") as error:
-            chat_at("http://h", "m")
+            open_endpoint("http://h", "m")
         assert "same" not in str(error.value)
 
 
@@ -190,7 +190,7 @@ def test_gives_up_in_one_sentence(plan, sentence):
 def test_nobody_there():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        client = Chat(f"http://127.0.0.1:{free.getsockname()[1]}", "m", 1.0, 2, sleep=lambda _: None)
+        client = ChatEndpoint(f"http://127.0.0.1:{free.getsockname()[1]}", "m", 1.0, 2, sleep=lambda _: None)
         with pytest.raises(MomentseekError, match=r"cannot be reached .*, 2 times"):
             client.rewrite(["x"])
 
@@ -217,6 +217,6 @@ def test_what_is_asked():
 
 
 def test_strict_parsing():
-    assert parse("**1.** a\n[2] b", 2) == [None, None]
-    assert parse("(1) a\n2: b\n99999999999999999999. c", 2) == ["a", "b"]
-    assert parse("1. a man says 2. no", 2) == ["a man says 2. no", None]
+    assert parse_answer("**1.** a\n[2] b", 2) == [None, None]
+    assert parse_answer("(1) a\n2: b\n99999999999999999999. c", 2) == ["a", "b"]
+    assert parse_answer("1. a man says 2. no", 2) == ["a man says 2. no", None]

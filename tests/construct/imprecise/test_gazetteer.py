@@ -7,7 +7,7 @@ import json
 import pytest
 
 from momentseek.construct.imprecise.evidence import show_of
-from momentseek.construct.imprecise.gazetteer import Gazetteer, build
+from momentseek.construct.imprecise.gazetteer import Gazetteer, build_gazetteer
 
 CORPUS = [
     *[("Zorblat walks to Quentina.", "")] * 3,
@@ -19,30 +19,30 @@ CORPUS = [
 
 
 def test_names_are_told_from_other_capitals():
-    found = build(CORPUS)
+    found = build_gazetteer(CORPUS)
     assert {n.name for n in found.names.values() if n.score >= 0.5} == {"Zorblat", "Quentina"}
 
 
 def test_a_rare_misspelling_follows_its_name():
-    found = build([*[("He sees Quentina.", "")] * 40, ("He sees Quentnia and Quentinas dog.", "")])
+    found = build_gazetteer([*[("He sees Quentina.", "")] * 40, ("He sees Quentnia and Quentinas dog.", "")])
     assert found.get("quentnia", 0.8).who == "quentina"
     assert found.get("quentinas", 0.8).who == "quentina"
 
 
 def test_pronouns_tell_gender():
-    found = build([*[("Zorblat brushes her hair.", "")] * 5, ("A man sees Zorblat.", "")])
+    found = build_gazetteer([*[("Zorblat brushes her hair.", "")] * 5, ("A man sees Zorblat.", "")])
     assert found.get("Zorblat").gender == "female"
 
 
 def test_the_user_is_believed():
-    found = build(CORPUS).with_names([("Zorblat", "female"), ("Quentina", "word"), ("Perk", "")])
+    found = build_gazetteer(CORPUS).with_names([("Zorblat", "female"), ("Quentina", "word"), ("Perk", "")])
     assert found.get("zorblat").gender == "female"
     assert found.get("quentina") is None
     assert found.get("perk").score == 1
 
 
 def test_two_names_side_by_side():
-    cast = build([("Ross Geller sits.", "")] * 3)
+    cast = build_gazetteer([("Ross Geller sits.", "")] * 3)
     assert cast.one_person("Ross", "Geller")
     assert Gazetteer({}).one_person("Any", "Body")
 
@@ -50,7 +50,7 @@ def test_two_names_side_by_side():
 @pytest.fixture
 def tvr(data):
     rows = [json.loads(line) for line in (data / "tvr/tvr_val_release.jsonl").read_text().splitlines()]
-    return build([(r["desc"], show_of(r["vid_name"])) for r in rows])
+    return build_gazetteer([(r["desc"], show_of(r["vid_name"])) for r in rows])
 
 
 def test_tvr(tvr):

@@ -7,17 +7,17 @@ from collections import Counter
 import pytest
 
 from momentseek.construct.imprecise.first_names import EITHER_NAMES, FEMALE_NAMES, MALE_NAMES
-from momentseek.construct.imprecise.gazetteer import build
-from momentseek.construct.imprecise.genders import decide
-from momentseek.construct.imprecise.names_file import as_file, read_names
-from momentseek.construct.imprecise.spelling import slips
-from momentseek.construct.imprecise.tokens import tokens
+from momentseek.construct.imprecise.gazetteer import build_gazetteer
+from momentseek.construct.imprecise.genders import decide_gender
+from momentseek.construct.imprecise.names_file import read_names, write_names
+from momentseek.construct.imprecise.spelling import edit_distance
+from momentseek.construct.imprecise.tokens import split_tokens
 from momentseek.errors import MomentseekError
 
 
 def test_tokens_keep_their_places():
     text = "Ross' mug, D'Andre’s hat and Dr. 13's \"House\". She sits!"
-    words = tokens(text)
+    words = split_tokens(text)
     assert " ".join(t.text for t in words) == "Ross mug D'Andre hat and Dr 13 s House She sits"
     assert all(text[t.start : t.end] == t.text for t in words)
     assert [t.text for t in words if t.own] == ["Ross", "D'Andre"]
@@ -37,7 +37,7 @@ def test_tokens_keep_their_places():
     ],
 )
 def test_gender(name, pronouns, gender):
-    assert decide(name, Counter(pronouns)) == gender
+    assert decide_gender(name, Counter(pronouns)) == gender
 
 
 def test_the_table_is_consistent():
@@ -46,8 +46,8 @@ def test_the_table_is_consistent():
 
 
 def test_slips_are_symmetric():
-    assert slips("beckett", "becektt") == slips("becektt", "beckett") == 1
-    assert slips("", "ab") == 2
+    assert edit_distance("beckett", "becektt") == edit_distance("becektt", "beckett") == 1
+    assert edit_distance("", "ab") == 2
 
 
 def test_names_of_the_user(tmp_path):
@@ -60,6 +60,6 @@ def test_names_of_the_user(tmp_path):
 
 
 def test_what_is_saved_can_be_read(tmp_path):
-    found = build([("Elodie hugs Ross.", ""), ("He sees Elodie.", "")])
-    (tmp_path / "n.csv").write_bytes(as_file(found))
+    found = build_gazetteer([("Elodie hugs Ross.", ""), ("He sees Elodie.", "")])
+    (tmp_path / "n.csv").write_bytes(write_names(found))
     assert ("Ross", "male") in read_names(tmp_path / "n.csv")

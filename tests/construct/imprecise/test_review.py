@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from momentseek.construct.imprecise.review import Queued, Reviewed, as_queue, read_reviewed
+from momentseek.construct.imprecise.review import ReviewedQuery, ReviewRequest, read_queue, write_queue
 from momentseek.errors import MomentseekError
 
 
 def test_round_trip(tmp_path):
     path = tmp_path / "q.jsonl"
-    path.write_bytes(as_queue([Queued("1", "Élan sits.", "Élan sits.", ("a", "b")), Queued("2", "x", " y ", ("c",))]))
-    untouched = {"1": Reviewed("Élan sits.", "Élan sits.", True), "2": Reviewed("x", "y", True)}
-    assert read_reviewed(path) == untouched
+    path.write_bytes(
+        write_queue(
+            [ReviewRequest("1", "Élan sits.", "Élan sits.", ("a", "b")), ReviewRequest("2", "x", " y ", ("c",))]
+        )
+    )
+    untouched = {"1": ReviewedQuery("Élan sits.", "Élan sits.", True), "2": ReviewedQuery("x", "y", True)}
+    assert read_queue(path) == untouched
     path.write_text(path.read_text().replace('"query": "Élan', '"query": " A\\n man'))
-    assert read_reviewed(path) == {**untouched, "1": Reviewed("Élan sits.", "A man sits.")}
+    assert read_queue(path) == {**untouched, "1": ReviewedQuery("Élan sits.", "A man sits.")}
 
 
 def test_a_queue_without_attempts_cannot_tell_what_is_untouched(tmp_path):
     (tmp_path / "q.jsonl").write_text('{"id": "1", "original": "a", "query": "b"}')
-    assert read_reviewed(tmp_path / "q.jsonl") == {"1": Reviewed("a", "b")}
+    assert read_queue(tmp_path / "q.jsonl") == {"1": ReviewedQuery("a", "b")}
 
 
 @pytest.mark.parametrize(
@@ -35,4 +39,4 @@ def test_a_queue_without_attempts_cannot_tell_what_is_untouched(tmp_path):
 def test_refusals(tmp_path, text, sentence):
     (tmp_path / "q.jsonl").write_text(text)
     with pytest.raises(MomentseekError, match=sentence):
-        read_reviewed(tmp_path / "q.jsonl")
+        read_queue(tmp_path / "q.jsonl")

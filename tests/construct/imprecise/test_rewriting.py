@@ -8,24 +8,24 @@ import random
 import pytest
 from tests.construct.imprecise.chat_server import drop_second, never, reverse, serving
 
-from momentseek.construct.imprecise.chat import Chat
-from momentseek.construct.imprecise.gazetteer import Gazetteer, build
-from momentseek.construct.imprecise.records import Query, read_queries
-from momentseek.construct.imprecise.report import replacing_words
-from momentseek.construct.imprecise.review import Reviewed
-from momentseek.construct.imprecise.rewriting import Model, Review, Rules, make_imprecise
-from momentseek.construct.imprecise.verification import MissingVectors, Verifier, lexical_similarity
-from momentseek.construct.imprecise.work_file import Work
+from momentseek.construct.imprecise.chat import ChatEndpoint
+from momentseek.construct.imprecise.gazetteer import Gazetteer, build_gazetteer
+from momentseek.construct.imprecise.records import NamedQuery, read_query_file
+from momentseek.construct.imprecise.report import count_replacements
+from momentseek.construct.imprecise.review import ReviewedQuery
+from momentseek.construct.imprecise.rewriting import ChatRewriter, ReviewOutcome, RuleRewriter, make_imprecise
+from momentseek.construct.imprecise.verification import MissingVectors, RewriteVerifier, lexical_similarity
+from momentseek.construct.imprecise.work_file import WorkFile
 from momentseek.errors import MomentseekError
 
 CAST = Gazetteer({}).with_names([("Ross", "male"), ("Rachel", "female"), ("Penny", "female")])
-CHECKS = Verifier(CAST, lexical_similarity, as_written=True)
-QUERIES = [Query(str(i), f"Ross opens the old door number {i}.") for i in range(1, 8)]
+CHECKS = RewriteVerifier(CAST, lexical_similarity, as_written=True)
+QUERIES = [NamedQuery(str(i), f"Ross opens the old door number {i}.") for i in range(1, 8)]
 
 
 def test_rules_are_stricter_the_second_time():
-    queries = [Query("1", "She looks at the Penny in the kitchen."), Query("2", "A dog barks.")]
-    result = make_imprecise(queries, Rules(CAST), CHECKS)
+    queries = [NamedQuery("1", "She looks at the Penny in the kitchen."), NamedQuery("2", "A dog barks.")]
+    result = make_imprecise(queries, RuleRewriter(CAST), CHECKS)
     assert result.texts == ("She looks at the woman in the kitchen.", "A dog barks.")
     assert [(d.outcome, d.reason) for d in result.decisions] == [
         ("replaced", "passed the checks"),
@@ -35,7 +35,7 @@ def test_rules_are_stricter_the_second_time():
 
 
 def test_what_fails_twice_is_queued():
-    result = make_imprecise([Query("1", "Ross and Rachel kiss.")], Rules(CAST), CHECKS)
+    result = make_imprecise([NamedQuery("1", "Ross and Rachel kiss.")], RuleRewriter(CAST), CHECKS)
     assert result.queue[0].reasons == ("similarity 0.29 is below 0.4",)
     assert result.texts == ("Two people kiss.",)
     assert result.decisions[0].outcome == "queued"
@@ -43,74 +43,77 @@ def test_what_fails_twice_is_queued():
 
 
 def test_a_reviewed_query_is_taken_unless_its_original_changed():
-    queries = [Query("1", "Ross and Rachel kiss."), Query("2", "Ross sits on the sofa.")]
-    reviewed = {"1": Reviewed("Ross and Rachel kiss.", "A couple kiss."), "2": Reviewed("Something else.", "x")}
-    result = make_imprecise(queries, Rules(CAST), CHECKS, reviewed=reviewed)
+    queries = [NamedQuery("1", "Ross and Rachel kiss."), NamedQuery("2", "Ross sits on the sofa.")]
+    reviewed = {
+        "1": ReviewedQuery("Ross and Rachel kiss.", "A couple kiss."),
+        "2": ReviewedQuery("Something else.", "x"),
+    }
+    result = make_imprecise(queries, RuleRewriter(CAST), CHECKS, reviewed=reviewed)
     assert result.texts == ("A couple kiss.", "A man sits on the sofa.")
     assert [d.reason for d in result.decisions] == ["reviewed", "passed the checks"]
-    assert result.review == Review(taken=("1",), unmatched=("2",))
+    assert result.review == ReviewOutcome(taken=("1",), unmatched=("2",))
 
 
 def test_what_is_odd_about_a_review_is_told():
-    queries = [Query("1", "Ross and Rachel kiss."), Query("2", "Ross sits."), Query("3", "Rachel eats.")]
+    queries = [NamedQuery("1", "Ross and Rachel kiss."), NamedQuery("2", "Ross sits."), NamedQuery("3", "Rachel eats.")]
     reviewed = {
-        "1": Reviewed(queries[0].text, "Ross kisses a woman."),
-        "2": Reviewed(queries[1].text, "A man sits.", True),
-        "3": Reviewed(queries[2].text, "A woman eats."),
-        "4": Reviewed("Ann eats.", "A woman eats."),
+        "1": ReviewedQuery(queries[0].text, "Ross kisses a woman."),
+        "2": ReviewedQuery(queries[1].text, "A man sits.", True),
+        "3": ReviewedQuery(queries[2].text, "A woman eats."),
+        "4": ReviewedQuery("Ann eats.", "A woman eats."),
     }
-    result = make_imprecise(queries, Rules(CAST), CHECKS, reviewed=reviewed)
+    result = make_imprecise(queries, RuleRewriter(CAST), CHECKS, reviewed=reviewed)
     assert result.texts == ("Ross kisses a woman.", "A man sits.", "A woman eats.")
-    assert result.review == Review(("1", "2", "3"), named=("1",), untouched=("2",), unmatched=("4",))
+    assert result.review == ReviewOutcome(("1", "2", "3"), named=("1",), untouched=("2",), unmatched=("4",))
     assert [d.evidence.get("names") for d in result.decisions] == [["Ross"], None, None]
 
 
 def client(server, **more):
-    return Chat(server.url, "m", **{"timeout": 5.0, "attempts": 2, "sleep": lambda _: None, **more})
+    return ChatEndpoint(server.url, "m", **{"timeout": 5.0, "attempts": 2, "sleep": lambda _: None, **more})
 
 
 def test_a_model_is_asked_again_at_another_temperature(tmp_path):
     answers = iter(["Ross opens a door.", "A man opens the old door."])
     with serving(lambda _: next(answers)) as server:
-        result = make_imprecise([QUERIES[0]], Model(client(server)), CHECKS)
+        result = make_imprecise([QUERIES[0]], ChatRewriter(client(server)), CHECKS)
         assert [r["temperature"] for r in server.requests] == [0.0, 0.2]
     assert result.texts == ("A man opens the old door.",)
 
 
 def test_a_model_that_keeps_names_is_queued():
     with serving(lambda q: q) as server:
-        result = make_imprecise([QUERIES[0], Query("x", "A dog.")], Model(client(server)), CHECKS)
+        result = make_imprecise([QUERIES[0], NamedQuery("x", "A dog.")], ChatRewriter(client(server)), CHECKS)
     assert [q.id for q in result.queue] == ["1"]
     assert result.queue[0].reasons == ("names are left: Ross",)
 
 
 def test_stopped_and_resumed(tmp_path):
     """The server falls silent after the second batch; the next run asks only for what is missing."""
-    work = Work(tmp_path / "out.partial.jsonl", "m")
+    work = WorkFile(tmp_path / "out.partial.jsonl", "m")
     with (
         serving(lambda q: q.replace("Ross", "A man"), reverse, drop_second, *[never] * 3) as server,
         pytest.raises(MomentseekError, match="gave no answer"),
     ):
-        make_imprecise(QUERIES, Model(client(server, timeout=0.2), batch=2), CHECKS, work=work)
+        make_imprecise(QUERIES, ChatRewriter(client(server, timeout=0.2), batch=2), CHECKS, work=work)
     assert sorted(work.read()) == [q.text for q in QUERIES[:2]]
     work.path.write_bytes(work.path.read_bytes() + b'{"maker": "m", "orig')  # killed while writing
     with serving(lambda q: q.replace("Ross", "A man")) as server:
         told = []
-        result = make_imprecise(QUERIES, Model(client(server), batch=2), CHECKS, work=work, progress=told.append)
+        result = make_imprecise(QUERIES, ChatRewriter(client(server), batch=2), CHECKS, work=work, progress=told.append)
         assert len(server.requests) == 3
     assert result.texts == tuple(q.text.replace("Ross", "A man") for q in QUERIES)
     assert told == [2, 2, 2, 1]
     assert len(work.read()) == 7
-    assert Work(work.path, "another model").read() == {}
+    assert WorkFile(work.path, "another model").read() == {}
     work.remove()
     assert not work.path.exists()
 
 
 def test_old_answers_are_checked_again(tmp_path):
-    work = Work(tmp_path / "w", "m")
+    work = WorkFile(tmp_path / "w", "m")
     work.keep([(QUERIES[0].text, "Ross opens the old door."), (QUERIES[1].text, "A man opens the old door number 2.")])
     with serving(lambda q: q.replace("Ross", "A man")) as server:
-        result = make_imprecise(QUERIES[:2], Model(client(server)), CHECKS, work=work)
+        result = make_imprecise(QUERIES[:2], ChatRewriter(client(server)), CHECKS, work=work)
         assert len(server.requests) == 1
     assert result.texts == ("A man opens the old door number 1.", "A man opens the old door number 2.")
     assert result.asked_again == 1
@@ -118,7 +121,7 @@ def test_old_answers_are_checked_again(tmp_path):
 
 
 def test_what_can_be_no_answer_is_not_read_back(tmp_path):
-    work = Work(tmp_path / "w", "m")
+    work = WorkFile(tmp_path / "w", "m")
     rows = [{"maker": "m", "original": str(i), "query": q} for i, q in enumerate(["\ud800", "a\nb", 3, None, "", "ok"])]
     work.path.write_text("\n".join(map(json.dumps, [*rows, [], 3])))
     assert work.read() == {"5": "ok"}
@@ -126,7 +129,7 @@ def test_what_can_be_no_answer_is_not_read_back(tmp_path):
 
 def test_missing_vectors_cost_no_answers(tmp_path):
     """All batches are asked and kept; when the vectors are there, nothing is asked again."""
-    work = Work(tmp_path / "w", "m")
+    work = WorkFile(tmp_path / "w", "m")
     known = set()
 
     def similarity(before, after):
@@ -134,9 +137,9 @@ def test_missing_vectors_cost_no_answers(tmp_path):
             raise MissingVectors("v.npz", missing)
         return [1.0] * len(before)
 
-    checks = Verifier(CAST, similarity, as_written=True)
+    checks = RewriteVerifier(CAST, similarity, as_written=True)
     with serving(lambda q: q.replace("Ross", "A man")) as server:
-        model = Model(client(server), batch=2)
+        model = ChatRewriter(client(server), batch=2)
         with pytest.raises(MissingVectors, match="has no vector for 14 texts") as error:
             make_imprecise(QUERIES, model, checks, work=work)
         assert len(server.requests) == 4
@@ -146,7 +149,7 @@ def test_missing_vectors_cost_no_answers(tmp_path):
 
 
 def test_interrupted(tmp_path):
-    work = Work(tmp_path / "w", "m")
+    work = WorkFile(tmp_path / "w", "m")
 
     class Keyboard:
         batch = 2
@@ -178,15 +181,15 @@ def written(tmp_path, rows):
 
 
 def test_tvr_records(tmp_path):
-    source = read_queries(written(tmp_path, TVR), "v")
-    assert source.queries == (Query("7", "Castle sits.", "castle"),)
+    source = read_query_file(written(tmp_path, TVR), "v")
+    assert source.queries == (NamedQuery("7", "Castle sits.", "castle"),)
     assert source.everything == (("Castle sits.", "castle"), ("Sheldon sits.", "bbt"))
     (row,) = [json.loads(line) for line in source.with_queries(["A man sits."]).splitlines()]
     assert row == {**TVR[0], "desc": "A man sits.", "original": "Castle sits."}
 
 
 def test_native_records_of_one_query(tmp_path):
-    source = read_queries(written(tmp_path, NATIVE))
+    source = read_query_file(written(tmp_path, NATIVE))
     assert len(source.queries) == 1
     rows = [json.loads(line) for line in source.with_queries(["A woman sits."]).splitlines()]
     assert [r["query"] for r in rows] == ["A woman sits."] * 2
@@ -195,7 +198,7 @@ def test_native_records_of_one_query(tmp_path):
 
 def test_plain_lines(tmp_path):
     (tmp_path / "q.txt").write_text("Ann sits.\n\nBob eats.\n")
-    source = read_queries(tmp_path / "q.txt")
+    source = read_query_file(tmp_path / "q.txt")
     assert [q.text for q in source.queries] == ["Ann sits.", "", "Bob eats."]
     assert source.with_queries(["a", "", "b"]) == b"a\n\nb\n"
 
@@ -212,12 +215,12 @@ def test_plain_lines(tmp_path):
 )
 def test_refused(tmp_path, rows, type, sentence):
     with pytest.raises(MomentseekError, match=sentence):
-        read_queries(written(tmp_path, rows), type)
+        read_query_file(written(tmp_path, rows), type)
 
 
 def test_words_that_came_in():
     pairs = [("Ross sits.", "A man sits."), ("A dog.", "A dog."), ("Ann and Bob sit.", "Two people sit.")]
-    assert replacing_words(pairs) == [("man", 1, "M"), ("two", 1, "N"), ("people", 1, "N")]
+    assert count_replacements(pairs) == [("man", 1, "M"), ("two", 1, "N"), ("people", 1, "N")]
 
 
 def documented(root):
@@ -228,9 +231,9 @@ def documented(root):
 
 
 def test_documented_samples_are_what_comes_out(root, data):
-    source = read_queries(data / "tvr/tvr_val_release.jsonl", "v")
+    source = read_query_file(data / "tvr/tvr_val_release.jsonl", "v")
     chosen = random.Random(2024).sample(source.queries, 30)
-    rules = Rules(build(source.everything))
+    rules = RuleRewriter(build_gazetteer(source.everything))
     ours = [(q.text.strip(), text.strip()) for q, text in zip(chosen, rules.rewrite(chosen, 0), strict=True)]
     assert documented(root) == ours
 
@@ -248,4 +251,4 @@ def test_documented_rules_hold(root):
     lines = [line.strip("|").split("|") for line in text.split("| | before | after |")[1].split("\n\n")[0].splitlines()]
     shown = [(cells[1].strip(), cells[2].strip()) for cells in lines if len(cells) == 3 and "---" not in cells[0]]
     assert len(shown) == 10
-    assert [(before, Rules(cast).rewrite([Query("", before)], 0)[0]) for before, _ in shown] == shown
+    assert [(before, RuleRewriter(cast).rewrite([NamedQuery("", before)], 0)[0]) for before, _ in shown] == shown

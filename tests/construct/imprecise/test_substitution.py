@@ -7,7 +7,7 @@ import json
 import pytest
 
 from momentseek.construct.imprecise.evidence import show_of
-from momentseek.construct.imprecise.gazetteer import Gazetteer, build
+from momentseek.construct.imprecise.gazetteer import Gazetteer, build_gazetteer
 from momentseek.construct.imprecise.substitution import substitute
 
 NAMES = {
@@ -104,7 +104,9 @@ def test_replacements_point_into_the_original():
     ],
 )
 def test_lower_case_names_need_their_show(show, text, expected):
-    learnt = build([("Castle brushes his hair by Beckett.", "castle"), ("Beckett brushes her hair.", "castle")] * 6)
+    learnt = build_gazetteer(
+        [("Castle brushes his hair by Beckett.", "castle"), ("Beckett brushes her hair.", "castle")] * 6
+    )
     assert substitute(text, learnt, show=show).text == expected
 
 
@@ -118,7 +120,7 @@ def test_real_pairs(data):
     """Val queries that are both in TVR and in the authors' predictions: what the authors' model made of them."""
     tvr = {r["desc_id"]: r for r in map(json.loads, (data / "tvr/tvr_val_release.jsonl").read_text().splitlines())}
     theirs = json.loads((data / "tvr-ranking/XML_top20_best_val_predictions.json").read_text())
-    cast = build([(r["desc"], show_of(r["vid_name"])) for r in tvr.values()])
+    cast = build_gazetteer([(r["desc"], show_of(r["vid_name"])) for r in tvr.values()])
     pairs = {
         r["query_id"]: (substitute(t["desc"], cast, show=show_of(t["vid_name"])).text.strip().rstrip("."), r["desc"])
         for r in theirs

@@ -8,14 +8,14 @@ import pytest
 
 from momentseek.construct.imprecise import verification
 from momentseek.construct.imprecise.evidence import show_of
-from momentseek.construct.imprecise.gazetteer import Gazetteer, build
+from momentseek.construct.imprecise.gazetteer import Gazetteer, build_gazetteer
 from momentseek.construct.imprecise.substitution import substitute
 from momentseek.construct.imprecise.verification import (
     MissingVectors,
-    Verifier,
+    RewriteVerifier,
     lexical_similarity,
+    load_similarity,
     names_left,
-    similarity_named,
 )
 from momentseek.errors import MomentseekError
 
@@ -23,7 +23,7 @@ CAST = Gazetteer({}).with_names([("Ross", "male"), ("Castle", "male")])
 
 
 def test_reasons():
-    verdicts = Verifier(CAST, lambda a, b: [0.39, 0.4, 0.9, 0.0]).verify(
+    verdicts = RewriteVerifier(CAST, lambda a, b: [0.39, 0.4, 0.9, 0.0]).verify(
         ["Ross sits."] * 4 + ["A dog."],
         ["A man sits.", "A man sat.", "Ross Geller sat with a castle.", " ", "A dog."],
         [""] * 5,
@@ -39,7 +39,7 @@ def test_reasons():
 
 
 def test_a_second_opinion():
-    checked = Verifier(CAST, lexical_similarity, recognise=lambda texts: [["Vance"] for _ in texts])
+    checked = RewriteVerifier(CAST, lexical_similarity, recognise=lambda texts: [["Vance"] for _ in texts])
     assert checked.verify(["Vance sits."], ["Vance sits."], [""])[0].names == ("Vance",)
 
 
@@ -57,18 +57,18 @@ def test_without_an_encoder_letters_are_compared(monkeypatch):
         raise MomentseekError("it is not installed")
 
     monkeypatch.setattr(verification, "encoder_similarity", missing)
-    similarity, name, note = similarity_named(None)
+    similarity, name, note = load_similarity(None)
     assert (similarity, name) == (lexical_similarity, "lexical")
     assert note == "similarity compares letters, not meaning, because it is not installed"
     with pytest.raises(MomentseekError, match="not installed"):
-        similarity_named("minilm")
+        load_similarity("minilm")
 
 
 def test_encoder_similarity(tmp_path):
     import numpy as np
 
     np.savez(tmp_path / "v.npz", texts=np.array(["a", "b"]), vectors=np.array([[1.0, 0], [0.6, 0.8]]))
-    similarity, name, note = similarity_named(f"file:{tmp_path / 'v.npz'}")
+    similarity, name, note = load_similarity(f"file:{tmp_path / 'v.npz'}")
     assert similarity(["a", "a"], ["a", "b"]) == pytest.approx([1, 0.6])
     assert name.startswith("file:")
     assert not note
@@ -78,7 +78,7 @@ def test_all_missing_vectors_are_named_at_once(tmp_path):
     import numpy as np
 
     np.savez(tmp_path / "v.npz", texts=np.array(["a b", " c"]), vectors=np.eye(2))
-    similarity, _, _ = similarity_named(f"file:{tmp_path / 'v.npz'}")
+    similarity, _, _ = load_similarity(f"file:{tmp_path / 'v.npz'}")
     assert similarity([" a \n b"], [" c"]) == [0]
     with pytest.raises(MissingVectors, match=r"v.npz: has no vector for 2 texts, such as 'x y'; add what") as error:
         similarity(["a b", "x  y", "x y"], [" c", "z", "z"])
@@ -88,7 +88,7 @@ def test_all_missing_vectors_are_named_at_once(tmp_path):
 def test_tvr_names_are_gone(data):
     """The demand: no character's name left in at least 99 % of the val set's video-type descriptions."""
     rows = [json.loads(line) for line in (data / "tvr/tvr_val_release.jsonl").read_text().splitlines()]
-    cast = build([(r["desc"], show_of(r["vid_name"])) for r in rows])
+    cast = build_gazetteer([(r["desc"], show_of(r["vid_name"])) for r in rows])
     chosen = [(r["desc"], show_of(r["vid_name"])) for r in rows if r["type"] == "v"]
     assert len(chosen) == 8097
     after = [substitute(text, cast, show=show).text for text, show in chosen]

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from tests.encoders.fakes import Words
 
 from momentseek.construct.decisions import tally
-from momentseek.construct.massive.comparison import compare, jaccard, overlaps, sides_of
-from momentseek.construct.massive.construction import as_truth, massive
-from momentseek.construct.massive.pools import Settings, draw_lots, query_lots
+from momentseek.construct.massive.comparison import compare_draws, compare_pools, jaccard, read_sides
+from momentseek.construct.massive.construction import as_truth, build_massive
+from momentseek.construct.massive.pools import MassiveSettings, draw_lots, query_lots
 from momentseek.construct.massive.report import as_text, comparison_text, summary, why_differ
-from momentseek.construct.massive.scores import annotated, encoder_similarity, video_similarity
-from momentseek.construct.massive.tasks import CONFIG, check_tasks
+from momentseek.construct.massive.scores import encoder_similarity, prepare_source, video_similarity
+from momentseek.construct.massive.tasks import LABELLING_CONFIG, build_check_tasks
 from momentseek.errors import MomentseekError
 from momentseek.formats import read_truth, write_truth
 from momentseek.moments import Judgements
 
 ACTIONS = ["opens door", "closes window", "eats pizza", "reads book", "washes car", "opens the door"]
-PLAIN = Settings(pool=6, positives=2, text_positive=0.75, text_negative=0.2)
+PLAIN = MassiveSettings(pool=6, positives=2, text_positive=0.75, text_negative=0.2)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -43,8 +43,8 @@ def truth(videos=24, per_video=2, order=None):
 
 
 def build(settings=PLAIN, visual=None, **more):
-    data = annotated(truth(**more))
-    return massive(data, encoder_similarity(Words(), data.texts), settings, visual)
+    data = prepare_source(truth(**more))
+    return build_massive(data, encoder_similarity(Words(), data.texts), settings, visual)
 
 
 def cosine(a, b):
@@ -57,7 +57,7 @@ def cosine(a, b):
     st.integers(0, 3), st.integers(0, 5),
 )  # fmt: skip
 def test_every_pool_keeps_the_rules(pool, positives, plus, minus, seed, candidates):
-    settings = Settings(pool, positives, plus, minus, candidates, seed)
+    settings = MassiveSettings(pool, positives, plus, minus, candidates, seed)
     result = build(settings, videos=10)
     data = result.data
     names, texts = data.truth.videos, data.truth.queries
@@ -101,8 +101,8 @@ def test_the_draw_depends_on_seed_and_names_not_on_the_files_order():
 
 def test_the_order_of_sentences_within_a_video_changes_nothing():
     def drawn(pairs):
-        data = annotated(pairs)
-        result = massive(data, encoder_similarity(Words(), data.texts), PLAIN)
+        data = prepare_source(pairs)
+        result = build_massive(data, encoder_similarity(Words(), data.texts), PLAIN)
         names = data.truth.videos
         pools = {
             data.names[p.query]: (
@@ -110,7 +110,9 @@ def test_the_order_of_sentences_within_a_video_changes_nothing():
             )
             for p in result.pools
         }  # fmt: skip
-        asked = [(t["data"]["query"], t["data"]["where"], t["meta"]["side"]) for t in check_tasks(result, queries=5)]
+        asked = [
+            (t["data"]["query"], t["data"]["where"], t["meta"]["side"]) for t in build_check_tasks(result, queries=5)
+        ]
         return pools, sorted(asked)
 
     plain = truth(per_video=3)
@@ -141,9 +143,9 @@ def test_why_pools_differ_depends_on_what_was_given(encoder, features, parts):
 
 
 def test_addresses_are_quoted():
-    data = annotated(replace(truth(), videos=tuple(f"a film {i}#1" for i in range(24))))
-    result = massive(data, encoder_similarity(Words(), data.texts), PLAIN)
-    urls = {t["data"]["video_url"] for t in check_tasks(result, url="http://host/{video}.mp4")}
+    data = prepare_source(replace(truth(), videos=tuple(f"a film {i}#1" for i in range(24))))
+    result = build_massive(data, encoder_similarity(Words(), data.texts), PLAIN)
+    urls = {t["data"]["video_url"] for t in build_check_tasks(result, url="http://host/{video}.mp4")}
     assert all(re.fullmatch(r"http://host/a%20film%20\d+%231\.mp4", url) for url in urls)
 
 
@@ -164,7 +166,7 @@ def test_the_file_reads_back_as_mvmr(tmp_path):
     assert entry["retrieval_pool"][0][0] == "v00"
     assert [m[0] for m in entry["pos_moments"][0]] == entry["retrieval_pool"][0][1 : 1 + len(entry["pos_moments"][0])]
     read = read_truth(tmp_path / "mvmr.json")
-    assert sides_of(read) == sides_of(as_truth(result))
+    assert read_sides(read) == read_sides(as_truth(result))
     assert read.pools is not None
     assert np.diff(read.pools.offsets).tolist() == [6] * len(result.pools)
 
@@ -174,8 +176,8 @@ def test_a_querys_further_moments_in_its_own_video_stay():
         ["1", "2", "3"], [2, 1, 1], ["a", "a", "b", "c"], [0, 7, 1, 2], [3, 9, 5, 6],
         durations={"a": 10, "b": 10, "c": 10}, queries=["eats pizza", "eats pizza", "reads book"],
     )  # fmt: skip
-    data = annotated(several)
-    result = massive(data, encoder_similarity(Words(), data.texts), Settings(pool=3, text_negative=0.3))
+    data = prepare_source(several)
+    result = build_massive(data, encoder_similarity(Words(), data.texts), MassiveSettings(pool=3, text_negative=0.3))
     made = as_truth(result)
     assert [m.video for m in made.moments("1")] == ["a", "a", "b"]
     assert [m.start for m in made.moments("2")] == [1.0, 0.0]
@@ -183,7 +185,7 @@ def test_a_querys_further_moments_in_its_own_video_stay():
 
 
 def test_pools_without_distractors_are_dropped_unless_wanted():
-    settings = Settings(pool=2, positives=4, text_positive=0.7, text_negative=0.2)
+    settings = MassiveSettings(pool=2, positives=4, text_positive=0.7, text_negative=0.2)
     dropped = build(settings)
     assert tally(dropped.decisions)["dropped"]["no distractor in the pool"] > 0
     kept = build(replace(settings, keep_undistracted=True))
@@ -217,41 +219,41 @@ def test_visual_scores_filter_both_sides():
         (lambda: build(videos=3), "has 3 videos, fewer than a pool of 6; choose a smaller --pool"),
         (lambda: build(videos=1, per_video=1), "has 1 video, fewer than a pool of 6"),
         (
-            lambda: annotated(
+            lambda: prepare_source(
                 Judgements.from_groups(["1"], [2], ["a"] * 2, [0] * 2, [5] * 2, durations={"a": 9}, queries=["x"],
                                        agreement=[2])
             ),
             "needs 2 annotators to agree.*give annotations with one opinion",
         ),
-        (lambda: Settings(pool=1), "leaves nothing to search"),
-        (lambda: Settings(positives=-1), "must not be negative"),
-        (lambda: Settings(text_positive=0.3), "could be both"),
-        (lambda: annotated(Judgements.from_rows([("1", "a", 0, 5, 1)])), "has no sentences"),
+        (lambda: MassiveSettings(pool=1), "leaves nothing to search"),
+        (lambda: MassiveSettings(positives=-1), "must not be negative"),
+        (lambda: MassiveSettings(text_positive=0.3), "could be both"),
+        (lambda: prepare_source(Judgements.from_rows([("1", "a", 0, 5, 1)])), "has no sentences"),
         (
-            lambda: annotated(Judgements.from_groups(["1"], [1], ["a"], [0], [5], queries=["x"])),
+            lambda: prepare_source(Judgements.from_groups(["1"], [1], ["a"], [0], [5], queries=["x"])),
             "needs every video's duration",
         ),
         (
-            lambda: annotated(
+            lambda: prepare_source(
                 Judgements.from_groups(["1", "2"], [1, 1], ["a"] * 2, [0] * 2, [5] * 2, durations={"a": 9},
                                        queries=["x", " "])
             ),
             "query 2 has no sentence",
         ),
         (
-            lambda: annotated(
+            lambda: prepare_source(
                 Judgements.from_groups(["1", "2"], [1, 0], ["a"], [0], [5], durations={"a": 9}, queries=["x", "y"])
             ),
             "query 2 has no moment",
         ),
         (
-            lambda: annotated(
+            lambda: prepare_source(
                 Judgements.from_groups("1", [2], list("ab"), [0] * 2, [5] * 2, durations={"a": 9, "b": 9}, queries="x")
             ),
             "keeps a query to one video",
         ),
         (
-            lambda: massive(annotated(truth()), lambda queries, sentences: np.zeros((1, 1), np.float32), PLAIN),
+            lambda: build_massive(prepare_source(truth()), lambda _queries, _sentences: np.zeros((1, 1), "f4"), PLAIN),
             "the text similarity gave",
         ),
     ],
@@ -262,7 +264,7 @@ def test_what_cannot_be_done_is_said(make, message):
 
 
 def test_a_videos_similarity_is_the_largest_of_its_sentences(monkeypatch):
-    data = annotated(truth(videos=5))
+    data = prepare_source(truth(videos=5))
     similarity = encoder_similarity(Words(), data.texts)
     whole = np.concatenate([videos for _, _, videos in video_similarity(data, similarity)])
     monkeypatch.setattr("momentseek.construct.massive.scores.BLOCK_BYTES", 1)
@@ -278,21 +280,21 @@ def test_comparing_with_itself_and_with_another_draw():
     result = build()
     data = result.data
     similarity = encoder_similarity(Words(), data.texts)
-    same = compare(result, as_truth(result), similarity)
+    same = compare_pools(result, as_truth(result), similarity)
     assert (same.both, same.only_ours, same.only_theirs) == (len(result.pools), 0, 0)
     assert same.positives_overlap == same.negatives_overlap == same.positives_reach == same.negatives_below == 1
     assert same.our_positives == same.their_positives
     other = build(replace(PLAIN, seed=1))
-    found = compare(result, as_truth(other), similarity)
-    assert (found.positives_overlap, found.negatives_overlap) == overlaps(result, other)
+    found = compare_pools(result, as_truth(other), similarity)
+    assert (found.positives_overlap, found.negatives_overlap) == compare_draws(result, other)
     assert 0 < found.negatives_overlap < 1
-    assert "between two seeds here" in comparison_text(found, overlaps(result, other), "lots", "their.json")
+    assert "between two seeds here" in comparison_text(found, compare_draws(result, other), "lots", "their.json")
     with pytest.raises(MomentseekError, match="has no pools"):
-        compare(result, truth(), similarity)
+        compare_pools(result, truth(), similarity)
     stranger = as_truth(result)
     renamed = replace(stranger, videos=tuple(f"x{v}" for v in stranger.videos))
     with pytest.raises(MomentseekError, match="shares no query"):
-        compare(result, renamed, similarity)
+        compare_pools(result, renamed, similarity)
 
 
 def test_jaccard_of_nothing_is_no_number():
@@ -314,9 +316,9 @@ def test_the_report_says_what_was_kept_and_why():
 
 def test_the_human_check_asks_about_every_added_video_of_some_queries():
     result = build()
-    tasks = check_tasks(result, queries=3, url="http://host/{video}.mp4")
+    tasks = build_check_tasks(result, queries=3, url="http://host/{video}.mp4")
     assert len(tasks) == 3 * 5
-    assert tasks == check_tasks(build(), queries=3, url="http://host/{video}.mp4")
+    assert tasks == build_check_tasks(build(), queries=3, url="http://host/{video}.mp4")
     own = {t["meta"]["query_id"]: t["meta"]["query_id"].split(":")[0] for t in tasks}
     assert len(own) == 3
     for task in tasks:
@@ -324,5 +326,5 @@ def test_the_human_check_asks_about_every_added_video_of_some_queries():
         assert data["video"] != own[task["meta"]["query_id"]]
         assert data["video_url"] == f"http://host/{data['video']}.mp4"
         assert (data["end"] - data["start"] == 30) == (task["meta"]["side"] == "negative")
-    assert all(f"${name}" in CONFIG for name in ("query", "where", "video_url"))
-    assert len({t["data"]["query"] for t in check_tasks(result, queries=10**6)}) > 3
+    assert all(f"${name}" in LABELLING_CONFIG for name in ("query", "where", "video_url"))
+    assert len({t["data"]["query"] for t in build_check_tasks(result, queries=10**6)}) > 3

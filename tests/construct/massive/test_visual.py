@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from momentseek.construct.massive.visual import read_visual
+from momentseek.construct.massive.visual import read_visual_scores
 from momentseek.errors import MomentseekError
 
 
@@ -12,7 +12,7 @@ def test_a_matrix_and_lines_say_the_same(tmp_path):
         '{"query_id": "8", "video": "a", "score": 0.3}\n'
     )
     for name in ("s.npz", "s.jsonl"):
-        score = read_visual(tmp_path / name)
+        score = read_visual_scores(tmp_path / name)
         np.testing.assert_array_equal(score("7", ["b", "x", "a"]), [0.2, np.nan, 0.1])
         np.testing.assert_array_equal(score("8", ["a", "b"]), [0.3, np.nan])
         np.testing.assert_array_equal(score("9", ["a"]), [np.nan])
@@ -31,4 +31,4 @@ def test_unusable_files_are_named(tmp_path):
         ("absent.npz", "cannot be read"),
     ]:
         with pytest.raises(MomentseekError, match=message):
-            read_visual(tmp_path / name)
+            read_visual_scores(tmp_path / name)

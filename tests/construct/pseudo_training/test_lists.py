@@ -5,10 +5,10 @@ import pytest
 from tests.encoders.fakes import Words
 
 from momentseek.construct.decisions import tally
-from momentseek.construct.pseudo_training.collection import collect
-from momentseek.construct.pseudo_training.lists import as_json, pseudo_training
+from momentseek.construct.pseudo_training.collection import collect_moments
+from momentseek.construct.pseudo_training.lists import as_json, find_pseudo_training
 from momentseek.construct.pseudo_training.report import summary
-from momentseek.construct.pseudo_training.sources import only_where, other_words, words_of
+from momentseek.construct.pseudo_training.sources import read_queries_by_id, read_query_texts, select_queries
 from momentseek.errors import MomentseekError
 from momentseek.formats import read_truth
 from momentseek.moments import Judgements
@@ -36,7 +36,7 @@ def truth(sentences=SENTENCES, **more):
 
 
 def test_moments_are_ranked_by_caption_similarity_and_ties_stand_in_the_files_order(tmp_path):
-    training = pseudo_training(collect([truth()]), Words(), 3)
+    training = find_pseudo_training(collect_moments([truth()]), Words(), 3)
     assert training.query_ids == ("10", "11", "12", "13")
     assert training.moments[[0, 1, 3]].tolist() == [[0, 3, 1], [1, 0, 3], [0, 3, 1]]
     assert training.moments[2, 0] == 2
@@ -45,7 +45,7 @@ def test_moments_are_ranked_by_caption_similarity_and_ties_stand_in_the_files_or
 
 
 def test_the_file_is_tvr_rankings_and_reads_back(tmp_path):
-    training = pseudo_training(collect([truth()]), Words(), 3)
+    training = find_pseudo_training(collect_moments([truth()]), Words(), 3)
     written = json.loads(as_json(training, 2))
     assert [list(entry) for entry in written] == [["query_id", "query", "relevant_moment"]] * 4
     assert written[1]["query_id"] == 11
@@ -67,11 +67,11 @@ def test_the_file_is_tvr_rankings_and_reads_back(tmp_path):
 
 
 def test_more_moments_than_there_are():
-    assert pseudo_training(collect([truth()]), Words(), 40).moments.shape == (4, 4)
+    assert find_pseudo_training(collect_moments([truth()]), Words(), 40).moments.shape == (4, 4)
 
 
 def test_queries_of_validation_and_test_are_left_out_but_their_moments_stay():
-    training = pseudo_training(collect([truth()]), Words(), 4, exclude=[" ross opens  the DOOR"])
+    training = find_pseudo_training(collect_moments([truth()]), Words(), 4, exclude=[" ross opens  the DOOR"])
     assert training.query_ids == ("11", "12")
     assert sorted(training.moments[0].tolist()) == [0, 1, 2, 3]
     assert tally(training.decisions)["dropped"] == {"occurs in --exclude": 2}
@@ -79,7 +79,7 @@ def test_queries_of_validation_and_test_are_left_out_but_their_moments_stay():
 
 def test_other_words_for_the_queries_leave_the_captions():
     words = {"10": "A man opens the door.", "12": "  ", "13": "A pizza!"}
-    training = pseudo_training(collect([truth()]), Words(), 1, queries=words)
+    training = find_pseudo_training(collect_moments([truth()]), Words(), 1, queries=words)
     assert training.queries == ("A man opens the door.", "A pizza!")
     assert training.moments.tolist() == [[0], [2]]
     assert tally(training.decisions)["dropped"] == {"no version in --queries": 1, "no words": 1}
@@ -88,14 +88,14 @@ def test_other_words_for_the_queries_leave_the_captions():
 
 def test_files_of_graded_moments_bring_their_own_captions():
     graded = truth(columns={"caption": ["one", "two", None, "four"]})
-    assert [m.caption for m in collect([graded]).moments] == ["one", "two", SENTENCES[2], "four"]
+    assert [m.caption for m in collect_moments([graded]).moments] == ["one", "two", SENTENCES[2], "four"]
 
 
 def test_equal_moments_are_one_and_wordless_ones_none():
     twice = Judgements.from_groups(
         ["1", "2", "3"], [1] * 3, ["a"] * 3, [0, 0, 3], [5, 5, 4], durations={"a": 9}, queries=["x", "x", " "]
     )
-    collection = collect([twice])
+    collection = collect_moments([twice])
     assert len(collection.moments) == 1
     assert collection.own == {"1": (0,), "2": (0,), "3": ()}
 
@@ -103,15 +103,18 @@ def test_equal_moments_are_one_and_wordless_ones_none():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: collect([truth(), truth()]), "query 10 is in another file too"),
-        (lambda: collect([truth([" "] * 4)]), "no moment has a caption"),
-        (lambda: collect([Judgements.from_rows([("1", "a", 0, 5, 1)])]), "has no words to compare"),
+        (lambda: collect_moments([truth(), truth()]), "query 10 is in another file too"),
+        (lambda: collect_moments([truth([" "] * 4)]), "no moment has a caption"),
+        (lambda: collect_moments([Judgements.from_rows([("1", "a", 0, 5, 1)])]), "has no words to compare"),
         (
-            lambda: collect([Judgements.from_groups(["1"], [1], ["a"], [0], [5], queries=["x"])]),
+            lambda: collect_moments([Judgements.from_groups(["1"], [1], ["a"], [0], [5], queries=["x"])]),
             "needs every video's duration.*--videos",
         ),
-        (lambda: pseudo_training(collect([truth()]), Words(), 0), "at least 1 moment"),
-        (lambda: pseudo_training(collect([truth()]), Words(), 1, exclude=SENTENCES), "no query is left to train on"),
+        (lambda: find_pseudo_training(collect_moments([truth()]), Words(), 0), "at least 1 moment"),
+        (
+            lambda: find_pseudo_training(collect_moments([truth()]), Words(), 1, exclude=SENTENCES),
+            "no query is left to train on",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said(make, message):
@@ -121,28 +124,28 @@ def test_what_cannot_be_done_is_said(make, message):
 
 def test_labels_choose_queries():
     typed = truth(fields={"type": ["v", "t", "v", "vt"]}, columns={"caption": list("abcd")})
-    chosen = only_where(typed, "type=v")
+    chosen = select_queries(typed, "type=v")
     assert chosen.query_ids == ("10", "12")
     assert chosen.queries == (SENTENCES[0], SENTENCES[2])
     assert chosen.start.tolist() == [0, 5]
     assert chosen.columns["caption"] == ("a", "c")
     for condition, message in [("type=x", "there are t, v, vt"), ("kind=v", "have: type"), ("type", "have: type")]:
         with pytest.raises(MomentseekError, match=message):
-            only_where(typed, condition)
+            select_queries(typed, condition)
 
 
 def test_words_come_from_files_with_and_without_moments(tmp_path):
     (tmp_path / "test.jsonl").write_text('{"desc_id": 7, "desc": "a"}\n{"desc_id": 8, "desc": "b"}\n')
-    assert other_words(tmp_path / "test.jsonl") == {"7": "a", "8": "b"}
+    assert read_queries_by_id(tmp_path / "test.jsonl") == {"7": "a", "8": "b"}
     (tmp_path / "sta.txt").write_text("LAMP 0.0 5.0##she sings\n")
-    assert words_of(tmp_path / "sta.txt") == ["she sings"]
+    assert read_query_texts(tmp_path / "sta.txt") == ["she sings"]
     (tmp_path / "bare.jsonl").write_text('{"query_id": 1, "video": "a", "start": 0, "end": 2, "relevance": 1}\n')
     with pytest.raises(MomentseekError, match="has no words"):
-        words_of(tmp_path / "bare.jsonl")
+        read_query_texts(tmp_path / "bare.jsonl")
 
 
 def test_leaks_are_found_as_statistics_find_them():
-    training = pseudo_training(collect([truth()]), Words(), 1, exclude=["Ross, opens -- the door!", "..."])
+    training = find_pseudo_training(collect_moments([truth()]), Words(), 1, exclude=["Ross, opens -- the door!", "..."])
     assert training.query_ids == ("11", "12")
 
 
@@ -151,7 +154,7 @@ def test_a_moment_stands_once_with_its_most_similar_caption():
         ["1", "2", "3"], [1] * 3, ["a", "a", "b"], [0, 0, 3], [5, 5, 4], durations={"a": 3600 * 9, "b": 9},
         queries=["Ross eats pizza", "Ross eats", "Joey sleeps"],
     )  # fmt: skip
-    training = pseudo_training(collect([pairs]), Words(), 3)
+    training = find_pseudo_training(collect_moments([pairs]), Words(), 3)
     assert training.moments.tolist() == [[0, 2], [1, 2], [2, training.moments[2, 1]]]
     found = summary(training, [2])
     assert found["moments_to_choose_from"] == found["lists"]["2"]["moments"] == 2
@@ -161,7 +164,7 @@ def test_a_moment_stands_once_with_its_most_similar_caption():
 
 
 def test_similarities_that_are_not_finite_are_not_written():
-    training = pseudo_training(collect([truth()]), Words(), 2)
+    training = find_pseudo_training(collect_moments([truth()]), Words(), 2)
     training.similarity[2, 1] = np.nan
     with pytest.raises(MomentseekError, match="query 12 has a similarity that is not a finite number"):
         as_json(training, 2)
@@ -169,7 +172,7 @@ def test_similarities_that_are_not_finite_are_not_written():
 
 
 def test_the_summary_counts():
-    found = summary(pseudo_training(collect([truth()]), Words(), 2, exclude=[SENTENCES[2]]), [1, 2])
+    found = summary(find_pseudo_training(collect_moments([truth()]), Words(), 2, exclude=[SENTENCES[2]]), [1, 2])
     assert found["queries"] == 3
     assert found["own_moment_first"] == pytest.approx(2 / 3, abs=1e-4)
     assert found["lists"]["2"]["pairs"] == 6

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from momentseek.construct.statistics.checks import as_decisions, check
-from momentseek.construct.statistics.counts import Split, statistics
+from momentseek.construct.statistics.checks import as_decisions, run_checks
+from momentseek.construct.statistics.counts import AnnotationSplit, compute_statistics
 from momentseek.construct.statistics.report import as_json, as_text
 from momentseek.construct.statistics.subtitles import read_subtitles
-from momentseek.construct.text import normalised, tokens, words
+from momentseek.construct.text import normalise, tokens, words
 from momentseek.errors import MomentseekError
 from momentseek.formats import read_corpus, read_truth
 from momentseek.moments import Judgements
@@ -29,7 +29,7 @@ def split(name, rows, durations=None, **more):
         invalid="keep",
         **more,
     )
-    return Split(name, truth)
+    return AnnotationSplit(name, truth)
 
 
 TRAIN = split(
@@ -49,14 +49,14 @@ def found(checks):
 
 
 def test_moments_and_videos_count_once():
-    one = statistics([TRAIN], "train")
+    one = compute_statistics([TRAIN], "train")
     assert (one.queries, one.pairs, one.moments, one.videos) == (3, 3, 2, 2)
     assert (one.words.least, one.words.mean, one.words.most) == (2, 14 / 3, 9)
     assert one.tokens_per_query == (10 + 3 + 3) / 3
     assert (one.moment_seconds.mean, one.moment_seconds.total) == (5, 10)
     assert (one.video_seconds.mean, one.ratio) == (10, pytest.approx(0.5))
     assert one.verbs_per_query == pytest.approx(4 / 3)
-    both = statistics([TRAIN, TEST], "total")
+    both = compute_statistics([TRAIN, TEST], "total")
     assert (both.queries, both.pairs, both.moments, both.videos) == (5, 5, 3, 3)
     assert both.video_seconds.total == 20
     assert both.vocabulary == len(set(words("the man sits down and opens a red door he she walks away again")))
@@ -64,23 +64,23 @@ def test_moments_and_videos_count_once():
 
 def test_graded_moments():
     truth = Judgements.from_rows([("q", "a", 0, 5, 4), ("q", "b", 0, 5, 0), ("r", "a", 0, 5, 1)])
-    one = statistics([Split("s", truth)], "s")
+    one = compute_statistics([AnnotationSplit("s", truth)], "s")
     assert (one.relevant_per_query, one.levels) == (1.0, {"0": 1, "1": 1, "4": 1})
     assert one.words.mean is None
     assert one.ratio is None
-    text = as_text([one], check([Split("s", truth)]))
+    text = as_text([one], run_checks([AnnotationSplit("s", truth)]))
     assert "of relevance 4" in text
     assert "words" not in text.split("Nothing found")[0]
 
 
 def test_unknown_durations_in_one_file_are_taken_from_the_other():
     without = split("x", [("1", "a", 0, 4, "w")])
-    assert statistics([without, TRAIN], "t").video_seconds.total == 20
-    assert statistics([TRAIN, without], "t").video_seconds.total == 20
+    assert compute_statistics([without, TRAIN], "t").video_seconds.total == 20
+    assert compute_statistics([TRAIN, without], "t").video_seconds.total == 20
 
 
 def test_every_check():
-    checks = check([TRAIN, TEST])
+    checks = run_checks([TRAIN, TEST])
     assert found(checks) == {
         ("end beyond the video", "train"): 1,
         ("end beyond the video", "test"): 1,
@@ -94,15 +94,15 @@ def test_every_check():
     }
     assert len(as_decisions(checks)) == 11
     assert "train: 1 end beyond the video (3: 5–11 s of b, which lasts 10 s)" in as_text([], checks)
-    assert found(check([TRAIN], fewest_words=0)) == {("end beyond the video", "train"): 1}
+    assert found(run_checks([TRAIN], fewest_words=0)) == {("end beyond the video", "train"): 1}
 
 
 def test_duplicates_are_of_different_queries():
     again = split("s", [("1", "a", 0, 4, "x"), ("2", "a", 0, 4, "x"), ("3", "a", 0, 4, "y"), ("4", "a", 0, 5, "x")])
-    (duplicate,) = [c for c in check([again]) if c.check.startswith("exact")]
+    (duplicate,) = [c for c in run_checks([again]) if c.check.startswith("exact")]
     assert [f.words() for f in duplicate.found] == ["2 repeats 1: x"]
     annotators = Judgements.from_groups(["q"], [2], ["a", "a"], [0, 0], [5, 5], queries=["x"], agreement=[2])
-    assert not any(c.count for c in check([Split("s", annotators)], fewest_words=0))
+    assert not any(c.count for c in run_checks([AnnotationSplit("s", annotators)], fewest_words=0))
 
 
 def test_copied_from_subtitles(tmp_path):
@@ -111,10 +111,10 @@ def test_copied_from_subtitles(tmp_path):
     path.write_text(json.dumps({"vid_name": "c", "sub": cues}) + "\n" + json.dumps({"vid_name": "b", "sub": []}))
     said = read_subtitles(path)
     assert said == {"c": "she walks away again really", "b": ""}
-    (copy,) = [c for c in check([TEST], subtitles=said) if c.check.startswith("copied")]
+    (copy,) = [c for c in run_checks([TEST], subtitles=said) if c.check.startswith("copied")]
     assert [f.words() for f in copy.found] == ["5: She walks away again"]
     part = split("s", [("1", "c", 0, 1, "he walks away"), ("2", "c", 0, 1, "...")])
-    assert not any(c.count for c in check([part], fewest_words=0, subtitles=said))
+    assert not any(c.count for c in run_checks([part], fewest_words=0, subtitles=said))
 
 
 @pytest.mark.parametrize(
@@ -144,16 +144,16 @@ def test_words():
         "it",
     ]
     assert tokens("A dog, barks.") == ["a", "dog", ",", "barks", "."]
-    assert normalised("It’s  ME!") == normalised("it's me")
+    assert normalise("It’s  ME!") == normalise("it's me")
 
 
 def of(data, *names, videos=None):
     corpus = read_corpus(data / videos) if videos else None
-    return [Split(name, read_truth(data / name, invalid="keep", corpus=corpus)) for name in names]
+    return [AnnotationSplit(name, read_truth(data / name, invalid="keep", corpus=corpus)) for name in names]
 
 
 def test_tvr_val(data):
-    one = statistics(of(data, "tvr/tvr_val_release.jsonl"), "val")
+    one = compute_statistics(of(data, "tvr/tvr_val_release.jsonl"), "val")
     assert (one.queries, one.videos) == (10_895, 2_179)
     assert one.types == {"v": (8_097, 2_179), "vt": (1_834, 1_241), "t": (964, 681)}  # TVR, Table 13
     assert one.tokens_per_query == pytest.approx(13.4, abs=0.3)  # Table 1, all splits
@@ -161,11 +161,11 @@ def test_tvr_val(data):
 
 def test_activitynet_captions(data):
     splits = of(data, *(f"activitynet-captions/{s}.json" for s in ("train", "val", "test")))
-    total = statistics(splits, "total")
+    total = compute_statistics(splits, "total")
     assert (total.queries, total.videos) == (71_957, 14_926)
     assert total.video_seconds.mean == pytest.approx(117.6, abs=0.05)  # TVR, Table 1
     assert total.video_seconds.total / 3600 == pytest.approx(487.6, abs=0.05)
-    counts = found(check(splits))
+    counts = found(run_checks(splits))
     assert counts["start >= end", "activitynet-captions/train.json"] == 4
     assert counts["video also in another split", "activitynet-captions/test.json"] == 4_885
 
@@ -173,9 +173,9 @@ def test_activitynet_captions(data):
 def test_charades_cd(data):
     names = [f"charades-cd/charades_{s}.json" for s in ("train", "val", "test_iid", "test_ood")]
     splits = of(data, *names)
-    counts = found(check(splits))
+    counts = found(run_checks(splits))
     assert sum(counts["end beyond the video", name] for name in names) == 2_286
-    (absurd,) = [c for c in check(splits) if c.check == "start beyond the video" and c.count]
+    (absurd,) = [c for c in run_checks(splits) if c.check == "start beyond the video" and c.count]
     assert [f.video for f in absurd.found] == ["LEOL6", "AKKWU", "AKKWU"]
     assert absurd.split.endswith("ood.json")
     assert not any(key[0].startswith("video also") for key in counts)
@@ -184,20 +184,20 @@ def test_charades_cd(data):
 def test_papers_tables(data):
     """Figures of TVR's Table 1 (words and punctuation per query) and TVR-Ranking's (moments, videos)."""
     charades = [f"charades-sta/charades_sta_{s}.txt" for s in ("train", "test")]
-    sta = statistics(of(data, *charades, videos="charades-sta/charades_decoded_durations.json"), "sta")
+    sta = compute_statistics(of(data, *charades, videos="charades-sta/charades_decoded_durations.json"), "sta")
     assert (sta.queries, sta.videos, round(sta.tokens_per_query or 0, 1)) == (16_128, 6_672, 7.2)
-    tacos = statistics(of(data, *(f"tacos/{s}.json" for s in ("train", "val", "test"))), "tacos")
+    tacos = compute_statistics(of(data, *(f"tacos/{s}.json" for s in ("train", "val", "test"))), "tacos")
     assert (tacos.queries, tacos.moments, tacos.videos) == (18_227, 7_069, 127)
     names = ("train_release", "val_release", "test_with_gt")
-    highlights = statistics(of(data, *(f"qvhighlights/highlight_{s}.jsonl" for s in names)), "qvh")
+    highlights = compute_statistics(of(data, *(f"qvhighlights/highlight_{s}.jsonl" for s in names)), "qvh")
     assert (highlights.queries, highlights.pairs, highlights.videos) == (10_310, 18_367, 10_148)
-    didemo = statistics(of(data, *(f"didemo/{s}_data.json" for s in ("val", "test"))), "didemo")
+    didemo = compute_statistics(of(data, *(f"didemo/{s}_data.json" for s in ("val", "test"))), "didemo")
     assert round(didemo.tokens_per_query or 0, 1) == 8.0
 
 
 def test_json_holds_every_finding():
-    columns = [statistics([s], s.name) for s in (TRAIN, TEST)]
-    whole = as_json([*columns, statistics([TRAIN, TEST], "total")], check([TRAIN, TEST]))
+    columns = [compute_statistics([s], s.name) for s in (TRAIN, TEST)]
+    whole = as_json([*columns, compute_statistics([TRAIN, TEST], "total")], run_checks([TRAIN, TEST]))
     assert [s["name"] for s in whole["splits"]] == ["train", "test"]
     assert whole["total"]["videos"] == 3
     assert as_json(columns[:1], [])["total"] == as_json(columns[:1], [])["splits"][0]

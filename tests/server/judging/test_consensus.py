@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from momentseek.construct.annotation.consensus import consensus as rule
+from momentseek.construct.annotation.consensus import find_consensus as rule
 from momentseek.construct.annotation.labels import read_labels, write_labels
 from momentseek.server.judging.consensus import needed, pairs, statistics
 from momentseek.server.judging.rows import Judgement

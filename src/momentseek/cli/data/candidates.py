@@ -65,11 +65,11 @@ def command(
     import json
 
     from momentseek.cli.data import refuse_without
-    from momentseek.construct.annotation.candidate_files import unique_pairs, write_candidates
-    from momentseek.construct.annotation.candidates import first_batch, ranked, second_batch
-    from momentseek.construct.annotation.identical import once_each
+    from momentseek.construct.annotation.candidate_files import require_unique_pairs, write_candidates
+    from momentseek.construct.annotation.candidates import first_batch, rank_candidates, second_batch
+    from momentseek.construct.annotation.identical import drop_same_wording
     from momentseek.construct.annotation.judged_pairs import read_pairs
-    from momentseek.construct.decisions import Decision, as_lines, tally
+    from momentseek.construct.decisions import Decision, as_json_lines, tally
     from momentseek.construct.similarity import top_similar
     from momentseek.encoders import encode_cached, text_encoder
     from momentseek.errors import MomentseekError
@@ -86,10 +86,10 @@ def command(
     levels = read_pairs(labels) if labels else None
     decisions: list[Decision] = []
     if identical == "once":
-        asked, decisions = once_each(asked)
+        asked, decisions = drop_same_wording(asked)
     model = text_encoder(encoder)
     asked_vectors, known_vectors = (encode_cached(model, list(t.queries or ())) for t in (asked, known))
-    lists = ranked(
+    lists = rank_candidates(
         asked,
         known,
         lambda k: top_similar(asked_vectors, known_vectors[known.row_query], k),
@@ -101,8 +101,8 @@ def command(
     else:
         chosen, more = second_batch(lists, levels, size=batch, last=last, threshold=still_relevant)
         decisions += more
-    unique_pairs(chosen, out)
-    write_all({out: write_candidates(chosen), **({report: as_lines(decisions)} if report else {})})
+    require_unique_pairs(chosen, out)
+    write_all({out: write_candidates(chosen), **({report: as_json_lines(decisions)} if report else {})})
     counts = tally(decisions)
     if as_json:
         summary = {

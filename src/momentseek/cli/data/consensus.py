@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from momentseek.construct.annotation.labels import Labels
+    from momentseek.construct.annotation.labels import AnnotatorLabels
 
 
 @click.command()
@@ -110,16 +110,16 @@ def command(
     given = read_labels(labels)
     from typing import cast
 
-    from momentseek.construct.annotation.agreement import agreement
-    from momentseek.construct.annotation.consensus import Incomplete, Repeats, consensus
+    from momentseek.construct.annotation.agreement import measure_agreement
+    from momentseek.construct.annotation.consensus import Incomplete, Repeats, find_consensus
     from momentseek.construct.annotation.consensus_text import as_json as to_json
     from momentseek.construct.annotation.consensus_text import as_text
-    from momentseek.construct.annotation.drift import drift
+    from momentseek.construct.annotation.drift import measure_drift
     from momentseek.construct.annotation.judged_pairs import write_pairs
-    from momentseek.construct.annotation.scores import scores
-    from momentseek.construct.decisions import as_lines
+    from momentseek.construct.annotation.scores import label_distributions
+    from momentseek.construct.decisions import as_json_lines
 
-    found = consensus(given, incomplete=cast(Incomplete, incomplete), repeats=cast(Repeats, repeats))
+    found = find_consensus(given, incomplete=cast(Incomplete, incomplete), repeats=cast(Repeats, repeats))
     if not found.complete.any():
         raise MomentseekError(f"{labels}: no pair has two or four labels, so nothing is left to agree on")
     if (out or truth) and not found.kept.any():
@@ -132,21 +132,21 @@ def command(
     if out:
         files[out] = write_pairs(judged)
     if report:
-        files[report] = as_lines(found.decisions())
+        files[report] = as_json_lines(found.decisions())
     if truth:
-        from momentseek.construct.annotation.candidate_files import judged_truth, read_candidates
+        from momentseek.construct.annotation.candidate_files import build_truth, read_candidates
 
         pairs = [c for path in candidates for c in read_candidates(path)]
         writer = FORMATS["tvr-ranking" if truth.removesuffix(".gz").endswith(".json") else "native"].write_truth
         assert writer is not None
-        files[truth] = writer(judged_truth(pairs, {pair: level for pair, level, *_ in judged}), Writing())
-    parts = found, agreement(given), drift(found), scores(found)
+        files[truth] = writer(build_truth(pairs, {pair: level for pair, level, *_ in judged}), Writing())
+    parts = found, measure_agreement(given), measure_drift(found), label_distributions(found)
     text = json.dumps(to_json(*parts), indent=2, ensure_ascii=False) if as_json else as_text(*parts)
     drawn: list[Path] = []
     if folder:
-        from momentseek.construct.annotation.consensus_plots import draw
+        from momentseek.construct.annotation.consensus_plots import draw_consensus
 
-        drawn = draw(parts[3], folder)
+        drawn = draw_consensus(parts[3], folder)
     write_all(files)
     click.echo(text)
     if given.repeated.any():
@@ -160,7 +160,7 @@ def command(
         options.say(f"wrote {name}")
 
 
-def _sizes(labels: Labels) -> tuple[list[int], list[int]]:
+def _sizes(labels: AnnotatorLabels) -> tuple[list[int], list[int]]:
     """Annotators and labels of every pair."""
     return labels.people.tolist(), labels.counts.tolist()
 
@@ -168,22 +168,22 @@ def _sizes(labels: Labels) -> tuple[list[int], list[int]]:
 def _exam(labels: str, out: str | None, report: str | None, share: float, as_json: bool) -> None:
     import json
 
-    from momentseek.construct.annotation.exam import exam
+    from momentseek.construct.annotation.exam import mark_exam
     from momentseek.construct.annotation.exam_text import as_json as to_json
     from momentseek.construct.annotation.exam_text import as_text
     from momentseek.construct.annotation.judged_pairs import write_pairs
     from momentseek.construct.annotation.labels import read_labels
-    from momentseek.construct.decisions import as_lines
+    from momentseek.construct.decisions import as_json_lines
     from momentseek.formats import write_all
 
     given = read_labels(labels)
-    found = exam(given, share)
+    found = mark_exam(given, share)
     text = json.dumps(to_json(found), indent=2, ensure_ascii=False) if as_json else as_text(found)
     files: dict[str | PathLike[str], bytes] = {}
     if out:
         files[out] = write_pairs(zip(given.pair_ids, found.truth.tolist(), *_sizes(given), strict=True))
     if report:
-        files[report] = as_lines(found.decisions())
+        files[report] = as_json_lines(found.decisions())
     write_all(files)
     click.echo(text)
     for name in files:

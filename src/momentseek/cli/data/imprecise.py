@@ -13,8 +13,8 @@ from momentseek.tables import count
 
 if TYPE_CHECKING:
     from momentseek.construct.imprecise.gazetteer import Gazetteer
-    from momentseek.construct.imprecise.records import Source
-    from momentseek.construct.imprecise.rewriting import Imprecise
+    from momentseek.construct.imprecise.records import QueryFile
+    from momentseek.construct.imprecise.rewriting import ImpreciseQueries
 
 FRACTION = click.FloatRange(0, 1)
 
@@ -84,14 +84,14 @@ def command(
 
     A chat run that is stopped goes on where it was when the same command is given again.
     """
-    from momentseek.construct.decisions import as_lines
-    from momentseek.construct.imprecise.chat import chat_at
-    from momentseek.construct.imprecise.names_file import as_file
-    from momentseek.construct.imprecise.records import read_queries
-    from momentseek.construct.imprecise.review import as_queue, read_reviewed
-    from momentseek.construct.imprecise.rewriting import Model, Rules, make_imprecise
-    from momentseek.construct.imprecise.verification import MissingVectors, Verifier, similarity_named
-    from momentseek.construct.imprecise.work_file import Work
+    from momentseek.construct.decisions import as_json_lines
+    from momentseek.construct.imprecise.chat import open_endpoint
+    from momentseek.construct.imprecise.names_file import write_names
+    from momentseek.construct.imprecise.records import read_query_file
+    from momentseek.construct.imprecise.review import read_queue, write_queue
+    from momentseek.construct.imprecise.rewriting import ChatRewriter, RuleRewriter, make_imprecise
+    from momentseek.construct.imprecise.verification import MissingVectors, RewriteVerifier, load_similarity
+    from momentseek.construct.imprecise.work_file import WorkFile
     from momentseek.formats import write_all, write_bytes
 
     vectors = encoder.removeprefix("file:") if encoder and encoder.startswith("file:") else None
@@ -102,11 +102,11 @@ def command(
     options.check_targets(inputs, [*outputs, partial, missing], True)  # these two belong to this command
     if backend != "chat":
         _refuse_given("base_url", "model", "batch", "timeout")
-    chat = chat_at(base_url, model, timeout) if backend == "chat" else None
-    corrections = read_reviewed(reviewed) if reviewed else {}
-    read = read_queries(source, kind)
+    chat = open_endpoint(base_url, model, timeout) if backend == "chat" else None
+    corrections = read_queue(reviewed) if reviewed else {}
+    read = read_query_file(source, kind)
     cast = _gazetteer(read, learn_from, names)
-    similarity, measure, note = similarity_named(encoder, progress=chat is None)
+    similarity, measure, note = load_similarity(encoder, progress=chat is None)
     if note:
         options.say(f"note: {note}")
     recognise = None
@@ -114,8 +114,8 @@ def command(
         from momentseek.construct.imprecise.second_opinion import spacy_recogniser
 
         recognise = spacy_recogniser()
-    verifier = Verifier(cast, similarity, similar, named, recognise, as_written or measure == "lexical")
-    work = Work(partial, f"{model} at {chat.base_url}") if chat and partial else None
+    verifier = RewriteVerifier(cast, similarity, similar, named, recognise, as_written or measure == "lexical")
+    work = WorkFile(partial, f"{model} at {chat.base_url}") if chat and partial else None
     if work and (kept := len(work.read())):
         options.say(f"resuming: {count(kept, 'query', 'queries')} rewritten before ({work.path})")
     bar: Any = _bar(len(read.queries)) if chat else nullcontext()
@@ -123,7 +123,7 @@ def command(
         with bar:
             result = make_imprecise(
                 read.queries,
-                Model(chat, batch) if chat else Rules(cast),
+                ChatRewriter(chat, batch) if chat else RuleRewriter(cast),
                 verifier,
                 work=work,
                 reviewed=corrections,
@@ -139,23 +139,23 @@ def command(
         write_bytes(missing, "".join(f"{text}\n" for text in e.texts).encode())
         raise MissingVectors(e.source, e.texts, missing) from None
     files: dict[str | PathLike[str], bytes] = {target: read.with_queries(result.texts)}
-    files |= {queue: as_queue(result.queue)} if queue else {}
-    files |= {report: as_lines(result.decisions)} if report else {}
-    files |= {save_names: as_file(cast)} if save_names else {}
+    files |= {queue: write_queue(result.queue)} if queue else {}
+    files |= {report: as_json_lines(result.decisions)} if report else {}
+    files |= {save_names: write_names(cast)} if save_names else {}
     write_all(files)
     if work and not result.queue:
         work.remove()
     _tell(result, as_json, {"out": target, "backend": backend, "similarity": measure, "names": len(cast)}, queue)
 
 
-def _gazetteer(read: Source, learn_from: tuple[str, ...], names: str | None) -> Gazetteer:
-    from momentseek.construct.imprecise.gazetteer import build
+def _gazetteer(read: QueryFile, learn_from: tuple[str, ...], names: str | None) -> Gazetteer:
+    from momentseek.construct.imprecise.gazetteer import build_gazetteer
     from momentseek.construct.imprecise.names_file import read_names
-    from momentseek.construct.imprecise.records import read_queries
+    from momentseek.construct.imprecise.records import read_query_file
 
     own = read_names(names) if names else []
-    corpus = [*read.everything, *(pair for path in learn_from for pair in read_queries(path).everything)]
-    return build(corpus).with_names(own)
+    corpus = [*read.everything, *(pair for path in learn_from for pair in read_query_file(path).everything)]
+    return build_gazetteer(corpus).with_names(own)
 
 
 def _refuse_given(*names: str) -> None:
@@ -177,12 +177,12 @@ def _bar(total: int) -> Any:
     return click.progressbar(length=total, label="rewriting", file=sys.stderr)
 
 
-def _tell(result: Imprecise, as_json: bool, facts: dict[str, Any], queue: str | None) -> None:
+def _tell(result: ImpreciseQueries, as_json: bool, facts: dict[str, Any], queue: str | None) -> None:
     from momentseek.construct.decisions import tally
-    from momentseek.construct.imprecise.report import replacing_words
+    from momentseek.construct.imprecise.report import count_replacements
     from momentseek.tables import text_table
 
-    words = replacing_words(
+    words = count_replacements(
         (d.evidence["original"], text)
         for d, text in zip(result.decisions, result.texts, strict=True)
         if d.outcome == "replaced"
@@ -209,7 +209,7 @@ def _tell(result: Imprecise, as_json: bool, facts: dict[str, Any], queue: str | 
         )
 
 
-def _warn(result: Imprecise) -> None:
+def _warn(result: ImpreciseQueries) -> None:
     """What is odd about a corrected queue or an earlier run's answers."""
     review = result.review
     for ids, what in (

@@ -58,8 +58,8 @@ def write(
     from pathlib import Path
 
     from momentseek.construct.annotation.candidate_files import read_candidates
-    from momentseek.construct.annotation.label_studio import check_address, labelling_page, tasks
-    from momentseek.construct.decisions import Decision, as_lines, tally
+    from momentseek.construct.annotation.label_studio import build_tasks, check_address, labelling_page
+    from momentseek.construct.decisions import Decision, as_json_lines, tally
     from momentseek.errors import MomentseekError
     from momentseek.formats import write_all
     from momentseek.tables import count
@@ -73,11 +73,11 @@ def write(
     reasons = dict.fromkeys((c.pair_id for c in pairs), "every pair of the file")
     wanted = set(reasons)
     if disagreed:
-        from momentseek.construct.annotation.consensus import consensus
+        from momentseek.construct.annotation.consensus import find_consensus
         from momentseek.construct.annotation.labels import read_labels
 
         labels = read_labels(disagreed)
-        found = {d.subject: d for d in consensus(labels, incomplete="drop").decisions()}
+        found = {d.subject: d for d in find_consensus(labels, incomplete="drop").decisions()}
         reasons = {pair: found[pair].reason if pair in found else "no labels" for pair in reasons}
         wanted = {
             pair
@@ -87,11 +87,11 @@ def write(
     decisions = [Decision(p, "asked" if p in wanted else "left out", why) for p, why in reasons.items()]
     pairs = [c for c in pairs if c.pair_id in wanted]
     files: dict[str | PathLike[str], bytes] = {
-        out: json.dumps(tasks(pairs, base_url, suffix), ensure_ascii=False, indent=1).encode(),
+        out: json.dumps(build_tasks(pairs, base_url, suffix), ensure_ascii=False, indent=1).encode(),
         page: labelling_page().encode(),
     }
     if report:
-        files[report] = as_lines(decisions)
+        files[report] = as_json_lines(decisions)
     write_all(files)
     queries = len({c.query_id for c in pairs})
     if as_json:
@@ -119,7 +119,7 @@ def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as
 
     from momentseek.construct.annotation.label_studio import read_exports
     from momentseek.construct.annotation.labels import write_labels
-    from momentseek.construct.decisions import as_lines
+    from momentseek.construct.decisions import as_json_lines
     from momentseek.errors import MomentseekError
     from momentseek.formats import write_all
     from momentseek.formats.document import open_document
@@ -129,7 +129,7 @@ def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as
     found = read_exports((open_document(path).json, path) for path in exports)
     if not found.labels:
         raise MomentseekError(f"{', '.join(exports)}: nobody has judged anything yet; export again when they have")
-    write_all({out: write_labels(found.labels), **({report: as_lines(found.decisions)} if report else {})})
+    write_all({out: write_labels(found.labels), **({report: as_json_lines(found.decisions)} if report else {})})
     pairs, workers = ({label[i] for label in found.labels} for i in (0, 1))
     if as_json:
         summary = {

@@ -111,12 +111,12 @@ def command(
     TACoS has few videos:
       momentseek data massive tacos_test.json --pool 5 --out tacos_mvmr.json
     """
-    from momentseek.construct.decisions import as_lines, tally
-    from momentseek.construct.massive.construction import as_truth, massive, require_videos
-    from momentseek.construct.massive.pools import Settings
+    from momentseek.construct.decisions import as_json_lines, tally
+    from momentseek.construct.massive.construction import as_truth, build_massive, require_videos
+    from momentseek.construct.massive.pools import MassiveSettings
     from momentseek.construct.massive.report import as_text, summary
-    from momentseek.construct.massive.scores import annotated, encoder_similarity
-    from momentseek.construct.massive.visual import read_visual
+    from momentseek.construct.massive.scores import encoder_similarity, prepare_source
+    from momentseek.construct.massive.visual import read_visual_scores
     from momentseek.encoders import text_encoder
     from momentseek.errors import MomentseekError
     from momentseek.formats import FORMATS, Writing, read_corpus, read_truth, write_all
@@ -124,16 +124,16 @@ def command(
     page = str(Path(label_studio.removesuffix(".gz")).with_suffix(".xml")) if label_studio else None
     vectors = encoder.removeprefix("file:") if encoder.startswith("file:") else None
     options.check_targets([annotations, vectors, features, reference, videos], [out, report, label_studio, page], force)
-    settings = Settings(pool, positives, text_positive, text_negative, candidates, seed, keep_undistracted)
+    settings = MassiveSettings(pool, positives, text_positive, text_negative, candidates, seed, keep_undistracted)
     truth = read_truth(
         annotations, corpus=read_corpus(videos) if videos else None, invalid=cast("Policy", invalid or "error")
     )
-    data = annotated(truth)
+    data = prepare_source(truth)
     require_videos(data, settings)  # before minutes of encoding
     published = read_truth(reference, format="mvmr", invalid="keep") if reference else None
-    visual = read_visual(features) if features else None
+    visual = read_visual_scores(features) if features else None
     similarity = encoder_similarity(text_encoder(encoder), data.texts)
-    result = massive(data, similarity, settings, visual)
+    result = build_massive(data, similarity, settings, visual)
     if not result.pools:
         why = "; ".join(f"{n:,}: {reason}" for reason, n in tally(result.decisions)["dropped"].items())
         raise MomentseekError(
@@ -148,11 +148,11 @@ def command(
     if published is not None:
         from dataclasses import replace
 
-        from momentseek.construct.massive.comparison import compare, overlaps
+        from momentseek.construct.massive.comparison import compare_draws, compare_pools
         from momentseek.construct.massive.report import comparison_text, why_differ
 
-        beside = compare(result, published, similarity)
-        chance = overlaps(result, massive(data, similarity, replace(settings, seed=seed + 1), visual))
+        beside = compare_pools(result, published, similarity)
+        chance = compare_draws(result, build_massive(data, similarity, replace(settings, seed=seed + 1), visual))
         found["reference"] = {
             key: None if value != value else value  # JSON has no NaN
             for key, value in {**asdict(beside), "seeds_positives": chance[0], "seeds_negatives": chance[1]}.items()
@@ -164,13 +164,13 @@ def command(
     assert writer is not None
     files: dict[str | PathLike[str], bytes] = {Path(out): writer(as_truth(result), Writing())}
     if report:
-        files[Path(report)] = as_lines(result.decisions)
+        files[Path(report)] = as_json_lines(result.decisions)
     if label_studio and page:
-        from momentseek.construct.massive.tasks import CONFIG, check_tasks
+        from momentseek.construct.massive.tasks import LABELLING_CONFIG, build_check_tasks
         from momentseek.formats.writing import dump
 
-        files[Path(label_studio)] = dump(check_tasks(result, url=video_url))
-        files[Path(page)] = CONFIG.encode()
+        files[Path(label_studio)] = dump(build_check_tasks(result, url=video_url))
+        files[Path(page)] = LABELLING_CONFIG.encode()
     write_all(files)
     if as_json:
         import json

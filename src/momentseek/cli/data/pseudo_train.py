@@ -57,12 +57,12 @@ def command(
     As TVR-Ranking does, for descriptions of what is seen:
       momentseek data pseudo-train tvr_train.jsonl --where type=v --exclude val.json --exclude test.json --out pseudo/
     """
-    from momentseek.construct.decisions import as_lines
-    from momentseek.construct.pseudo_training.collection import collect
+    from momentseek.construct.decisions import as_json_lines
+    from momentseek.construct.pseudo_training.collection import collect_moments
     from momentseek.construct.pseudo_training.lists import as_json as to_json
-    from momentseek.construct.pseudo_training.lists import pseudo_training
+    from momentseek.construct.pseudo_training.lists import find_pseudo_training
     from momentseek.construct.pseudo_training.report import summary
-    from momentseek.construct.pseudo_training.sources import only_where, other_words, words_of
+    from momentseek.construct.pseudo_training.sources import read_queries_by_id, read_query_texts, select_queries
     from momentseek.encoders import text_encoder
     from momentseek.formats import read_corpus, read_truth, write_all
     from momentseek.tables import count
@@ -76,17 +76,17 @@ def command(
         corpus = read_corpus(videos) if videos else None
         policy = cast("Policy", invalid or "error")
         truths: Sequence[Judgements] = [read_truth(path, corpus=corpus, invalid=policy) for path in annotations]
-        collection = collect([only_where(truth, where) for truth in truths] if where else truths)
-        training = pseudo_training(
+        collection = collect_moments([select_queries(truth, where) for truth in truths] if where else truths)
+        training = find_pseudo_training(
             collection,
             text_encoder(encoder),
             max(sizes),
-            queries=other_words(queries) if queries else None,
-            exclude=[text for path in exclude for text in words_of(path)],
+            queries=read_queries_by_id(queries) if queries else None,
+            exclude=[text for path in exclude for text in read_query_texts(path)],
         )
         files: dict[str | PathLike[str], bytes] = {folder / name(n): to_json(training, n) for n in sizes}
         if report:
-            files[Path(report)] = as_lines(training.decisions)
+            files[Path(report)] = as_json_lines(training.decisions)
         write_all(files)
     result = summary(training, sizes)
     for truth in truths:

@@ -46,7 +46,7 @@ def command(
     from pathlib import Path
 
     from momentseek.construct.massive.scores import encoder_similarity
-    from momentseek.construct.related import related_videos, sentences
+    from momentseek.construct.related import collect_sentences, find_related_videos
     from momentseek.encoders import text_encoder
     from momentseek.encoders.progress import Progress
     from momentseek.formats import read_truth, write_all
@@ -55,10 +55,10 @@ def command(
     vectors = encoder.removeprefix("file:") if encoder.startswith("file:") else None
     options.check_targets([truth, vectors], [out], force)
     judgements = read_truth(truth, invalid="keep")  # times play no part
-    data = sentences(judgements)
+    data = collect_sentences(judgements)
     similarity = encoder_similarity(text_encoder(encoder), data.texts)
     with Progress(len(data.texts), "comparing sentences") as bar:
-        found = related_videos(data, similarity, threshold, bar.advance)
+        found = find_related_videos(data, similarity, threshold, bar.advance)
     write_all({Path(out): dump(found)})
     pairs = sum(map(len, found.values()))
     told = {

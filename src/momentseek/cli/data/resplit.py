@@ -93,15 +93,15 @@ def command(
     import json
 
     from momentseek.construct.changing_distribution.membership import compare_membership
-    from momentseek.construct.changing_distribution.merging import merge
+    from momentseek.construct.changing_distribution.merging import merge_truths
     from momentseek.construct.changing_distribution.report import as_json as to_json
     from momentseek.construct.changing_distribution.report import as_text, notes
-    from momentseek.construct.changing_distribution.resplit import PRESETS, SPLITS, resplit
-    from momentseek.construct.decisions import as_lines
+    from momentseek.construct.changing_distribution.resplit import RECIPES, SPLIT_NAMES, resplit
+    from momentseek.construct.decisions import as_json_lines
     from momentseek.formats import FORMATS, Writing, read_corpus, read_truth, write_all
 
     recipe = _changed(
-        PRESETS[preset],
+        RECIPES[preset],
         bandwidth,
         long_moments,
         share=share,
@@ -112,26 +112,26 @@ def command(
         iid_share=iid_share,
         seed=seed,
     )
-    targets = {name: Path(folder) / f"{name}.json" for name in SPLITS}
+    targets = {name: Path(folder) / f"{name}.json" for name in SPLIT_NAMES}
     wanted = [_reference(text) for text in references]
     figures: list[str] = []
     if plots:
-        from momentseek.construct.changing_distribution.figures import FIGURES
+        from momentseek.construct.changing_distribution.figures import FIGURE_FILES
         from momentseek.figures import check_folder
 
         check_folder(plots)
-        figures = [str(Path(plots) / name) for name in FIGURES]
+        figures = [str(Path(plots) / name) for name in FIGURE_FILES]
     inputs = [*annotations, *(path for _, path in wanted), durations]
     with made(folder, plots):
         options.check_targets(inputs, [*map(str, targets.values()), report, *figures], force)
         corpus = read_corpus(durations) if durations else None
         truths, form = _read(annotations, corpus)
-        pairs = merge(truths, corpus.durations if corpus else None)
+        pairs = merge_truths(truths, corpus.durations if corpus else None)
         done = resplit(pairs, recipe)
         published = [compare_membership(s, done.splits[s], read_truth(path, invalid="keep")) for s, path in wanted]
         writer = FORMATS["charades-cd" if preset == "charades-cd" else form].write_truth
         assert writer is not None
-        files: dict[str | PathLike[str], bytes] = {Path(report): as_lines(done.decisions)} if report else {}
+        files: dict[str | PathLike[str], bytes] = {Path(report): as_json_lines(done.decisions)} if report else {}
         files |= {targets[name]: writer(split, Writing()) for name, split in done.splits.items()}
         if plots:
             from momentseek.construct.changing_distribution.figures import draw_resplit

@@ -45,9 +45,9 @@ def command(
     from pathlib import Path
 
     from momentseek.cli.options import short_labels
-    from momentseek.construct.decisions import as_lines
-    from momentseek.construct.statistics.checks import as_decisions, check
-    from momentseek.construct.statistics.counts import Split, statistics
+    from momentseek.construct.decisions import as_json_lines
+    from momentseek.construct.statistics.checks import as_decisions, run_checks
+    from momentseek.construct.statistics.counts import AnnotationSplit, compute_statistics
     from momentseek.construct.statistics.report import as_json as to_json
     from momentseek.construct.statistics.report import as_text
     from momentseek.construct.statistics.subtitles import read_subtitles
@@ -64,16 +64,17 @@ def command(
     corpus = read_corpus(videos) if videos else None
     names = short_labels(files)
     splits = [
-        Split(name, read_truth(path, corpus=corpus, invalid="keep")) for name, path in zip(names, files, strict=True)
+        AnnotationSplit(name, read_truth(path, corpus=corpus, invalid="keep"))
+        for name, path in zip(names, files, strict=True)
     ]
     said = read_subtitles(subtitles) if subtitles else None
-    columns = [statistics([split], split.name) for split in splits]
+    columns = [compute_statistics([split], split.name) for split in splits]
     if len(splits) > 1:
-        columns.append(statistics(splits, "total"))
-    found = check(splits, fewest_words=min_words, subtitles=said)
+        columns.append(compute_statistics(splits, "total"))
+    found = run_checks(splits, fewest_words=min_words, subtitles=said)
     text = json.dumps(to_json(columns, found), indent=2, ensure_ascii=False) if as_json else as_text(columns, found)
     if report:
-        write_all({report: as_lines(as_decisions(found))})
+        write_all({report: as_json_lines(as_decisions(found))})
     click.echo(text)
     for split in splits:
         unknown = int((split.truth.durations != split.truth.durations).sum())

@@ -18,10 +18,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from momentseek.construct.annotation.labels import LEVELS, Labels
+from momentseek.construct.annotation.labels import LEVEL_COUNT, AnnotatorLabels
 from momentseek.moments.arrays import FloatArray, IntArray
 
-MINIMUM = 30
+MIN_COMMON_PAIRS = 30
 """Fewer pairs in common say nothing about two workers."""
 
 
@@ -43,7 +43,7 @@ def kappa(table: ArrayLike, weights: Literal["none", "quadratic"] = "none") -> f
     return _beyond_chance(float((cost * counts).sum() * counts.sum()), float((cost * expected).sum()))
 
 
-def alpha(labels: Labels, scale: Literal["ordinal", "interval"] = "ordinal") -> float:
+def alpha(labels: AnnotatorLabels, scale: Literal["ordinal", "interval"] = "ordinal") -> float:
     """Krippendorff's alpha over all pairs with at least two labels.
 
     With n_u(c) labels of level c on pair u, m_u in all, coincidences are
@@ -56,13 +56,13 @@ def alpha(labels: Labels, scale: Literal["ordinal", "interval"] = "ordinal") -> 
     ...             "interval"), 4)
     0.9536
     """
-    per_pair = np.zeros((len(labels.pair_ids), LEVELS))
+    per_pair = np.zeros((len(labels.pair_ids), LEVEL_COUNT))
     np.add.at(per_pair, (labels.pair, labels.relevance), 1)
     per_pair = per_pair[labels.counts >= 2]
     weight = 1 / np.maximum(1, per_pair.sum(axis=1) - 1)
     together = (per_pair * weight[:, None]).T @ per_pair - np.diag((per_pair * weight[:, None]).sum(axis=0))
     margin = together.sum(axis=1)
-    level = np.arange(LEVELS)
+    level = np.arange(LEVEL_COUNT)
     if scale == "interval":
         cost = np.subtract.outer(level, level).astype(np.float64) ** 2
     else:
@@ -106,9 +106,9 @@ class Agreement:
         return float(np.mean(known)) if known else float("nan")
 
 
-def agreement(labels: Labels, minimum: int = MINIMUM) -> Agreement:
+def measure_agreement(labels: AnnotatorLabels, minimum: int = MIN_COMMON_PAIRS) -> Agreement:
     """Agreement between the first two different workers of every pair, among all, and of every couple of workers."""
-    people = labels.between_people()
+    people = labels.first_labels()
     start = people.offsets[:-1][people.counts >= 2]
     table = _table(people.relevance[start], people.relevance[start + 1])
     return Agreement(
@@ -122,7 +122,7 @@ def agreement(labels: Labels, minimum: int = MINIMUM) -> Agreement:
     )
 
 
-def couples(people: Labels, minimum: int = MINIMUM) -> list[TwoWorkers]:
+def couples(people: AnnotatorLabels, minimum: int = MIN_COMMON_PAIRS) -> list[TwoWorkers]:
     """Every two workers with at least ``minimum`` pairs in common, most pairs first."""
     firsts: list[IntArray] = []
     seconds: list[IntArray] = []
@@ -140,14 +140,14 @@ def couples(people: Labels, minimum: int = MINIMUM) -> list[TwoWorkers]:
     key, inverse, sizes = np.unique(
         people.worker[a] * len(people.workers) + people.worker[b], return_inverse=True, return_counts=True
     )
-    cells = np.bincount((inverse * LEVELS + people.relevance[a]) * LEVELS + people.relevance[b])
-    tables = np.zeros(len(key) * LEVELS * LEVELS, dtype=np.int64)
+    cells = np.bincount((inverse * LEVEL_COUNT + people.relevance[a]) * LEVEL_COUNT + people.relevance[b])
+    tables = np.zeros(len(key) * LEVEL_COUNT * LEVEL_COUNT, dtype=np.int64)
     tables[: len(cells)] = cells
     result = []
     for i in np.lexsort((key, -sizes)).tolist():
         if sizes[i] < minimum:
             break
-        table = tables.reshape(-1, LEVELS, LEVELS)[i]
+        table = tables.reshape(-1, LEVEL_COUNT, LEVEL_COUNT)[i]
         one, other = divmod(int(key[i]), len(people.workers))
         names = people.workers[one], people.workers[other]
         result.append(TwoWorkers(*names, int(sizes[i]), *_shares(table), kappa(table), kappa(table, "quadratic")))
@@ -155,7 +155,11 @@ def couples(people: Labels, minimum: int = MINIMUM) -> list[TwoWorkers]:
 
 
 def _table(a: IntArray, b: IntArray) -> FloatArray:
-    return np.bincount(a * LEVELS + b, minlength=LEVELS * LEVELS).reshape(LEVELS, LEVELS).astype(np.float64)
+    return (
+        np.bincount(a * LEVEL_COUNT + b, minlength=LEVEL_COUNT * LEVEL_COUNT)
+        .reshape(LEVEL_COUNT, LEVEL_COUNT)
+        .astype(np.float64)
+    )
 
 
 def _shares(table: Any) -> tuple[float, float]:

@@ -14,17 +14,17 @@ from typing import Any
 
 import orjson
 
-from momentseek.construct.annotation.candidates import Candidate
+from momentseek.construct.annotation.candidates import AnnotationCandidate
 from momentseek.errors import MomentseekError
 from momentseek.formats import read_truth
 from momentseek.formats.document import open_document
 from momentseek.formats.values import column, first_record, has_keys, is_number, matrix, records, strings
 from momentseek.moments import Judgements
 
-OWN = ("pair_id", "query_id", "query", "video", "start", "end")
+CANDIDATE_KEYS = ("pair_id", "query_id", "query", "video", "start", "end")
 
 
-def write_candidates(candidates: Iterable[Candidate]) -> bytes:
+def write_candidates(candidates: Iterable[AnnotationCandidate]) -> bytes:
     """JSON Lines, best first within a query."""
     return b"".join(
         orjson.dumps({k: v for k, v in asdict(c).items() if v is not None}, option=orjson.OPT_APPEND_NEWLINE)
@@ -32,17 +32,17 @@ def write_candidates(candidates: Iterable[Candidate]) -> bytes:
     )
 
 
-def read_candidates(path: str | os.PathLike[str]) -> list[Candidate]:
+def read_candidates(path: str | os.PathLike[str]) -> list[AnnotationCandidate]:
     """Candidates as we write them, or the moments of any truth file, in the file's order."""
     document = open_document(path)
-    if not has_keys(first_record(document), *OWN):
+    if not has_keys(first_record(document), *CANDIDATE_KEYS):
         return _from_truth(read_truth(path, invalid="keep"))
     rows = records(document)
     texts = [strings(rows, key, document) for key in ("pair_id", "query_id", "query", "video")]
     starts, ends = column(rows, "start", document), column(rows, "end", document)
     times = matrix(list(zip(starts, ends, strict=True)), 2, document, "moment")
     found = [
-        Candidate(
+        AnnotationCandidate(
             pair,
             query_id,
             query,
@@ -57,11 +57,11 @@ def read_candidates(path: str | os.PathLike[str]) -> list[Candidate]:
         )
         for pair, query_id, query, video, (start, end), row in zip(*texts, times.tolist(), rows, strict=True)
     ]
-    unique_pairs(found, str(path))
+    require_unique_pairs(found, str(path))
     return found
 
 
-def unique_pairs(candidates: Sequence[Candidate], where: str) -> None:
+def require_unique_pairs(candidates: Sequence[AnnotationCandidate], where: str) -> None:
     """Refuse two pairs of one name: labels could not be told apart."""
     seen: set[str] = set()
     for c in candidates:
@@ -70,20 +70,20 @@ def unique_pairs(candidates: Sequence[Candidate], where: str) -> None:
         seen.add(c.pair_id)
 
 
-def judged_truth(candidates: Sequence[Candidate], levels: Mapping[str, int]) -> Judgements:
+def build_truth(candidates: Sequence[AnnotationCandidate], levels: Mapping[str, int]) -> Judgements:
     """Judged candidates as ground truth, queries and moments in the candidates' order.
 
     Candidates without a level (discarded, or never judged) are left out; a query that loses all keeps its place.
 
-    >>> pair = Candidate("q1/7", "q1", "a dog runs", "park", 0.0, 5.0, 0.8, 1, 1, "the dog is running")
-    >>> judged_truth([pair], {"q1/7": 3}).relevance.tolist()
+    >>> pair = AnnotationCandidate("q1/7", "q1", "a dog runs", "park", 0.0, 5.0, 0.8, 1, 1, "the dog is running")
+    >>> build_truth([pair], {"q1/7": 3}).relevance.tolist()
     [3]
     """
-    unique_pairs(candidates, "candidates")
+    require_unique_pairs(candidates, "candidates")
     known = {c.pair_id for c in candidates}
     if strange := next((pair for pair in levels if pair not in known), None):
         raise MomentseekError(f"the judged pair {strange} is not among the candidates; give the files it came from")
-    groups: dict[str, list[Candidate]] = {}
+    groups: dict[str, list[AnnotationCandidate]] = {}
     texts: dict[str, str] = {}
     for c in candidates:
         texts.setdefault(c.query_id, c.query)
@@ -107,7 +107,7 @@ def judged_truth(candidates: Sequence[Candidate], levels: Mapping[str, int]) -> 
     )
 
 
-def _from_truth(truth: Judgements) -> list[Candidate]:
+def _from_truth(truth: Judgements) -> list[AnnotationCandidate]:
     place = (i - truth.offsets[q] + 1 for i, q in enumerate(truth.row_query.tolist()))
     ids = truth.columns.get("pair_id")
     captions = truth.columns.get("caption", ("",) * len(truth.video))
@@ -118,8 +118,8 @@ def _from_truth(truth: Judgements) -> list[Candidate]:
         pair = str(ids[row]) if ids else f"{query}/{rank}"
         times = float(truth.start[row]), float(truth.end[row])
         text = (truth.text(query) or "", truth.videos[video], *times)
-        found.append(Candidate(pair, query, *text, 0.0, int(rank), 1, str(captions[row]), seconds[video]))
-    unique_pairs(found, truth.source)
+        found.append(AnnotationCandidate(pair, query, *text, 0.0, int(rank), 1, str(captions[row]), seconds[video]))
+    require_unique_pairs(found, truth.source)
     return found
 
 

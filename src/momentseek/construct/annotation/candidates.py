@@ -23,15 +23,15 @@ from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import BoolArray, IntArray
 
-BATCH = 20
-LAST = 5
-STILL_RELEVANT = 2.0
-Top = Callable[[int], tuple[IntArray, NDArray[np.float32]]]
+BATCH_CANDIDATES = 20
+DECIDING_CANDIDATES = 5
+STILL_RELEVANT_LEVEL = 2.0
+NearestCaptions = Callable[[int], tuple[IntArray, NDArray[np.float32]]]
 """k → for every query the k nearest captions (rows of the captions' table), best first, and their similarities."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class AnnotationCandidate:
     """A query–moment pair to be judged."""
 
     pair_id: str
@@ -47,7 +47,9 @@ class Candidate:
     duration: float | None = None
 
 
-def ranked(queries: Judgements, captions: Judgements, top: Top, most: int) -> list[list[Candidate]]:
+def rank_candidates(
+    queries: Judgements, captions: Judgements, top: NearestCaptions, most: int
+) -> list[list[AnnotationCandidate]]:
     """Every query's ``most`` nearest moments, best first; of a moment with several captions the nearest counts.
 
     Ties go to the caption that stands first. Pairs are called ``QUERY/CAPTION`` by the two ids, whatever the rank.
@@ -60,7 +62,7 @@ def ranked(queries: Judgements, captions: Judgements, top: Top, most: int) -> li
     start, end = captions.start.tolist(), captions.end.tolist()
     return [
         [
-            Candidate(
+            AnnotationCandidate(
                 f"{query}/{names[row]}",
                 query,
                 asked[q],
@@ -79,7 +81,7 @@ def ranked(queries: Judgements, captions: Judgements, top: Top, most: int) -> li
     ]
 
 
-def distinct_moments(top: Top, moment: IntArray, most: int) -> tuple[list[list[int]], list[list[float]]]:
+def distinct_moments(top: NearestCaptions, moment: IntArray, most: int) -> tuple[list[list[int]], list[list[float]]]:
     """The first ``most`` captions of every query that belong to different moments.
 
     >>> order, scores = np.array([[2, 0, 1]]), np.array([[0.9, 0.8, 0.1]], np.float32)
@@ -104,7 +106,7 @@ def distinct_moments(top: Top, moment: IntArray, most: int) -> tuple[list[list[i
     )
 
 
-def still_relevant(last: ArrayLike, threshold: float = STILL_RELEVANT) -> BoolArray:
+def still_relevant(last: ArrayLike, threshold: float = STILL_RELEVANT_LEVEL) -> BoolArray:
     """Whether the mean level of each query's last candidates reaches ``threshold``; NaN stands for no consensus.
 
     >>> still_relevant([[2, 2, 1, 3, 2], [4, 0, 0, 1, float("nan")]]).tolist()
@@ -117,19 +119,21 @@ def still_relevant(last: ArrayLike, threshold: float = STILL_RELEVANT) -> BoolAr
     return result
 
 
-def first_batch(lists: Sequence[Sequence[Candidate]], size: int = BATCH) -> list[Candidate]:
+def first_batch(
+    lists: Sequence[Sequence[AnnotationCandidate]], size: int = BATCH_CANDIDATES
+) -> list[AnnotationCandidate]:
     """The candidates every query begins with."""
     return [candidate for candidates in lists for candidate in candidates[:size]]
 
 
 def second_batch(
-    lists: Sequence[Sequence[Candidate]],
+    lists: Sequence[Sequence[AnnotationCandidate]],
     levels: Mapping[str, int],
     *,
-    size: int = BATCH,
-    last: int = LAST,
-    threshold: float = STILL_RELEVANT,
-) -> tuple[list[Candidate], list[Decision]]:
+    size: int = BATCH_CANDIDATES,
+    last: int = DECIDING_CANDIDATES,
+    threshold: float = STILL_RELEVANT_LEVEL,
+) -> tuple[list[AnnotationCandidate], list[Decision]]:
     """The further candidates of the queries that need them, and the decision about every query.
 
     ``lists`` holds two batches per query, ``levels`` the judged pairs; a pair without consensus has none. Levels
@@ -147,7 +151,7 @@ def second_batch(
                 f"the judged pair {judged_again.pair_id} has rank {judged_again.rank}, beyond a first batch of {size}; "
                 "give the batch size that the first batch had, and the labels of that batch only"
             )
-    more: list[Candidate] = []
+    more: list[AnnotationCandidate] = []
     decisions = []
     end, none = f"the last {last} are", f"no consensus on any of the last {last}"
     if last == 1:
@@ -165,13 +169,13 @@ def second_batch(
             decisions.append(Decision(query, "covered", none, evidence))
         elif still_relevant([judged], threshold)[0]:
             decisions.append(Decision(query, "extended", f"{end} still relevant", evidence))
-            more += [_in_batch(c, 2) for c in candidates[size : 2 * size]]
+            more += [_with_batch(c, 2) for c in candidates[size : 2 * size]]
         else:
             decisions.append(Decision(query, "covered", f"{end} not relevant enough", evidence))
     return more, decisions
 
 
-def _in_batch(candidate: Candidate, batch: int) -> Candidate:
+def _with_batch(candidate: AnnotationCandidate, batch: int) -> AnnotationCandidate:
     from dataclasses import replace
 
     return replace(candidate, batch=batch)

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from momentseek.construct.annotation.labels import LEVELS, Labels
+from momentseek.construct.annotation.labels import LEVEL_COUNT, AnnotatorLabels
 from momentseek.construct.decisions import Decision
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import BoolArray, IntArray
@@ -24,15 +24,15 @@ from momentseek.tables import count
 
 Incomplete = Literal["error", "drop"]
 Repeats = Literal["count", "error"]
-TOLERANCE = 1
-SIZES = (2, 4)
+AGREEING_LEVELS_APART = 1
+LABELS_PER_PAIR = (2, 4)
 
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
     """What became of every pair: ``low`` and ``high`` count, and agree or do not; both are -1 where incomplete."""
 
-    labels: Labels
+    labels: AnnotatorLabels
     low: IntArray
     high: IntArray
 
@@ -44,7 +44,7 @@ class Consensus:
     @property
     def kept(self) -> BoolArray:
         """Pairs on which the workers agree."""
-        return self.complete & (self.high - self.low <= TOLERANCE)
+        return self.complete & (self.high - self.low <= AGREEING_LEVELS_APART)
 
     @property
     def relevance(self) -> IntArray:
@@ -54,9 +54,9 @@ class Consensus:
     @property
     def levels(self) -> IntArray:
         """Kept pairs by level."""
-        return np.bincount(self.relevance[self.kept], minlength=LEVELS)
+        return np.bincount(self.relevance[self.kept], minlength=LEVEL_COUNT)
 
-    def discarded(self, labels: int) -> int:
+    def count_discarded(self, labels: int) -> int:
         """Pairs of so many labels that were discarded for disagreement."""
         return int((self.complete & ~self.kept & (self.labels.counts == labels)).sum())
 
@@ -72,30 +72,34 @@ class Consensus:
             rows = slice(start, start + size)
             evidence = {"labels": levels[rows], "workers": names[rows]}
             if kept[i]:
-                reason = f"{_who(size, people[i])} agree"
+                reason = f"{_describe_annotators(size, people[i])} agree"
                 result.append(Decision(pair, "kept", reason, {"relevance": relevance[i], **evidence}))
             elif complete[i]:
-                result.append(Decision(pair, "discarded", f"{_who(size, people[i])} disagree", evidence))
+                result.append(
+                    Decision(pair, "discarded", f"{_describe_annotators(size, people[i])} disagree", evidence)
+                )
             else:
                 result.append(Decision(pair, "dropped", f"{count(size, 'label')}, not 2 or 4", evidence))
         return result
 
 
-def _who(labels: int, people: int) -> str:
+def _describe_annotators(labels: int, people: int) -> str:
     """Who agrees or not: annotators, unless one of them judged more than once.
 
-    >>> _who(2, 2), _who(2, 1), _who(4, 3)
+    >>> _describe_annotators(2, 2), _describe_annotators(2, 1), _describe_annotators(4, 3)
     ('two annotators', 'two labels of one annotator', 'four labels of three annotators')
     """
     if labels == people:
-        return f"{WORDS[labels]} annotators"
-    return f"{WORDS[labels]} labels of {WORDS[people]} annotator{'s' * (people != 1)}"
+        return f"{NUMBER_WORDS[labels]} annotators"
+    return f"{NUMBER_WORDS[labels]} labels of {NUMBER_WORDS[people]} annotator{'s' * (people != 1)}"
 
 
-WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}
+NUMBER_WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}
 
 
-def consensus(labels: Labels, *, incomplete: Incomplete = "error", repeats: Repeats = "count") -> Consensus:
+def find_consensus(
+    labels: AnnotatorLabels, *, incomplete: Incomplete = "error", repeats: Repeats = "count"
+) -> Consensus:
     """Apply the rule to every pair.
 
     ``incomplete`` says what a pair with another number of labels than two or four is: refused, or dropped.
@@ -104,12 +108,12 @@ def consensus(labels: Labels, *, incomplete: Incomplete = "error", repeats: Repe
 
     >>> from momentseek.construct.annotation.labels import labels_of
     >>> rows = [("a", w, r) for w, r in zip("1234", (0, 2, 3, 4))] + [("b", "1", 1), ("b", "2", 4)]
-    >>> found = consensus(labels_of(rows))
-    >>> found.relevance.tolist(), found.discarded(2)
+    >>> found = find_consensus(labels_of(rows))
+    >>> found.relevance.tolist(), found.count_discarded(2)
     ([3, -1], 1)
     """
     counts = labels.counts
-    odd = np.flatnonzero(~np.isin(counts, SIZES))
+    odd = np.flatnonzero(~np.isin(counts, LABELS_PER_PAIR))
     if incomplete == "error" and len(odd):
         first, more = int(odd[0]), len(odd) - 1
         others = count(more, "more pair has", "more pairs have")
@@ -128,7 +132,7 @@ def consensus(labels: Labels, *, incomplete: Incomplete = "error", repeats: Repe
         )
     low = np.full(len(counts), -1)
     high = low.copy()
-    for size in SIZES:
+    for size in LABELS_PER_PAIR:
         pairs = np.flatnonzero(counts == size)
         levels = np.sort(labels.relevance[labels.offsets[pairs][:, None] + np.arange(size)], axis=1)
         low[pairs], high[pairs] = levels[:, size // 2 - 1], levels[:, size // 2]

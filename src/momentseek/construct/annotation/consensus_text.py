@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from momentseek.construct.annotation.agreement import MINIMUM, Agreement
-from momentseek.construct.annotation.consensus import SIZES, WORDS, Consensus
+from momentseek.construct.annotation.agreement import MIN_COMMON_PAIRS, Agreement
+from momentseek.construct.annotation.consensus import LABELS_PER_PAIR, NUMBER_WORDS, Consensus
 from momentseek.construct.annotation.drift import Drift
-from momentseek.construct.annotation.labels import LEVELS
-from momentseek.construct.annotation.scores import Scores
+from momentseek.construct.annotation.labels import LEVEL_COUNT
+from momentseek.construct.annotation.scores import LabelDistributions
 from momentseek.moments.arrays import IntArray
 from momentseek.tables import count, text_table
 
-MOST_COUPLES = 10
+MAX_COUPLES_SHOWN = 10
 
 
-def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictures: Scores) -> str:
+def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictures: LabelDistributions) -> str:
     """Everything, for a reader who has never seen an annotation campaign."""
     labels, kept = found.labels, int(found.kept.sum())
     total = len(labels.pair_ids)
@@ -35,13 +35,13 @@ def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictur
         ["labels", "pairs", "kept", "discarded", "with a worker's second label"],
         [
             [
-                WORDS[n],
+                NUMBER_WORDS[n],
                 f"{(counts == n).sum():,}",
                 f"{(found.kept & (counts == n)).sum():,}",
-                f"{found.discarded(n):,}",
+                f"{found.count_discarded(n):,}",
                 f"{(again & (counts == n)).sum():,}",
             ]
-            for n in SIZES
+            for n in LABELS_PER_PAIR
         ],
     )
     levels = text_table(
@@ -55,7 +55,7 @@ def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictur
         [
             head,
             outcome,
-            f"Relevance, 0 irrelevant to {LEVELS - 1} perfect:\n{levels}",
+            f"Relevance, 0 irrelevant to {LEVEL_COUNT - 1} perfect:\n{levels}",
             f"Pairs (%) by their lowest (row) and highest (column) label, all labels:\n{_matrix(pictures.every)}",
             "The same by the first two labels, before two more were asked (if a pair's rows stand in the order of "
             f"judging):\n{_matrix(pictures.first_two)}",
@@ -81,12 +81,12 @@ def _agreement(agreed: Agreement) -> str:
         ),
     ]
     if agreed.workers:
-        shown = agreed.workers[:MOST_COUPLES]
+        shown = agreed.workers[:MAX_COUPLES_SHOWN]
         lines += [
             "",
-            f"Two workers with at least {MINIMUM} pairs in common ({count(len(agreed.workers), 'couple')}, mean kappa "
-            f"{_value(agreed.mean_kappa)}"
-            f"{f'; the {MOST_COUPLES} with most pairs' if len(shown) < len(agreed.workers) else ''}):",
+            f"Two workers with at least {MIN_COMMON_PAIRS} pairs in common "
+            f"({count(len(agreed.workers), 'couple')}, mean kappa {_value(agreed.mean_kappa)}"
+            f"{f'; the {MAX_COUPLES_SHOWN} with most pairs' if len(shown) < len(agreed.workers) else ''}):",
             text_table(
                 ["workers", "pairs", "same", "at most 1 apart", "kappa", "weighted"],
                 [
@@ -108,7 +108,7 @@ def _agreement(agreed: Agreement) -> str:
 def _drift(drifts: Sequence[Drift]) -> str:
     table = text_table(
         ["worker", "labels", "deviation", "1st tenth", *(str(i) for i in range(2, 10)), "last tenth"],
-        [[d.worker, f"{d.labels:,}", _signed(d.deviation), *map(_signed, d.tenths)] for d in drifts],
+        [[d.worker, f"{d.labels:,}", _with_sign(d.deviation), *map(_with_sign, d.tenths)] for d in drifts],
     )
     return (
         "Each worker against the consensus (before rounding): above 0 he judges higher than it, and a change along "
@@ -116,10 +116,12 @@ def _drift(drifts: Sequence[Drift]) -> str:
     )
 
 
-def as_json(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictures: Scores) -> dict[str, Any]:
+def as_json(
+    found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictures: LabelDistributions
+) -> dict[str, Any]:
     """The same as one JSON object; what is undefined is null."""
     labels, counts = found.labels, found.labels.counts
-    result: dict[str, Any] = plain(
+    result: dict[str, Any] = without_nan(
         {
             "source": labels.source,
             "pairs": len(labels.pair_ids),
@@ -132,11 +134,11 @@ def as_json(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictur
                 str(n): {
                     "pairs": int((counts == n).sum()),
                     "kept": int((found.kept & (counts == n)).sum()),
-                    "discarded": found.discarded(n),
+                    "discarded": found.count_discarded(n),
                     "one_annotator": int(((labels.people == 1) & (counts == n)).sum()),
                     "repeated_annotator": int(((labels.people < counts) & (counts == n)).sum()),
                 }
-                for n in SIZES
+                for n in LABELS_PER_PAIR
             },
             "levels": {str(level): n for level, n in enumerate(pictures.final.tolist())},
             "raw_levels": {str(level): n for level, n in enumerate(pictures.raw.tolist())},
@@ -154,22 +156,22 @@ def as_json(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictur
     return result
 
 
-def plain(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
     """NaN is no JSON."""
     if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
+        return {k: without_nan(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
+        return [without_nan(v) for v in value]
     return None if isinstance(value, float) and value != value else value
 
 
 def _matrix(counts: IntArray) -> str:
     total = max(1, int(counts.sum()))
     return text_table(
-        ["", *map(str, range(LEVELS))],
+        ["", *map(str, range(LEVEL_COUNT))],
         [
-            [str(a), *(f"{100 * counts[a, b] / total:.2f}" if b >= a else "" for b in range(LEVELS))]
-            for a in range(LEVELS)
+            [str(a), *(f"{100 * counts[a, b] / total:.2f}" if b >= a else "" for b in range(LEVEL_COUNT))]
+            for a in range(LEVEL_COUNT)
         ],
     )
 
@@ -182,5 +184,5 @@ def _value(number: float) -> str:
     return "–" if number != number else f"{number:.3f}"
 
 
-def _signed(number: float) -> str:
+def _with_sign(number: float) -> str:
     return "–" if number != number else f"{number:+.2f}"

@@ -15,7 +15,7 @@ import numpy as np
 from momentseek.construct.annotation.consensus import Consensus
 from momentseek.moments.arrays import FloatArray, stable_order
 
-PARTS = 10
+DRIFT_PARTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Drift:
     tenths: tuple[float, ...]
 
 
-def drift(found: Consensus) -> list[Drift]:
+def measure_drift(found: Consensus) -> list[Drift]:
     """Every worker, most labels first; NaN where he judged no pair that was kept.
 
     >>> from momentseek.construct.annotation.consensus import consensus
     >>> from momentseek.construct.annotation.labels import labels_of
     >>> rows = [(p, w, r) for p in range(20) for w, r in (("kind", 3), ("strict", 2))]
-    >>> [(d.worker, d.deviation, d.tenths[0]) for d in drift(consensus(labels_of(rows)))]
+    >>> [(d.worker, d.deviation, d.tenths[0]) for d in measure_drift(consensus(labels_of(rows)))]
     [('kind', 0.5, 0.5), ('strict', -0.5, -0.5)]
     """
     labels = found.labels
@@ -49,7 +49,7 @@ def drift(found: Consensus) -> list[Drift]:
     for w, name in enumerate(labels.workers):
         rows = by_worker[bounds[w] : bounds[w + 1]]
         used = rows[counted[rows]]
-        parts = np.array_split(deviation[used], PARTS)
+        parts = np.array_split(deviation[used], DRIFT_PARTS)
         result.append(Drift(name, len(rows), len(used), _mean(deviation[used]), tuple(map(_mean, parts))))
     return sorted(result, key=lambda d: -d.labels)
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.construct.annotation.agreement import couples, kappa
-from momentseek.construct.annotation.consensus import TOLERANCE
-from momentseek.construct.annotation.labels import LEVELS, Labels
+from momentseek.construct.annotation.consensus import AGREEING_LEVELS_APART
+from momentseek.construct.annotation.labels import LEVEL_COUNT, AnnotatorLabels
 from momentseek.construct.decisions import Decision
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import IntArray
 from momentseek.tables import count
 
-FEWEST = 3
+MIN_WORKERS = 3
 """With two workers the median is their mean, and nobody can be told apart."""
 
 
@@ -43,14 +43,14 @@ class Examinee:
 class Exam:
     """The truth of every pair, the workers (worst first), and the mean kappa over couples of workers."""
 
-    labels: Labels
+    labels: AnnotatorLabels
     truth: IntArray
     share: float
     workers: tuple[Examinee, ...]
     mean_kappa: float
 
     @property
-    def misaligned(self) -> float:
+    def misaligned_share(self) -> float:
         """The mean over workers of the share of labels that are not aligned (11.83 % in the paper)."""
         return float(np.mean([1 - w.aligned for w in self.workers]))
 
@@ -69,11 +69,11 @@ class Exam:
         return result
 
 
-def exam(labels: Labels, share: float = 1.0) -> Exam:
+def mark_exam(labels: AnnotatorLabels, share: float = 1.0) -> Exam:
     """Judge the workers by the median of all.
 
     >>> from momentseek.construct.annotation.labels import labels_of
-    >>> found = exam(labels_of([(p, w, r) for p in "ab" for w, r in (("ann", 3), ("bob", 3), ("cy", 0))]))
+    >>> found = mark_exam(labels_of([(p, w, r) for p in "ab" for w, r in (("ann", 3), ("bob", 3), ("cy", 0))]))
     >>> [(w.worker, w.aligned, w.passed) for w in found.workers]
     [('cy', 0.0, False), ('ann', 1.0, True), ('bob', 1.0, True)]
     """
@@ -83,21 +83,21 @@ def exam(labels: Labels, share: float = 1.0) -> Exam:
             f"{labels.source}: worker {labels.workers[labels.worker[row]]} judged pair "
             f"{labels.pair_ids[labels.pair[row]]} twice; an exam has one label per worker and pair"
         )
-    few = np.flatnonzero(labels.counts < FEWEST)
+    few = np.flatnonzero(labels.counts < MIN_WORKERS)
     if len(few):
         pair, number = labels.pair_ids[few[0]], count(int(labels.counts[few[0]]), "label")
         raise MomentseekError(
-            f"{labels.source}: pair {pair} has only {number}, and a median needs at least {FEWEST} workers; in an exam "
-            "all workers judge the same pairs"
+            f"{labels.source}: pair {pair} has only {number}, and a median needs at least {MIN_WORKERS} workers; "
+            "in an exam all workers judge the same pairs"
         )
     truth = medians(labels)
     gap = labels.relevance - truth[labels.pair]
     result = []
     for w, name in enumerate(labels.workers):
         rows = np.flatnonzero(labels.worker == w)
-        far = rows[np.abs(gap[rows]) > TOLERANCE]
+        far = rows[np.abs(gap[rows]) > AGREEING_LEVELS_APART]
         aligned = 1 - len(far) / len(rows)
-        table = np.zeros((LEVELS, LEVELS))
+        table = np.zeros((LEVEL_COUNT, LEVEL_COUNT))
         np.add.at(table, (labels.relevance[rows], truth[labels.pair[rows]]), 1)
         misses = tuple(
             (labels.pair_ids[labels.pair[r]], int(labels.relevance[r]), int(truth[labels.pair[r]])) for r in far
@@ -112,7 +112,7 @@ def exam(labels: Labels, share: float = 1.0) -> Exam:
     return Exam(labels, truth, share, tuple(result), float(np.mean(known)) if known else float("nan"))
 
 
-def medians(labels: Labels) -> IntArray:
+def medians(labels: AnnotatorLabels) -> IntArray:
     """The median level of each pair, rounded up.
 
     >>> from momentseek.construct.annotation.labels import labels_of

@@ -8,7 +8,7 @@ from typing import Any
 from momentseek.construct.annotation.exam import Exam
 from momentseek.tables import count, text_table
 
-MOST_MISSES = 20
+MAX_MISSES_SHOWN = 20
 
 
 def as_text(found: Exam) -> str:
@@ -38,17 +38,17 @@ def as_text(found: Exam) -> str:
     parts = [
         f"{pairs}, {workers}; the truth of a pair is the median of its labels\n"
         f"{passes} ({found.share:.0%} of their labels within 1 of the truth, none missing), {fails}\n"
-        f"on average {found.misaligned:.2%} of a worker's labels are more than 1 off; mean kappa between two workers "
-        f"{kappa}",
+        f"on average {found.misaligned_share:.2%} of a worker's labels are more than 1 off; "
+        f"mean kappa between two workers {kappa}",
         table,
     ]
     if misses:
-        more = f" (the first {MOST_MISSES} of {len(misses):,})" if len(misses) > MOST_MISSES else ""
+        more = f" (the first {MAX_MISSES_SHOWN} of {len(misses):,})" if len(misses) > MAX_MISSES_SHOWN else ""
         parts.append(
             f"Labels to explain and judge again{more}:\n"
             + text_table(
                 ["worker", "pair", "label", "truth"],
-                [[w, pair, str(label), str(truth)] for w, pair, label, truth in misses[:MOST_MISSES]],
+                [[w, pair, str(label), str(truth)] for w, pair, label, truth in misses[:MAX_MISSES_SHOWN]],
                 align="llr",
             )
         )
@@ -69,7 +69,7 @@ def as_json(found: Exam) -> dict[str, Any]:
         "share": found.share,
         "passed": sum(w.passed for w in found.workers),
         "failed": sum(not w.passed for w in found.workers),
-        "misaligned": found.misaligned,
+        "misaligned": found.misaligned_share,
         "mean_kappa": None if found.mean_kappa != found.mean_kappa else found.mean_kappa,
         "workers": workers,
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class RelevanceLevel:
     """A level, its name, and when to choose it."""
 
     value: int
@@ -14,16 +14,16 @@ class Level:
     meaning: str
 
 
-LEVELS = (
-    Level(
+RELEVANCE_LEVELS = (
+    RelevanceLevel(
         4, "perfect", "All the query's actions happen, in plain view, and the moment holds them whole and little else."
     ),
-    Level(
+    RelevanceLevel(
         3, "good", "The actions happen, but a detail of the query is missing or different, or there is extra footage."
     ),
-    Level(2, "partial", "Only part of what the query says happens, or much of it is out of view or cut off."),
-    Level(1, "slight", "Some people, things or side actions fit, but the main action is another."),
-    Level(0, "unrelated", "Nothing the query says happens; that there is a person in both does not count."),
+    RelevanceLevel(2, "partial", "Only part of what the query says happens, or much of it is out of view or cut off."),
+    RelevanceLevel(1, "slight", "Some people, things or side actions fit, but the main action is another."),
+    RelevanceLevel(0, "unrelated", "Nothing the query says happens; that there is a person in both does not count."),
 )
 """Best first, as the labelling page lists them."""
 
@@ -31,7 +31,7 @@ INSTRUCTIONS = (
     "Watch the moment and judge by what you see: does the action fit, is it in view, is it there from start to end? "
     "Do not guess what happens before or after."
 )
-EXAMPLE = (
+EXAMPLE_JUDGEMENTS = (
     "For “a woman takes off her coat and hangs it up”: 4 if one or more women do just that; 3 if they do, among other "
     "things; 2 if a coat is only hung up; 1 if there are a woman and a coat, and she does something else with it; 0 if "
     "people do something else altogether."

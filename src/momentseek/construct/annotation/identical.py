@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 from momentseek.construct.decisions import Decision
-from momentseek.construct.text import normalised
+from momentseek.construct.text import normalise
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import IntArray, offsets_of
 
 
-def once_each(queries: Judgements) -> tuple[Judgements, list[Decision]]:
+def drop_same_wording(queries: Judgements) -> tuple[Judgements, list[Decision]]:
     """The first query of each wording (case and punctuation aside), and a decision about each of the others.
 
     >>> from momentseek.moments import Judgements
     >>> rows = Judgements.from_groups(["a", "b"], [1, 1], ["v", "w"], [0, 0], [5, 5], queries=["Sit!", " sit"])
-    >>> kept, decisions = once_each(rows)
+    >>> kept, decisions = drop_same_wording(rows)
     >>> kept.query_ids, decisions[0].subject, decisions[0].evidence
     (('a',), 'b', {'query': 'a'})
     """
@@ -27,16 +27,16 @@ def once_each(queries: Judgements) -> tuple[Judgements, list[Decision]]:
     places: list[int] = []
     decisions = []
     for place, text in enumerate(queries.queries or ()):
-        same = first.setdefault(normalised(text), place)
+        same = first.setdefault(normalise(text), place)
         if same == place:
             places.append(place)
         else:
             evidence = {"query": queries.query_ids[same]}
             decisions.append(Decision(queries.query_ids[place], "left out", "same words as another query", evidence))
-    return _only(queries, np.array(places, dtype=np.int64)), decisions
+    return _select_queries(queries, np.array(places, dtype=np.int64)), decisions
 
 
-def _only(table: Judgements, places: IntArray) -> Judgements:
+def _select_queries(table: Judgements, places: IntArray) -> Judgements:
     rows = np.flatnonzero(np.isin(table.row_query, places))
     return Judgements(
         query_ids=tuple(table.query_ids[p] for p in places),

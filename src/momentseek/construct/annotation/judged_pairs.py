@@ -10,7 +10,7 @@ from momentseek.formats.document import open_document
 from momentseek.formats.tables import rows_of
 from momentseek.moments import MAX_RELEVANCE
 
-HEADER = "pair_id,relevance,annotators,labels"
+PAIRS_HEADER = "pair_id,relevance,annotators,labels"
 
 
 def write_pairs(rows: Iterable[tuple[str, int, int, int]]) -> bytes:
@@ -22,7 +22,7 @@ def write_pairs(rows: Iterable[tuple[str, int, int, int]]) -> bytes:
     b'pair_id,relevance,annotators,labels\\n7,3,1,2\\n'
     """
     lines = (f"{_cell(pair)},{relevance},{annotators},{labels}" for pair, relevance, annotators, labels in rows)
-    return "\n".join([HEADER, *lines, ""]).encode()
+    return "\n".join([PAIRS_HEADER, *lines, ""]).encode()
 
 
 def read_pairs(path: str | os.PathLike[str]) -> dict[str, int]:

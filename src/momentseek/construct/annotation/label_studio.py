@@ -13,22 +13,22 @@ from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
-from momentseek.construct.annotation.candidates import Candidate
-from momentseek.construct.annotation.guideline import EXAMPLE, INSTRUCTIONS, LEVELS
+from momentseek.construct.annotation.candidates import AnnotationCandidate
+from momentseek.construct.annotation.guideline import EXAMPLE_JUDGEMENTS, INSTRUCTIONS, RELEVANCE_LEVELS
 from momentseek.construct.decisions import Decision
 from momentseek.errors import MomentseekError
 from momentseek.moments import MAX_RELEVANCE
 
-CONTROL = "relevance"
+RELEVANCE_CONTROL = "relevance"
 """The name of the question on the labelling page, and of its answers in an export."""
-SCHEMES = ("http", "https", "file")
+URL_SCHEMES = ("http", "https", "file")
 
 
-def tasks(candidates: Iterable[Candidate], base_url: str, suffix: str = ".mp4") -> list[dict[str, Any]]:
+def build_tasks(candidates: Iterable[AnnotationCandidate], base_url: str, suffix: str = ".mp4") -> list[dict[str, Any]]:
     """One task per pair, in the given order.
 
-    >>> pair = Candidate("q1/7", "q1", "a dog runs", "my park", 2.5, 5.0, 0.8, 1, 1, "hidden")
-    >>> tasks([pair], "https://example.org/videos")[0]["data"]["video"]
+    >>> pair = AnnotationCandidate("q1/7", "q1", "a dog runs", "my park", 2.5, 5.0, 0.8, 1, 1, "hidden")
+    >>> build_tasks([pair], "https://example.org/videos")[0]["data"]["video"]
     'https://example.org/videos/my%20park.mp4#t=2.5,5'
     """
     check_address(base_url)
@@ -50,28 +50,29 @@ def labelling_page() -> str:
     """
     guide = "".join(
         f"\n    <Text name={quoteattr(f'level{v.value}')} value={quoteattr(f'{v.value} {v.name}: {v.meaning}')}/>"
-        for v in LEVELS
+        for v in RELEVANCE_LEVELS
     )
     choices = "".join(
-        f'\n    <Choice value={quoteattr(f"{v.value} {v.name}")} alias="{v.value}" hotkey="{v.value}"/>' for v in LEVELS
+        f'\n    <Choice value={quoteattr(f"{v.value} {v.name}")} alias="{v.value}" hotkey="{v.value}"/>'
+        for v in RELEVANCE_LEVELS
     )
     return f"""<View>
   <Header value="$query" size="3"/>
   <Text name="moment" value="$moment"/>
   <Video name="video" value="$video"/>
-  <Choices name="{CONTROL}" toName="video" choice="single-radio" required="true">{choices}
+  <Choices name="{RELEVANCE_CONTROL}" toName="video" choice="single-radio" required="true">{choices}
   </Choices>
   <View style="margin-top: 2em">
     <Header value="How to judge" size="5"/>
     <Text name="instructions" value={quoteattr(INSTRUCTIONS)}/>{guide}
-    <Text name="example" value={quoteattr(EXAMPLE)}/>
+    <Text name="example" value={quoteattr(EXAMPLE_JUDGEMENTS)}/>
   </View>
 </View>
 """
 
 
 @dataclass(frozen=True)
-class Export:
+class LabelStudioExport:
     """Labels in the order in which they were given, and what else was in the files."""
 
     labels: tuple[tuple[str, str, int], ...]
@@ -104,7 +105,7 @@ class _Annotation:
         return Decision(self.pair, outcome, reason, evidence)
 
 
-def read_exports(exports: Iterable[tuple[Any, str]]) -> Export:
+def read_exports(exports: Iterable[tuple[Any, str]]) -> LabelStudioExport:
     """The labels of several exports, each with its source, as of one.
 
     A later export of a project holds the annotations of the earlier one: what has the same pair, annotator and id is
@@ -153,7 +154,7 @@ def read_exports(exports: Iterable[tuple[Any, str]]) -> Export:
     decisions += [found.decision("label", "the annotator's last answer") for found in last.values()]
     decisions += [Decision(pair, "missing", "not judged yet") for pair in missing]
     labels = tuple((a.pair, a.worker, a.level) for a in last.values() if a.level is not None)
-    return Export(labels, len(asked), missing, cancelled, empty, replaced, repeated, tuple(decisions))
+    return LabelStudioExport(labels, len(asked), missing, cancelled, empty, replaced, repeated, tuple(decisions))
 
 
 def _identity(thing: Mapping[str, Any], place: tuple[int, ...], *about: str) -> tuple[Any, ...]:
@@ -186,7 +187,7 @@ def check_address(base_url: str) -> None:
         not base_url
         or base_url != base_url.strip()
         or not base_url.isprintable()
-        or (named and (scheme.lower() not in SCHEMES or not rest.startswith("//")))
+        or (named and (scheme.lower() not in URL_SCHEMES or not rest.startswith("//")))
         or (named and scheme.lower() != "file" and not rest.strip("/"))
     ):
         raise MomentseekError(
@@ -217,7 +218,7 @@ def _level(result: list[Any], where: str) -> int | None:
     """The answer of one annotation: a choice that begins with its level, or a rating."""
     for answer in result:
         value = answer.get("value") if isinstance(answer, dict) else None
-        if not isinstance(value, Mapping) or answer.get("from_name", CONTROL) != CONTROL:
+        if not isinstance(value, Mapping) or answer.get("from_name", RELEVANCE_CONTROL) != RELEVANCE_CONTROL:
             continue
         given = value.get("choices", value.get("rating"))
         if given is None or given == []:
@@ -248,5 +249,5 @@ def _seconds(value: float) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".")
 
 
-def _clock(c: Candidate) -> str:
+def _clock(c: AnnotationCandidate) -> str:
     return f"{_seconds(c.start)} to {_seconds(c.end)} s"

@@ -22,18 +22,18 @@ from momentseek.moments import MAX_RELEVANCE
 from momentseek.moments.arrays import BoolArray, IntArray, encode_names, offsets_of, stable_order
 from momentseek.tables import count
 
-LEVELS = MAX_RELEVANCE + 1
-COLUMNS = ("pair_id", "worker", "relevance")
+LEVEL_COUNT = MAX_RELEVANCE + 1
+LABEL_COLUMNS = ("pair_id", "worker", "relevance")
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class AnnotatorLabels:
     """Judgements grouped by pair: pair ``i`` owns rows ``offsets[i]:offsets[i + 1]`` of ``worker`` and ``relevance``.
 
     Pairs stand in the order of their first appearance, the rows of a pair in the order of the file; ``place`` is a
     row's position in the file, which is the order in which a worker saw his pairs.
 
-    >>> labels = labels_of([("p1", "ann", 3), ("p2", "ann", 0), ("p1", "bob", 4)])
+    >>> labels = group_labels([("p1", "ann", 3), ("p2", "ann", 0), ("p1", "bob", 4)])
     >>> labels.pair_ids, labels.counts.tolist(), labels.relevance.tolist()
     (('p1', 'p2'), [2, 1], [3, 4, 0])
     """
@@ -74,10 +74,10 @@ class Labels:
         repeated[first] = False
         return repeated
 
-    def with_rows(self, keep: BoolArray) -> Labels:
+    def with_rows(self, keep: BoolArray) -> AnnotatorLabels:
         """Only some rows; pairs left without any stay, empty."""
         counts = np.bincount(self.pair[keep], minlength=len(self.pair_ids))
-        return Labels(
+        return AnnotatorLabels(
             self.pair_ids,
             offsets_of(counts.tolist()),
             self.workers,
@@ -87,18 +87,20 @@ class Labels:
             self.source,
         )
 
-    def between_people(self) -> Labels:
+    def first_labels(self) -> AnnotatorLabels:
         """Every worker's first label of each pair: agreement with oneself is no agreement between people."""
         return self.with_rows(~self.repeated)
 
 
-def labels_of(rows: Iterable[tuple[object, object, int]], source: str = "(memory)") -> Labels:
+def group_labels(rows: Iterable[tuple[object, object, int]], source: str = "(memory)") -> AnnotatorLabels:
     """Labels from ``(pair_id, worker, relevance)`` in any order."""
     pairs, workers, levels = zip(*rows, strict=True)
-    return _grouped([str(p) for p in pairs], [str(w) for w in workers], np.asarray(levels, dtype=np.int64), source)
+    return _group_by_pair(
+        [str(p) for p in pairs], [str(w) for w in workers], np.asarray(levels, dtype=np.int64), source
+    )
 
 
-def read_labels(path: str | os.PathLike[str]) -> Labels:
+def read_labels(path: str | os.PathLike[str]) -> AnnotatorLabels:
     """Read a CSV file of labels; what is no label is refused with its line."""
     document = open_document(path)
     pairs, workers, raw = _columns(document)
@@ -116,31 +118,31 @@ def read_labels(path: str | os.PathLike[str]) -> Labels:
             f"{path}: line {_line(document, at)} gives pair {pairs[at]} the relevance {raw[at]!r}; "
             f"levels are whole numbers from 0 to {MAX_RELEVANCE}"
         )
-    return _grouped(pairs, workers, level[code], str(path))
+    return _group_by_pair(pairs, workers, level[code], str(path))
 
 
 def write_labels(rows: Iterable[tuple[str, str, int]]) -> bytes:
     """The bytes of a file that ``read_labels`` reads."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(LABEL_COLUMNS)
     writer.writerows(rows)
     return text.getvalue().encode()
 
 
 def _columns(document: Document) -> tuple[list[str], list[str], list[str]]:
-    if header_of(document) != list(COLUMNS):  # further columns, or another order
-        rows = [tuple(row.values()) for _, row in rows_of(document, *COLUMNS)]
+    if header_of(document) != list(LABEL_COLUMNS):  # further columns, or another order
+        rows = [tuple(row.values()) for _, row in rows_of(document, *LABEL_COLUMNS)]
     else:
         try:
             found = [row for row in csv.reader(io.StringIO(document.text, newline="")) if row][1:]
         except csv.Error as e:
             raise MomentseekError(f"{document.path}: not CSV ({e}); export it again") from None
-        if set(map(len, found)) - {len(COLUMNS)}:
-            at = next(i for i, row in enumerate(found) if len(row) != len(COLUMNS))
+        if set(map(len, found)) - {len(LABEL_COLUMNS)}:
+            at = next(i for i, row in enumerate(found) if len(row) != len(LABEL_COLUMNS))
             columns = count(len(found[at]), "column")
             raise MomentseekError(
-                f"{document.path}: line {_line(document, at)} has {columns} instead of {len(COLUMNS)}"
+                f"{document.path}: line {_line(document, at)} has {columns} instead of {len(LABEL_COLUMNS)}"
             )
         rows = [tuple(row) for row in found]
     pairs, workers, levels = zip(*rows, strict=True) if rows else ((), (), ())
@@ -163,11 +165,11 @@ def _level(text: str) -> int:
     return int(value) if 0 <= value <= MAX_RELEVANCE and value == int(value) else -1
 
 
-def _grouped(pairs: list[str], workers: list[str], relevance: IntArray, source: str) -> Labels:
+def _group_by_pair(pairs: list[str], workers: list[str], relevance: IntArray, source: str) -> AnnotatorLabels:
     pair_ids, pair = encode_names(pairs)
     names, worker = encode_names(workers)
     order = stable_order(pair.astype(np.int64))
-    return Labels(
+    return AnnotatorLabels(
         pair_ids,
         offsets_of(np.bincount(pair, minlength=len(pair_ids)).tolist()),
         names,

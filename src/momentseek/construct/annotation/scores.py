@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.construct.annotation.consensus import Consensus
-from momentseek.construct.annotation.labels import LEVELS
+from momentseek.construct.annotation.labels import LEVEL_COUNT
 from momentseek.moments.arrays import IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class LabelDistributions:
     """Pairs by (lowest, highest) score in three views, and scores before and after the rule."""
 
     first_two: IntArray
@@ -32,13 +32,14 @@ class Scores:
     """Kept pairs by level: figure 5b."""
 
 
-def scores(found: Consensus) -> Scores:
+def label_distributions(found: Consensus) -> LabelDistributions:
     """All five tables, over complete pairs; entry (a, b) of a matrix counts pairs with lowest a and highest b.
 
     >>> from momentseek.construct.annotation.consensus import consensus
     >>> from momentseek.construct.annotation.labels import labels_of
     >>> four = consensus(labels_of([("p", w, r) for w, r in enumerate((0, 3, 2, 1))]))
-    >>> [np.argwhere(m).tolist() for m in (scores(four).first_two, scores(four).every, scores(four).counting)]
+    >>> found = label_distributions(four)
+    >>> [np.argwhere(m).tolist() for m in (found.first_two, found.every, found.counting)]
     [[[0, 3]], [[0, 3]], [[1, 2]]]
     """
     labels, complete = found.labels, found.complete
@@ -47,14 +48,14 @@ def scores(found: Consensus) -> Scores:
     lowest = np.minimum.reduceat(labels.relevance, start[rows])[complete[rows]]
     highest = np.maximum.reduceat(labels.relevance, start[rows])[complete[rows]]
     one, other = labels.relevance[start[complete]], labels.relevance[start[complete] + 1]
-    return Scores(
+    return LabelDistributions(
         _matrix(np.minimum(one, other), np.maximum(one, other)),
         _matrix(lowest, highest),
         _matrix(found.low[complete], found.high[complete]),
-        np.bincount(labels.relevance, minlength=LEVELS),
+        np.bincount(labels.relevance, minlength=LEVEL_COUNT),
         found.levels,
     )
 
 
 def _matrix(low: IntArray, high: IntArray) -> IntArray:
-    return np.bincount(low * LEVELS + high, minlength=LEVELS * LEVELS).reshape(LEVELS, LEVELS)
+    return np.bincount(low * LEVEL_COUNT + high, minlength=LEVEL_COUNT * LEVEL_COUNT).reshape(LEVEL_COUNT, LEVEL_COUNT)

@@ -25,15 +25,15 @@ from momentseek.tables import count
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GRID = 100
-SMOOTHING = 0.02
+GRID_CELLS = 100
+DRAWN_BANDWIDTH = 0.02
 """Bandwidth of the drawn densities; those that decide are the recipe's."""
-MOST_VERBS = 30
-VERBS_SHOWN = 4
-FEWEST = 20
+MAX_VERBS = 30
+MAX_VERBS_ON_MAPS = 4
+MIN_MOMENTS_PER_VERB = 20
 """Moments a verb needs in each panel to be drawn."""
-RARE = "test_ood"
-FIGURES = tuple(
+OOD_SPLIT = "test_ood"
+FIGURE_FILES = tuple(
     f"{name}.{kind}"
     for name in ("locations-before", "locations-after", "verbs", "locations-by-verb")
     for kind in ("png", "svg")
@@ -42,7 +42,7 @@ FIGURES = tuple(
 
 
 def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgements]) -> dict[str, bytes]:
-    """All figures as PNG and SVG, by the names of their files (some of ``FIGURES``)."""
+    """All figures as PNG and SVG, by the names of their files (some of ``FIGURE_FILES``)."""
     words = {name: [verbs(q) for q in split.queries or ()] for name, split in splits.items()}
     figures: dict[str, Callable[[], Figure]] = {
         "locations-before": lambda: densities_figure(inputs),
@@ -60,7 +60,7 @@ def densities_figure(parts: Mapping[str, Judgements]) -> Figure:
     """One panel per file or split: how dense moments are at each (start, end)."""
     figure, axes = axes_of(1, len(parts), 0.6 + 2.4 * len(parts), 3.0)
     for ax, (name, part) in zip(axes[0], parts.items(), strict=True):
-        _density(ax, locations(part, clip=True), rare=name == RARE)
+        _draw_density(ax, locations(part, clip=True), rare=name == OOD_SPLIT)
         ax.set_title(f"{name}\n{count(len(part.videos), 'video')}, {count(len(part), 'pair')}", fontsize=8)
     axes[0][0].set_ylabel("end / duration")
     return figure
@@ -71,11 +71,11 @@ def by_verb_figure(
 ) -> Figure:
     """Where the moments of one verb lie, in train above and test-ood below."""
     figure, axes = axes_of(2, len(chosen), 0.8 + 2.2 * len(chosen), 5.0)
-    for row, split in zip(axes, ("train", RARE), strict=True):
+    for row, split in zip(axes, ("train", OOD_SPLIT), strict=True):
         places = locations(splits[split], clip=True)
         for ax, verb in zip(row, chosen, strict=True):
             having = np.array([verb in said for said in words[split]])
-            _density(ax, places[having], rare=split == RARE)
+            _draw_density(ax, places[having], rare=split == OOD_SPLIT)
             ax.set_title(f"{verb}, {split}: {having.sum():,}", fontsize=8)
         row[0].set_ylabel("end / duration")
     for ax in axes[0]:
@@ -87,12 +87,12 @@ def verbs_figure(words: Mapping[str, list[list[str]]]) -> Figure:
     """The most frequent verbs of the whole dataset, and each split's share of them, one panel per split."""
     counts = {name: Counter(v for said in lists for v in said) for name, lists in words.items()}
     total = sum(counts.values(), Counter[str]())
-    top = [verb for verb, _ in total.most_common(MOST_VERBS)]
+    top = [verb for verb, _ in total.most_common(MAX_VERBS)]
     figure, axes = axes_of(1, len(counts), 1.0 + 1.9 * len(counts), 0.9 + 0.17 * len(top))
     place = np.arange(len(top))
     for i, (ax, (name, said)) in enumerate(zip(axes[0], counts.items(), strict=True)):
         share = np.array([100 * said[verb] / max(1, said.total()) for verb in top])
-        ax.barh(place, share, 0.75, color="#D55E00" if name == RARE else "#009E73")
+        ax.barh(place, share, 0.75, color="#D55E00" if name == OOD_SPLIT else "#009E73")
         ax.set_title(f"{name}\n{share.sum():.1f} % of {said.total():,}", fontsize=8)
         ax.set_yticks(place, top if i == 0 else [""] * len(top), fontsize=8)
         ax.set_ylim(len(top) - 0.4, -0.6)
@@ -111,18 +111,18 @@ def telling_verbs(words: Mapping[str, list[list[str]]]) -> list[str]:
     >>> telling_verbs({"train": [["sit"], ["eat"]] * 20, "test_ood": [["sit"]] * 20 + [["eat"]]})
     ['sit']
     """
-    train, rare = (Counter(v for said in words[name] for v in set(said)) for name in ("train", RARE))
-    often = [v for v, n in rare.most_common() if n >= FEWEST and train[v] >= FEWEST]
-    return often[:VERBS_SHOWN]
+    train, rare = (Counter(v for said in words[name] for v in set(said)) for name in ("train", OOD_SPLIT))
+    often = [v for v, n in rare.most_common() if n >= MIN_MOMENTS_PER_VERB and train[v] >= MIN_MOMENTS_PER_VERB]
+    return often[:MAX_VERBS_ON_MAPS]
 
 
-def _density(ax: Any, places: FloatArray, *, rare: bool) -> None:
+def _draw_density(ax: Any, places: FloatArray, *, rare: bool) -> None:
     from matplotlib.colors import PowerNorm
 
-    centres = (np.arange(GRID) + 0.5) / GRID
+    centres = (np.arange(GRID_CELLS) + 0.5) / GRID_CELLS
     start, end = np.meshgrid(centres, centres)
-    values = kernel_sums(places, np.column_stack([start.ravel(), end.ravel()]), SMOOTHING, radius=4.0)
-    shown = np.ma.masked_where(end < start - 1 / GRID, values.reshape(GRID, GRID))
+    values = kernel_sums(places, np.column_stack([start.ravel(), end.ravel()]), DRAWN_BANDWIDTH, radius=4.0)
+    shown = np.ma.masked_where(end < start - 1 / GRID_CELLS, values.reshape(GRID_CELLS, GRID_CELLS))
     ax.imshow(
         shown,
         origin="lower",

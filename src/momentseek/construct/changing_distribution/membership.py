@@ -62,13 +62,16 @@ def overlap(ours: Iterable[Hashable], theirs: Iterable[Hashable]) -> Overlap:
 def compare_membership(split: str, ours: Judgements, theirs: Judgements) -> Membership:
     """Videos by name; pairs by video, start and end, since published files differ in how they spell sentences."""
     return Membership(
-        split, theirs.source, overlap(set(_used(ours)), set(_used(theirs))), overlap(_pairs(ours), _pairs(theirs))
+        split,
+        theirs.source,
+        overlap(set(_video_names(ours)), set(_video_names(theirs))),
+        overlap(_pairs(ours), _pairs(theirs)),
     )
 
 
-def _used(table: Judgements) -> list[str]:
+def _video_names(table: Judgements) -> list[str]:
     return [table.videos[code] for code in table.video.tolist()]
 
 
 def _pairs(table: Judgements) -> Iterable[Hashable]:
-    return zip(_used(table), table.start.tolist(), table.end.tolist(), strict=True)
+    return zip(_video_names(table), table.start.tolist(), table.end.tolist(), strict=True)

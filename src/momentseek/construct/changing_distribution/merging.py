@@ -15,7 +15,7 @@ from momentseek.moments import Judgements
 from momentseek.moments.arrays import BoolArray, FloatArray, encode_names
 
 
-def merge(truths: Sequence[Judgements], durations: Mapping[str, float] | None = None) -> Judgements:
+def merge_truths(truths: Sequence[Judgements], durations: Mapping[str, float] | None = None) -> Judgements:
     """All files' pairs under their videos, whichever file they come from; ``durations`` replace the files' own.
 
     ActivityNet's val_1 and val_2 describe the same videos in other words: their pairs are pooled under one video.
@@ -23,7 +23,7 @@ def merge(truths: Sequence[Judgements], durations: Mapping[str, float] | None = 
 
     >>> one = Judgements.from_groups(["a:0"], [1], ["a"], [0], [5], durations={"a": 9.0}, queries=["sits"])
     >>> two = Judgements.from_groups(["a:0"], [1], ["a"], [2], [6], durations={"a": 9.0}, queries=["rises"])
-    >>> merge([one, two]).query_ids
+    >>> merge_truths([one, two]).query_ids
     ('a:0', 'a:1')
     """
     for truth in truths:
@@ -49,13 +49,13 @@ def merge(truths: Sequence[Judgements], durations: Mapping[str, float] | None = 
     )
 
 
-def repeated_pairs(pairs: Judgements) -> int:
+def count_repeated_pairs(pairs: Judgements) -> int:
     """How many pairs are there once more with the same video, times and words; a file given twice has many."""
     keys = zip(pairs.video.tolist(), pairs.start.tolist(), pairs.end.tolist(), pairs.queries or (), strict=True)
     return sum(n - 1 for n in Counter(keys).values())
 
 
-def subset(pairs: Judgements, keep: BoolArray) -> Judgements:
+def select_pairs(pairs: Judgements, keep: BoolArray) -> Judgements:
     """The pairs for which ``keep`` is true, in the same order."""
     rows = np.flatnonzero(keep)
     codes, video = np.unique(pairs.video[rows], return_inverse=True)
@@ -79,11 +79,11 @@ def subset(pairs: Judgements, keep: BoolArray) -> Judgements:
     )
 
 
-def turned(pairs: Judgements) -> Judgements:
+def swap_reversed(pairs: Judgements) -> Judgements:
     """The pairs with start and end exchanged where the moment ends before it starts.
 
     >>> wrong = Judgements.from_groups(["q"], [1], ["a"], [9], [2], durations={"a": 10.0}, invalid="keep")
-    >>> turned(wrong).start.tolist(), turned(wrong).end.tolist()
+    >>> swap_reversed(wrong).start.tolist(), swap_reversed(wrong).end.tolist()
     ([2.0], [9.0])
     """
     return replace(pairs, start=np.minimum(pairs.start, pairs.end), end=np.maximum(pairs.start, pairs.end))

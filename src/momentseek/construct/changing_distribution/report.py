@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.construct.changing_distribution.membership import Membership, Overlap
-from momentseek.construct.changing_distribution.merging import repeated_pairs
+from momentseek.construct.changing_distribution.merging import count_repeated_pairs
 from momentseek.construct.changing_distribution.resplit import Recipe, Resplit
 from momentseek.construct.decisions import tally
 from momentseek.moments import Judgements
@@ -35,7 +35,7 @@ def as_json(preset: str, done: Resplit, published: Sequence[Membership], written
     """Everything but the single decisions, unrounded."""
     return {
         "preset": preset,
-        "recipe": described(done.recipe),
+        "recipe": describe_recipe(done.recipe),
         "splits": {name: {"videos": v, "pairs": p} for name, (v, p) in done.sizes.items()},
         "decisions": tally(done.decisions),
         "cut": {"gap": done.cut.gap, "tied": done.cut.tied},
@@ -50,7 +50,7 @@ def as_json(preset: str, done: Resplit, published: Sequence[Membership], written
 def notes(pairs: Judgements, done: Resplit) -> list[str]:
     """Impossible times, repeated pairs and ties at the cut, each in a sentence."""
     said = [str(finding) for finding in pairs.findings]
-    if repeats := repeated_pairs(pairs):
+    if repeats := count_repeated_pairs(pairs):
         verb = "repeats" if repeats == 1 else "repeat"
         said.append(f"{count(repeats, 'pair')} {verb} another: the same video, times and words")
     if done.cut.tied:
@@ -58,10 +58,10 @@ def notes(pairs: Judgements, done: Resplit) -> list[str]:
     return said
 
 
-def described(recipe: Recipe) -> dict[str, Any]:
+def describe_recipe(recipe: Recipe) -> dict[str, Any]:
     """The recipe in the words of the command's options.
 
-    >>> described(Recipe(long_moments=0.5))["long_moments"]
+    >>> describe_recipe(Recipe(long_moments=0.5))["long_moments"]
     '>=0.5'
     """
     bound = recipe.long_moments

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from momentseek.construct.changing_distribution.merging import locations, subset, turned
+from momentseek.construct.changing_distribution.merging import locations, select_pairs, swap_reversed
 from momentseek.construct.decisions import Decision
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
@@ -22,7 +22,7 @@ from momentseek.moments.arrays import BoolArray, IntArray
 from momentseek.moments.density import Lowest, lowest, whitened
 from momentseek.tables import count
 
-SPLITS = ("train", "val", "test_iid", "test_ood")
+SPLIT_NAMES = ("train", "val", "test_iid", "test_ood")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Recipe:
     seed: int = 0
 
 
-PRESETS: dict[str, Recipe] = {
+RECIPES: dict[str, Recipe] = {
     "charades-cd": Recipe(bandwidth=0.034, swap=True),
     "activitynet-cd": Recipe(bandwidth=0.0013, share=0.4, long_moments=0.5),
     "paper": Recipe(),
@@ -87,7 +87,7 @@ def resplit(pairs: Judgements, recipe: Recipe) -> Resplit:
     >>> done.sizes, done.splits["test_ood"].videos
     ({'train': (35, 70), 'val': (2, 4), 'test_iid': (2, 4), 'test_ood': (1, 2)}, ('v39',))
     """
-    pairs = turned(pairs) if recipe.swap else pairs
+    pairs = swap_reversed(pairs) if recipe.swap else pairs
     places = locations(pairs, recipe.clip)
     rare_pairs = int(recipe.share * len(places))
     if rare_pairs < 1 or rare_pairs >= len(places):
@@ -107,9 +107,9 @@ def resplit(pairs: Judgements, recipe: Recipe) -> Resplit:
     if recipe.long_moments is not None:
         long = longest > recipe.long_moments if recipe.long_strict else longest >= recipe.long_moments
     home = _draw(pairs.videos, majority & ~long, recipe)
-    splits = {name: subset(pairs, home[pairs.video] == i) for i, name in enumerate(SPLITS)}
+    splits = {name: select_pairs(pairs, home[pairs.video] == i) for i, name in enumerate(SPLIT_NAMES)}
     decisions = tuple(
-        Decision(video, SPLITS[h], _reason(h, m, recipe), {"pairs": n, "rare": r, "longest": round(x, 4)})
+        Decision(video, SPLIT_NAMES[h], _reason(h, m, recipe), {"pairs": n, "rare": r, "longest": round(x, 4)})
         for video, h, m, n, r, x in zip(
             pairs.videos, home.tolist(), majority.tolist(), total.tolist(), rare.tolist(), longest.tolist(), strict=True
         )
@@ -118,7 +118,7 @@ def resplit(pairs: Judgements, recipe: Recipe) -> Resplit:
 
 
 def _draw(videos: tuple[str, ...], ood: BoolArray, recipe: Recipe) -> IntArray:
-    """Every video's split, as its place in ``SPLITS``; what is drawn depends on the names and the seed alone."""
+    """Every video's split, as its place in ``SPLIT_NAMES``; what is drawn depends on the names and the seed alone."""
     others = sorted(np.flatnonzero(~ood).tolist(), key=videos.__getitem__)
     val, iid = int(recipe.val_share * len(videos)), int(recipe.iid_share * len(videos))
     sizes = {"test_ood": len(videos) - len(others), "val": val, "test_iid": iid, "train": len(others) - val - iid}
@@ -131,16 +131,16 @@ def _draw(videos: tuple[str, ...], ood: BoolArray, recipe: Recipe) -> IntArray:
     for name, size in sizes.items():
         if size < 1:
             raise MomentseekError(f"{name} would have none of {count(len(videos), 'video')}; {remedy[name]}")
-    home = np.where(ood, SPLITS.index("test_ood"), SPLITS.index("train"))
+    home = np.where(ood, SPLIT_NAMES.index("test_ood"), SPLIT_NAMES.index("train"))
     drawn = np.random.default_rng(recipe.seed).permutation(len(others))
     order = np.array(others)[drawn]
-    home[order[:val]] = SPLITS.index("val")
-    home[order[val : val + iid]] = SPLITS.index("test_iid")
+    home[order[:val]] = SPLIT_NAMES.index("val")
+    home[order[val : val + iid]] = SPLIT_NAMES.index("test_iid")
     return home
 
 
 def _reason(home: int, majority: bool, recipe: Recipe) -> str:
-    if SPLITS[home] == "test_ood":
+    if SPLIT_NAMES[home] == "test_ood":
         return "half or more of its pairs are rare" if recipe.ties == "ood" else "most of its pairs are rare"
     why = "it has a long moment" if majority else "most of its pairs are common"
-    return f"{why}; {'the rest after drawing' if SPLITS[home] == 'train' else 'drawn'}"
+    return f"{why}; {'the rest after drawing' if SPLIT_NAMES[home] == 'train' else 'drawn'}"

@@ -27,15 +27,15 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from momentseek.errors import MomentseekError
 
-KEYS = ("MOMENTSEEK_CHAT_KEY", "OPENAI_API_KEY")
-LINE = re.compile(r"^\s*\(?(\d+)\s*[.:)]\s*(.*\S)\s*$")
-HALF = re.compile("[\ud800-\udfff]")
-PASSING = {408, 409, 425, 429, 500, 502, 503, 504}
+KEY_VARIABLES = ("MOMENTSEEK_CHAT_KEY", "OPENAI_API_KEY")
+NUMBERED_LINE = re.compile(r"^\s*\(?(\d+)\s*[.:)]\s*(.*\S)\s*$")
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+RETRIABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504}
 """HTTP answers after which the same request may succeed."""
-LONGEST_ANSWER = 4 << 20
-CHUNK = 1 << 16
+MAX_ANSWER_BYTES = 4 << 20
+CHUNK_BYTES = 1 << 16
 
-TASK = """\
+INSTRUCTIONS = """\
 You make search queries less precise. Each numbered line describes a moment of a TV show and may name characters.
 Write every line again without any character's name:
 - put general words in their place: a man, a woman, a person, another woman, two people, some people, a doctor;
@@ -47,7 +47,7 @@ Answer with the same number of lines, each with the number it was given, and not
 
 def key_in_environment() -> str:
     """The key, or nothing; refused if it holds what no header can carry."""
-    for name in KEYS:
+    for name in KEY_VARIABLES:
         if key := os.environ.get(name, "").strip():
             if not re.fullmatch(r"[!-~]+", key):
                 raise MomentseekError(f"{name} holds a character that cannot be sent in a key; set it again")
@@ -55,7 +55,7 @@ def key_in_environment() -> str:
     return ""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The server's answer is an HTTP error."""
 
     def __init__(self, code: int, said: str, place: str) -> None:
@@ -74,7 +74,7 @@ class NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 @dataclass(frozen=True)
-class Chat:
+class ChatEndpoint:
     """An endpoint and how patiently to ask it."""
 
     base_url: str
@@ -92,9 +92,9 @@ class Chat:
 
     def rewrite(self, queries: Sequence[str], temperature: float = 0.0) -> list[str | None]:
         """The queries without names, in their order; None where the model gave no usable line even when asked alone."""
-        answers = parse(self.ask(numbered(queries), temperature), len(queries))
+        answers = parse_answer(self.ask(number_lines(queries), temperature), len(queries))
         for i in [i for i, answer in enumerate(answers) if answer is None] if len(queries) > 1 else []:
-            answers[i] = parse(self.ask(numbered([queries[i]]), temperature), 1)[0]
+            answers[i] = parse_answer(self.ask(number_lines([queries[i]]), temperature), 1)[0]
         return answers
 
     def ask(self, text: str, temperature: float) -> str:
@@ -102,7 +102,7 @@ class Chat:
         body = {
             "model": self.model,
             "temperature": temperature,
-            "messages": [{"role": "system", "content": TASK}, {"role": "user", "content": text}],
+            "messages": [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": text}],
         }
         data = json.dumps(body).encode()
         problem = ""
@@ -110,10 +110,10 @@ class Chat:
             if attempt:
                 self.sleep(self.pause * 2 ** (attempt - 1))
             try:
-                return _content(_within(self.timeout, lambda: self._post(data)))
-            except Refused as e:
+                return _answer_text(_run_within(self.timeout, lambda: self._post(data)))
+            except RequestRefused as e:
                 problem = f"answered HTTP {e.code}{e.said}"
-                if e.code not in PASSING:
+                if e.code not in RETRIABLE_STATUS:
                     raise MomentseekError(f"{self.base_url}: {problem}; {_advice(e)}") from None
             except TimeoutError:
                 problem = f"gave no answer within {self.timeout:g} s"
@@ -135,60 +135,60 @@ class Chat:
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
         elif self.login:
-            headers["Authorization"] = f"Basic {_basic(self.login)}"
+            headers["Authorization"] = f"Basic {_basic_credentials(self.login)}"
         request = urllib.request.Request(f"{self.base_url.rstrip('/')}/chat/completions", body, headers)
         deadline = time.monotonic() + self.timeout
         try:
             with urllib.request.build_opener(NoRedirects).open(request, timeout=self.timeout) as answer:
-                return _read(answer, LONGEST_ANSWER, deadline)
+                return _read_answer(answer, MAX_ANSWER_BYTES, deadline)
         except urllib.error.HTTPError as e:
             with e:
-                raise Refused(e.code, self._said(e, deadline), e.headers.get("Location", "")) from None
+                raise RequestRefused(e.code, self._said(e, deadline), e.headers.get("Location", "")) from None
 
     def _said(self, error: urllib.error.HTTPError, deadline: float) -> str:
         """What a server says about its refusal, cut short and without what it was sent in confidence."""
         try:
-            message = json.loads(_read(error, 10_000, deadline))["error"]["message"]
+            message = json.loads(_read_answer(error, 10_000, deadline))["error"]["message"]
         except (ValueError, LookupError, TypeError, OSError, HTTPException):
             return ""
         words = "".join(c for c in " ".join(str(message).split()) if c.isprintable())
         password = self.login.partition(":")[2]
-        for secret in filter(None, (self.key, self.login, self.login and _basic(self.login), password)):
+        for secret in filter(None, (self.key, self.login, self.login and _basic_credentials(self.login), password)):
             words = words.replace(secret, "…")
         return f" ({words[:200]})"
 
 
-def chat_at(base_url: str | None, model: str | None, timeout: float = 60.0) -> Chat:
+def open_endpoint(base_url: str | None, model: str | None, timeout: float = 60.0) -> ChatEndpoint:
     """A checked endpoint; a user and password in its address are sent, but not kept in it.
 
-    >>> chat_at("ftp://x", "m")
+    >>> open_endpoint("ftp://x", "m")
     Traceback (most recent call last):
         ...
     momentseek.errors.MomentseekError: --base-url 'ftp://x' is not a web address; give one like https://host/v1
-    >>> chat_at("https://me:secret@host/v1", "m").base_url
+    >>> open_endpoint("https://me:secret@host/v1", "m").base_url
     'https://host/v1'
     """
     if not base_url or not model:
         raise MomentseekError("--backend chat needs --base-url (https://host/v1) and --model")
-    parts = _address(base_url)
+    parts = _parse_address(base_url)
     if parts is None:
         raise MomentseekError(
-            f"--base-url {masked_url(base_url)!r} is not a web address; give one like https://host/v1"
+            f"--base-url {mask_login(base_url)!r} is not a web address; give one like https://host/v1"
         )
     login, _, host = parts.netloc.rpartition("@")
     key = key_in_environment()
     if login and key:
         raise MomentseekError(
-            f"--base-url has a user and {' or '.join(k for k in KEYS if os.environ.get(k))} a key, but only one can be "
-            "sent; remove one"
+            f"--base-url has a user and {' or '.join(k for k in KEY_VARIABLES if os.environ.get(k))} a key, "
+            "but only one can be sent; remove one"
         )
-    return Chat(parts._replace(netloc=host).geturl(), model, timeout, key=key, login=unquote(login))
+    return ChatEndpoint(parts._replace(netloc=host).geturl(), model, timeout, key=key, login=unquote(login))
 
 
-def masked_url(url: str) -> str:
+def mask_login(url: str) -> str:
     """An address without the user and password it may hold.
 
-    >>> masked_url("http://me:secret@host:x/v1"), masked_url("http://host/v1")
+    >>> mask_login("http://me:secret@host:x/v1"), mask_login("http://host/v1")
     ('http://…@host:x/v1', 'http://host/v1')
     """
     before, at, after = url.rpartition("@")
@@ -196,32 +196,32 @@ def masked_url(url: str) -> str:
     return f"{scheme}…@{after}" if at else url
 
 
-def numbered(queries: Sequence[str]) -> str:
+def number_lines(queries: Sequence[str]) -> str:
     """One line per query, with its number.
 
-    >>> numbered(["a dog", " two\\nlines "])
+    >>> number_lines(["a dog", " two\\nlines "])
     '1. a dog\\n2. two lines'
     """
     return "\n".join(f"{i}. {' '.join(q.split())}" for i, q in enumerate(queries, 1))
 
 
-def parse(answer: str, count: int) -> list[str | None]:
+def parse_answer(answer: str, count: int) -> list[str | None]:
     """The lines of an answer by their numbers; None for a number that is missing or stands twice.
 
     A line with half a character (a lone surrogate), which no file can hold, is missing too.
 
-    >>> parse("Sure!\\n2. a man sits\\n1) a dog\\n4. what?\\n3: x\\n3: y", 3)
+    >>> parse_answer("Sure!\\n2. a man sits\\n1) a dog\\n4. what?\\n3: x\\n3: y", 3)
     ['a dog', 'a man sits', None]
     """
     lines: dict[int, str | None] = {}
     for line in answer.splitlines():
-        if match := LINE.match(line):
+        if match := NUMBERED_LINE.match(line):
             number = int(match[1]) if len(match[1]) < 9 else 0
-            lines[number] = None if number in lines or HALF.search(line) else match[2]
+            lines[number] = None if number in lines or LONE_SURROGATE.search(line) else match[2]
     return [lines.get(i) for i in range(1, count + 1)]
 
 
-def _content(data: bytes) -> str:
+def _answer_text(data: bytes) -> str:
     answer: Any = json.loads(data)
     content = answer["choices"][0]["message"]["content"]
     if not isinstance(content, str):
@@ -229,7 +229,7 @@ def _content(data: bytes) -> str:
     return content
 
 
-def _address(url: str) -> SplitResult | None:
+def _parse_address(url: str) -> SplitResult | None:
     """The parts of an address that can be asked, or None."""
     try:
         parts = urlsplit(url)
@@ -244,7 +244,7 @@ def _address(url: str) -> SplitResult | None:
     return parts if named and whole and fits else None
 
 
-def _within(seconds: float, work: Callable[[], bytes]) -> bytes:
+def _run_within(seconds: float, work: Callable[[], bytes]) -> bytes:
     """What ``work`` gives, or TimeoutError: also while a host is looked up or drips its headers."""
     box: queue.SimpleQueue[bytes | BaseException] = queue.SimpleQueue()
 
@@ -264,12 +264,12 @@ def _within(seconds: float, work: Callable[[], bytes]) -> bytes:
     return result
 
 
-def _read(answer: Any, most: int, deadline: float) -> bytes:
+def _read_answer(answer: Any, most: int, deadline: float) -> bytes:
     data = b""
     while len(data) < most:
         if time.monotonic() > deadline:
             raise TimeoutError
-        chunk = answer.read1(min(CHUNK, most - len(data)))
+        chunk = answer.read1(min(CHUNK_BYTES, most - len(data)))
         if not chunk:
             if getattr(answer, "length", None):
                 raise IncompleteRead(data)
@@ -278,14 +278,14 @@ def _read(answer: Any, most: int, deadline: float) -> bytes:
     return data
 
 
-def _basic(login: str) -> str:
+def _basic_credentials(login: str) -> str:
     return base64.b64encode(login.encode()).decode()
 
 
-def _advice(refusal: Refused) -> str:
+def _advice(refusal: RequestRefused) -> str:
     if 300 <= refusal.code < 400:
-        place = f" to {masked_url(refusal.place)[:200]!r}" if refusal.place else ""
+        place = f" to {mask_login(refusal.place)[:200]!r}" if refusal.place else ""
         return f"redirects{place} are not followed, so give the address itself as --base-url"
     if refusal.code in (401, 403):
-        return f"set {KEYS[0]} (or {KEYS[1]}) to a valid key"
+        return f"set {KEY_VARIABLES[0]} (or {KEY_VARIABLES[1]}) to a valid key"
     return "check --base-url and --model"

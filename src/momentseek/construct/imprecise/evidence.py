@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from momentseek.construct.imprecise.tokens import Token, tokens
-from momentseek.construct.imprecise.word_lists import ARTICLES, DETERMINERS, LOCATIVES, PLURAL_TITLES, TITLES
+from momentseek.construct.imprecise.tokens import QueryToken, split_tokens
+from momentseek.construct.imprecise.word_lists import ARTICLES, DETERMINERS, LOCATIVE_WORDS, PLURAL_TITLES, TITLES
 
-SHOW = re.compile(r"(?:([a-z]+)_)?s\d\de\d\d")
+SHOW_PATTERN = re.compile(r"(?:([a-z]+)_)?s\d\de\d\d")
 
 
 @dataclass(slots=True)
-class Evidence:
+class WordEvidence:
     """Counts of one word (lower case) over a corpus."""
 
     inside: int = 0
@@ -47,14 +47,14 @@ def show_of(video: str) -> str:
     >>> show_of("castle_s06e12_seg02_clip_22"), show_of("s02e14_seg02_clip_02"), show_of("v_abc")
     ('castle', 'bbt', '')
     """
-    match = SHOW.match(video)
+    match = SHOW_PATTERN.match(video)
     return "" if match is None else match[1] or "bbt"
 
 
-def looks_like_verb(token: Token | None) -> bool:
+def looks_like_verb(token: QueryToken | None) -> bool:
     """Whether a word may be a verb in the third person, or stand where one would: is, walks, and.
 
-    >>> [looks_like_verb(t) for t in tokens("walks glass is and door")]
+    >>> [looks_like_verb(t) for t in split_tokens("walks glass is and door")]
     [True, False, True, True, False]
     """
     if token is None or token.capital or token.own:
@@ -63,7 +63,7 @@ def looks_like_verb(token: Token | None) -> bool:
     return key in ("and", "are", "were", "had", "then") or (key.endswith("s") and not key.endswith("ss"))
 
 
-def is_title(token: Token, following: Token | None) -> bool:
+def is_title(token: QueryToken, following: QueryToken | None) -> bool:
     """Whether a word is a title of the capitalised word that follows: ``Dr. Cuddy``, ``Detective Ryan``."""
     if following is None or following.gap.strip() not in ("", ".") or token.own:
         return False
@@ -71,29 +71,31 @@ def is_title(token: Token, following: Token | None) -> bool:
     return known and following.capital and (token.capital or token.key in ("dr", "mr", "mrs", "ms", "doctor"))
 
 
-def _surname(token: Token | None) -> bool:
+def _may_be_surname(token: QueryToken | None) -> bool:
     return token is not None and token.capital and token.gap == " " and len(token.text) > 1
 
 
-def gather(texts: Iterable[tuple[str, str]]) -> tuple[dict[str, Evidence], Counter[tuple[str, str]]]:
+def gather_evidence(texts: Iterable[tuple[str, str]]) -> tuple[dict[str, WordEvidence], Counter[tuple[str, str]]]:
     """Evidence for every word that is ever capitalised, and how often two such words stand side by side.
 
     ``texts`` are pairs of a query and its video's show (or nothing).
 
-    >>> words, pairs = gather([("Rachel hugs Ross.", ""), ("The man sits by Ross Geller.", "")])
+    >>> words, pairs = gather_evidence([("Rachel hugs Ross.", ""), ("The man sits by Ross Geller.", "")])
     >>> words["ross"].inside, words["rachel"].acting, words["the"].lower, pairs["ross", "geller"]
     (2, 1, 0, 1)
     """
-    words: dict[str, Evidence] = {}
+    words: dict[str, WordEvidence] = {}
     pairs: Counter[tuple[str, str]] = Counter()
     for text, show in texts:
-        _count(tokens(text), show, words, pairs)
+        _count(split_tokens(text), show, words, pairs)
     return {k: e for k, e in words.items() if e.capital}, pairs
 
 
-def _count(line: Sequence[Token], show: str, words: dict[str, Evidence], pairs: Counter[tuple[str, str]]) -> None:
+def _count(
+    line: Sequence[QueryToken], show: str, words: dict[str, WordEvidence], pairs: Counter[tuple[str, str]]
+) -> None:
     for before, token, after in zip((None, *line[:-1]), line, (*line[1:], None), strict=True):
-        entry = words.setdefault(token.key, Evidence())
+        entry = words.setdefault(token.key, WordEvidence())
         near = before if before is not None and not token.gap.strip() else None
         if not token.capital:
             entry.lower += 1
@@ -105,10 +107,10 @@ def _count(line: Sequence[Token], show: str, words: dict[str, Evidence], pairs: 
             entry.titled += 1
         if token.first:
             entry.opening += 1
-            entry.acting += bool(token.own) or looks_like_verb(after) or _surname(after)
+            entry.acting += bool(token.own) or looks_like_verb(after) or _may_be_surname(after)
             continue
         entry.inside += 1
         entry.determined += near is not None and near.key in ARTICLES - {"her", "that"}  # gives her Emma
-        entry.located += near is not None and near.key in LOCATIVES and not token.own
+        entry.located += near is not None and near.key in LOCATIVE_WORDS and not token.own
         if near is not None and near.capital:
             pairs[near.key, token.key] += 1

@@ -11,21 +11,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from momentseek.construct.imprecise.evidence import Evidence, gather
+from momentseek.construct.imprecise.evidence import WordEvidence, gather_evidence
 from momentseek.construct.imprecise.first_names import FIRST_NAMES
-from momentseek.construct.imprecise.genders import Gender, decide, pronoun_genders
-from momentseek.construct.imprecise.spelling import spelling_of
-from momentseek.construct.imprecise.tokens import Token
-from momentseek.construct.imprecise.word_lists import COMMON, NEVER, ROLES, TITLES
+from momentseek.construct.imprecise.genders import Gender, count_pronouns, decide_gender
+from momentseek.construct.imprecise.spelling import correct_spelling
+from momentseek.construct.imprecise.tokens import QueryToken
+from momentseek.construct.imprecise.word_lists import NEVER_NAMES, ORDINARY_WORDS, ROLES, TITLES
 
-LIKELY = 0.5
+LIKELY_NAME_SCORE = 0.5
 """A word with this score is taken for a name when it is replaced; the check afterwards asks for more (0.8)."""
-CAST = 5
+MIN_CAST_MENTIONS = 5
 """Times a name is capitalised in a show's descriptions before its lower-case form counts there too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class CharacterName:
     """One name: how sure we are, whom it means, and where it is at home."""
 
     name: str
@@ -48,17 +48,17 @@ class Name:
 class Gazetteer:
     """All names, by their lower-case form."""
 
-    names: Mapping[str, Name]
+    names: Mapping[str, CharacterName]
     pairs: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """How often two names stand side by side: first name and surname."""
 
-    def get(self, word: str, least: float = LIKELY) -> Name | None:
+    def get(self, word: str, least: float = LIKELY_NAME_SCORE) -> CharacterName | None:
         """The name a word is, if its score is at least ``least``."""
         found = self.names.get(word.lower())
         return found if found is not None and found.score >= least else None
 
     def __len__(self) -> int:
-        return sum(n.score >= LIKELY for n in self.names.values())
+        return sum(n.score >= LIKELY_NAME_SCORE for n in self.names.values())
 
     def one_person(self, first: str, second: str) -> bool:
         """Whether two names side by side are one person's: not where both are often seen without each other."""
@@ -84,58 +84,64 @@ class Gazetteer:
             if not gender and old is not None:
                 kind = old.gender
             elif not gender:
-                kind = decide(name, Counter())
+                kind = decide_gender(name, Counter())
             score = 0.0 if gender == "word" else 1.0
-            known = old or Name(name, score, common=key in COMMON)
+            known = old or CharacterName(name, score, common=key in ORDINARY_WORDS)
             names[key] = replace(known, score=score, gender=kind)
         return Gazetteer(names, self.pairs)
 
 
-def score(word: str, e: Evidence) -> float:
+def name_score(word: str, e: WordEvidence) -> float:
     """How surely a word is a person's name, from 0 to 1.
 
-    >>> round(score("rachel", Evidence(inside=504, opening=664, acting=600, lower=5)), 2)
+    >>> round(name_score("rachel", WordEvidence(inside=504, opening=664, acting=600, lower=5)), 2)
     1.0
-    >>> score("doctor", Evidence(inside=7, opening=9, lower=83)) < 0.1
+    >>> name_score("doctor", WordEvidence(inside=7, opening=9, lower=83)) < 0.1
     True
     """
-    if word in NEVER or word in TITLES or word in ROLES or len(word) == 1:
+    if word in NEVER_NAMES or word in TITLES or word in ROLES or len(word) == 1:
         return 0.0
     known = word in FIRST_NAMES
     like = e.inside + 0.6 * e.acting + 2 * e.titled + 1.5 * known
     sloppy = min(e.lower - e.common, 0.05 * e.capital)  # names typed in lower case
-    against = 0.4 + 0.8 * (word in COMMON and not known) + max(0.0, e.lower - max(0.0, sloppy))
+    against = 0.4 + 0.8 * (word in ORDINARY_WORDS and not known) + max(0.0, e.lower - max(0.0, sloppy))
     inside = max(e.inside, 1)
     alien = 0.0 if e.capital > 100 else min(0.3 if known else 1.0, max(e.determined, 1.5 * e.located) / inside)
     return like / (like + against) * (1 - alien)
 
 
-def build(texts: Sequence[tuple[str, str]]) -> Gazetteer:
+def build_gazetteer(texts: Sequence[tuple[str, str]]) -> Gazetteer:
     """The names of a corpus of pairs (query, show).
 
     >>> corpus = [("Elodie hugs her friend Ross.", ""), ("Ross smiles at Elodie.", ""), ("She sees the TV.", "")]
-    >>> [(n.name, n.gender) for n in build(corpus).names.values() if n.score > 0.5]
+    >>> [(n.name, n.gender) for n in build_gazetteer(corpus).names.values() if n.score > 0.5]
     [('Elodie', 'female'), ('Ross', 'male')]
     """
-    words, pairs = gather(texts)
-    scores = {word: score(word, e) for word, e in words.items()}
+    words, pairs = gather_evidence(texts)
+    scores = {word: name_score(word, e) for word, e in words.items()}
     for (a, b), together in pairs.items():  # Central Perk, Star Wars: the second word of what is no name
-        if together >= 0.8 * words[b].capital and scores[a] < LIKELY and a not in TITLES:
+        if together >= 0.8 * words[b].capital and scores[a] < LIKELY_NAME_SCORE and a not in TITLES:
             scores[b] = min(scores[b], scores[a])
     frequent = {w: words[w].capital for w, s in scores.items() if s >= 0.8 and words[w].capital >= 15}
-    spellings = {w: s for w in words if (s := spelling_of(w, words[w], frequent))}
+    spellings = {w: s for w in words if (s := correct_spelling(w, words[w], frequent))}
     scores |= {w: max(scores[w], 0.9) for w in spellings}
 
-    def named(token: Token) -> str | None:
-        return spellings.get(token.key, token.key) if token.capital and scores.get(token.key, 0) >= LIKELY else None
+    def named(token: QueryToken) -> str | None:
+        return (
+            spellings.get(token.key, token.key)
+            if token.capital and scores.get(token.key, 0) >= LIKELY_NAME_SCORE
+            else None
+        )
 
-    pronouns = pronoun_genders((text for text, _ in texts), named)
+    pronouns = count_pronouns((text for text, _ in texts), named)
     names = {}
     for word, e in words.items():
         if scores[word] > 0:
             who = spellings.get(word, word)
-            gender = decide(who, pronouns.get(who, Counter()))
-            common = word in COMMON or e.common > 0.02 * e.capital or e.lower > max(1, 0.1 * e.capital)
+            gender = decide_gender(who, pronouns.get(who, Counter()))
+            common = word in ORDINARY_WORDS or e.common > 0.02 * e.capital or e.lower > max(1, 0.1 * e.capital)
             shown = e.spelled.most_common(1)[0][0]
-            names[word] = Name(shown, scores[word], gender, e.capital, common, dict(e.shows), spellings.get(word, ""))
+            names[word] = CharacterName(
+                shown, scores[word], gender, e.capital, common, dict(e.shows), spellings.get(word, "")
+            )
     return Gazetteer(names, pairs)

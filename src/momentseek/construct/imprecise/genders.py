@@ -12,39 +12,39 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 from momentseek.construct.imprecise.first_names import gender_in_table
-from momentseek.construct.imprecise.tokens import Token, tokens
-from momentseek.construct.imprecise.word_lists import FEMALE, MALE, NOUN_GENDER, ROLES
+from momentseek.construct.imprecise.tokens import QueryToken, split_tokens
+from momentseek.construct.imprecise.word_lists import FEMALE_PRONOUNS, MALE_PRONOUNS, NOUN_GENDER, ROLES
 
 Gender = Literal["female", "male", "neutral"]
 
-ENOUGH = 5
+MIN_PRONOUNS = 5
 """Pronouns that outweigh the table of first names …"""
-SHARE = 0.75
+AGREEING_PRONOUNS_SHARE = 0.75
 """… if this share of them agrees."""
 
 
-def pronoun_genders(texts: Iterable[str], named: Callable[[Token], str | None]) -> dict[str, Counter[str]]:
+def count_pronouns(texts: Iterable[str], named: Callable[[QueryToken], str | None]) -> dict[str, Counter[str]]:
     """For every name that comes first in its text, the pronouns up to the next name.
 
     ``named`` gives a word's name, or None. A text in which somebody without a name (a man, the patient) stands before
     the pronoun is left out, since the pronoun may be theirs.
 
     >>> texts = ["Beckett brushes her hair.", "Beckett sees his mug."]
-    >>> dict(pronoun_genders(texts, lambda t: "b" if t.key == "beckett" else None)["b"])
+    >>> dict(count_pronouns(texts, lambda t: "b" if t.key == "beckett" else None)["b"])
     {'female': 1, 'male': 1}
     """
     counts: dict[str, Counter[str]] = {}
     for text in texts:
         who = None
         said = set()
-        for token in tokens(text):
+        for token in split_tokens(text):
             name = named(token)
             if name:
                 if who:
                     break
                 who = name
-            elif token.key in FEMALE or token.key in MALE:
-                said.add("female" if token.key in FEMALE else "male")
+            elif token.key in FEMALE_PRONOUNS or token.key in MALE_PRONOUNS:
+                said.add("female" if token.key in FEMALE_PRONOUNS else "male")
             elif token.key in NOUN_GENDER or token.key in ROLES:
                 break
         if who and len(said) == 1:
@@ -52,17 +52,19 @@ def pronoun_genders(texts: Iterable[str], named: Callable[[Token], str | None]) 
     return counts
 
 
-def decide(name: str, pronouns: Counter[str]) -> Gender:
+def decide_gender(name: str, pronouns: Counter[str]) -> Gender:
     """Enough agreeing pronouns, else the table, else whatever pronouns there are if they agree, else neutral.
 
-    >>> decide("Beckett", Counter(female=40, male=3)), decide("Monica", Counter(male=1)), decide("Elodie", Counter())
-    ('female', 'female', 'neutral')
+    >>> decide_gender("Beckett", Counter(female=40, male=3)), decide_gender("Monica", Counter(male=1))
+    ('female', 'female')
+    >>> decide_gender("Elodie", Counter())
+    'neutral'
     """
     total = pronouns.total()
     gender, most = pronouns.most_common(1)[0] if total else ("neutral", 0)
-    clear = total > 0 and most >= SHARE * total
+    clear = total > 0 and most >= AGREEING_PRONOUNS_SHARE * total
     said = gender_in_table(name)
-    if clear and total >= (ENOUGH if said in (None, gender) else 4 * ENOUGH):
+    if clear and total >= (MIN_PRONOUNS if said in (None, gender) else 4 * MIN_PRONOUNS):
         return _gender(gender)
     return _gender(said or (gender if clear else "neutral"))
 

@@ -12,31 +12,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from momentseek.construct.imprecise.evidence import looks_like_verb
-from momentseek.construct.imprecise.gazetteer import CAST, LIKELY, Gazetteer, Name
+from momentseek.construct.imprecise.gazetteer import LIKELY_NAME_SCORE, MIN_CAST_MENTIONS, CharacterName, Gazetteer
 from momentseek.construct.imprecise.genders import Gender
-from momentseek.construct.imprecise.tokens import Token
+from momentseek.construct.imprecise.tokens import QueryToken
 from momentseek.construct.imprecise.word_lists import (
     ABBREVIATIONS,
-    COMMON,
     DETERMINERS,
     LOWER_TITLES,
-    NEVER,
-    PAIRS,
+    NEVER_NAMES,
+    NOT_NAME_PAIRS,
+    ORDINARY_WORDS,
     PLURAL_TITLES,
     TITLE_GENDER,
     TITLES,
     word_set,
 )
 
-PLAIN_ARTICLES = word_set("a an the his their its my your our this")
-BEFORE_PEOPLE = word_set(
+ARTICLES_BEFORE_WORDS = word_set("a an the his their its my your our this")
+WORDS_BEFORE_PEOPLE = word_set(
     """to with at from behind beside besides past toward towards by for near and while as but then when before after
     until because than of like between around onto follow tell ask see hug give hand show watch let help kiss call
     where"""
 )
 """Words after which a bare lower-case "house" or "castle" may be a person; verbs in -s and -ed may precede one too."""
-VERBAL = word_set("chase park mark hunt cross page tag bill chuck pat rob frank skip hope rush")
-OBJECTS = word_set("him it them down up after off out") | DETERMINERS
+NAMES_THAT_ARE_VERBS = word_set("chase park mark hunt cross page tag bill chuck pat rob frank skip hope rush")
+WORDS_AFTER_VERBS = word_set("him it them down up after off out") | DETERMINERS
 """Words before which a lower-case "chase" or "park" is a verb."""
 
 
@@ -56,16 +56,16 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Finder:
+class NameFinder:
     """Finds names in the queries of one show."""
 
     gazetteer: Gazetteer
     show: str = ""
-    least: float = LIKELY
+    least: float = LIKELY_NAME_SCORE
     strict: bool = False
     """Take every word that may be a name for one: the second attempt at a query that failed its check."""
 
-    def mentions(self, words: Sequence[Token]) -> list[Mention]:
+    def mentions(self, words: Sequence[QueryToken]) -> list[Mention]:
         """The persons named, from left to right."""
         found: list[Mention] = []
         i = 0
@@ -78,13 +78,13 @@ class Finder:
                 i = mention.last
         return found
 
-    def name(self, words: Sequence[Token], i: int) -> Name | None:
+    def name(self, words: Sequence[QueryToken], i: int) -> CharacterName | None:
         """The name that word ``i`` is where it stands."""
         token = words[i]
-        if any((a.key, b.key) in PAIRS for a, b in itertools.pairwise(words[max(i - 1, 0) : i + 2])):
+        if any((a.key, b.key) in NOT_NAME_PAIRS for a, b in itertools.pairwise(words[max(i - 1, 0) : i + 2])):
             return None
         at_home = self._at_home(token.key)
-        risky = token.capital and token.key in COMMON and (at_home or not token.first)
+        risky = token.capital and token.key in ORDINARY_WORDS and (at_home or not token.first)
         name = self.gazetteer.get(token.key, 0.15 if risky else self.least)
         if name is None and len(token.key) > 3 and token.key.endswith("s") and not token.capital:
             name = self.gazetteer.get(token.key[:-1], 0.95)  # rachels purse
@@ -92,27 +92,27 @@ class Finder:
         if name is None or (not token.capital and not token.text.islower()):
             shouted = name is not None and token.text.isupper() and (at_home or not name.common)
             return name if shouted else None
-        common = name.common or token.key in COMMON
+        common = name.common or token.key in ORDINARY_WORDS
         if token.capital:
             before = words[i - 1] if i and not token.gap.strip() and not words[i - 1].own else None
-            described = common and not at_home and before is not None and before.key in PLAIN_ARTICLES
+            described = common and not at_home and before is not None and before.key in ARTICLES_BEFORE_WORDS
             following = words[i + 1] if i + 1 < len(words) else None
             acts = looks_like_verb(following) or (following is not None and following.capital)
             sure = not token.first or at_home or not common or name.score >= 0.8 or acts
             return name if self.strict or (sure and not described) else None
         if not common:
             acts = token.first and i + 1 < len(words) and looks_like_verb(words[i + 1])
-            return name if name.count >= CAST or acts or self.strict or name.score == 1 else None
+            return name if name.count >= MIN_CAST_MENTIONS or acts or self.strict or name.score == 1 else None
         return name if at_home and token.key != "will" and self._bare(words, i) else None
 
-    def _bare(self, words: Sequence[Token], i: int) -> bool:
+    def _bare(self, words: Sequence[QueryToken], i: int) -> bool:
         """Whether a lower-case ordinary word stands where only a person can."""
         after = words[i + 1] if i + 1 < len(words) else None
         if (
-            words[i].key in VERBAL
+            words[i].key in NAMES_THAT_ARE_VERBS
             and not words[i].own
             and after is not None
-            and after.key in OBJECTS
+            and after.key in WORDS_AFTER_VERBS
             and not after.gap.strip()
         ):
             return False
@@ -120,14 +120,14 @@ class Finder:
             return True
         before = words[i - 1]
         verb = before.key.endswith(("s", "ed")) and before.key not in DETERMINERS
-        return not before.own and (before.key in BEFORE_PEOPLE or verb)
+        return not before.own and (before.key in WORDS_BEFORE_PEOPLE or verb)
 
     def _at_home(self, key: str) -> bool:
         """Whether the show's descriptions often name somebody so."""
         name = self.gazetteer.names.get(key)
-        return name is not None and bool(self.show) and name.shows.get(self.show, 0) >= CAST
+        return name is not None and bool(self.show) and name.shows.get(self.show, 0) >= MIN_CAST_MENTIONS
 
-    def _at(self, words: Sequence[Token], i: int) -> Mention | None:
+    def _at(self, words: Sequence[QueryToken], i: int) -> Mention | None:
         token = words[i]
         following = words[i + 1] if i + 1 < len(words) else None
         if self._couple(words, i):
@@ -144,12 +144,16 @@ class Finder:
             return None
         return self._full(words, i)
 
-    def _titled(self, words: Sequence[Token], i: int) -> bool:
+    def _titled(self, words: Sequence[QueryToken], i: int) -> bool:
         token, following = words[i], words[i + 1]
         if token.key not in TITLES and token.key not in PLURAL_TITLES:
             return False
         joints = ("", ".", ",") if token.key in ABBREVIATIONS else ("", ".")
-        if following.gap.strip() not in joints or token.own or (len(following.text) > 1 and following.key in NEVER):
+        if (
+            following.gap.strip() not in joints
+            or token.own
+            or (len(following.text) > 1 and following.key in NEVER_NAMES)
+        ):
             return False
         if token.key in ABBREVIATIONS and (following.capital or self.gazetteer.get(following.key, self.least)):
             return True
@@ -157,7 +161,7 @@ class Finder:
         bold = token.capital or (token.key in LOWER_TITLES and not owned)
         return bold and following.capital and following.key in self.gazetteer.names
 
-    def _couple(self, words: Sequence[Token], i: int) -> bool:
+    def _couple(self, words: Sequence[QueryToken], i: int) -> bool:
         """Mr. and Mrs. Geller."""
         line = words[i : i + 4]
         keys = [t.key for t in line]
@@ -165,14 +169,14 @@ class Finder:
             len(line) == 4 and keys[0] in TITLES and keys[1] == "and" and keys[2] in ABBREVIATIONS and line[3].capital
         )
 
-    def _full(self, words: Sequence[Token], i: int) -> Mention:
+    def _full(self, words: Sequence[QueryToken], i: int) -> Mention:
         """A name and the surname, initial or suffix that follows it."""
         head = self.gazetteer.names.get(words[i].key)
         last = i + 1
         while last < len(words) and not words[last - 1].own and words[last].capital:
             before, token = words[last - 1], words[last]
             initial = len(token.text) == 1 and token.text not in "AI"
-            surname = token.key not in NEVER and self.gazetteer.one_person(before.key, token.key)
+            surname = token.key not in NEVER_NAMES and self.gazetteer.one_person(before.key, token.key)
             near = token.gap == " " or (len(before.text) == 1 and token.gap == ". ")
             if not (near and (initial or surname or token.key in ("sr", "jr"))):
                 break

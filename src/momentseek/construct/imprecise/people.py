@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from momentseek.construct.imprecise.mentions import Mention
-from momentseek.construct.imprecise.tokens import Token
-from momentseek.construct.imprecise.word_lists import FEMALE, MALE
+from momentseek.construct.imprecise.tokens import QueryToken
+from momentseek.construct.imprecise.word_lists import FEMALE_PRONOUNS, MALE_PRONOUNS
 
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-NOUNS = {"female": "woman", "male": "man", "neutral": "person"}
-PLURALS = {"woman": "women", "man": "men", "person": "people", "boss": "bosses", "waitress": "waitresses"}
-OTHERS = {"man": ("man", "men", "guy"), "woman": ("woman", "women", "lady"), "person": ("person", "people")}
+NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+ORDINAL_WORDS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+GENDER_NOUNS = {"female": "woman", "male": "man", "neutral": "person"}
+PLURAL_NOUNS = {"woman": "women", "man": "men", "person": "people", "boss": "bosses", "waitress": "waitresses"}
+NOUN_SYNONYMS = {"man": ("man", "men", "guy"), "woman": ("woman", "women", "lady"), "person": ("person", "people")}
 """Words of the query after which the first name is already another one."""
 
 
 class People:
     """Who has been mentioned so far, and as what."""
 
-    def __init__(self, words: Sequence[Token], groups: Sequence[Sequence[Mention]]) -> None:
+    def __init__(self, words: Sequence[QueryToken], groups: Sequence[Sequence[Mention]]) -> None:
         self.words = words
         self.nouns: dict[str, list[str]] = {}
         """Noun → who bears it, in order of appearance."""
@@ -39,21 +39,21 @@ class People:
         whos = [m.who for m in group]
         told = [w in self.known for w in whos]
         if any(told) and not all(w in self.plain for w in whos):
-            return _listed([self._one(m) for m in group])
+            return _join_phrases([self._one(m) for m in group])
         if all(told):
-            return f"the {NUMBERS[len(group)] if len(group) <= 10 else 'many'} {self._common(group)}"
+            return f"the {NUMBER_WORDS[len(group)] if len(group) <= 10 else 'many'} {self._common(group)}"
         noun = self._common(group)
         alone = not self.known
         singular = [self._noun(m) for m in group]
         mixed = len(group) == 2 and set(singular) == {"man", "woman"}
         if mixed and alone and self._pronoun_after(group):  # Izzy and Alex are talking and she gets up
-            return _listed([self._one(m) for m in group])
+            return _join_phrases([self._one(m) for m in group])
         for mention, name in zip(group, singular, strict=True):
             self._introduce(mention.who, name)
             self.plain.add(mention.who)
         again = "other " if noun in self.plurals else ""
         self.plurals.add(noun)
-        return f"{NUMBERS[len(group)] if len(group) <= 10 else 'many'} {again}{noun}"
+        return f"{NUMBER_WORDS[len(group)] if len(group) <= 10 else 'many'} {again}{noun}"
 
     def noun(self, group: Sequence[Mention]) -> str:
         """The noun alone, for a place behind an article."""
@@ -73,10 +73,10 @@ class People:
                 fresh = all(w in self.plain for w in same if w != who)
                 return f"one {noun}" if fresh else f"the other {noun}"
             place = same.index(who) + 1
-            return f"the other {noun}" if len(same) == 2 == place else f"the {ORDINALS[min(place, 10)]} {noun}"
+            return f"the other {noun}" if len(same) == 2 == place else f"the {ORDINAL_WORDS[min(place, 10)]} {noun}"
         place = self._introduce(who, noun)
         if place > 2:
-            return f"a {ORDINALS[min(place, 10)]} {noun}"
+            return f"a {ORDINAL_WORDS[min(place, 10)]} {noun}"
         if place == 2 or self._other_before(mention, noun):
             self.others |= {who}
             return f"another {noun}"
@@ -91,7 +91,9 @@ class People:
 
     def _noun(self, mention: Mention) -> str:
         role = mention.role or self.roles.get(mention.who, "")
-        return self.known.get(mention.who) or (role if role and not mention.plural_title else NOUNS[mention.gender])
+        return self.known.get(mention.who) or (
+            role if role and not mention.plural_title else GENDER_NOUNS[mention.gender]
+        )
 
     def _common(self, group: Sequence[Mention]) -> str:
         if group[0].plural_title:
@@ -100,17 +102,17 @@ class People:
         if len(nouns) > 1:
             return "people"
         noun = nouns.pop()
-        return PLURALS.get(noun, f"{noun}s")
+        return PLURAL_NOUNS.get(noun, f"{noun}s")
 
     def _pronoun_after(self, group: Sequence[Mention]) -> bool:
         after = self.words[group[-1].last :]
-        return any(t.key in FEMALE or t.key in MALE for t in after)
+        return any(t.key in FEMALE_PRONOUNS or t.key in MALE_PRONOUNS for t in after)
 
     def _other_before(self, mention: Mention, noun: str) -> bool:
         before = self.words[: mention.first]
-        return any(t.key in OTHERS.get(noun, (noun, f"{noun}s")) for t in before)
+        return any(t.key in NOUN_SYNONYMS.get(noun, (noun, f"{noun}s")) for t in before)
 
 
-def _listed(phrases: Sequence[str]) -> str:
+def _join_phrases(phrases: Sequence[str]) -> str:
     """``a, b and c``."""
     return " and ".join([", ".join(phrases[:-1]), phrases[-1]])

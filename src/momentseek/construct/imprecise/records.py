@@ -13,11 +13,11 @@ from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document, open_document
 from momentseek.formats.values import column, first_record, has_keys, records, strings, typed
 
-Kind = Literal["tvr", "native", "text"]
+QueryFileKind = Literal["tvr", "native", "text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class NamedQuery:
     """One distinct query: its id, words, and the show its video is from (or nothing)."""
 
     id: str
@@ -26,11 +26,11 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Source:
+class QueryFile:
     """A file of queries."""
 
-    kind: Kind
-    queries: tuple[Query, ...]
+    kind: QueryFileKind
+    queries: tuple[NamedQuery, ...]
     rows: tuple[dict[str, Any], ...]
     """The file's records; of plain text, none."""
     everything: tuple[tuple[str, str], ...]
@@ -48,14 +48,14 @@ class Source:
         return "\n".join(lines).encode() if self.kind == "tvr" else "".join(f"{line}\n" for line in lines).encode()
 
 
-def read_queries(path: str | Path, type: str | None = None) -> Source:
+def read_query_file(path: str | Path, type: str | None = None) -> QueryFile:
     """Recognise and read a file of queries; ``type`` selects TVR's descriptions of one type (v, t, vt)."""
     document = open_document(path)
     first = first_record(document)
     if has_keys(first, "desc_id", "desc"):
-        return _read(document, "tvr", "desc_id", "desc", "vid_name", type)
+        return _read_records(document, "tvr", "desc_id", "desc", "vid_name", type)
     if has_keys(first, "query_id", "query"):
-        return _read(document, "native", "query_id", "query", "video", type)
+        return _read_records(document, "native", "query_id", "query", "video", type)
     if document.is_json:
         raise MomentseekError(
             f"{path}: its records have no query; expected TVR's (desc_id, desc), ours (query_id, query) or plain text"
@@ -63,11 +63,13 @@ def read_queries(path: str | Path, type: str | None = None) -> Source:
     if type:
         raise MomentseekError(f"{path}: plain lines have no type; leave out --type")
     lines = [" ".join(line.split()) for line in document.text.splitlines()]
-    queries = tuple(Query(str(i), line) for i, line in enumerate(lines, 1))
-    return Source("text", queries, (), tuple((line, "") for line in lines))
+    queries = tuple(NamedQuery(str(i), line) for i, line in enumerate(lines, 1))
+    return QueryFile("text", queries, (), tuple((line, "") for line in lines))
 
 
-def _read(document: Document, kind: Kind, key: str, name: str, video: str, type: str | None) -> Source:
+def _read_records(
+    document: Document, kind: QueryFileKind, key: str, name: str, video: str, type: str | None
+) -> QueryFile:
     rows = records(document)
     texts = strings(rows, name, document)
     ids = typed(column(rows, key, document), {int, str}, document, key, "a whole number or text")
@@ -77,13 +79,13 @@ def _read(document: Document, kind: Kind, key: str, name: str, video: str, type:
         there = sorted({str(row["type"]) for row in rows if "type" in row})
         found = f"there are {', '.join(there)}" if there else "its records have none"
         raise MomentseekError(f"{document.path}: no query has the type {type!r}; {found}")
-    queries: dict[str, Query] = {}
+    queries: dict[str, NamedQuery] = {}
     for i in chosen:
-        query = Query(str(ids[i]), texts[i], shows[i])
+        query = NamedQuery(str(ids[i]), texts[i], shows[i])
         if queries.setdefault(query.id, query).text != query.text:
             raise MomentseekError(f"{document.path}: query {query.id} stands with two texts; keep one of them")
     everything = dict.fromkeys(zip(map(str, ids), texts, shows, strict=True))
-    return Source(
+    return QueryFile(
         kind,
         tuple(queries.values()),
         tuple(rows[i] for i in chosen),

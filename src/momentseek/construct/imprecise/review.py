@@ -18,7 +18,7 @@ from momentseek.formats.values import records, strings
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class ReviewRequest:
     """One query that a person should look at."""
 
     id: str
@@ -29,7 +29,7 @@ class Queued:
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
+class ReviewedQuery:
     """One query that a person looked at."""
 
     original: str
@@ -38,10 +38,10 @@ class Reviewed:
     """Whether it still is the attempt that failed; a queue without ``attempt`` cannot tell."""
 
 
-def as_queue(entries: Iterable[Queued]) -> bytes:
+def write_queue(entries: Iterable[ReviewRequest]) -> bytes:
     """The file's bytes.
 
-    >>> as_queue([Queued("7", "Ross sits.", "Ross sits.", ("names …",))]).decode()
+    >>> write_queue([ReviewRequest("7", "Ross sits.", "Ross sits.", ("names …",))]).decode()
     '{"id": "7", "original": "Ross sits.", "attempt": "Ross sits.", "query": "Ross sits.", "reasons": ["names …"]}\\n'
     """
     rows = (
@@ -51,14 +51,14 @@ def as_queue(entries: Iterable[Queued]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def read_reviewed(path: str | Path) -> dict[str, Reviewed]:
+def read_queue(path: str | Path) -> dict[str, ReviewedQuery]:
     """Id → what became of it, of a queue that was gone through."""
     document = open_document(path)
     if not document.is_json:
         raise MomentseekError(f"{path}: expected the JSON Lines of a review queue")
     rows = records(document)
     ids, originals, queries = (strings(rows, key, document) for key in ("id", "original", "query"))
-    reviewed: dict[str, Reviewed] = {}
+    reviewed: dict[str, ReviewedQuery] = {}
     for number, (row, key, original, query) in enumerate(zip(rows, ids, originals, queries, strict=True), 1):
         if key in reviewed:
             raise MomentseekError(f"{path}: record {number:,} repeats the id {key}; keep one of them")
@@ -66,5 +66,5 @@ def read_reviewed(path: str | Path) -> dict[str, Reviewed]:
             raise MomentseekError(f"{path}: record {number:,} has an empty query; write one or remove the line")
         text = " ".join(query.split())
         attempt = row.get("attempt")
-        reviewed[key] = Reviewed(original, text, isinstance(attempt, str) and text == " ".join(attempt.split()))
+        reviewed[key] = ReviewedQuery(original, text, isinstance(attempt, str) and text == " ".join(attempt.split()))
     return reviewed

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from momentseek.construct.decisions import Decision
-from momentseek.construct.imprecise.chat import Chat
-from momentseek.construct.imprecise.gazetteer import LIKELY, Gazetteer
-from momentseek.construct.imprecise.records import Query
-from momentseek.construct.imprecise.review import Queued, Reviewed
+from momentseek.construct.imprecise.chat import ChatEndpoint
+from momentseek.construct.imprecise.gazetteer import LIKELY_NAME_SCORE, Gazetteer
+from momentseek.construct.imprecise.records import NamedQuery
+from momentseek.construct.imprecise.review import ReviewedQuery, ReviewRequest
 from momentseek.construct.imprecise.substitution import substitute
-from momentseek.construct.imprecise.verification import MissingVectors, Verdict, Verifier
-from momentseek.construct.imprecise.work_file import Work
+from momentseek.construct.imprecise.verification import MissingVectors, RewriteVerdict, RewriteVerifier
+from momentseek.construct.imprecise.work_file import WorkFile
 
-BATCH = 20
-ATTEMPTS = 2
-STRICTER = 0.3
+CHAT_BATCH_QUERIES = 20
+MAX_ATTEMPTS = 2
+SECOND_ATTEMPT_NAME_SCORE = 0.3
 """The name score that is enough on the second attempt of the rules."""
 
 
@@ -33,49 +33,49 @@ class Rewriter(Protocol):
     def batch(self) -> int:
         """How many queries to hand over at once."""
 
-    def rewrite(self, queries: Sequence[Query], attempt: int) -> Sequence[str | None]:
+    def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> Sequence[str | None]:
         """One text per query; None where there is no answer."""
 
 
 @dataclass(frozen=True)
-class Rules:
+class RuleRewriter:
     """``substitution``, eager on the second attempt."""
 
     gazetteer: Gazetteer
     batch: int = 1 << 30
 
-    def rewrite(self, queries: Sequence[Query], attempt: int) -> list[str | None]:
+    def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> list[str | None]:
         """By rule."""
-        least, strict = (STRICTER, True) if attempt else (LIKELY, False)
+        least, strict = (SECOND_ATTEMPT_NAME_SCORE, True) if attempt else (LIKELY_NAME_SCORE, False)
         return [substitute(q.text, self.gazetteer, show=q.show, least=least, strict=strict).text for q in queries]
 
 
 @dataclass(frozen=True)
-class Model:
+class ChatRewriter:
     """A language model, at temperature 0, then 0.2 (appendix A)."""
 
-    chat: Chat
-    batch: int = BATCH
+    chat: ChatEndpoint
+    batch: int = CHAT_BATCH_QUERIES
 
-    def rewrite(self, queries: Sequence[Query], attempt: int) -> list[str | None]:
+    def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> list[str | None]:
         """By asking."""
         return self.chat.rewrite([q.text for q in queries], temperature=0.2 if attempt else 0.0)
 
 
 @dataclass(frozen=True)
-class Imprecise:
+class ImpreciseQueries:
     """What came of every query, in order."""
 
     texts: tuple[str, ...]
     decisions: tuple[Decision, ...]
-    queue: tuple[Queued, ...]
+    queue: tuple[ReviewRequest, ...]
     asked_again: int = 0
     """Answers of an earlier run that failed the checks of this one."""
-    review: Review = field(default_factory=lambda: Review())
+    review: ReviewOutcome = field(default_factory=lambda: ReviewOutcome())
 
 
 @dataclass(frozen=True)
-class Review:
+class ReviewOutcome:
     """The ids of a corrected queue, and of those rows that somebody should look at again."""
 
     taken: tuple[str, ...] = ()
@@ -88,14 +88,14 @@ class Review:
 
 
 def make_imprecise(
-    queries: Sequence[Query],
+    queries: Sequence[NamedQuery],
     rewriter: Rewriter,
-    verifier: Verifier,
+    verifier: RewriteVerifier,
     *,
-    work: Work | None = None,
-    reviewed: Mapping[str, Reviewed] | None = None,
+    work: WorkFile | None = None,
+    reviewed: Mapping[str, ReviewedQuery] | None = None,
     progress: Callable[[int], None] = lambda _: None,
-) -> Imprecise:
+) -> ImpreciseQueries:
     """Rewrite and check all queries. ``progress`` is told of every finished query.
 
     Answers in ``work`` are checked like new ones, and asked for again if they fail. Where vectors are missing, answers
@@ -103,22 +103,22 @@ def make_imprecise(
 
     >>> from momentseek.construct.imprecise.verification import lexical_similarity
     >>> cast = Gazetteer({}).with_names([("Ross", "male")])
-    >>> queries = [Query("1", "Ross opens the door."), Query("2", "A dog barks.")]
-    >>> result = make_imprecise(queries, Rules(cast), Verifier(cast, lexical_similarity))
+    >>> queries = [NamedQuery("1", "Ross opens the door."), NamedQuery("2", "A dog barks.")]
+    >>> result = make_imprecise(queries, RuleRewriter(cast), RewriteVerifier(cast, lexical_similarity))
     >>> result.texts, [d.outcome for d in result.decisions]
     (('A man opens the door.', 'A dog barks.'), ['replaced', 'unchanged'])
     """
-    results, review = _reviewed(queries, reviewed or {}, verifier)
+    results, review = _apply_review(queries, reviewed or {}, verifier)
     missing: dict[str, str] = {}
     """Text without a vector → the file that lacks it."""
     left = [q for q in queries if q.id not in results]
-    kept, asked, again = _resumed(left, work, verifier, missing)
+    kept, asked, again = _resume_work(left, work, verifier, missing)
     results |= kept
-    queue: list[Queued] = []
+    queue: list[ReviewRequest] = []
     progress(len(results))
     for batch in _batches(asked, rewriter.batch):
         try:
-            best, passed = _attempts(batch, rewriter, verifier, work)
+            best, passed = _attempt_batch(batch, rewriter, verifier, work)
         except MissingVectors as e:
             missing |= dict.fromkeys(e.texts, e.source)
             progress(len(batch))
@@ -128,31 +128,31 @@ def make_imprecise(
         for query in batch:
             text, verdict = best[query.id]
             if query.id in passed:
-                results[query.id] = (text, _decided(query, text, "passed the checks", verdict))
+                results[query.id] = (text, _decision(query, text, "passed the checks", verdict))
             else:
-                results[query.id] = (text, _queued(query, text, verdict))
-                queue.append(Queued(query.id, query.text, text, verdict.reasons))
+                results[query.id] = (text, _queue_decision(query, text, verdict))
+                queue.append(ReviewRequest(query.id, query.text, text, verdict.reasons))
         progress(len(batch))
     if missing:
         raise MissingVectors(next(iter(missing.values())), list(missing))
     pairs = [results[q.id] for q in queries]
-    return Imprecise(tuple(t for t, _ in pairs), tuple(d for _, d in pairs), tuple(queue), again, review)
+    return ImpreciseQueries(tuple(t for t, _ in pairs), tuple(d for _, d in pairs), tuple(queue), again, review)
 
 
-def _reviewed(
-    queries: Sequence[Query], reviewed: Mapping[str, Reviewed], verifier: Verifier
-) -> tuple[dict[str, tuple[str, Decision]], Review]:
+def _apply_review(
+    queries: Sequence[NamedQuery], reviewed: Mapping[str, ReviewedQuery], verifier: RewriteVerifier
+) -> tuple[dict[str, tuple[str, Decision]], ReviewOutcome]:
     """What a person decided, and what is odd about it."""
     taken = [q for q in queries if q.id in reviewed and reviewed[q.id].original == q.text]
     names = verifier.names([reviewed[q.id].query for q in taken], [q.show for q in taken]) if taken else []
     results = {}
     for query, found in zip(taken, names, strict=True):
         row = reviewed[query.id]
-        decision = _decided(query, row.query, "reviewed")
+        decision = _decision(query, row.query, "reviewed")
         decision.evidence.update({"names": list(found)} if found else {})
         decision.evidence.update({"untouched": True} if row.untouched else {})
         results[query.id] = (row.query, decision)
-    return results, Review(
+    return results, ReviewOutcome(
         tuple(results),
         tuple(q.id for q, found in zip(taken, names, strict=True) if found),
         tuple(q.id for q in taken if reviewed[q.id].untouched),
@@ -160,9 +160,9 @@ def _reviewed(
     )
 
 
-def _resumed(
-    queries: Sequence[Query], work: Work | None, verifier: Verifier, missing: dict[str, str]
-) -> tuple[dict[str, tuple[str, Decision]], list[Query], int]:
+def _resume_work(
+    queries: Sequence[NamedQuery], work: WorkFile | None, verifier: RewriteVerifier, missing: dict[str, str]
+) -> tuple[dict[str, tuple[str, Decision]], list[NamedQuery], int]:
     """Earlier answers that pass the checks, the queries still to ask for, and how many earlier answers failed."""
     done = work.read() if work else {}
     old = [q for q in queries if q.text in done]
@@ -173,20 +173,20 @@ def _resumed(
         missing |= dict.fromkeys(e.texts, e.source)
         return {}, [q for q in queries if q.text not in done], 0
     results = {
-        q.id: (text, _decided(q, text, "passed the checks", verdict))
+        q.id: (text, _decision(q, text, "passed the checks", verdict))
         for q, text, verdict in zip(old, texts, verdicts, strict=True)
         if verdict.passed
     }
     return results, [q for q in queries if q.id not in results], len(old) - len(results)
 
 
-def _attempts(
-    batch: Sequence[Query], rewriter: Rewriter, verifier: Verifier, work: Work | None = None
-) -> tuple[dict[str, tuple[str, Verdict]], set[str]]:
+def _attempt_batch(
+    batch: Sequence[NamedQuery], rewriter: Rewriter, verifier: RewriteVerifier, work: WorkFile | None = None
+) -> tuple[dict[str, tuple[str, RewriteVerdict]], set[str]]:
     """The best attempt at every query, and which passed."""
-    best: dict[str, tuple[str, Verdict]] = {}
+    best: dict[str, tuple[str, RewriteVerdict]] = {}
     passed: set[str] = set()
-    for attempt in range(ATTEMPTS):
+    for attempt in range(MAX_ATTEMPTS):
         left = [q for q in batch if q.id not in passed]
         if not left:
             break
@@ -201,7 +201,7 @@ def _attempts(
             raise
         for query, text, answer, verdict in zip(left, texts, answers, verdicts, strict=True):
             if answer is None and verdict.passed:
-                verdict = Verdict(verdict.similarity, verdict.names, ("the model gave no usable answer",))
+                verdict = RewriteVerdict(verdict.similarity, verdict.names, ("the model gave no usable answer",))
             if verdict.passed:
                 passed.add(query.id)
             old = best.get(query.id)
@@ -210,7 +210,7 @@ def _attempts(
     return best, passed
 
 
-def _decided(query: Query, text: str, reason: str, verdict: Verdict | None = None) -> Decision:
+def _decision(query: NamedQuery, text: str, reason: str, verdict: RewriteVerdict | None = None) -> Decision:
     evidence: dict[str, object] = {"original": query.text, "query": text}
     if verdict is not None and text != query.text:
         evidence["similarity"] = round(verdict.similarity, 4)
@@ -219,7 +219,7 @@ def _decided(query: Query, text: str, reason: str, verdict: Verdict | None = Non
     return Decision(query.id, "replaced", reason, evidence)
 
 
-def _queued(query: Query, text: str, verdict: Verdict) -> Decision:
+def _queue_decision(query: NamedQuery, text: str, verdict: RewriteVerdict) -> Decision:
     evidence = {"original": query.text, "query": text, "similarity": round(verdict.similarity, 4)}
     kinds = [_kind(reason) for reason in verdict.reasons]
     return Decision(query.id, "queued", "; ".join(kinds), {**evidence, "reasons": list(verdict.reasons)})
@@ -229,6 +229,6 @@ def _kind(reason: str) -> str:
     return "similarity is too low" if reason.startswith("similarity") else reason.split(":")[0]
 
 
-def _batches(queries: Sequence[Query], size: int) -> Iterator[Sequence[Query]]:
+def _batches(queries: Sequence[NamedQuery], size: int) -> Iterator[Sequence[NamedQuery]]:
     for at in range(0, len(queries), size):
         yield queries[at : at + size]

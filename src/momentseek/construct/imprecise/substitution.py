@@ -11,12 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from momentseek.construct.imprecise.gazetteer import LIKELY, Gazetteer
+from momentseek.construct.imprecise.gazetteer import LIKELY_NAME_SCORE, Gazetteer
 from momentseek.construct.imprecise.genders import Gender
-from momentseek.construct.imprecise.groups import grouped
-from momentseek.construct.imprecise.mentions import Finder, Mention
+from momentseek.construct.imprecise.groups import group_mentions
+from momentseek.construct.imprecise.mentions import Mention, NameFinder
 from momentseek.construct.imprecise.people import People
-from momentseek.construct.imprecise.tokens import Token, tokens
+from momentseek.construct.imprecise.tokens import QueryToken, split_tokens
 from momentseek.construct.imprecise.word_lists import ADJECTIVES, ARTICLES, NOT_ADJECTIVES, ROLES, VERBS_BE
 
 
@@ -32,7 +32,7 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Substituted:
+class Substitution:
     """A query without names."""
 
     text: str
@@ -40,8 +40,8 @@ class Substituted:
 
 
 def substitute(
-    text: str, gazetteer: Gazetteer, *, show: str = "", least: float = LIKELY, strict: bool = False
-) -> Substituted:
+    text: str, gazetteer: Gazetteer, *, show: str = "", least: float = LIKELY_NAME_SCORE, strict: bool = False
+) -> Substitution:
     """Replace every name of a query.
 
     >>> cast = Gazetteer({}).with_names([("Rachel", "female"), ("Ross", "male"), ("Monica", "female")])
@@ -50,16 +50,16 @@ def substitute(
     >>> substitute("Ross hugs Rachel and Monica.", cast).text
     'A man hugs two women.'
     """
-    words = tokens(text)
-    groups = grouped(words, Finder(gazetteer, show, least, strict).mentions(words))
+    words = split_tokens(text)
+    groups = group_mentions(words, NameFinder(gazetteer, show, least, strict).mentions(words))
     people = People(words, groups)
     edits: list[Replacement] = []
     for group in groups:
         edits.extend(_edits(text, words, group, people))
-    return Substituted(_apply(text, edits), tuple(edits))
+    return Substitution(_apply(text, edits), tuple(edits))
 
 
-def _edits(text: str, words: Sequence[Token], group: list[Mention], people: People) -> list[Replacement]:
+def _edits(text: str, words: Sequence[QueryToken], group: list[Mention], people: People) -> list[Replacement]:
     first, last = group[0].first, group[-1].last
     start, end = words[first].start, words[last - 1].stop
     if len(words[last - 1].text) == 1 and text[end : end + 1] == "." and last < len(words) and not words[last].first:
@@ -69,7 +69,7 @@ def _edits(text: str, words: Sequence[Token], group: list[Mention], people: Peop
     by = None
     if before is not None and first > 1 and _naming(before, words[first - 2]):  # a girl named Ann
         start, by = words[first - 2].stop, ""
-    elif before is not None and _role(before) in ROLES and _owned(words, first - 1):  # her husband Mike
+    elif before is not None and _role(before) in ROLES and _is_owned(words, first - 1):  # her husband Mike
         start, by = before.end, ""
     elif before is not None and _describes(words, first - 1):  # a sitting Meredith
         by = people.noun(group)
@@ -93,23 +93,23 @@ def _edits(text: str, words: Sequence[Token], group: list[Mention], people: Peop
     return edits
 
 
-def _naming(token: Token, before: Token) -> bool:
+def _naming(token: QueryToken, before: QueryToken) -> bool:
     return token.key == "named" or (token.key == "called" and _role(before) in ROLES)
 
 
-def _role(token: Token) -> str:
+def _role(token: QueryToken) -> str:
     """The noun of ``ex-boyfriend``."""
     return token.key.split("-")[-1]
 
 
-def _owned(words: Sequence[Token], i: int) -> bool:
+def _is_owned(words: Sequence[QueryToken], i: int) -> bool:
     """Whether an article or owner stands before a role: her husband, the patient, Ross's sister, her best friend."""
     here = [words[i - 1]] if i else []
     here += [words[i - 2]] if i > 1 and not words[i - 1].gap.strip() else []
     return any(w.key in ARTICLES or w.own for w in here)
 
 
-def _describes(words: Sequence[Token], i: int) -> bool:
+def _describes(words: Sequence[QueryToken], i: int) -> bool:
     """Whether word ``i`` is an article, or an adjective behind one, so that only a noun fits after it."""
     key = words[i].key
     if key in ARTICLES and key != "her" and key != "that":
@@ -120,7 +120,7 @@ def _describes(words: Sequence[Token], i: int) -> bool:
     return adjective and words[i - 1].key in ("a", "an", "the") and not words[i].gap.strip()
 
 
-def _bare_possessive(words: Sequence[Token], i: int, mention: Mention) -> bool:
+def _bare_possessive(words: Sequence[QueryToken], i: int, mention: Mention) -> bool:
     """Whether a name owns what follows without an apostrophe: Rachels purse."""
     return words[i].key == f"{mention.who}s" and mention.last == mention.first + 1
 

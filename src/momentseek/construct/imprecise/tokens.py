@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from momentseek.construct.imprecise.word_lists import PLURAL_TITLES, TITLES
 
-WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?|(?<=Dr\. )\d+")
+WORD_PATTERN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?|(?<=Dr\. )\d+")
 """Words; and a number where a name belongs: Dr. 13."""
 POSSESSIVE = re.compile(r"^(?P<base>.+?)(?P<own>['’][sS]|(?<=[szxSZX])['’])$")
-ENDING = re.compile(r"[.!?]")
+SENTENCE_END = re.compile(r"[.!?]")
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class QueryToken:
     """A word at ``text[start:end]``; ``own`` is the possessive ending that follows it."""
 
     text: str
@@ -47,20 +47,20 @@ class Token:
         return self.end + len(self.own)
 
 
-def tokens(text: str) -> list[Token]:
+def split_tokens(text: str) -> list[QueryToken]:
     """The words of a text.
 
-    >>> [(t.text, t.own, t.first) for t in tokens("Dr. House's cane. He sits.")]
+    >>> [(t.text, t.own, t.first) for t in split_tokens("Dr. House's cane. He sits.")]
     [('Dr', '', True), ('House', "'s", False), ('cane', '', False), ('He', '', True), ('sits', '', False)]
     """
-    found: list[Token] = []
+    found: list[QueryToken] = []
     last = 0
-    for match in WORD.finditer(text):
-        word, own = _split(match.group())
+    for match in WORD_PATTERN.finditer(text):
+        word, own = _split_possessive(match.group())
         gap = text[last : match.start()]
         abbreviated = bool(found) and gap.startswith(".") and _abbreviation(found[-1].text)
-        first = not found or (ENDING.search(gap) is not None and not abbreviated)
-        found.append(Token(word, match.start(), match.start() + len(word), own, first, gap))
+        first = not found or (SENTENCE_END.search(gap) is not None and not abbreviated)
+        found.append(QueryToken(word, match.start(), match.start() + len(word), own, first, gap))
         last = found[-1].stop
     return found
 
@@ -69,7 +69,7 @@ def _abbreviation(word: str) -> bool:
     return word.lower() in TITLES or word.lower() in PLURAL_TITLES or (len(word) == 1 and word.isupper())
 
 
-def _split(word: str) -> tuple[str, str]:
+def _split_possessive(word: str) -> tuple[str, str]:
     match = POSSESSIVE.match(word)
     if match:
         return match["base"], match["own"]

@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from momentseek.construct.imprecise.gazetteer import Gazetteer
-from momentseek.construct.imprecise.mentions import Finder
-from momentseek.construct.imprecise.tokens import tokens
+from momentseek.construct.imprecise.mentions import NameFinder
+from momentseek.construct.imprecise.tokens import split_tokens
 from momentseek.errors import MomentseekError
 from momentseek.tables import count
 
-SIMILAR = 0.4
-NAMED = 0.8
+MIN_SIMILARITY = 0.4
+CERTAIN_NAME_SCORE = 0.8
 
 Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 """Texts before, texts after → one similarity per pair."""
@@ -41,7 +41,7 @@ class MissingVectors(MomentseekError):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RewriteVerdict:
     """What the checks found."""
 
     similarity: float
@@ -56,28 +56,28 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Verifier:
+class RewriteVerifier:
     """The checks with their tools and thresholds."""
 
     gazetteer: Gazetteer
     similarity: Similarity
-    similar: float = SIMILAR
-    named: float = NAMED
+    similar: float = MIN_SIMILARITY
+    named: float = CERTAIN_NAME_SCORE
     recognise: Recogniser | None = None
     as_written: bool = False
     """Compare with the original as it is written, names and all, as the paper does."""
 
-    def verify(self, before: Sequence[str], after: Sequence[str], shows: Sequence[str]) -> list[Verdict]:
+    def verify(self, before: Sequence[str], after: Sequence[str], shows: Sequence[str]) -> list[RewriteVerdict]:
         """One verdict per query.
 
         >>> cast = Gazetteer({}).with_names([("Ross", "male")])
-        >>> check = Verifier(cast, lexical_similarity, as_written=True).verify
+        >>> check = RewriteVerifier(cast, lexical_similarity, as_written=True).verify
         >>> one, two = check(["Ross sits down."] * 2, ["A man sits down.", "Ross sits down now."], ["", ""])
         >>> one.passed, two.reasons
         (True, ('names are left: Ross',))
         """
         changed = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
-        old = [before[i] if self.as_written else masked(before[i], self.gazetteer, shows[i]) for i in changed]
+        old = [before[i] if self.as_written else mask_names(before[i], self.gazetteer, shows[i]) for i in changed]
         values = self.similarity(old, [after[i] for i in changed]) if changed else []
         similarity = dict(zip(changed, map(float, values), strict=True))
         names = self.names(after, shows)
@@ -91,7 +91,7 @@ class Verifier:
             for text, show, found in zip(texts, shows, further, strict=True)
         ]
 
-    def _judge(self, text: str, similarity: float, names: tuple[str, ...]) -> Verdict:
+    def _judge(self, text: str, similarity: float, names: tuple[str, ...]) -> RewriteVerdict:
         reasons = []
         if not text.strip():
             reasons.append("nothing is left")
@@ -99,29 +99,29 @@ class Verifier:
             reasons.append(f"similarity {similarity:.2f} is below {self.similar:g}")
         if names:
             reasons.append(f"names are left: {', '.join(names)}")
-        return Verdict(similarity, names, tuple(reasons))
+        return RewriteVerdict(similarity, names, tuple(reasons))
 
 
-def masked(text: str, gazetteer: Gazetteer, show: str = "") -> str:
+def mask_names(text: str, gazetteer: Gazetteer, show: str = "") -> str:
     """A query whose names are all "someone".
 
-    >>> masked("Rachel's dog sees Rachel.", Gazetteer({}).with_names([("Rachel", "female")]))
+    >>> mask_names("Rachel's dog sees Rachel.", Gazetteer({}).with_names([("Rachel", "female")]))
     "someone's dog sees someone."
     """
-    words = tokens(text)
-    for mention in reversed(Finder(gazetteer, show).mentions(words)):
+    words = split_tokens(text)
+    for mention in reversed(NameFinder(gazetteer, show).mentions(words)):
         text = text[: words[mention.first].start] + "someone" + text[words[mention.last - 1].end :]
     return text
 
 
-def names_left(text: str, gazetteer: Gazetteer, show: str = "", least: float = NAMED) -> list[str]:
+def names_left(text: str, gazetteer: Gazetteer, show: str = "", least: float = CERTAIN_NAME_SCORE) -> list[str]:
     """The words of a text that are names with a score of at least ``least``, wherever they stand.
 
     >>> names_left("The Rachel and a man", Gazetteer({}).with_names([("Rachel", "female")]))
     ['Rachel']
     """
-    words = tokens(text)
-    found = Finder(gazetteer, show, least, strict=True).mentions(words)
+    words = split_tokens(text)
+    found = NameFinder(gazetteer, show, least, strict=True).mentions(words)
     return [text[words[m.first].start : words[m.last - 1].end] for m in found]
 
 
@@ -167,7 +167,7 @@ def encoder_similarity(name: str = "minilm", progress: bool = True) -> Similarit
     return similarity
 
 
-def similarity_named(name: str | None, progress: bool = True) -> tuple[Similarity, str, str]:
+def load_similarity(name: str | None, progress: bool = True) -> tuple[Similarity, str, str]:
     """A similarity by its encoder's name or ``lexical``, its name, and a note for the user where it is a stopgap.
 
     Without a name it is the default encoder's, or the lexical one if that is not installed.

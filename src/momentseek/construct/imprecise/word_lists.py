@@ -84,7 +84,7 @@ NOT_ADJECTIVES = word_set(
     "living parking something nothing anything everything earring wing bed need seed weed shed speed"
 )
 
-COMMON = word_set(
+ORDINARY_WORDS = word_set(
     "castle house penny will chase park mark ray bill cross tag page hunt robin lily amber violet honey slaughter "
     "stark star grey gray green brown black white young thirteen foreman masters gates marshall chandler hope faith "
     "grace joy rose daisy iris ivy ruby pearl crystal jade dawn april may june summer autumn eve angel art bob buck "
@@ -105,7 +105,7 @@ COMMON = word_set(
 )
 """Words that are names and also words: in lower case they count as names only where the show's cast has them."""
 
-NEVER = word_set(
+NEVER_NAMES = word_set(
     "january february july september october november december monday tuesday wednesday thursday "
     "friday saturday sunday christmas thanksgiving halloween easter valentine valentines hanukkah american british "
     "english french german italian spanish chinese japanese korean indian asian african russian irish mexican thai "
@@ -120,7 +120,7 @@ NEVER = word_set(
 )
 """Capitalised words that are no character: the calendar, peoples, places, brands, acronyms, costumes."""
 
-PAIRS = frozenset(
+NOT_NAME_PAIRS = frozenset(
     {
         ("x", "ray"),
         ("teddy", "bear"),
@@ -133,8 +133,8 @@ PAIRS = frozenset(
 )
 """Words side by side of which the second is no name there."""
 
-FEMALE = word_set("she her hers herself")
-MALE = word_set("he him his himself")
+FEMALE_PRONOUNS = word_set("she her hers herself")
+MALE_PRONOUNS = word_set("he him his himself")
 NOUN_GENDER = {
     **dict.fromkeys(
         word_set("man men guy guys boy boys gentleman male husband father dad brother son boyfriend"), "male"
@@ -143,11 +143,11 @@ NOUN_GENDER = {
         word_set("woman women lady ladies girl girls female wife mother mom sister daughter girlfriend"), "female"
     ),
 }
-LOCATIVES = word_set("in into inside outside enters entering enter near via across around onto through")
+LOCATIVE_WORDS = word_set("in into inside outside enters entering enter near via across around onto through")
 VERBS_BE = {"is": "are", "was": "were", "has": "have", "isn't": "aren't", "wasn't": "weren't", "doesn't": "don't"}
 """Verbs whose number is put right after names have become "two people" (paper, Table 2, third example)."""
 ADVERBS = word_set("then also both all just still now suddenly each not slowly quickly together again finally")
-PAST = word_set(
+PAST_VERBS = word_set(
     "left went sat stood took ran came got gave held made said saw told began put walked did had fell threw "
     "kept let met spoke turned brought drank ate drove hung hit laid lay led lost rose sang shook shut slept slid"
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 from momentseek.errors import MomentseekError
 
 
-class Work:
+class WorkFile:
     """Answers kept beside the output, ``OUT.partial.jsonl``; each is good for its original and what made it."""
 
     def __init__(self, path: str | Path, maker: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from momentseek.construct.text import words as words_of
 from momentseek.moments.arrays import FloatArray, IntArray
 
-BINS = 10
+HISTOGRAM_BINS = 10
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ def video_words(sentences: Iterable[Iterable[str]]) -> list[IntArray]:
     return found
 
 
-def ratios(words: Sequence[IntArray]) -> tuple[FloatArray, IntArray]:
+def cooccurrence_ratios(words: Sequence[IntArray]) -> tuple[FloatArray, IntArray]:
     """For a set of n videos, each word's co-occurrence ratio and how many videos have the word.
 
     .. math:: r(w, v) = \\frac{|\\{u \\ne v : w \\in W_u\\}|}{n - 1}
 
     It is the same for all videos that have the word, of which each counts.
 
-    >>> ratio, times = ratios(video_words([["man runs"], ["man sits"], ["man"]]))
+    >>> ratio, times = cooccurrence_ratios(video_words([["man runs"], ["man sits"], ["man"]]))
     >>> ratio.tolist(), times.tolist()
     ([1.0, 0.0, 0.0], [3, 1, 1])
     """
@@ -54,15 +54,17 @@ def ratios(words: Sequence[IntArray]) -> tuple[FloatArray, IntArray]:
     return (times - 1) / (len(words) - 1), times
 
 
-def cohesiveness(sets: Iterable[Sequence[int]], words: Sequence[IntArray]) -> Cohesiveness:
+def measure_cohesiveness(sets: Iterable[Sequence[int]], words: Sequence[IntArray]) -> Cohesiveness:
     """Over many sets of videos (places in ``words``); sets of one video have no ratio."""
-    histogram = np.zeros(BINS)
+    histogram = np.zeros(HISTOGRAM_BINS)
     total = 0.0
     for some in sets:
-        ratio, times = ratios([words[v] for v in some])
-        histogram += np.bincount(np.minimum((ratio * BINS).astype(np.int64), BINS - 1), times, BINS)
+        ratio, times = cooccurrence_ratios([words[v] for v in some])
+        histogram += np.bincount(
+            np.minimum((ratio * HISTOGRAM_BINS).astype(np.int64), HISTOGRAM_BINS - 1), times, HISTOGRAM_BINS
+        )
         total += float((ratio * times).sum())
     count = int(histogram.sum())
     if not count:
-        return Cohesiveness(float("nan"), (0.0,) * BINS, 0)
+        return Cohesiveness(float("nan"), (0.0,) * HISTOGRAM_BINS, 0)
     return Cohesiveness(total / count, tuple((histogram / count).round(4).tolist()), count)

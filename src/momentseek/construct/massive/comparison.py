@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from momentseek.construct.massive.construction import Massive, as_truth
-from momentseek.construct.massive.scores import Annotated, TextSimilarity, video_similarity
+from momentseek.construct.massive.construction import MassiveDataset, as_truth
+from momentseek.construct.massive.scores import MassiveSource, TextSimilarity, video_similarity
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
 
-Key = tuple[str, str, int]
+QueryKey = tuple[str, str, int]
 """Own video, sentence, and which of the video's equal sentences: ids do not survive leaving queries out."""
 
 
 @dataclass(frozen=True)
-class Sides:
+class PoolSides:
     """One query's further positives and its negatives, by name."""
 
     positives: frozenset[str]
@@ -27,7 +27,7 @@ class Sides:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PoolComparison:
     """Shares are over queries that both files have."""
 
     both: int
@@ -46,13 +46,13 @@ class Comparison:
     """Share of their negatives whose similarity stays below t- here."""
 
 
-def sides_of(truth: Judgements) -> dict[Key, Sides]:
+def read_sides(truth: Judgements) -> dict[QueryKey, PoolSides]:
     """Each query's positives and negatives from a truth with pools."""
     if truth.pools is None or truth.queries is None:
         raise MomentseekError(f"{truth.source}: has no pools to compare with; give an MVMR file")
     seen: Counter[tuple[str, str]] = Counter()
-    found: dict[Key, Sides] = {}
-    names = [plain(name) for name in truth.videos]
+    found: dict[QueryKey, PoolSides] = {}
+    names = [strip_extension(name) for name in truth.videos]
     for i, text in enumerate(truth.queries):
         moments = truth.video[truth.offsets[i] : truth.offsets[i + 1]].tolist()
         pool = truth.pools.video[truth.pools.offsets[i] : truth.pools.offsets[i + 1]].tolist()
@@ -61,28 +61,28 @@ def sides_of(truth: Judgements) -> dict[Key, Sides]:
         own = names[moments[0]]
         positives = frozenset(names[v] for v in moments) - {own}
         negatives = frozenset(names[v] for v in pool) - positives - {own}
-        found[own, text.strip(), seen[own, text.strip()]] = Sides(positives, negatives)
+        found[own, text.strip(), seen[own, text.strip()]] = PoolSides(positives, negatives)
         seen[own, text.strip()] += 1
     return found
 
 
-def plain(video: str) -> str:
+def strip_extension(video: str) -> str:
     """A video's name without a file's ending, which published files leave off or not.
 
-    >>> plain("s30-d52.avi"), plain("v_bXdq2zI1Ms0")
+    >>> strip_extension("s30-d52.avi"), strip_extension("v_bXdq2zI1Ms0")
     ('s30-d52', 'v_bXdq2zI1Ms0')
     """
     return re.sub(r"\.(avi|mkv|mov|mp4|webm)$", "", video)
 
 
-def compare(result: Massive, reference: Judgements, similarity: TextSimilarity) -> Comparison:
+def compare_pools(result: MassiveDataset, reference: Judgements, similarity: TextSimilarity) -> PoolComparison:
     """Our pools against a published file of the same dataset."""
-    ours, theirs = sides_of(as_truth(result)), sides_of(reference)
+    ours, theirs = read_sides(as_truth(result)), read_sides(reference)
     both = [key for key in ours if key in theirs]
     if not both:
         raise MomentseekError(f"{reference.source}: shares no query with {result.data.truth.source}; is it its MVMR?")
     reach, below = _by_our_rules(result, theirs, similarity)
-    return Comparison(
+    return PoolComparison(
         both=len(both),
         only_ours=len(ours) - len(both),
         only_theirs=len(theirs) - len(both),
@@ -95,9 +95,9 @@ def compare(result: Massive, reference: Judgements, similarity: TextSimilarity) 
     )
 
 
-def overlaps(one: Massive, other: Massive) -> tuple[float, float]:
+def compare_draws(one: MassiveDataset, other: MassiveDataset) -> tuple[float, float]:
     """Mean Jaccard of positives and of negatives between two draws: what chance alone leaves of the overlap."""
-    a, b = sides_of(as_truth(one)), sides_of(as_truth(other))
+    a, b = read_sides(as_truth(one)), read_sides(as_truth(other))
     both = [key for key in a if key in b]
     return (
         _mean([jaccard(a[k].positives, b[k].positives) for k in both]),
@@ -114,9 +114,11 @@ def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
     return len(a & b) / len(a | b) if a | b else float("nan")
 
 
-def _by_our_rules(result: Massive, theirs: Mapping[Key, Sides], similarity: TextSimilarity) -> tuple[float, float]:
+def _by_our_rules(
+    result: MassiveDataset, theirs: Mapping[QueryKey, PoolSides], similarity: TextSimilarity
+) -> tuple[float, float]:
     data = result.data
-    code = {plain(name): place for place, name in enumerate(data.truth.videos)}
+    code = {strip_extension(name): place for place, name in enumerate(data.truth.videos)}
     keys = _keys(data)
     positives: list[float] = []
     negatives: list[float] = []
@@ -132,17 +134,17 @@ def _by_our_rules(result: Massive, theirs: Mapping[Key, Sides], similarity: Text
     )
 
 
-def _keys(data: Annotated) -> list[Key]:
+def _keys(data: MassiveSource) -> list[QueryKey]:
     seen: Counter[tuple[str, str]] = Counter()
     keys = []
     for own, text in zip(data.own.tolist(), data.text.tolist(), strict=True):
-        name = plain(data.truth.videos[own]), data.texts[text].strip()
+        name = strip_extension(data.truth.videos[own]), data.texts[text].strip()
         keys.append((*name, seen[name]))
         seen[name] += 1
     return keys
 
 
-def _distribution(sides: Sequence[Sides]) -> dict[int, int]:
+def _distribution(sides: Sequence[PoolSides]) -> dict[int, int]:
     return dict(sorted(Counter(len(s.positives) for s in sides).items()))
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.construct.decisions import Decision
-from momentseek.construct.massive.pools import Lots, Settings, draw_lots, query_lots
-from momentseek.construct.massive.scores import Annotated, Scores, TextSimilarity, video_similarity
+from momentseek.construct.massive.pools import Lots, MassiveSettings, draw_lots, query_lots
+from momentseek.construct.massive.scores import MassiveSource, SimilarityScores, TextSimilarity, video_similarity
 from momentseek.construct.massive.visual import VisualScore
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
@@ -24,7 +24,7 @@ from momentseek.tables import count
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class QueryPool:
     """One query's videos: places in the truth's ``videos``, and for each positive the query whose moment it is."""
 
     query: int
@@ -35,7 +35,7 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class Visual:
+class VisualFilter:
     """Visual scores with the two means that filter by them."""
 
     score: VisualScore
@@ -44,38 +44,38 @@ class Visual:
 
 
 @dataclass(frozen=True)
-class Massive:
+class MassiveDataset:
     """The pools of the kept queries, and what was decided about every query."""
 
-    data: Annotated
-    settings: Settings
-    pools: tuple[Pool, ...]
+    data: MassiveSource
+    settings: MassiveSettings
+    pools: tuple[QueryPool, ...]
     decisions: tuple[Decision, ...]
-    visual: Visual | None = None
+    visual: VisualFilter | None = None
 
 
-def massive(
-    data: Annotated,
+def build_massive(
+    data: MassiveSource,
     similarity: TextSimilarity,
-    settings: Settings | None = None,
+    settings: MassiveSettings | None = None,
     visual: VisualScore | None = None,
-) -> Massive:
+) -> MassiveDataset:
     """Draw every query's pool; queries whose pool stays short, or without any negative, are dropped."""
-    settings = settings or Settings()
+    settings = settings or MassiveSettings()
     require_videos(data, settings)
-    filters = _means(data, similarity, settings, visual) if visual else None
+    filters = _build_visual_filter(data, similarity, settings, visual) if visual else None
     lots = draw_lots(data.truth.videos, settings.seed)
-    pools: list[Pool] = []
+    pools: list[QueryPool] = []
     decisions: list[Decision] = []
     for query, sentences, row in _rows(data, similarity):
         pool, decision = _decide(data, settings, filters, lots, query, sentences, row)
         decisions.append(decision)
         if decision.outcome == "kept":
             pools.append(pool)
-    return Massive(data, settings, tuple(pools), tuple(decisions), filters)
+    return MassiveDataset(data, settings, tuple(pools), tuple(decisions), filters)
 
 
-def require_videos(data: Annotated, settings: Settings) -> None:
+def require_videos(data: MassiveSource, settings: MassiveSettings) -> None:
     """Refuse pools larger than the collection, which no query could fill."""
     videos = len(data.truth.videos)
     if videos < settings.pool:
@@ -85,7 +85,7 @@ def require_videos(data: Annotated, settings: Settings) -> None:
         )
 
 
-def as_truth(result: Massive) -> Judgements:
+def as_truth(result: MassiveDataset) -> Judgements:
     """The kept queries with own moments first, then the positives', and their pools: own, positives, negatives."""
     truth = result.data.truth
     assert truth.queries is not None
@@ -115,17 +115,21 @@ def as_truth(result: Massive) -> Judgements:
     )
 
 
-def _rows(data: Annotated, similarity: TextSimilarity) -> Iterator[tuple[int, Scores, Scores]]:
+def _rows(data: MassiveSource, similarity: TextSimilarity) -> Iterator[tuple[int, SimilarityScores, SimilarityScores]]:
     for queries, sentences, videos in video_similarity(data, similarity):
         yield from zip(queries.tolist(), sentences, videos, strict=True)
 
 
-def _sides(data: Annotated, settings: Settings, query: int, videos: Scores) -> tuple[BoolArray, BoolArray]:
+def _sides(
+    data: MassiveSource, settings: MassiveSettings, query: int, videos: SimilarityScores
+) -> tuple[BoolArray, BoolArray]:
     other = np.arange(len(videos)) != data.own[query]
     return other & (videos >= settings.text_positive), other & (videos < settings.text_negative)
 
 
-def _means(data: Annotated, similarity: TextSimilarity, settings: Settings, score: VisualScore) -> Visual:
+def _build_visual_filter(
+    data: MassiveSource, similarity: TextSimilarity, settings: MassiveSettings, score: VisualScore
+) -> VisualFilter:
     names = data.truth.videos
     golden: list[float] = []
     total = known_pairs = 0.0
@@ -140,18 +144,18 @@ def _means(data: Annotated, similarity: TextSimilarity, settings: Settings, scor
         raise MomentseekError(
             "the visual scores (--features) cover no query with its own video, or none with a negative; check their ids"
         )
-    return Visual(score, float(np.nanmean(golden)), total / known_pairs)
+    return VisualFilter(score, float(np.nanmean(golden)), total / known_pairs)
 
 
 def _decide(
-    data: Annotated,
-    settings: Settings,
-    visual: Visual | None,
+    data: MassiveSource,
+    settings: MassiveSettings,
+    visual: VisualFilter | None,
     lots: Lots,
     query: int,
-    sentences: Scores,
-    videos: Scores,
-) -> tuple[Pool, Decision]:
+    sentences: SimilarityScores,
+    videos: SimilarityScores,
+) -> tuple[QueryPool, Decision]:
     name = data.truth.query_ids[query]
     similar, different = _sides(data, settings, query, videos)
     order = np.argsort(query_lots(lots, data.names[query]), kind="stable")
@@ -159,12 +163,12 @@ def _decide(
     negatives = order[different[order]]
     looked_at = candidates[: settings.candidates]
     if visual:
-        looked_at = looked_at[_fit(visual, data, name, looked_at) >= visual.golden]
-        negatives = negatives[_fit(visual, data, name, negatives) < visual.negative]
+        looked_at = looked_at[_visual_scores(visual, data, name, looked_at) >= visual.golden]
+        negatives = negatives[_visual_scores(visual, data, name, negatives) < visual.negative]
     positives = looked_at[: min(settings.positives, settings.pool - 1)]
     needed = settings.pool - 1 - len(positives)
     sources = [_most_similar(data, sentences, v) for v in positives.tolist()]
-    pool = Pool(
+    pool = QueryPool(
         query,
         tuple(positives.tolist()),
         tuple(sources),
@@ -185,11 +189,11 @@ def _decide(
     return pool, Decision(name, "kept", reason, evidence)
 
 
-def _fit(visual: Visual, data: Annotated, name: str, videos: IntArray) -> FloatArray:
+def _visual_scores(visual: VisualFilter, data: MassiveSource, name: str, videos: IntArray) -> FloatArray:
     return visual.score(name, [data.truth.videos[v] for v in videos.tolist()])
 
 
-def _most_similar(data: Annotated, sentences: Scores, video: int) -> int:
+def _most_similar(data: MassiveSource, sentences: SimilarityScores, video: int) -> int:
     """The video's query that made it a positive; the earliest of equals."""
     own = data.by_video[data.bounds[video] : data.bounds[video + 1]]
     return int(own[np.argmax(sentences[own])])

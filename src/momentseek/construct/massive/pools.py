@@ -20,7 +20,7 @@ Lots = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Settings:
+class MassiveSettings:
     """MVMR's hyper-parameters (section 5); the defaults are those of Charades-STA and ActivityNet."""
 
     pool: int = 50

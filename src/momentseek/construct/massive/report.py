@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 
 from momentseek.construct.decisions import tally
-from momentseek.construct.massive.cohesiveness import BINS, Cohesiveness, cohesiveness, video_words
-from momentseek.construct.massive.comparison import Comparison
-from momentseek.construct.massive.construction import Massive
+from momentseek.construct.massive.cohesiveness import HISTOGRAM_BINS, Cohesiveness, measure_cohesiveness, video_words
+from momentseek.construct.massive.comparison import PoolComparison
+from momentseek.construct.massive.construction import MassiveDataset
 from momentseek.tables import count, text_table
 
 
-def summary(result: Massive) -> dict[str, Any]:
+def summary(result: MassiveDataset) -> dict[str, Any]:
     """Counts, positives per query, similarities of positives, and cohesiveness."""
     data, pools = result.data, result.pools
     assert data.truth.queries is not None
     texts = data.truth.queries
     per_query = Counter(len(p.positives) for p in pools)
     words = video_words([texts[q] for q in data.by_video[a:b].tolist()] for a, b in itertools.pairwise(data.bounds))
-    positive = cohesiveness(([int(data.own[p.query]), *p.positives] for p in pools), words)
-    negative = cohesiveness((p.negatives for p in pools), words)
+    positive = measure_cohesiveness(([int(data.own[p.query]), *p.positives] for p in pools), words)
+    negative = measure_cohesiveness((p.negatives for p in pools), words)
     scores = [s for p in pools for s in p.similarity]
     return {
         "queries": len(data.truth),
@@ -57,7 +57,11 @@ def as_text(found: dict[str, Any], encoder: str) -> str:
     rows = [[k, f"{n:,}", f"{n / found['kept']:.1%}"] for k, n in found["further_positives"].items()]
     lines += ["", text_table(["further positives", "queries", "share"], rows)]
     sides = found["cohesiveness"]
-    header = ["words shared by other videos of the set", *(f"{i / BINS:.1f}–" for i in range(BINS)), "mean"]
+    header = [
+        "words shared by other videos of the set",
+        *(f"{i / HISTOGRAM_BINS:.1f}–" for i in range(HISTOGRAM_BINS)),
+        "mean",
+    ]
     shares = [
         [side, *(f"{share:.0%}" for share in sides[side]["histogram"]), _number(sides[side]["mean"])]
         for side in ("positive", "negative")
@@ -82,7 +86,7 @@ def why_differ(encoder: str, features: str | None) -> str:
     )
 
 
-def comparison_text(found: Comparison, chance: tuple[float, float], why: str, reference: str) -> str:
+def comparison_text(found: PoolComparison, chance: tuple[float, float], why: str, reference: str) -> str:
     """How far a published file and ours agree, and why not further."""
     counts = sorted({*found.our_positives, *found.their_positives})
     rows = [[str(k), f"{found.our_positives.get(k, 0):,}", f"{found.their_positives.get(k, 0):,}"] for k in counts]

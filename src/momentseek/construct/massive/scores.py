@@ -16,8 +16,8 @@ from momentseek.formats.writing import query_videos, require_durations
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import IntArray
 
-Scores = NDArray[np.float32]
-TextSimilarity = Callable[[Sequence[str], Sequence[str]], Scores]
+SimilarityScores = NDArray[np.float32]
+TextSimilarity = Callable[[Sequence[str], Sequence[str]], SimilarityScores]
 """Queries × sentences → similarities, one row per query. Any scale will do, if the thresholds are on it."""
 
 BLOCK_BYTES = 64 << 20
@@ -28,15 +28,15 @@ def encoder_similarity(encoder: TextEncoder, texts: Sequence[str], *, progress: 
     vectors = encode_cached(encoder, texts, progress=progress)
     place = {text: at for at, text in enumerate(texts)}
 
-    def similarity(queries: Sequence[str], sentences: Sequence[str]) -> Scores:
-        product: Scores = vectors[[place[q] for q in queries]] @ vectors[[place[s] for s in sentences]].T
+    def similarity(queries: Sequence[str], sentences: Sequence[str]) -> SimilarityScores:
+        product: SimilarityScores = vectors[[place[q] for q in queries]] @ vectors[[place[s] for s in sentences]].T
         return product
 
     return similarity
 
 
 @dataclass(frozen=True, eq=False)
-class Annotated:
+class MassiveSource:
     """A dataset of one video per query, with what the construction asks of it."""
 
     truth: Judgements
@@ -76,7 +76,7 @@ class Annotated:
         return np.searchsorted(self.own[self.by_video], np.arange(len(self.truth.videos) + 1))
 
 
-def annotated(truth: Judgements) -> Annotated:
+def prepare_source(truth: Judgements) -> MassiveSource:
     """Check that every query has words, one video and its duration."""
     if truth.queries is None or not any(text.strip() for text in truth.queries):
         raise MomentseekError(f"{truth.source}: has no sentences to compare; give annotations with sentences")
@@ -88,10 +88,12 @@ def annotated(truth: Judgements) -> Annotated:
             raise MomentseekError(f"{truth.source}: query {query} has no {lacks}; leave it out of the file")
     places: dict[str, int] = {}
     text_of = np.fromiter((places.setdefault(t, len(places)) for t in truth.queries), np.int64, len(truth))
-    return Annotated(truth, truth.video[truth.offsets[:-1]].astype(np.int64), tuple(places), text_of)
+    return MassiveSource(truth, truth.video[truth.offsets[:-1]].astype(np.int64), tuple(places), text_of)
 
 
-def video_similarity(data: Annotated, similarity: TextSimilarity) -> Iterator[tuple[IntArray, Scores, Scores]]:
+def video_similarity(
+    data: MassiveSource, similarity: TextSimilarity
+) -> Iterator[tuple[IntArray, SimilarityScores, SimilarityScores]]:
     """Blocks of (queries, their similarity to every query's sentence, to every video).
 
     .. math:: s_{te}(q, v) = \\max_{q' \\in Q_v} s_{te}(q, q')

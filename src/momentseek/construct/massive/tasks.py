@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 import numpy as np
 
-from momentseek.construct.massive.construction import Massive, Pool
+from momentseek.construct.massive.construction import MassiveDataset, QueryPool
 from momentseek.construct.massive.pools import draw_lots, query_lots
 
-QUERIES = 100
+CHECKED_QUERIES = 100
 
-CONFIG = """<View>
+LABELLING_CONFIG = """<View>
   <Header value="$query"/>
   <Text name="where" value="$where"/>
   <Video name="video" value="$video_url"/>
@@ -30,7 +30,9 @@ CONFIG = """<View>
 """The labelling interface these tasks are for."""
 
 
-def check_tasks(result: Massive, queries: int = QUERIES, url: str = "{video}") -> list[dict[str, Any]]:
+def build_check_tasks(
+    result: MassiveDataset, queries: int = CHECKED_QUERIES, url: str = "{video}"
+) -> list[dict[str, Any]]:
     """Tasks for some queries, drawn by the seed: one per added video, in an order that tells nothing.
 
     ``url`` is where the annotators find a video, with ``{video}`` in the place of its name (quoted, as addresses
@@ -49,7 +51,7 @@ def check_tasks(result: Massive, queries: int = QUERIES, url: str = "{video}") -
     return tasks
 
 
-def _task(result: Massive, pool: Pool, at: int, url: str) -> dict[str, Any]:
+def _task(result: MassiveDataset, pool: QueryPool, at: int, url: str) -> dict[str, Any]:
     truth = result.data.truth
     assert truth.queries is not None
     positive = at < len(pool.positives)

@@ -18,7 +18,7 @@ VisualScore = Callable[[str, Sequence[str]], FloatArray]
 """Query id and videos → one score per video, NaN where unknown."""
 
 
-def read_visual(path: str | os.PathLike[str]) -> VisualScore:
+def read_visual_scores(path: str | os.PathLike[str]) -> VisualScore:
     """Scores from an ``.npz`` of ``queries`` (n ids), ``videos`` (m names) and ``scores`` (n × m), or from JSON Lines
     of ``{"query_id", "video", "score"}``."""
     return _read_matrix(path) if Path(path).suffix == ".npz" else _read_lines(path)

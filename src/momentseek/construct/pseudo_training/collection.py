@@ -17,7 +17,7 @@ from momentseek.moments.arrays import IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Captioned:
+class CaptionedMoment:
     """A moment and the words that describe it."""
 
     video: str
@@ -29,11 +29,11 @@ class Captioned:
 
 
 @dataclass(frozen=True)
-class Collection:
+class CaptionedMoments:
     """Queries with their texts, and all captioned moments that may answer them, in the order of the files."""
 
     queries: Mapping[str, str]
-    moments: Sequence[Captioned]
+    moments: Sequence[CaptionedMoment]
     own: Mapping[str, tuple[int, ...]]
     """Query → places of the moments it was written for."""
 
@@ -49,7 +49,7 @@ class Collection:
         return int(self.moment.max(initial=-1)) + 1
 
 
-def collect(truths: Sequence[Judgements]) -> Collection:
+def collect_moments(truths: Sequence[Judgements]) -> CaptionedMoments:
     """All files' queries and moments together.
 
     A moment's caption is the file's own (TVR-Ranking's files have them), else the query written for it. The same
@@ -57,12 +57,12 @@ def collect(truths: Sequence[Judgements]) -> Collection:
 
     >>> truth = Judgements.from_groups(
     ...     ["1", "2"], [1, 1], ["a", "b"], [0, 4], [5, 9], durations={"a": 20, "b": 30}, queries=["runs", "sits"])
-    >>> collection = collect([truth])
+    >>> collection = collect_moments([truth])
     >>> collection.moments[1], collection.own["2"]
     (Captioned(video='b', start=4.0, end=9.0, duration=30.0, caption='sits'), (1,))
     """
     queries: dict[str, str] = {}
-    places: dict[Captioned, int] = {}
+    places: dict[CaptionedMoment, int] = {}
     own: dict[str, tuple[int, ...]] = {}
     for truth in truths:
         if truth.queries is None:
@@ -76,14 +76,14 @@ def collect(truths: Sequence[Judgements]) -> Collection:
                 raise MomentseekError(f"{truth.source}: query {query} is in another file too; give each file once")
             queries[query] = text
             found = [
-                Captioned(v, s, e, seconds[c], words)
+                CaptionedMoment(v, s, e, seconds[c], words)
                 for v, (s, e), c, words in rows[truth.rows(query)]
                 if words.strip()
             ]
             own[query] = tuple(places.setdefault(moment, len(places)) for moment in found)
     if not places:
         raise MomentseekError(f"{truths[0].source}: no moment has a caption; give annotations with sentences")
-    return Collection(queries, tuple(places), own)
+    return CaptionedMoments(queries, tuple(places), own)
 
 
 def _captions(truth: Judgements) -> list[str]:
@@ -93,7 +93,7 @@ def _captions(truth: Judgements) -> list[str]:
     return [c if isinstance(c, str) else text for c, text in zip(given, texts, strict=True)]
 
 
-def hours(collection: Collection, places: Iterable[int]) -> float:
+def hours(collection: CaptionedMoments, places: Iterable[int]) -> float:
     """Total length of some moments in hours (Table 1's M.Dur), each counted once whatever its captions."""
     spans = {(m.video, m.start, m.end) for m in (collection.moments[p] for p in places)}
     return math.fsum(sorted(end - start for _, start, end in spans)) / 3600

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.construct.decisions import Decision
-from momentseek.construct.pseudo_training.collection import Collection
+from momentseek.construct.pseudo_training.collection import CaptionedMoments
 from momentseek.construct.similarity import top_similar
-from momentseek.construct.text import normalised
+from momentseek.construct.text import normalise
 from momentseek.encoders import TextEncoder, encode_cached
 from momentseek.errors import MomentseekError
 from momentseek.formats.writing import write_id
 from momentseek.moments.arrays import IntArray
 
-DIGITS = 4
+SIMILARITY_DIGITS = 4
 """Of the similarity in the published files."""
 
 
@@ -30,7 +30,7 @@ DIGITS = 4
 class PseudoTraining:
     """For each kept query (a row) the most similar moments (places in the collection), best first."""
 
-    collection: Collection
+    collection: CaptionedMoments
     query_ids: tuple[str, ...]
     queries: tuple[str, ...]
     moments: IntArray
@@ -38,8 +38,8 @@ class PseudoTraining:
     decisions: tuple[Decision, ...]
 
 
-def pseudo_training(
-    collection: Collection,
+def find_pseudo_training(
+    collection: CaptionedMoments,
     encoder: TextEncoder,
     n: int,
     *,
@@ -56,8 +56,8 @@ def pseudo_training(
     """
     if n < 1:
         raise MomentseekError(f"a query needs at least 1 moment, not {n}; choose another --n")
-    banned = set(map(normalised, exclude)) - {""}
-    chosen, dropped = _choose(collection, queries, banned)
+    banned = set(map(normalise, exclude)) - {""}
+    chosen, dropped = _choose_queries(collection, queries, banned)
     if not chosen:
         raise MomentseekError("no query is left to train on; check --exclude and --queries")
     captions = [m.caption for m in collection.moments]
@@ -92,7 +92,7 @@ def as_json(training: PseudoTraining, n: int) -> bytes:
         pairs = ", ".join(
             f'{{"pair_id": {row * depth + rank}, {moments[place]}, "similarity": {score!r}}}'
             for rank, (place, score) in enumerate(
-                zip(training.moments[row, :n].tolist(), _rounded(training.similarity[row, :n]), strict=True)
+                zip(training.moments[row, :n].tolist(), _round_similarity(training.similarity[row, :n]), strict=True)
             )
         )
         head = f'"query_id": {json.dumps(write_id(query))}, "query": {json.dumps(text)}'
@@ -100,8 +100,8 @@ def as_json(training: PseudoTraining, n: int) -> bytes:
     return b"[" + b", ".join(entries) + b"]"
 
 
-def _choose(
-    collection: Collection, queries: Mapping[str, str] | None, banned: set[str]
+def _choose_queries(
+    collection: CaptionedMoments, queries: Mapping[str, str] | None, banned: set[str]
 ) -> tuple[dict[str, str], list[Decision]]:
     chosen: dict[str, str] = {}
     dropped: list[Decision] = []
@@ -111,7 +111,7 @@ def _choose(
             dropped.append(Decision(query, "dropped", "no version in --queries", {"query": own}))
         elif not text.strip():
             dropped.append(Decision(query, "dropped", "no words"))
-        elif normalised(text) in banned:
+        elif normalise(text) in banned:
             dropped.append(Decision(query, "dropped", "occurs in --exclude", {"query": text}))
         else:
             chosen[query] = text
@@ -119,13 +119,13 @@ def _choose(
 
 
 def _evidence(
-    collection: Collection, query: str, best: Sequence[int], similarity: NDArray[np.float32]
+    collection: CaptionedMoments, query: str, best: Sequence[int], similarity: NDArray[np.float32]
 ) -> dict[str, object]:
     own = {int(collection.moment[place]) for place in collection.own[query]}
     rank = next((at for at, place in enumerate(best, 1) if int(collection.moment[place]) in own), None)
-    first, *_, last = (*_rounded(similarity[:1]), *_rounded(similarity[-1:]))
+    first, *_, last = (*_round_similarity(similarity[:1]), *_round_similarity(similarity[-1:]))
     return {"own_rank": rank, "first": first, "last": last}
 
 
-def _rounded(similarity: NDArray[np.float32]) -> list[float]:
-    return [round(score, DIGITS) for score in similarity.tolist()]
+def _round_similarity(similarity: NDArray[np.float32]) -> list[float]:
+    return [round(score, SIMILARITY_DIGITS) for score in similarity.tolist()]

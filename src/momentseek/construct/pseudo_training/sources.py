@@ -15,20 +15,20 @@ from momentseek.formats.values import first_record, has_keys, ids, records, stri
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import offsets_of
 
-KEYS = (("query_id", "query"), ("desc_id", "desc"), ("qid", "query"))
+QUERY_KEYS = (("query_id", "query"), ("desc_id", "desc"), ("qid", "query"))
 """How files name a query and its words, also those without moments, such as TVR's public test split."""
 
 
-def words_of(path: str | os.PathLike[str]) -> list[str]:
+def read_query_texts(path: str | os.PathLike[str]) -> list[str]:
     """All queries' texts of a file."""
-    return list(other_words(path).values())
+    return list(read_queries_by_id(path).values())
 
 
-def other_words(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_queries_by_id(path: str | os.PathLike[str]) -> dict[str, str]:
     """Query id → text of a file, whether or not it has moments."""
     document = open_document(path)
     first = first_record(document)
-    for key, words in KEYS:
+    for key, words in QUERY_KEYS:
         if has_keys(first, key, words):
             entries: list[Any] = records(document)
             names = map(str, ids(entries, key, document))
@@ -39,11 +39,11 @@ def other_words(path: str | os.PathLike[str]) -> dict[str, str]:
     return dict(zip(truth.query_ids, truth.queries, strict=True))
 
 
-def only_where(truth: Judgements, condition: str) -> Judgements:
+def select_queries(truth: Judgements, condition: str) -> Judgements:
     """The queries whose label is as ``FIELD=VALUE`` says.
 
     >>> truth = Judgements.from_groups(["1", "2"], [1, 1], ["a", "b"], [0, 4], [5, 9], fields={"type": ["v", "t"]})
-    >>> only_where(truth, "type=v").query_ids
+    >>> select_queries(truth, "type=v").query_ids
     ('1',)
     """
     field, mark, value = condition.partition("=")

@@ -13,20 +13,20 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from momentseek.construct.decisions import Decision
-from momentseek.construct.statistics.counts import Split
+from momentseek.construct.statistics.counts import AnnotationSplit
 from momentseek.moments.arrays import BoolArray
 from momentseek.tables import count
 
-FEWEST_WORDS = 8
+MIN_QUERY_WORDS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleViolation:
     """What breaks a rule: a query, one of its moments, or a video; None is what the rule is not about.
 
-    >>> Finding("q", "v", 3.0, 9.0, 8.0).words()
+    >>> RuleViolation("q", "v", 3.0, 9.0, 8.0).words()
     'q: 3–9 s of v, which lasts 8 s'
-    >>> Finding("q", text="he sits", repeats="p").words()
+    >>> RuleViolation("q", text="he sits", repeats="p").words()
     'q repeats p: he sits'
     """
 
@@ -61,7 +61,7 @@ class Check:
 
     check: str
     split: str
-    found: tuple[Finding, ...]
+    found: tuple[RuleViolation, ...]
     one: str
     many: str
 
@@ -71,11 +71,14 @@ class Check:
         return len(self.found)
 
 
-Rule = Callable[[Split], Iterable[Finding]]
+Rule = Callable[[AnnotationSplit], Iterable[RuleViolation]]
 
 
-def check(
-    splits: Sequence[Split], *, fewest_words: int = FEWEST_WORDS, subtitles: Mapping[str, str] | None = None
+def run_checks(
+    splits: Sequence[AnnotationSplit],
+    *,
+    fewest_words: int = MIN_QUERY_WORDS,
+    subtitles: Mapping[str, str] | None = None,
 ) -> list[Check]:
     """Every rule on every split, in the order of ``splits``; rules that nothing breaks are there with none.
 
@@ -83,35 +86,35 @@ def check(
 
     >>> from momentseek.moments import Judgements
     >>> truth = Judgements.from_groups(["q"], [1], ["v"], [3], [9], durations={"v": 8.0}, queries=["he sits"])
-    >>> {c.check: [f.words() for f in c.found] for c in check([Split("s", truth)]) if c.count}
+    >>> {c.check: [f.words() for f in c.found] for c in run_checks([AnnotationSplit("s", truth)]) if c.count}
     {'end beyond the video': ['q: 3–9 s of v, which lasts 8 s'], 'fewer than 8 words': ['q: he sits']}
     """
     few = f"fewer than {count(fewest_words, 'word')}"
     repeat, subs = "(video, times, words)", "copied from the subtitles"
     rules: list[tuple[str, str, str, Rule]] = [
-        (*_named("end", "beyond the video"), lambda s: _moments(s, s.truth.end > _lasts(s))),
-        (*_named("start", "beyond the video"), lambda s: _moments(s, s.truth.start >= _lasts(s))),
+        (*_name_rule("end", "beyond the video"), lambda s: _wrong_moments(s, s.truth.end > _durations(s))),
+        (*_name_rule("start", "beyond the video"), lambda s: _wrong_moments(s, s.truth.start >= _durations(s))),
         (
             "start >= end",
             "moment with start >= end",
             "moments with start >= end",
-            lambda s: _moments(s, s.truth.start >= s.truth.end),
+            lambda s: _wrong_moments(s, s.truth.start >= s.truth.end),
         ),
-        ("negative start", "negative start", "negative starts", lambda s: _moments(s, s.truth.start < 0)),
-        (*_named("exact duplicate", repeat), duplicates),
-        (few, f"query of {few}", f"queries of {few}", lambda s: _queries(s, lambda w: len(w) < fewest_words)),
+        ("negative start", "negative start", "negative starts", lambda s: _wrong_moments(s, s.truth.start < 0)),
+        (*_name_rule("exact duplicate", repeat), find_duplicates),
+        (few, f"query of {few}", f"queries of {few}", lambda s: _wrong_queries(s, lambda w: len(w) < fewest_words)),
     ]
     if subtitles is not None:
-        rules.append((subs, f"query {subs}", f"queries {subs}", lambda s: copied(s, subtitles)))
+        rules.append((subs, f"query {subs}", f"queries {subs}", lambda s: find_copied(s, subtitles)))
     if len(splits) > 1:
         videos = Counter(v for s in splits for v in s.truth.videos)
         texts = Counter(text for s in splits for text in {" ".join(w) for w in s.words})
         asked = "also asked in another split"
         rules += [
             (
-                *_named("video", "also in another split"),
+                *_name_rule("video", "also in another split"),
                 lambda s: (
-                    Finding(video=v, duration=_known(d))
+                    RuleViolation(video=v, duration=_or_none(d))
                     for v, d in zip(s.truth.videos, s.truth.durations.tolist(), strict=True)
                     if videos[v] > 1
                 ),
@@ -120,13 +123,13 @@ def check(
                 f"words {asked}",
                 f"query with words {asked}",
                 f"queries with words {asked}",
-                lambda s: _queries(s, lambda w: texts[" ".join(w)] > 1),
+                lambda s: _wrong_queries(s, lambda w: texts[" ".join(w)] > 1),
             ),
         ]
     return [Check(name, s.name, tuple(rule(s)), one, many) for name, one, many, rule in rules for s in splits]
 
 
-def duplicates(split: Split) -> list[Finding]:
+def find_duplicates(split: AnnotationSplit) -> list[RuleViolation]:
     """Queries that repeat an earlier query's video, times and words; annotators of one query may well agree."""
     truth, texts = split.truth, split.texts
     if not texts:
@@ -138,12 +141,12 @@ def duplicates(split: Split) -> list[Finding]:
     ):
         first = seen.setdefault((truth.videos[v], start, end, texts[q]), q)
         if first != q:
-            place = (truth.videos[v], start, end, _known(float(truth.durations[v])))
-            found.append(Finding(truth.query_ids[q], *place, texts[q], truth.query_ids[first]))
+            place = (truth.videos[v], start, end, _or_none(float(truth.durations[v])))
+            found.append(RuleViolation(truth.query_ids[q], *place, texts[q], truth.query_ids[first]))
     return found
 
 
-def copied(split: Split, subtitles: Mapping[str, str]) -> list[Finding]:
+def find_copied(split: AnnotationSplit, subtitles: Mapping[str, str]) -> list[RuleViolation]:
     """Queries whose words stand, in this order, in the subtitles of their video."""
     truth = split.truth
     found = []
@@ -151,7 +154,7 @@ def copied(split: Split, subtitles: Mapping[str, str]) -> list[Finding]:
         wanted = " ".join(split.words[q])
         videos = {truth.videos[v] for v in truth.video[truth.offsets[q] : truth.offsets[q + 1]].tolist()}
         if wanted and any(f" {wanted} " in f" {subtitles.get(v, '')} " for v in videos):
-            found.append(_query(split, q))
+            found.append(_query_violation(split, q))
     return found
 
 
@@ -160,43 +163,43 @@ def as_decisions(checks: Iterable[Check]) -> list[Decision]:
     return [Decision(f.subject, "found", c.check, {"split": c.split, **asdict(f)}) for c in checks for f in c.found]
 
 
-def _named(noun: str, rest: str) -> tuple[str, str, str]:
+def _name_rule(noun: str, rest: str) -> tuple[str, str, str]:
     """A rule's name, and what breaks it: one, and many."""
     return f"{noun} {rest}", f"{noun} {rest}", f"{noun}s {rest}"
 
 
-def _lasts(split: Split) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _durations(split: AnnotationSplit) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Each row's video duration; NaN, which no time exceeds, where unknown."""
     return split.truth.durations[split.truth.video]
 
 
-def _known(seconds: float) -> float | None:
+def _or_none(seconds: float) -> float | None:
     return None if seconds != seconds else seconds
 
 
-def _queries(split: Split, wrong: Callable[[list[str]], bool]) -> Iterable[Finding]:
-    return (_query(split, q) for q, found in enumerate(split.words) if wrong(found))
+def _wrong_queries(split: AnnotationSplit, wrong: Callable[[list[str]], bool]) -> Iterable[RuleViolation]:
+    return (_query_violation(split, q) for q, found in enumerate(split.words) if wrong(found))
 
 
-def _query(split: Split, q: int) -> Finding:
+def _query_violation(split: AnnotationSplit, q: int) -> RuleViolation:
     """A query and its words; with its moment if it has just one."""
     truth = split.truth
     rows = range(int(truth.offsets[q]), int(truth.offsets[q + 1]))
     if len(rows) != 1:
-        return Finding(truth.query_ids[q], text=split.texts[q])
-    return replace(_moment(split, rows[0]), text=split.texts[q])
+        return RuleViolation(truth.query_ids[q], text=split.texts[q])
+    return replace(_moment_violation(split, rows[0]), text=split.texts[q])
 
 
-def _moments(split: Split, wrong: BoolArray) -> list[Finding]:
-    return [_moment(split, r) for r in np.flatnonzero(wrong).tolist()]
+def _wrong_moments(split: AnnotationSplit, wrong: BoolArray) -> list[RuleViolation]:
+    return [_moment_violation(split, r) for r in np.flatnonzero(wrong).tolist()]
 
 
-def _moment(split: Split, row: int) -> Finding:
+def _moment_violation(split: AnnotationSplit, row: int) -> RuleViolation:
     truth, video = split.truth, int(split.truth.video[row])
-    return Finding(
+    return RuleViolation(
         truth.query_ids[truth.row_query[row]],
         truth.videos[video],
         float(truth.start[row]),
         float(truth.end[row]),
-        _known(float(truth.durations[video])),
+        _or_none(float(truth.durations[video])),
     )

@@ -19,7 +19,7 @@ from momentseek.moments.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class LengthSummary:
     """Smallest, mean and largest of some lengths, and their sum; None where there are none."""
 
     least: float | None
@@ -28,7 +28,7 @@ class Spread:
     total: float
 
     @classmethod
-    def of(cls, values: FloatArray | IntArray) -> Spread:
+    def of(cls, values: FloatArray | IntArray) -> LengthSummary:
         """The spread of an array."""
         if not len(values):
             return cls(None, None, None, 0.0)
@@ -36,7 +36,7 @@ class Spread:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class AnnotationSplit:
     """One truth file with its texts cut into words, once."""
 
     name: str
@@ -78,7 +78,7 @@ class Statistics:
     relevant_per_query: float
     """Pairs with a relevance of 1 or more."""
     levels: dict[str, int]
-    words: Spread
+    words: LengthSummary
     """Words per query, without punctuation."""
     tokens_per_query: float | None
     """Words and punctuation marks, as TVR's Table 1 counts."""
@@ -86,8 +86,8 @@ class Statistics:
     verbs: int
     """Different verbs."""
     verbs_per_query: float | None
-    moment_seconds: Spread
-    video_seconds: Spread
+    moment_seconds: LengthSummary
+    video_seconds: LengthSummary
     """Of videos whose duration is known."""
     ratio: float | None
     """Mean of moment / video duration."""
@@ -95,12 +95,12 @@ class Statistics:
     """Query type → its queries and their videos (TVR, Table 13)."""
 
 
-def statistics(splits: Sequence[Split], name: str) -> Statistics:
+def compute_statistics(splits: Sequence[AnnotationSplit], name: str) -> Statistics:
     """The figures of ``splits`` taken together; moments, videos and words they share count once.
 
     >>> truth = Judgements.from_groups(["a", "b"], [1, 1], ["v", "v"], [0, 0], [5, 5], durations={"v": 20.0},
     ...                                queries=["A man sits down.", "he sits"])
-    >>> found = statistics([Split("s", truth)], "s")
+    >>> found = compute_statistics([AnnotationSplit("s", truth)], "s")
     >>> found.queries, found.moments, found.words.mean, found.vocabulary, found.moment_seconds.mean, found.ratio
     (2, 1, 3.0, 5, 5.0, 0.25)
     """
@@ -112,7 +112,9 @@ def statistics(splits: Sequence[Split], name: str) -> Statistics:
     code = {video: i for i, video in enumerate(seconds)}
     duration = np.array(list(seconds.values()))
     rows = [
-        np.column_stack([np.array([code[v] for v in t.videos])[t.video], t.start, t.end]) if len(t.video) else _NONE
+        np.column_stack([np.array([code[v] for v in t.videos])[t.video], t.start, t.end])
+        if len(t.video)
+        else _NO_MOMENTS
         for t in (split.truth for split in splits)
     ]
     moments = np.unique(np.concatenate(rows), axis=0)
@@ -132,22 +134,22 @@ def statistics(splits: Sequence[Split], name: str) -> Statistics:
         len(seconds),
         float((relevance > 0).sum()) / queries,
         {str(level): int(n) for level, n in enumerate(np.bincount(relevance)) if n},
-        Spread.of(np.array([len(w) for w in texts], dtype=np.int64)),
+        LengthSummary.of(np.array([len(w) for w in texts], dtype=np.int64)),
         float(counts.mean()) if len(counts) else None,
         len({word for w in texts for word in w}),
         len({verb for v in acts for verb in v}),
         sum(map(len, acts)) / len(acts) if acts else None,
-        Spread.of(length),
-        Spread.of(duration[np.isfinite(duration)]),
+        LengthSummary.of(length),
+        LengthSummary.of(duration[np.isfinite(duration)]),
         float((length[known] / whole[known]).mean()) if known.any() else None,
         _types(splits),
     )
 
 
-_NONE = np.empty((0, 3))
+_NO_MOMENTS = np.empty((0, 3))
 
 
-def _types(splits: Sequence[Split]) -> dict[str, tuple[int, int]]:
+def _types(splits: Sequence[AnnotationSplit]) -> dict[str, tuple[int, int]]:
     queries: dict[str, int] = {}
     videos: dict[str, set[str]] = {}
     for truth in (split.truth for split in splits):

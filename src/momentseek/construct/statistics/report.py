@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from momentseek.construct.statistics.checks import Check
-from momentseek.construct.statistics.counts import Spread, Statistics
+from momentseek.construct.statistics.counts import LengthSummary, Statistics
 from momentseek.tables import count, text_table
 
-EXAMPLES = 3
+MAX_EXAMPLES = 3
 Cell = Callable[[Statistics], float | int | None]
 
 
@@ -24,7 +24,7 @@ def as_text(columns: Sequence[Statistics], checks: Sequence[Check]) -> str:
     clean = [name for name in names if not any(c.check == name for c in found)]
     lines = []
     for c in found:
-        some = "; ".join(f.words() for f in c.found[:EXAMPLES]) + ("; …" if c.count > EXAMPLES else "")
+        some = "; ".join(f.words() for f in c.found[:MAX_EXAMPLES]) + ("; …" if c.count > MAX_EXAMPLES else "")
         lines.append(f"  {c.split}: {count(c.count, c.one, c.many)} ({some})")
     parts.append("Found:\n" + "\n".join(lines) if lines else "Nothing found.")
     if clean:
@@ -57,7 +57,7 @@ def _rows(columns: Sequence[Statistics]) -> list[tuple[str, Cell]]:
     ]
 
 
-def _spread(label: str, of: Callable[[Statistics], Spread]) -> list[tuple[str, Cell]]:
+def _spread(label: str, of: Callable[[Statistics], LengthSummary]) -> list[tuple[str, Cell]]:
     return [
         (f"{label}, least", lambda c: of(c).least),
         (f"{label}, mean", lambda c: of(c).mean),

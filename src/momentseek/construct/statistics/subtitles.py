@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 
-from momentseek.construct.text import normalised
+from momentseek.construct.text import normalise
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import open_document
 from momentseek.formats.values import has_keys, lists, records, strings
 
-SPEAKER = re.compile(r"\([^()]{1,40}:\)")
+SPEAKER_PATTERN = re.compile(r"\([^()]{1,40}:\)")
 """TVQA's cues name who speaks, ``(Rachel:)``, which nobody says."""
 
 
@@ -25,4 +25,6 @@ def read_subtitles(path: str | os.PathLike[str]) -> dict[str, str]:
         if not all(has_keys(cue, "text") and isinstance(cue["text"], str) for cue in cues):
             raise MomentseekError(f"{path}: a cue of {video} has no text; every cue is an object with text, start, end")
         said.setdefault(video, []).extend(cue["text"] for cue in cues)
-    return {video: normalised(" ".join(SPEAKER.sub(" ", text) for text in texts)) for video, texts in said.items()}
+    return {
+        video: normalise(" ".join(SPEAKER_PATTERN.sub(" ", text) for text in texts)) for video, texts in said.items()
+    }

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import zip_longest
 
-from momentseek.construct.annotation.candidates import BATCH, LAST, second_batch
+from momentseek.construct.annotation.candidates import BATCH_CANDIDATES, DECIDING_CANDIDATES, second_batch
 from momentseek.construct.decisions import Decision
 from momentseek.library.catalog import Catalog
 from momentseek.library.video import Video
@@ -26,7 +26,7 @@ from momentseek.server.judging.rows import CandidateRow
 from momentseek.server.judging.store import Store
 from momentseek.server.judging.videos import known, label_of
 
-DEPTH = BATCH
+DEPTH = BATCH_CANDIDATES
 BATCHES = 2
 SAME = 0.5
 """Moments that overlap so far (IoU) are judged once: the usual measure takes one for the other, and if both were judged
@@ -111,5 +111,7 @@ def further(
     if all(pairs[c.pair].outcome == "discarded" for c in first):
         return Decision(str(first[0].query), "covered", "no consensus on any of the first batch")
     levels = {c.pair: level for c in first if (level := pairs[c.pair].relevance) is not None}
-    _, decisions = second_batch([[c.candidate for c in first]], levels, size=depth, last=min(LAST, depth))
+    _, decisions = second_batch(
+        [[c.candidate for c in first]], levels, size=depth, last=min(DECIDING_CANDIDATES, depth)
+    )
     return decisions[0]

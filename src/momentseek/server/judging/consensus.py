@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from momentseek.construct.annotation.agreement import agreement
-from momentseek.construct.annotation.consensus import SIZES, Consensus, consensus
+from momentseek.construct.annotation.agreement import measure_agreement
+from momentseek.construct.annotation.consensus import LABELS_PER_PAIR, Consensus, find_consensus
 from momentseek.construct.annotation.consensus_text import as_json
-from momentseek.construct.annotation.drift import drift
-from momentseek.construct.annotation.labels import labels_of
-from momentseek.construct.annotation.scores import scores
+from momentseek.construct.annotation.drift import measure_drift
+from momentseek.construct.annotation.labels import group_labels
+from momentseek.construct.annotation.scores import label_distributions
 from momentseek.server.judging.rows import Judgement
 
 
@@ -43,14 +43,14 @@ class Pair:
         return any(name == annotator for name, _ in self.labels)
 
 
-UNJUDGED = Pair("waiting", "no label", SIZES[0])
+UNJUDGED = Pair("waiting", "no label", LABELS_PER_PAIR[0])
 
 
 def agreed(judgements: Sequence[Judgement]) -> Consensus | None:
     """The rule on all labels; None if there are none. Pairs with one or three labels are incomplete."""
     if not judgements:
         return None
-    return consensus(labels_of((j.label for j in judgements), "judgements"), incomplete="drop")
+    return find_consensus(group_labels((j.label for j in judgements), "judgements"), incomplete="drop")
 
 
 def pairs(ids: Iterable[str], judgements: Sequence[Judgement]) -> dict[str, Pair]:
@@ -78,7 +78,7 @@ def needed(labels: int, kept: bool) -> int:
     >>> [needed(n, False) for n in range(6)], needed(2, True)
     ([2, 1, 2, 1, 0, 0], 0)
     """
-    return 0 if kept else next((size - labels for size in SIZES if size > labels), 0)
+    return 0 if kept else next((size - labels for size in LABELS_PER_PAIR if size > labels), 0)
 
 
 def statistics(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
@@ -86,4 +86,4 @@ def statistics(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
     found = agreed(judgements)
     if found is None or not found.complete.any():
         return None
-    return as_json(found, agreement(found.labels), drift(found), scores(found))
+    return as_json(found, measure_agreement(found.labels), measure_drift(found), label_distributions(found))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from momentseek.construct.annotation.candidate_files import judged_truth
+from momentseek.construct.annotation.candidate_files import build_truth
 from momentseek.errors import MomentseekError
 from momentseek.evaluation import Comparison, Evaluation, compare, evaluate
 from momentseek.evaluation.report import intervals
@@ -65,7 +65,7 @@ def judged(store: Store) -> Judged:
     if not levels:
         raise RefusedError("two annotators have not agreed on any moment yet; judge some first", "not_judged")
     counting = {c.query for c in candidates if c.pair in levels}
-    truth = judged_truth([c.candidate for c in candidates if c.query in counting], levels)
+    truth = build_truth([c.candidate for c in candidates if c.query in counting], levels)
     return Judged(truth, labels, sum(one.needs > 0 for one in found.values()))
 
 

@@ -12,7 +12,7 @@ import orjson
 
 from momentseek.construct.annotation.candidate_files import write_candidates
 from momentseek.construct.annotation.judged_pairs import write_pairs
-from momentseek.construct.annotation.label_studio import CONTROL, labelling_page, tasks
+from momentseek.construct.annotation.label_studio import RELEVANCE_CONTROL, build_tasks, labelling_page
 from momentseek.construct.annotation.labels import write_labels
 from momentseek.formats import FORMATS, Writing
 from momentseek.moments import Judgements, Run
@@ -99,7 +99,7 @@ def label_studio(store: Store, base_url: str = VIDEOS) -> dict[str, bytes]:
         said.setdefault(judgement.label[0], []).append(judgement)
     made = [
         {"id": row.id, **task, "annotations": [_annotation(j) for j in said.get(row.pair, [])]}
-        for row, task in zip(candidates, tasks((c.candidate for c in candidates), base_url, ""), strict=True)
+        for row, task in zip(candidates, build_tasks((c.candidate for c in candidates), base_url, ""), strict=True)
     ]
     return {
         "tasks.json": json.dumps(made, ensure_ascii=False, indent=1).encode(),
@@ -113,7 +113,7 @@ def _annotation(judgement: Judgement) -> dict[str, object]:
         "id": judgement.id,
         "completed_by": {"email": judgement.annotator},
         "created_at": datetime.fromtimestamp(judgement.at, UTC).isoformat(timespec="microseconds"),
-        "result": [{"from_name": CONTROL, "to_name": "video", "type": "choices", "value": choice}],
+        "result": [{"from_name": RELEVANCE_CONTROL, "to_name": "video", "type": "choices", "value": choice}],
     }
 
 

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from momentseek.construct.annotation.consensus import SIZES
+from momentseek.construct.annotation.consensus import LABELS_PER_PAIR
 from momentseek.library.catalog import Catalog
 from momentseek.server.judging.candidates import BATCHES, further
 from momentseek.server.judging.consensus import Pair, pairs
@@ -81,7 +81,7 @@ def judge(store: Store, catalog: Catalog, query: int, candidate: int, annotator:
         before = pairs([asked.pair], [j for j in store.judgements(query) if j.candidate == candidate])[asked.pair]
         if not before.needs and not before.has(annotator):
             many = len(before.labels)
-            how = "agree on this moment" if many == SIZES[0] else "have judged this moment"
+            how = "agree on this moment" if many == LABELS_PER_PAIR[0] else "have judged this moment"
             raise RefusedError(f"{many} annotators {how} already; ask for the next one", "not_needed")
         store.add_judgement(candidate, annotator, relevance)
         said = store.judgements(query)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from momentseek.construct.annotation.candidates import Candidate
+from momentseek.construct.annotation.candidates import AnnotationCandidate
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class CandidateRow:
         return f"{self.query}/{self.id}"
 
     @property
-    def candidate(self) -> Candidate:
+    def candidate(self) -> AnnotationCandidate:
         """As the tools for building benchmarks know it."""
-        return Candidate(
+        return AnnotationCandidate(
             self.pair, str(self.query), self.text, self.label, self.start, self.end, self.score, self.rank, self.batch,
             "", self.duration,
         )  # fmt: skip

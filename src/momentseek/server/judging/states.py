@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from momentseek.api import Library
-from momentseek.construct.annotation.consensus import SIZES
+from momentseek.construct.annotation.consensus import LABELS_PER_PAIR
 from momentseek.server.judging.candidates import BATCHES, further
 from momentseek.server.judging.consensus import Pair, pairs
 from momentseek.server.judging.rows import CandidateRow, Judgement, QueryRow, by_query
@@ -44,7 +44,7 @@ class QueryState:
     @property
     def disputed(self) -> int:
         """Open ones on which the first two annotators do not agree."""
-        return sum(len(pair.labels) >= SIZES[0] for pair in self.open)
+        return sum(len(pair.labels) >= LABELS_PER_PAIR[0] for pair in self.open)
 
     @property
     def removed(self) -> int:

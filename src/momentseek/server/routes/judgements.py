@@ -9,7 +9,7 @@ from fastapi import Query as InQuery
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
-from momentseek.construct.annotation.guideline import EXAMPLE, INSTRUCTIONS, LEVELS
+from momentseek.construct.annotation.guideline import EXAMPLE_JUDGEMENTS, INSTRUCTIONS, RELEVANCE_LEVELS
 from momentseek.moments import MAX_RELEVANCE
 from momentseek.server.answers import Body, Strict, media_url
 from momentseek.server.errors import CHANGING, documented
@@ -190,8 +190,8 @@ async def delete_last(service: Serving, given: Annotated[WhoIn, InQuery()]) -> U
 @router.get("/guideline", summary="How to judge")
 async def guideline(service: Serving) -> GuidelineOut:
     """The five levels, and when to choose which."""
-    levels = [LevelOut(value=v.value, name=v.name, meaning=v.meaning) for v in LEVELS]
-    return GuidelineOut(levels=levels, instructions=INSTRUCTIONS, example=EXAMPLE)
+    levels = [LevelOut(value=v.value, name=v.name, meaning=v.meaning) for v in RELEVANCE_LEVELS]
+    return GuidelineOut(levels=levels, instructions=INSTRUCTIONS, example=EXAMPLE_JUDGEMENTS)
 
 
 def _plain(judgement: Judgement) -> dict[str, Any]:
