@@ -7,7 +7,7 @@ import pytest
 
 from momentseek.baselines import (
     BASELINES,
-    Settings,
+    BaselineSettings,
     baseline_named,
     bias_based,
     chance,
@@ -51,7 +51,7 @@ def test():
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_every_baseline_answers_every_query_within_its_video(train, test, name):
-    run = baseline_named(name).predict(train, test, Settings(top=7))
+    run = baseline_named(name).predict(train, test, BaselineSettings(top=7))
     assert run.query_ids == test.query_ids
     assert run.queries == test.queries
     seconds = dict(zip(test.videos, test.durations, strict=True))
@@ -66,7 +66,7 @@ def test_every_baseline_answers_every_query_within_its_video(train, test, name):
 
 @pytest.mark.parametrize("name", ["chance", "bias-based"])
 def test_seeds(train, test, name):
-    one, same, other = (baseline_named(name).predict(train, test, Settings(seed=s)) for s in (1, 1, 2))
+    one, same, other = (baseline_named(name).predict(train, test, BaselineSettings(seed=s)) for s in (1, 1, 2))
     assert one.start.tolist() == same.start.tolist()
     assert one.start.tolist() != other.start.tolist()
 
@@ -129,7 +129,7 @@ def test_queries_of_several_videos_and_pools():
     [
         (lambda a, b: baseline_named("nonsense"), "no baseline is called 'nonsense'; there are chance, predict-all"),
         (lambda a, b: baseline_named("bias-based").predict(None, b), "bias-based learns where moments lie"),
-        (lambda a, b: predict_all(table([("q", "a", 0, 1)], None)), r"duration of video a is unknown; .*\(--videos\)"),
+        (lambda a, b: predict_all(table([("q", "a", 0, 1)], None)), r"duration of video a is unknown; .*\(`videos`\)"),
         (lambda a, b: moment_frequency(table([("q", "z", 0, 1)], None), b), "duration of video z is unknown"),
         (lambda a, b: moment_frequency(table([("q", "z", 8, 9)], {"z": 5.0}), b), "no moment to learn from"),
         (lambda a, b: bias_based(a, b, samples=0), "too few samples"),

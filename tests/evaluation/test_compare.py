@@ -10,8 +10,8 @@ from momentseek.errors import MomentseekError
 from momentseek.evaluation import Evaluation, evaluate
 from momentseek.evaluation.compare import compare, largest_differences, unique_labels
 from momentseek.evaluation.comparison import Comparison
-from momentseek.evaluation.significance import holm, paired_t, randomisation
-from momentseek.evaluation.tukey import tukey
+from momentseek.evaluation.significance import holm, paired_t_test, randomisation_test
+from momentseek.evaluation.tukey import tukey_test
 from momentseek.measures import parse_all
 from momentseek.moments import Judgements, Run
 
@@ -57,10 +57,10 @@ def test_p_values_are_those_of_the_tests_corrected_within_each_measure(test: str
     for m, name in enumerate(comparison.names):
         apart = np.stack([runs[i].values[:, m] - runs[j].values[:, m] for i, j in pairs], axis=1)
         if test == "tukey":
-            matrix = tukey(np.stack([r.values for r in runs], axis=1), seed=5)
+            matrix = tukey_test(np.stack([r.values for r in runs], axis=1), seed=5)
             expected = np.array([matrix[i, j, m] for i, j in pairs])
         else:
-            expected = randomisation(apart, seed=5) if test == "randomisation" else paired_t(apart)
+            expected = randomisation_test(apart, seed=5) if test == "randomisation" else paired_t_test(apart)
         found = [pair for pair in comparison.pairs if pair.measure == name]
         np.testing.assert_allclose([p.p_uncorrected for p in found], expected, rtol=1e-9)
         corrected = holm(expected) if correction == "holm" and test != "tukey" else expected
@@ -79,7 +79,7 @@ def test_letters_name_the_runs_that_are_beaten_significantly() -> None:
 def test_a_pair_reads_in_both_directions() -> None:
     comparison = compare(several())
     there, back = comparison.pair("AxIoU@1", "x", "y"), comparison.pair("AxIoU@1", "y", "x")
-    assert back.flipped() == there
+    assert back.swap() == there
     assert there.low < there.difference < there.high
     assert there.difference == pytest.approx(comparison.means[0, 0] - comparison.means[1, 0])
     assert there.difference == -back.difference

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from momentseek.evaluation import comparison_tables
-from momentseek.evaluation.comparison import Comparison, Pair, QueryDifference
+from momentseek.evaluation.comparison import Comparison, QueryDifference, RunPair
 
 
 def snapshot(block: str) -> str:
@@ -25,7 +25,7 @@ def comparison(measures: int = 2, percent: bool = False, **changes: object) -> C
             apart = float(means[first, 0] - means[second, 0])
             p = 0.03 if second == 2 else 0.2
             pairs.append(
-                Pair(
+                RunPair(
                     name, runs[first], runs[second], apart, apart - 0.1, apart + 0.1, p, p, 0.5, 1200, 3, 40, p <= 0.05
                 )
             )

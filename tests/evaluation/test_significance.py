@@ -16,8 +16,8 @@ from momentseek.evaluation.significance import (
     effect_size,
     holm,
     outcomes,
-    paired_t,
-    randomisation,
+    paired_t_test,
+    randomisation_test,
 )
 from momentseek.moments.arrays import FloatArray
 
@@ -33,11 +33,11 @@ def column(*values: float) -> FloatArray:
 @given(samples)
 def test_exact_randomisation_is_a_symmetric_p_value_whatever_the_order(values: FloatArray) -> None:
     difference = differences(values, np.roll(values, 1, axis=1))
-    p = randomisation(difference)
+    p = randomisation_test(difference)
     assert ((p > 0) & (p <= 1)).all()
-    np.testing.assert_array_equal(randomisation(-difference), p)
-    np.testing.assert_array_equal(randomisation(np.random.default_rng(len(p)).permutation(difference)), p)
-    np.testing.assert_allclose(randomisation(difference * 3.7), p)
+    np.testing.assert_array_equal(randomisation_test(-difference), p)
+    np.testing.assert_array_equal(randomisation_test(np.random.default_rng(len(p)).permutation(difference)), p)
+    np.testing.assert_allclose(randomisation_test(difference * 3.7), p)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -52,35 +52,35 @@ def test_exact_randomisation_agrees_with_scipy(size: int, seed: int) -> None:
         vectorized=True,
         n_resamples=np.inf,
     ).pvalue
-    assert randomisation(difference[:, None])[0] == pytest.approx(expected, rel=1e-12)
+    assert randomisation_test(difference[:, None])[0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_random_flips_approach_the_exact_p_value(monkeypatch: pytest.MonkeyPatch) -> None:
     difference = np.random.default_rng(2).normal(0.03, 0.1, (14, 6))
-    exact = randomisation(difference)
+    exact = randomisation_test(difference)
     monkeypatch.setattr(significance, "EXACT", 0)
-    drawn = randomisation(difference, resamples=20_000)
+    drawn = randomisation_test(difference, resamples=20_000)
     np.testing.assert_allclose(drawn, exact, atol=4 * 0.5 / np.sqrt(20_000))
     assert not (drawn == exact).all()
 
 
 def test_random_flips_are_symmetric_seeded_and_the_same_in_any_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     difference = np.random.default_rng(3).normal(0.02, 0.1, (101, 3))
-    p = randomisation(difference, resamples=500)
-    np.testing.assert_array_equal(randomisation(-difference, resamples=500), p)
-    assert not (randomisation(difference, resamples=500, seed=1) == p).all()
+    p = randomisation_test(difference, resamples=500)
+    np.testing.assert_array_equal(randomisation_test(-difference, resamples=500), p)
+    assert not (randomisation_test(difference, resamples=500, seed=1) == p).all()
     monkeypatch.setattr(significance, "CHUNK", 1000)
-    np.testing.assert_array_equal(randomisation(difference, resamples=500), p)
+    np.testing.assert_array_equal(randomisation_test(difference, resamples=500), p)
 
 
 def test_equal_systems_have_p_one_and_a_clear_winner_the_smallest() -> None:
     difference = np.column_stack([np.zeros(100), np.full(100, 0.1)])
-    assert randomisation(difference, resamples=999).tolist() == [1.0, 1 / 1000]
+    assert randomisation_test(difference, resamples=999).tolist() == [1.0, 1 / 1000]
 
 
 def test_a_tie_in_the_statistic_counts_as_extreme_despite_rounding() -> None:
     signs = np.array([1.0] * 11 + [-1.0] * 9)
-    whole, tenths = randomisation(column(*signs)), randomisation(column(*(signs * (0.3 - 0.2))))
+    whole, tenths = randomisation_test(column(*signs)), randomisation_test(column(*(signs * (0.3 - 0.2))))
     assert whole == tenths
     assert whole[0] == pytest.approx(2 * stats.binom.sf(10, 20, 0.5), abs=0.02)
 
@@ -90,25 +90,25 @@ def test_t_agrees_with_scipy(size: int) -> None:
     generator = np.random.default_rng(size)
     first, second = generator.random((2, size, 4))
     second[:, 3] += 0.2
-    np.testing.assert_allclose(paired_t(first - second), stats.ttest_rel(first, second).pvalue, rtol=1e-10)
+    np.testing.assert_allclose(paired_t_test(first - second), stats.ttest_rel(first, second).pvalue, rtol=1e-10)
 
 
 def test_t_leaves_out_queries_that_do_not_count() -> None:
     difference = np.random.default_rng(1).normal(0.1, 0.3, (40, 1))
     holes = np.insert(difference, [0, 7, 40], NAN, axis=0)
-    np.testing.assert_allclose(paired_t(holes), paired_t(difference), rtol=1e-13)
+    np.testing.assert_allclose(paired_t_test(holes), paired_t_test(difference), rtol=1e-13)
     np.testing.assert_allclose(effect_size(holes), effect_size(difference), rtol=1e-13)
-    np.testing.assert_array_equal(randomisation(holes[:10]), randomisation(difference[:8]))
+    np.testing.assert_array_equal(randomisation_test(holes[:10]), randomisation_test(difference[:8]))
 
 
 def test_t_at_its_limits() -> None:
-    assert paired_t(column(0.5))[0] == 1
-    assert paired_t(column(0.0, 0.0, 0.0))[0] == 1
-    assert 0 < paired_t(column(0.1, 0.1, 0.1))[0] < 1e-300
-    assert paired_t(column(NAN, NAN))[0] == 1
+    assert paired_t_test(column(0.5))[0] == 1
+    assert paired_t_test(column(0.0, 0.0, 0.0))[0] == 1
+    assert 0 < paired_t_test(column(0.1, 0.1, 0.1))[0] < 1e-300
+    assert paired_t_test(column(NAN, NAN))[0] == 1
 
 
-@pytest.mark.parametrize("test", [lambda d: randomisation(d, resamples=1000), paired_t])
+@pytest.mark.parametrize("test", [lambda d: randomisation_test(d, resamples=1000), paired_t_test])
 def test_p_values_are_uniform_without_a_difference(test: Callable[[FloatArray], FloatArray]) -> None:
     p = test(np.random.default_rng(11).normal(0, 0.2, (60, 400)))
     assert stats.kstest(p, "uniform").pvalue > 0.01
@@ -155,7 +155,7 @@ def test_many_queries_need_little_memory() -> None:
     difference = np.random.default_rng(0).normal(0, 0.2, (100_000, 3))
     tracemalloc.start()
     try:
-        randomisation(difference, resamples=40)
+        randomisation_test(difference, resamples=40)
         assert tracemalloc.get_traced_memory()[1] < 60e6
     finally:
         tracemalloc.stop()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.formats import FORMATS, Format, recognise
+from momentseek.formats import FORMATS, FileFormat, recognise
 from momentseek.formats.document import Document
 from momentseek.formats.registry import register
 
@@ -27,7 +27,7 @@ def test_every_format_says_what_it_is_and_reads_its_kind(sample_name):
 
 def test_names_are_unique():
     with pytest.raises(ValueError, match="two formats are called tvr"):
-        register(Format("tvr", "truth", "another", lambda _: False))
+        register(FileFormat("tvr", "truth", "another", lambda _: False))
 
 
 @pytest.mark.parametrize(

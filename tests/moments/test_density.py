@@ -10,7 +10,7 @@ from scipy.stats import gaussian_kde
 
 from momentseek.errors import MomentseekError
 from momentseek.moments import density
-from momentseek.moments.density import kernel_sums, lowest, whitened
+from momentseek.moments.density import kernel_sums, sparsest_points, whiten
 
 
 def plain(points, at, bandwidth):
@@ -27,7 +27,7 @@ def clumped(request):
 
 @pytest.mark.parametrize("bandwidth", [0.001, 0.01, 0.05, 0.5, 20.0])
 def test_sums_are_the_plain_ones(clumped, bandwidth):
-    missing = len(clumped) * np.exp(-(density.RADIUS**2) / 2)
+    missing = len(clumped) * np.exp(-(density.CUTOFF_BANDWIDTHS**2) / 2)
     sums, full = kernel_sums(clumped, clumped, bandwidth), plain(clumped, clumped, bandwidth)
     assert np.all(sums <= full * (1 + 1e-12))
     assert np.all(full - sums <= missing)
@@ -48,7 +48,7 @@ def test_tiles_do_not_matter(clumped, monkeypatch):
 
 
 def test_scotts_rule_is_scipys(clumped):
-    plane, bandwidth = whitened(clumped)
+    plane, bandwidth = whiten(clumped)
     ours = kernel_sums(plane, plane, bandwidth, radius=np.inf)
     kde = gaussian_kde(clumped.T)
     assert bandwidth == pytest.approx(kde.factor)
@@ -66,7 +66,7 @@ def test_scotts_rule_is_scipys(clumped):
 def test_lowest_are_those_of_the_full_sum(grid, bandwidth, more):
     points = np.array(grid, dtype=float) / 4
     k = more.draw(st.integers(1, len(points) - 1))
-    found = lowest(points, k, bandwidth)
+    found = sparsest_points(points, k, bandwidth)
     full = plain(points, points, bandwidth)
     assert found.chosen.sum() == k
     assert full[found.chosen].max() <= full[~found.chosen].min() * (1 + 1e-9)
@@ -84,13 +84,13 @@ def test_lowest_where_the_cut_off_sums_would_err(monkeypatch):
     expected = np.argsort(plain(points, points, 1.0), kind="stable")
     monkeypatch.setattr(density, "RADIUS", 1.0)
     for k in (1, 3):
-        assert set(np.flatnonzero(lowest(points, k, 1.0).chosen)) == set(expected[:k])
+        assert set(np.flatnonzero(sparsest_points(points, k, 1.0).chosen)) == set(expected[:k])
 
 
 def test_duplicates_count_fully():
     points = [[0.2, 0.4]] * 5 + [[0.7, 0.9]] * 2
     assert kernel_sums(points, points, 0.01).tolist() == pytest.approx([5.0] * 5 + [2.0] * 2)
-    found = lowest(points, 1, 0.01)
+    found = sparsest_points(points, 1, 0.01)
     assert (found.chosen.tolist().index(True), found.tied, found.gap) == (5, 2, 0.0)
 
 
@@ -100,9 +100,9 @@ def test_duplicates_count_fully():
         (lambda: kernel_sums([[0, 0]], [[0, 0]], 0.0), "bandwidth of a density must be positive, not 0"),
         (lambda: kernel_sums([[0, np.nan]], [[0, 0]], 1.0), "finite"),
         (lambda: kernel_sums([[0, 0], [1e200, 0]], [[0, 0]], 0.1), "wild times"),
-        (lambda: lowest([[0, 0]], 1, 1.0), "1 of 1 points cannot be set apart"),
-        (lambda: whitened([[0, 0], [1, 1], [2, 2]]), "on one line"),
-        (lambda: whitened([[0, 0]]), "on one line"),
+        (lambda: sparsest_points([[0, 0]], 1, 1.0), "1 of 1 points cannot be set apart"),
+        (lambda: whiten([[0, 0], [1, 1], [2, 2]]), "on one line"),
+        (lambda: whiten([[0, 0]]), "on one line"),
     ],
 )
 def test_refusals(call, sentence):

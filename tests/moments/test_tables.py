@@ -43,7 +43,7 @@ def test_errors_name_the_query_the_moment_and_the_remedy():
         Run.from_groups(["q1"], [2], ["v", "v"], [0, 9], [5, 3], source="run.json")
     message = str(error.value)
     assert message.startswith("run.json: 1 moment with start >= end found (query q1, rank 2: 9–3 s)")
-    assert "--invalid" in message
+    assert '(invalid="drop", "clip" or "keep")' in message
 
 
 def test_dropping_a_prediction_keeps_the_ranks_of_the_others():
@@ -95,7 +95,7 @@ def test_video_retrieval_has_no_times_to_check():
 
 def test_ranking_sorts_by_score_then_video_start_end():
     rows = [("q", "b", 3, 4, 1), ("q", "a", 5, 6, 1), ("q", "a", 2, 9, 1), ("q", "z", 0, 1, 2), ("q", "a", 2, 4, 1)]
-    ranked = Run.from_rows(rows).ranked()
+    ranked = Run.from_rows(rows).sort_by_score()
     assert [(m.video, m.start, m.end) for m in ranked.moments("q")] == [
         ("z", 0, 1),
         ("a", 2, 4),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.baselines.places import TOP, places, ranked, training_locations
+from momentseek.baselines.places import DEFAULT_TOP, query_videos, rank_candidates, training_locations
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray
 from momentseek.moments.density import kernel_sums
 
-SAMPLES = 100
+DEFAULT_SAMPLES = 100
 BANDWIDTHS = {"Charades": 0.008, "ActivityNet": 0.0013}
 """With 100 samples, those that give the paper's figures (docs/baselines.md)."""
 MOST_ROUNDS = 1000
@@ -21,8 +21,8 @@ def bias_based(
     test: Judgements,
     *,
     bandwidth: float | None = None,
-    samples: int = SAMPLES,
-    top: int = TOP,
+    samples: int = DEFAULT_SAMPLES,
+    top: int = DEFAULT_TOP,
     seed: int = 0,
 ) -> Run:
     r"""Per query (and video) ``samples`` draws from a density of training locations, ranked by that density.
@@ -43,12 +43,12 @@ def bias_based(
         raise MomentseekError(f"too few samples to rank ({samples}); draw at least one (`samples`)")
     known = training_locations(train)
     width = default_bandwidth(train) if bandwidth is None else bandwidth
-    where = places(test)
+    where = query_videos(test)
     drawn = _draw(known, len(where) * samples, width, np.random.default_rng(seed))
     density = kernel_sums(known, drawn, width, radius=5.0) / (2 * np.pi * width**2 * len(known))
     within = np.clip(drawn, 0, 1)
     start, end, score = (x.reshape(len(where), samples) for x in (within[:, 0], within[:, 1], density))
-    return ranked(test, where, start, end, score, top)
+    return rank_candidates(test, where, start, end, score, top)
 
 
 def default_bandwidth(train: Judgements) -> float:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.baselines.places import TOP, places, ranked
+from momentseek.baselines.places import DEFAULT_TOP, query_videos, rank_candidates
 from momentseek.moments import Judgements, Run
 
 
-def chance(test: Judgements, *, top: int = TOP, seed: int = 0) -> Run:
+def chance(test: Judgements, *, top: int = DEFAULT_TOP, seed: int = 0) -> Run:
     """``top`` stretches per query and video, every ``0 <= start < end <= duration`` equally likely.
 
     The two smaller and larger of two uniform draws have that distribution; the order is random as well.
@@ -19,6 +19,6 @@ def chance(test: Judgements, *, top: int = TOP, seed: int = 0) -> Run:
     (3, True)
     """
     rng = np.random.default_rng(seed)
-    where = places(test)
+    where = query_videos(test)
     ends = np.sort(rng.random((len(where), top, 2)), axis=2)
-    return ranked(test, where, ends[:, :, 0], ends[:, :, 1], rng.random((len(where), top)), top)
+    return rank_candidates(test, where, ends[:, :, 0], ends[:, :, 1], rng.random((len(where), top)), top)

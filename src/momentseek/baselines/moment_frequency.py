@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.baselines.places import TOP, places, ranked, training_locations
+from momentseek.baselines.places import DEFAULT_TOP, query_videos, rank_candidates, training_locations
 from momentseek.moments import Judgements, Run
 
-BINS = 20
+DEFAULT_BINS = 20
 
 
-def moment_frequency(train: Judgements, test: Judgements, *, bins: int = BINS, top: int = TOP) -> Run:
+def moment_frequency(train: Judgements, test: Judgements, *, bins: int = DEFAULT_BINS, top: int = DEFAULT_TOP) -> Run:
     """The most frequent moments of the training set, the same for every query.
 
     DiDeMo's prior (Hendricks et al. 2017, §4.1) counts its six five-second chunks; here every video is cut into
@@ -28,9 +28,9 @@ def moment_frequency(train: Judgements, test: Judgements, *, bins: int = BINS, t
     last = np.maximum(np.rint(shares[:, 1] * bins), first + 1)
     spans, counts = np.unique(np.column_stack([first, last]), axis=0, return_counts=True)
     best = np.argsort(-counts, kind="stable")[:top]
-    where = places(test)
+    where = query_videos(test)
     start, end, score = (
         np.tile(column, (len(where), 1))
         for column in (spans[best, 0] / bins, spans[best, 1] / bins, counts[best] / len(shares))
     )
-    return ranked(test, where, start, end, score, top)
+    return rank_candidates(test, where, start, end, score, top)

@@ -10,12 +10,12 @@ from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray, IntArray
 
-TOP = 10
+DEFAULT_TOP = 10
 """Predictions per query, unless told otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class QueryVideos:
     """Pairs of a query and a video to look in, by query; a grounding dataset has one video per query."""
 
     query: IntArray
@@ -26,11 +26,11 @@ class Places:
         return len(self.query)
 
 
-def places(test: Judgements) -> Places:
+def query_videos(test: Judgements) -> QueryVideos:
     """The videos of each query: its pool where the truth has pools (MVMR), otherwise those of its moments.
 
     >>> test = Judgements.from_groups("q", [3], ["a", "b", "a"], [0] * 3, [1] * 3, durations={"a": 9, "b": 7})
-    >>> where = places(test)
+    >>> where = query_videos(test)
     >>> where.video.tolist(), where.seconds.tolist()
     ([0, 1], [9.0, 7.0])
     """
@@ -42,7 +42,7 @@ def places(test: Judgements) -> Places:
     _, first = np.unique(pairs, return_index=True)
     first = np.sort(first)
     query, video = query[first], video[first].astype(np.int64)
-    return Places(query, video, seconds_of(test, video))
+    return QueryVideos(query, video, seconds_of(test, video))
 
 
 def seconds_of(table: Judgements, video: IntArray) -> FloatArray:
@@ -72,7 +72,9 @@ def training_locations(train: Judgements) -> FloatArray:
     return shares
 
 
-def ranked(test: Judgements, where: Places, start: FloatArray, end: FloatArray, score: FloatArray, top: int) -> Run:
+def rank_candidates(
+    test: Judgements, where: QueryVideos, start: FloatArray, end: FloatArray, score: FloatArray, top: int
+) -> Run:
     """A run from candidates per place, ``(places, candidates)`` as shares of the video: each query's ``top`` by score.
 
     Equal scores keep their order, so that a place's first candidate comes first.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.baselines.places import TOP, places, ranked
+from momentseek.baselines.places import DEFAULT_TOP, query_videos, rank_candidates
 from momentseek.moments import Judgements, Run
 
 
-def predict_all(test: Judgements, *, top: int = TOP) -> Run:
+def predict_all(test: Judgements, *, top: int = DEFAULT_TOP) -> Run:
     """The whole video, one prediction per query and video (Lan et al., debiased grounding, §5.1).
 
     What it scores is what long moments give away: on ActivityNet-CD's test-iid a dR@1 of 20 % at IoU 0.5.
@@ -17,6 +17,6 @@ def predict_all(test: Judgements, *, top: int = TOP) -> Run:
     >>> predict_all(test).moments("q")
     [Moment(video='a', start=0.0, end=30.0)]
     """
-    where = places(test)
+    where = query_videos(test)
     whole = np.ones((len(where), 1))
-    return ranked(test, where, 0 * whole, whole, whole, top)
+    return rank_candidates(test, where, 0 * whole, whole, whole, top)

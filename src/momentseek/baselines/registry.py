@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from momentseek.baselines.bias_based import SAMPLES, bias_based
+from momentseek.baselines.bias_based import DEFAULT_SAMPLES, bias_based
 from momentseek.baselines.chance import chance
 from momentseek.baselines.moment_frequency import moment_frequency
-from momentseek.baselines.places import TOP
+from momentseek.baselines.places import DEFAULT_TOP
 from momentseek.baselines.predict_all import predict_all
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements, Run
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BaselineSettings:
     """What a baseline may be told; each takes what concerns it."""
 
     seed: int = 0
-    samples: int = SAMPLES
+    samples: int = DEFAULT_SAMPLES
     bandwidth: float | None = None
-    top: int = TOP
+    top: int = DEFAULT_TOP
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class Baseline:
     name: str
     title: str
     learns: bool
-    predictor: Callable[[Judgements, Judgements, Settings], Run]
+    predictor: Callable[[Judgements, Judgements, BaselineSettings], Run]
 
-    def predict(self, train: Judgements | None, test: Judgements, settings: Settings | None = None) -> Run:
+    def predict(self, train: Judgements | None, test: Judgements, settings: BaselineSettings | None = None) -> Run:
         """Predictions for every query of ``test``; ``train`` may be left out where nothing is learnt."""
         if self.learns and train is None:
             raise MomentseekError(f"{self.name} learns where moments lie; give the training set (`train`)")
-        return self.predictor(train if train is not None else test, test, settings or Settings())
+        return self.predictor(train if train is not None else test, test, settings or BaselineSettings())
 
 
 BASELINES: dict[str, Baseline] = {

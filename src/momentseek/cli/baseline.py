@@ -63,7 +63,7 @@ def command(
     """
     import json
 
-    from momentseek.baselines import BASELINES, Settings, baseline_named, default_bandwidth
+    from momentseek.baselines import BASELINES, BaselineSettings, baseline_named, default_bandwidth
     from momentseek.errors import MomentseekError
     from momentseek.formats import Writing, read_corpus, read_truth, write_bytes
     from momentseek.tables import count, text_table
@@ -89,7 +89,7 @@ def command(
     known = read_truth(train, corpus=corpus, invalid="keep") if train else None
     if name == "bias-based" and bandwidth is None and known is not None:
         bandwidth = default_bandwidth(known)
-    run = baseline.predict(known, queries, Settings(seed, samples, bandwidth, top))
+    run = baseline.predict(known, queries, BaselineSettings(seed, samples, bandwidth, top))
     assert writer.write_runs is not None
     write_bytes(path, writer.write_runs((run,), Writing(corpus)))
     told: dict[str, dict[str, float | None]] = {

@@ -45,7 +45,7 @@ def command(
     """
     from momentseek.formats import read_corpus
     from momentseek.formats.convert import convert
-    from momentseek.formats.describe import counted
+    from momentseek.formats.describe import count_words
     from momentseek.moments import Policy
 
     done = convert(
@@ -65,7 +65,7 @@ def command(
         click.echo(json.dumps(asdict(done), indent=2, ensure_ascii=False))
         return
     sizes = {"queries": done.queries, "moments": done.moments} if done.queries else {"videos": done.moments}
-    size = ", ".join(counted(n, what) for what, n in sizes.items())
+    size = ", ".join(count_words(n, what) for what, n in sizes.items())
     options.say(f"read {done.source}: {done.read_as}{f', {done.variant}' if done.variant else ''}; {size}")
     for finding in done.findings:
         options.say(f"  {finding}")

@@ -11,7 +11,7 @@ import click
 from momentseek.cli import options
 
 if TYPE_CHECKING:
-    from momentseek.evaluation.debias import Report, System, Truths
+    from momentseek.evaluation.debias import DebiasReport, System, Truths
     from momentseek.evaluation.debias.entrants import Entrant
     from momentseek.features import Data
     from momentseek.moments import Judgements, Run
@@ -100,16 +100,16 @@ def command(
 
     from momentseek.errors import MomentseekError
     from momentseek.evaluation.debias import blind_systems, debias_report
-    from momentseek.evaluation.debias.entrants import Files, entrants
+    from momentseek.evaluation.debias.entrants import FilesEntrant, parse_entrants
     from momentseek.evaluation.debias.tables import as_json as to_json
-    from momentseek.evaluation.debias.verbs import FEWEST
+    from momentseek.evaluation.debias.verbs import MIN_VERB_QUERIES
     from momentseek.evaluation.debias.words import as_text
     from momentseek.evaluation.evaluate import Missing
 
-    given = entrants([*models, *runs])
+    given = parse_entrants([*models, *runs])
     if not given:
         raise MomentseekError("there is nothing to compare: momentseek debias MODEL… --data DIR --out FOLDER")
-    training = any(not isinstance(each, Files) for found in given.values() for each in found)
+    training = any(not isinstance(each, FilesEntrant) for found in given.values() for each in found)
     _check(training, folder, target, (truth_iid, truth_ood, truth_train), preset, file)
     plots = plots and target is not None and _can_draw(quiet)
     if target:
@@ -144,8 +144,8 @@ def command(
     report = debias_report(truths, ordered, known, verbs=verbs, missing=cast(Missing, missing), note=note)
     if len(report.verbs) < verbs and not quiet:
         options.say(
-            f"note: by verb: {len(report.verbs)} instead of {verbs}; the others have fewer than {FEWEST} queries in "
-            "train or in ood"
+            f"note: by verb: {len(report.verbs)} instead of {verbs}; the others have fewer than {MIN_VERB_QUERIES} "
+            "queries in train or in ood"
         )
     if target:
         _write(Path(target), report, plots, quiet)
@@ -242,11 +242,11 @@ def _systems(
     """The systems whose predictions are files; read first, so that a wrong name shows before any training."""
     from momentseek.evaluation.coverage import refuse_unknown
     from momentseek.evaluation.debias import System
-    from momentseek.evaluation.debias.entrants import Files
+    from momentseek.evaluation.debias.entrants import FilesEntrant
 
     found = {}
     for label, each in given.items():
-        files = [one for one in each if isinstance(one, Files)]
+        files = [one for one in each if isinstance(one, FilesEntrant)]
         if len(files) == len(each):
             pairs = tuple((_read(f.iid, videos, invalid), _read(f.ood, videos, invalid)) for f in files)
             for pair in pairs:
@@ -290,7 +290,7 @@ def _trained(
 
     from momentseek.cli.training_line import TrainingLine
     from momentseek.evaluation.debias import System
-    from momentseek.evaluation.debias.entrants import Files
+    from momentseek.evaluation.debias.entrants import FilesEntrant
     from momentseek.training.config import read
     from momentseek.training.debias import PLAIN, carry_out, plan
     from momentseek.training.presets import table
@@ -299,7 +299,7 @@ def _trained(
     name = preset or ("films" if data.simulated and not file else None)
     sections: dict[str, Any] = table(name) if name else read(Path(file)) if file else PLAIN
     where = f"preset {name}" if name else file or "config"
-    wanted = [each for found in given.values() for each in found if not isinstance(each, Files)]
+    wanted = [each for found in given.values() for each in found if not isinstance(each, FilesEntrant)]
     fixed = [f"data.train={train}", "data.test=", *settings]
     todo = plan(wanted, sections, fixed, seeds, out / "runs", where)
     pairs: dict[str, list[tuple[Run | None, Run | None]]] = {}
@@ -317,7 +317,7 @@ def _trained(
     return {label: System(label, tuple(found)) for label, found in pairs.items()}
 
 
-def _write(out: Path, report: Report, plots: bool, quiet: bool) -> None:
+def _write(out: Path, report: DebiasReport, plots: bool, quiet: bool) -> None:
     """Figures first, so that a report never shows what is not there; then all tables together."""
     import json
 

@@ -81,10 +81,10 @@ def _describe(files: tuple[str, ...], videos: str | None, as_json: bool) -> None
 def _words(entry: dict[str, object]) -> list[str]:
     if "error" in entry:
         return [str(entry["error"])]
-    from momentseek.formats.describe import counted
+    from momentseek.formats.describe import count_words
 
     variant = f" ({entry['variant']})" if entry["variant"] else ""
-    parts = [counted(cast(int, entry[k]), k) for k in ("queries", "moments", "videos") if entry[k]]
+    parts = [count_words(cast(int, entry[k]), k) for k in ("queries", "moments", "videos") if entry[k]]
     findings = entry["findings"]
     assert isinstance(findings, tuple)
     return [f"{entry['path']}: {entry['format']}{variant}; {', '.join(parts)}", *(f"  {text}" for text in findings)]

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from momentseek.formats import Format
+    from momentseek.formats import FileFormat
 
 
-def run_writer(to: str | None, path: Path) -> Format:
+def run_writer(to: str | None, path: Path) -> FileFormat:
     """The format of predictions that ``--to`` or the file's ending names.
 
     >>> run_writer(None, Path("test.jsonl")).name, run_writer("tvr", Path("test.json")).name

@@ -8,7 +8,7 @@ from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import FloatArray
 
 RESAMPLES = 2000
-CHUNK = 1 << 20
+DRAWS_AT_ONCE = 1 << 20
 """Draws held at once; about 20 MB, whatever the number of queries."""
 
 
@@ -46,7 +46,7 @@ def bootstrap_means(values: FloatArray, *, resamples: int = RESAMPLES, seed: int
     filled = np.where(counting, values, 0.0)
     some_missing = not counting.all()
     generator = np.random.default_rng(seed)
-    step = max(1, CHUNK // queries)
+    step = max(1, DRAWS_AT_ONCE // queries)
     for first in range(0, resamples, step):
         rows = min(step, resamples - first)
         # Each row draws queries; the row's number times `queries` keeps the rows apart in one bincount.

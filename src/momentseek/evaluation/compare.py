@@ -10,9 +10,16 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.bootstrap import bootstrap_means, percentiles
-from momentseek.evaluation.comparison import LETTERS, LEVEL, Comparison, Pair, QueryDifference
-from momentseek.evaluation.significance import differences, effect_size, holm, outcomes, paired_t, randomisation
-from momentseek.evaluation.tukey import tukey
+from momentseek.evaluation.comparison import CONFIDENCE_LEVEL, LETTERS, Comparison, QueryDifference, RunPair
+from momentseek.evaluation.significance import (
+    differences,
+    effect_size,
+    holm,
+    outcomes,
+    paired_t_test,
+    randomisation_test,
+)
+from momentseek.evaluation.tukey import tukey_test
 from momentseek.moments.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -58,19 +65,21 @@ def compare(
     first, second = np.triu_indices(runs, k=1)
     apart = differences(values[:, first], values[:, second]).reshape(queries, -1)
     if test == "tukey":
-        correction, raw = "tukey", tukey(values, seed=seed)[first, second]
+        correction, raw = "tukey", tukey_test(values, seed=seed)[first, second]
     else:
-        raw = (randomisation(apart, seed=seed) if test == "randomisation" else paired_t(apart)).reshape(-1, measures)
+        raw = (randomisation_test(apart, seed=seed) if test == "randomisation" else paired_t_test(apart)).reshape(
+            -1, measures
+        )
     p = np.stack([holm(column) for column in raw.T], axis=1) if correction == "holm" else raw
     resampled = bootstrap_means(values.reshape(queries, -1), seed=seed).reshape(-1, runs, measures)
-    low, high = percentiles((resampled[:, first] - resampled[:, second]).reshape(len(resampled), -1), LEVEL)
+    low, high = percentiles((resampled[:, first] - resampled[:, second]).reshape(len(resampled), -1), CONFIDENCE_LEVEL)
     wins, ties, losses = outcomes(apart)
     effect = effect_size(apart)
     mean = np.array([[_mean(values[:, r, m]) for m in range(measures)] for r in range(runs)])
 
-    def pair(m: int, k: int) -> Pair:
+    def pair(m: int, k: int) -> RunPair:
         flat = k * measures + m
-        return Pair(
+        return RunPair(
             measure=head.names[m],
             first=labels[first[k]],
             second=labels[second[k]],

@@ -13,16 +13,16 @@ from momentseek.moments.arrays import FloatArray
 
 LETTERS = ascii_lowercase
 """Each run is called by one, in the order given."""
-LEVEL = 0.95
+CONFIDENCE_LEVEL = 0.95
 """Of the intervals."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RunPair:
     """Two runs on one measure. ``difference`` is first − second, with its 95 % bootstrap interval from low to high.
 
-    >>> pair = Pair("R@1", "ours", "theirs", 0.1, 0.02, 0.2, 0.01, 0.01, 0.5, 7, 2, 1, True)
-    >>> back = pair.flipped()
+    >>> pair = RunPair("R@1", "ours", "theirs", 0.1, 0.02, 0.2, 0.01, 0.01, 0.5, 7, 2, 1, True)
+    >>> back = pair.swap()
     >>> back.first, back.difference, back.low, back.high, back.wins
     ('theirs', -0.1, -0.2, -0.02, 1)
     """
@@ -43,7 +43,7 @@ class Pair:
     losses: int
     significant: bool
 
-    def flipped(self) -> Pair:
+    def swap(self) -> RunPair:
         """The same seen from the second run."""
         return replace(
             self,
@@ -76,17 +76,17 @@ class Comparison:
     """Per measure, how many queries do not count because they do not count for at least one run."""
     means: FloatArray
     """(runs, measures)"""
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RunPair, ...]
     """By measure, then by run: each two runs once, the earlier first."""
 
     def letter(self, run: str) -> str:
         """The letter that stands for a run in the tables."""
         return LETTERS[self.runs.index(run)]
 
-    def pair(self, measure: str, first: str, second: str) -> Pair:
+    def pair(self, measure: str, first: str, second: str) -> RunPair:
         """Two runs in the order asked for."""
         try:
-            return self._ordered[measure, first, second]
+            return self._by_measure_and_runs[measure, first, second]
         except KeyError:
             raise MomentseekError(f"{first!r} and {second!r} were not compared on {measure!r}") from None
 
@@ -96,8 +96,8 @@ class Comparison:
         return "".join(self.letter(pair.second) for pair in against if pair.significant and pair.difference > 0)
 
     @cached_property
-    def _ordered(self) -> dict[tuple[str, str, str], Pair]:
-        both = [pair for once in self.pairs for pair in (once, once.flipped())]
+    def _by_measure_and_runs(self) -> dict[tuple[str, str, str], RunPair]:
+        both = [pair for once in self.pairs for pair in (once, once.swap())]
         return {(pair.measure, pair.first, pair.second): pair for pair in both}
 
     def as_dict(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Comparison:
             "correction": self.correction,
             "alpha": self.alpha,
             "seed": self.seed,
-            "interval": LEVEL,
+            "interval": CONFIDENCE_LEVEL,
             "runs": [{"letter": self.letter(run), "run": run} for run in self.runs],
             "measures": [
                 {

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from momentseek.evaluation.comparison import LEVEL, Comparison, Pair, QueryDifference
+from momentseek.evaluation.comparison import CONFIDENCE_LEVEL, Comparison, QueryDifference, RunPair
 from momentseek.tables import (
     latex_table,
     latex_text,
@@ -17,9 +17,9 @@ from momentseek.tables import (
     width,
 )
 
-WIDE = 6
+MAX_MEASURE_COLUMNS = 6
 """With more measures than this, the measures are the rows and the runs the columns."""
-TERMINAL = 100
+MAX_TEXT_COLUMNS = 100
 """Where long names of runs would make a table of text wider than this, their letters head the columns."""
 NONE = "–"
 TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test", "tukey": "randomised Tukey HSD test"}
@@ -34,7 +34,7 @@ STYLES: dict[str, tuple[Callable[..., str], Callable[[str], str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MeanCell:
     """A mean, the letters of the runs it is significantly better than, and whether no run's prints higher."""
 
     value: str
@@ -45,13 +45,13 @@ class Cell:
 def text(comparison: Comparison) -> str:
     """What was done, the means, and every two runs, for a terminal."""
 
-    def show(cells: Sequence[Cell]) -> list[str]:
+    def show(cells: Sequence[MeanCell]) -> list[str]:
         room = max(len(superscript(c.letters)) for c in cells)
         return [c.value + superscript(c.letters).ljust(room) for c in cells]
 
     header, rows = _grid(comparison, str, show)
     table = text_table(header, rows)
-    if header[0] == "measure" and max(map(width, table.split("\n"))) > TERMINAL:
+    if header[0] == "measure" and max(map(width, table.split("\n"))) > MAX_TEXT_COLUMNS:
         legend = "\n".join(header[1:])
         table = legend + "\n\n" + text_table(["measure", *(run[0] for run in header[1:])], rows)
     return "\n\n".join([summary(comparison), table, *notes(comparison), _pairs(comparison)])
@@ -60,7 +60,7 @@ def text(comparison: Comparison) -> str:
 def markdown(comparison: Comparison) -> str:
     """The means as a GitHub table, the best of each measure in bold, and every two runs."""
 
-    def show(cells: Sequence[Cell]) -> list[str]:
+    def show(cells: Sequence[MeanCell]) -> list[str]:
         marks = [f"<sup>{c.letters}</sup>" if c.letters else "" for c in cells]
         return [(f"**{c.value}**" if c.best else c.value) + mark for c, mark in zip(cells, marks, strict=True)]
 
@@ -72,7 +72,7 @@ def markdown(comparison: Comparison) -> str:
 def latex(comparison: Comparison) -> str:
     """The means as a booktabs table, the best of each measure in bold, and a second table of every two runs."""
 
-    def show(cells: Sequence[Cell]) -> list[str]:
+    def show(cells: Sequence[MeanCell]) -> list[str]:
         marks = [f"$^{{{c.letters}}}$" if c.letters else "" for c in cells]
         return [(rf"\textbf{{{c.value}}}" if c.best else c.value) + mark for c, mark in zip(cells, marks, strict=True)]
 
@@ -124,7 +124,7 @@ def differences_table(
 
 
 def _grid(
-    comparison: Comparison, label: Callable[[str], str], show: Callable[[Sequence[Cell]], list[str]]
+    comparison: Comparison, label: Callable[[str], str], show: Callable[[Sequence[MeanCell]], list[str]]
 ) -> tuple[list[str], list[list[str]]]:
     """Header and rows; ``show`` gets the cells of one column, so that it can align what follows the figures."""
     format_ = _format(comparison.percent)
@@ -132,12 +132,12 @@ def _grid(
     names = [label(name) for name in comparison.names]
     cells = [
         [
-            Cell(format_(mean), comparison.beaten(name, run), format_(mean) == format_(best) != NONE)
+            MeanCell(format_(mean), comparison.beaten(name, run), format_(mean) == format_(best) != NONE)
             for name, mean, best in zip(comparison.names, row, comparison.means.max(axis=0).tolist(), strict=True)
         ]
         for run, row in zip(comparison.runs, comparison.means.tolist(), strict=True)
     ]
-    if len(names) > WIDE:
+    if len(names) > MAX_MEASURE_COLUMNS:
         columns, header, side = cells, ["measure", *runs], names
     else:
         columns, header, side = [list(c) for c in zip(*cells, strict=True)], ["run", *names], runs
@@ -148,20 +148,20 @@ def _pairs(comparison: Comparison, style: str = "text") -> str:
     table, escape = STYLES[style]
     show = _format(comparison.percent)
 
-    def row(pair: Pair) -> list[str]:
+    def row(pair: RunPair) -> list[str]:
         return [
             pair.measure,
             f"{comparison.letter(pair.first)} − {comparison.letter(pair.second)}",
             show(pair.difference, "+"),
             f"[{show(pair.low, '+')}, {show(pair.high, '+')}]",
             p_value(pair.p),
-            NONE if math.isnan(pair.effect) else f"{_rounded(pair.effect, 2):+.2f}".replace("inf", "∞"),
+            NONE if math.isnan(pair.effect) else f"{_round_mean(pair.effect, 2):+.2f}".replace("inf", "∞"),
             f"{pair.wins:,}",
             f"{pair.ties:,}",
             f"{pair.losses:,}",
         ]
 
-    interval = f"{LEVEL * 100:g} % interval"
+    interval = f"{CONFIDENCE_LEVEL * 100:g} % interval"
     header = ["measure", "runs", "difference", interval, "p", "effect", "wins", "ties", "losses"]
     rows = [[escape(cell) for cell in row(pair)] for pair in comparison.pairs]
     return table([escape(name) for name in header], rows, align="llr")
@@ -181,10 +181,10 @@ def _format(percent: bool) -> Callable[..., str]:
         if math.isnan(value):
             return NONE
         scaled, digits = (value * 100, 2) if percent else (value, 4)
-        return f"{_rounded(scaled, digits):{sign}.{digits}f}"
+        return f"{_round_mean(scaled, digits):{sign}.{digits}f}"
 
     return show
 
 
-def _rounded(value: float, digits: int) -> float:
+def _round_mean(value: float, digits: int) -> float:
     return round(value, digits) + 0.0  # never −0

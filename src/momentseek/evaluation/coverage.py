@@ -21,7 +21,7 @@ def refuse_unknown(run: Run, truth: Judgements) -> None:
         )
 
 
-def unanswered(view: Alignment, saliency: bool) -> IntArray:
+def unanswered_queries(view: Alignment, saliency: bool) -> IntArray:
     """Judged queries (by place) for which the run has no predictions, or no saliency scores."""
     if not saliency:
         return np.flatnonzero(~view.answered())
@@ -52,7 +52,7 @@ def check_queries(views: Sequence[Alignment], truth: Judgements, missing: str) -
     for view in views:
         refuse_unknown(view.run, truth)
         if missing == "error":
-            refuse_unanswered(view, unanswered(view, saliency=False), saliency=False)
+            refuse_unanswered(view, unanswered_queries(view, saliency=False), saliency=False)
 
 
 def differing_texts(run: Run, truth: Judgements) -> str | None:

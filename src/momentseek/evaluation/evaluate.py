@@ -17,7 +17,7 @@ from momentseek.evaluation.coverage import (
     outside_pools,
     refuse_unanswered,
     refuse_unknown,
-    unanswered,
+    unanswered_queries,
     without_relevant,
 )
 from momentseek.evaluation.groups import labels_of
@@ -30,7 +30,7 @@ Missing = Literal["error", "zero", "skip"]
 RunLike = Run | Sequence[Run] | str | os.PathLike[str]
 TruthLike = Judgements | str | os.PathLike[str]
 HIGHLIGHTS = ("HIT", "SaliencyAP")
-ENDINGS = ("json", "jsonl", "parquet", "txt", "csv")
+FILE_ENDINGS = ("json", "jsonl", "parquet", "txt", "csv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def evaluate(
     absent: dict[str, None] = {}
     for i, (measure, view) in enumerate(zip(chosen, used, strict=True)):
         saliency = measure.NAME in HIGHLIGHTS
-        gone = view.once(("unanswered", saliency), partial(unanswered, view, saliency))
+        gone = view.once(("unanswered", saliency), partial(unanswered_queries, view, saliency))
         if missing == "error":
             refuse_unanswered(view, gone, saliency)
         values[:, i] = measure(view)
@@ -140,7 +140,7 @@ def evaluate(
         percent=rules.percent,
         truth=judgements.source,
         options=dict(rules.options),
-        judged=_judged(chosen, used),
+        judged=_judged_share(chosen, used),
         notes=_notes(judgements, in_use),
         judgements=judgements,
     )
@@ -154,7 +154,7 @@ def label_of(source: str) -> str:
     """
     name = Path(source).name.removesuffix(".gz")
     stem, dot, ending = name.rpartition(".")
-    return stem if dot and ending.lower() in ENDINGS else name
+    return stem if dot and ending.lower() in FILE_ENDINGS else name
 
 
 def _open(run: RunLike, truth: TruthLike) -> tuple[Judgements, tuple[Run, ...]]:
@@ -203,7 +203,7 @@ def view_for(measure: Measure, views: Mapping[str, Alignment]) -> Alignment:
     return views[task]
 
 
-def _judged(measures: Sequence[Measure], views: Sequence[Alignment]) -> dict[str, float]:
+def _judged_share(measures: Sequence[Measure], views: Sequence[Alignment]) -> dict[str, float]:
     """Coverage of the deepest list that the ranked measures look at."""
     depths = [(getattr(m, "k", None), v) for m, v in zip(measures, views, strict=True) if m.NAME not in HIGHLIGHTS]
     ranked = [(k, v) for k, v in depths if k is not None and v.run.task == "VCMR"]

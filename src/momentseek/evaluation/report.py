@@ -33,7 +33,7 @@ def intervals(result: Evaluation, by: str | None = None, seed: int = 0) -> dict[
 
 def as_text(result: Evaluation, by: str | None = None, ci: Mapping[str, Intervals] | None = None) -> str:
     """Heading, then the measures: as a grid where they form one, else one per line."""
-    blocks = [_heading(result), _grouped(result, by, ci) if by else _plain(result, ci[""] if ci else None)]
+    blocks = [_heading(result), _group_table(result, by, ci) if by else _plain(result, ci[""] if ci else None)]
     if ci:
         blocks.append("Brackets: 95 % bootstrap interval over the queries.")
     return "\n\n".join(blocks)
@@ -42,7 +42,7 @@ def as_text(result: Evaluation, by: str | None = None, ci: Mapping[str, Interval
 def _heading(result: Evaluation) -> str:
     n = len(result.query_ids)
     facts = [f"{n:,} quer{'y' if n == 1 else 'ies'}", f"{len(result.missing):,} missing"]
-    counted = _counted(result)
+    counted = _counts(result)
     if counted and min(counted) < n:
         few, many = min(counted), max(counted)
         facts.insert(1, f"of which {few:,}{f' to {many:,}' if many > few else ''} count")
@@ -75,7 +75,7 @@ def _plain(result: Evaluation, ci: Intervals | None) -> str:
     return "\n\n".join(blocks)
 
 
-def _grouped(result: Evaluation, by: str, ci: Mapping[str, Intervals] | None) -> str:
+def _group_table(result: Evaluation, by: str, ci: Mapping[str, Intervals] | None) -> str:
     groups = result.by(by)
     header = ["measure", "all", *(label or "(none)" for label in groups)]
     rows = [["queries", f"{len(result.query_ids):,}", *(f"{n:,}" for n, _ in groups.values())]]
@@ -105,7 +105,7 @@ def as_json(result: Evaluation, by: str | None = None, ci: Mapping[str, Interval
         "run": result.run,
         "truth": result.truth,
         "options": dict(result.options),
-        "counted": {name: int(n) for name, n in zip(result.names, _counted(result), strict=True)},
+        "counted": {name: int(n) for name, n in zip(result.names, _counts(result), strict=True)},
         "judged": {name: _number(value) for name, value in result.judged.items()},
         "unjudged": {name: _number(1 - value) for name, value in result.judged.items()},
         "missing_queries": list(result.missing),
@@ -127,7 +127,7 @@ def _pairs(ends: Intervals) -> dict[str, list[float | None]]:
     return {name: [_number(x) for x in pair] for name, pair in ends.items()}
 
 
-def _counted(result: Evaluation) -> list[int]:
+def _counts(result: Evaluation) -> list[int]:
     return [int((column == column).sum()) for column in result.values.T]
 
 

@@ -13,11 +13,11 @@ from momentseek.evaluation.students_t import two_sided_p
 from momentseek.moments.arrays import FloatArray, IntArray
 
 RESAMPLES = 10_000
-EXACT = 14
+MAX_EXACT_QUERIES = 14
 """Up to this many unequal queries all sign flips are tried; 2 ** 14 is as many as are drawn otherwise."""
-TIE = 1e-12
+MAX_TIE_DIFFERENCE = 1e-12
 """Two values in 0..1 that differ by no more are equal: sums in another order differ by that much."""
-CHUNK = 1 << 20
+SIGNS_AT_ONCE = 1 << 20
 """Random signs held at once; 8 MB, whatever the number of queries."""
 SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
 """Eight signs for each value of a byte."""
@@ -30,11 +30,11 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
     [0.0, nan]
     """
     difference = first - second
-    difference[np.abs(difference) <= TIE] = 0.0
+    difference[np.abs(difference) <= MAX_TIE_DIFFERENCE] = 0.0
     return difference
 
 
-def randomisation(difference: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> FloatArray:
+def randomisation_test(difference: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> FloatArray:
     r"""Fisher's paired randomisation test of each column's mean: two-sided p-values.
 
     If both systems are equally good, each query's difference might as well have the other sign.
@@ -44,15 +44,15 @@ def randomisation(difference: FloatArray, *, resamples: int = RESAMPLES, seed: i
     exactly where few queries differ, else :math:`(c + 1) / (B + 1)` with c of B random flips as extreme.
     Fisher, The Design of Experiments (1935); Smucker, Allan and Carterette, CIKM 2007.
 
-    >>> randomisation(np.array([[0.1], [0.2], [0.3], [0.0]])).tolist()  # 2 of 8 flips are as extreme
+    >>> randomisation_test(np.array([[0.1], [0.2], [0.3], [0.0]])).tolist()  # 2 of 8 flips are as extreme
     [0.25]
     """
     filled = np.nan_to_num(difference)
     unequal = np.count_nonzero(filled, axis=0)
     p = np.ones(filled.shape[1])
-    for column in np.flatnonzero((unequal > 0) & (unequal <= EXACT)):
+    for column in np.flatnonzero((unequal > 0) & (unequal <= MAX_EXACT_QUERIES)):
         p[column] = _all_flips(filled[filled[:, column] != 0, column])
-    many = unequal > EXACT
+    many = unequal > MAX_EXACT_QUERIES
     if many.any():
         p[many] = _random_flips(filled[:, many], resamples, seed)
     return p
@@ -73,7 +73,7 @@ def _random_flips(difference: FloatArray, resamples: int, seed: int) -> FloatArr
     padded[: len(difference)] = difference
     generator = np.random.default_rng(seed)
     extreme = np.zeros(difference.shape[1])
-    step = max(1, CHUNK // len(padded))
+    step = max(1, SIGNS_AT_ONCE // len(padded))
     for first in range(0, resamples, step):
         rows = min(step, resamples - first)
         signs = SIGNS.take(np.frombuffer(generator.bytes(rows * octets), np.uint8), axis=0).reshape(rows, -1)
@@ -87,12 +87,12 @@ def _threshold(difference: FloatArray) -> FloatArray:
     return threshold
 
 
-def paired_t(difference: FloatArray) -> FloatArray:
+def paired_t_test(difference: FloatArray) -> FloatArray:
     r"""Student's paired t-test of each column's mean: two-sided p-values.
 
     .. math:: t = \bar d / (s_d / \sqrt n), \quad \nu = n - 1
 
-    >>> paired_t(np.array([[0.1], [0.2], [0.3], [0.0]])).round(4).tolist()
+    >>> paired_t_test(np.array([[0.1], [0.2], [0.3], [0.0]])).round(4).tolist()
     [0.1027]
     """
     counts = np.isfinite(difference).sum(axis=0)
@@ -132,8 +132,8 @@ def effect_size(difference: FloatArray) -> FloatArray:
         if len(counting) < 2:
             continue
         mean, spread = float(counting.mean()), float(counting.std(ddof=1))
-        if spread <= TIE:
-            sizes[column] = math.copysign(math.inf, mean) if abs(mean) > TIE else 0.0
+        if spread <= MAX_TIE_DIFFERENCE:
+            sizes[column] = math.copysign(math.inf, mean) if abs(mean) > MAX_TIE_DIFFERENCE else 0.0
         else:
             sizes[column] = mean / spread
     return sizes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SeedSpread:
     """Mean and standard deviation (of a sample: n - 1) over the seeds that have a value."""
 
     mean: float
@@ -19,7 +19,7 @@ class Spread:
         return f"{self.mean:.4f} ± {self.sd:.4f}" if self.count > 1 else f"{self.mean:.4f}"
 
 
-def spread(values: Iterable[float]) -> Spread:
+def spread(values: Iterable[float]) -> SeedSpread:
     """Mean ± sd; NaN are left out, and the sd of one value is not known.
 
     >>> spread([1.0, 3.0, math.nan])
@@ -29,8 +29,8 @@ def spread(values: Iterable[float]) -> Spread:
     """
     known = [v for v in values if not math.isnan(v)]
     if not known:
-        return Spread(math.nan, math.nan, 0)
+        return SeedSpread(math.nan, math.nan, 0)
     mean = math.fsum(known) / len(known)
     if len(known) == 1:
-        return Spread(mean, math.nan, 1)
-    return Spread(mean, math.sqrt(math.fsum((v - mean) ** 2 for v in known) / (len(known) - 1)), len(known))
+        return SeedSpread(mean, math.nan, 1)
+    return SeedSpread(mean, math.sqrt(math.fsum((v - mean) ** 2 for v in known) / (len(known) - 1)), len(known))

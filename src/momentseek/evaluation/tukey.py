@@ -6,16 +6,16 @@ from itertools import permutations
 
 import numpy as np
 
-from momentseek.evaluation.significance import RESAMPLES, differences, randomisation
+from momentseek.evaluation.significance import RESAMPLES, differences, randomisation_test
 from momentseek.moments.arrays import FloatArray
 
-FEW = 6
+MAX_LISTED_SYSTEMS = 6
 """Up to this many systems all their orders are listed (6! = 720), which is quicker than shuffling."""
-CHUNK = 1 << 19
+ORDERS_AT_ONCE = 1 << 19
 """Orders held at once; a few MB, whatever the number of queries."""
 
 
-def tukey(values: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> FloatArray:
+def tukey_test(values: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> FloatArray:
     r"""p-values, corrected for the number of systems, as (systems, systems, measures).
 
     ``values`` is (queries, systems, measures). If all systems are equally good, each query's values might as
@@ -27,7 +27,7 @@ def tukey(values: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> F
     information retrieval experiments, ACM TOIS 30 (2012). With two systems it is the randomisation test.
 
     >>> scores = np.random.default_rng(1).random((50, 3, 1)) + np.array([0.0, 0.0, 0.3])[:, None]
-    >>> tukey(scores, resamples=999)[:, :, 0].round(1).tolist()
+    >>> tukey_test(scores, resamples=999)[:, :, 0].round(1).tolist()
     [[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     _, systems, measures = values.shape
@@ -36,11 +36,11 @@ def tukey(values: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> F
     p = np.ones((systems, systems, measures))
     if systems == 2:
         pair = differences(centred[:, 0], centred[:, 1])
-        p[0, 1] = p[1, 0] = randomisation(pair, resamples=resamples, seed=seed)
+        p[0, 1] = p[1, 0] = randomisation_test(pair, resamples=resamples, seed=seed)
         return p
     totals = centred.sum(axis=0)
     slack = 1e-10 * np.ptp(centred, axis=1).sum(axis=0)  # equal ranges must count as equal despite rounding
-    draw = ranges_by_listing if systems <= FEW else ranges_by_shuffling
+    draw = ranges_by_listing if systems <= MAX_LISTED_SYSTEMS else ranges_by_shuffling
     ranges = draw(centred, resamples, np.random.default_rng(seed))
     for i in range(systems):
         for j in range(systems):
@@ -59,7 +59,7 @@ def ranges_by_listing(values: FloatArray, resamples: int, generator: np.random.G
     queries, systems, measures = values.shape
     orders = np.array(list(permutations(range(systems))), dtype=np.uint8)
     ranges = np.empty((resamples, measures))
-    step = max(1, CHUNK // max(1, queries))
+    step = max(1, ORDERS_AT_ONCE // max(1, queries))
     last = values[:, -1]
     for first in range(0, resamples, step):
         rows = min(step, resamples - first)

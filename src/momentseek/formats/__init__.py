@@ -28,11 +28,11 @@ from momentseek.formats.files import (
     write_runs,
     write_truth,
 )
-from momentseek.formats.registry import FORMATS, Format, Reading, Writing, recognise
+from momentseek.formats.registry import FORMATS, FileFormat, Reading, Writing, recognise
 
 __all__ = [
     "FORMATS",
-    "Format",
+    "FileFormat",
     "Reading",
     "Writing",
     "read_corpus",

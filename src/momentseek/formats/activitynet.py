@@ -6,7 +6,7 @@ from typing import Any
 
 from momentseek.formats.captions import Captions, by_video, looks_like_captions, read_captions
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Writing, register
+from momentseek.formats.registry import FileFormat, Reading, Writing, register
 from momentseek.formats.tacos import is_tacos
 from momentseek.formats.values import durations_of, first_value, flatten, with_corpus
 from momentseek.formats.writing import dump, require_durations
@@ -94,7 +94,7 @@ def _truth(
 
 
 register(
-    Format(
+    FileFormat(
         "activitynet",
         "truth",
         "ActivityNet Captions truth",
@@ -105,7 +105,7 @@ register(
     )
 )
 register(
-    Format(
+    FileFormat(
         "charades-cd",
         "truth",
         "Charades-CD or ActivityNet-CD truth",

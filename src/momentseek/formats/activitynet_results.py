@@ -6,8 +6,9 @@ from typing import Any
 
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Runs, Writing, register
+from momentseek.formats.registry import FileFormat, Reading, Runs, Writing, register
 from momentseek.formats.values import (
+    check_types,
     column,
     first_record,
     flatten,
@@ -16,7 +17,6 @@ from momentseek.formats.values import (
     matrix,
     numbers,
     texts,
-    typed,
     wrong,
 )
 from momentseek.formats.writing import dump, groups, query_videos, single, spans
@@ -38,8 +38,8 @@ def read_results(document: Document, reading: Reading) -> Runs:
     results = mapping(document).get("results")
     if not isinstance(results, dict):
         wrong(document, "results", results, "{video: [predictions]}")
-    per_video: list[list[Any]] = typed(list(results.values()), {list}, document, "results", "a list")
-    entries = typed(flatten(per_video), {dict}, document, "results", "objects with a timestamp")
+    per_video: list[list[Any]] = check_types(list(results.values()), {list}, document, "results", "a list")
+    entries = check_types(flatten(per_video), {dict}, document, "results", "objects with a timestamp")
     times = matrix(column(entries, "timestamp", document), 2, document, "timestamp")
     document.reject_repeats("timestamp", len(entries))
     scored = has_keys(next(iter(entries), None), "score")
@@ -77,7 +77,7 @@ def write_results(runs: Runs, _: Writing) -> bytes:
 
 
 register(
-    Format(
+    FileFormat(
         "activitynet-results",
         "run",
         "an ActivityNet results file",

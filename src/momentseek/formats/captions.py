@@ -10,7 +10,7 @@ from typing import Any
 
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
-from momentseek.formats.values import first_value, flatten, has_keys, lists, mapping, matrix, typed, wrong
+from momentseek.formats.values import check_types, first_value, flatten, has_keys, lists, mapping, matrix, wrong
 from momentseek.formats.writing import (
     query_videos,
     require_one_annotator,
@@ -68,7 +68,7 @@ def read_captions(document: Document) -> Captions:
         entries,
         counts,
         flatten([v] * n for v, n in zip(entries, counts, strict=True)),
-        typed(flatten(sentences), {str}, document, "sentences", "text"),
+        check_types(flatten(sentences), {str}, document, "sentences", "text"),
         matrix(flatten(times), 2, document, "timestamp"),
     )
 

@@ -6,8 +6,8 @@ import re
 
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Writing, register
-from momentseek.formats.values import numbered, with_corpus
+from momentseek.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.formats.values import number_by_video, with_corpus
 from momentseek.formats.writing import (
     query_videos,
     require_one_annotator,
@@ -51,7 +51,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
         videos.append(video)
         sentences.append(sentence)
     return Judgements.from_groups(
-        numbered(videos),
+        number_by_video(videos),
         [1] * len(videos),
         videos,
         starts,
@@ -82,7 +82,7 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
 
 
 register(
-    Format(
+    FileFormat(
         "charades-sta",
         "truth",
         "Charades-STA truth",

@@ -12,7 +12,7 @@ from momentseek.formats.describe import findings_of, size_of
 from momentseek.formats.document import Document, collector_paused, open_document
 from momentseek.formats.files import choose, runs_of, truth_of
 from momentseek.formats.losses import lost_in_runs, lost_in_truth
-from momentseek.formats.registry import FORMATS, Format, Kind, Reading, Runs, Writing, recognise
+from momentseek.formats.registry import FORMATS, FileFormat, Kind, Reading, Runs, Writing, recognise
 from momentseek.moments import Corpus, Judgements, Policy
 
 BY_SUFFIX = {".jsonl": "native", ".parquet": "parquet", ".txt": "charades-sta"}
@@ -73,7 +73,7 @@ def convert(
             assert writer.write_corpus is not None
             videos = reader.read_corpus(document)
             data = writer.write_corpus(videos)
-            _written(path, data, writer)
+            _read_back(path, data, writer)
             write_bytes(path, data)
             return Conversion(str(source), str(path), reader.name, writer.name, None, 0, len(videos.durations), (), ())
     write_bytes(path, data)
@@ -84,22 +84,24 @@ def convert(
 
 
 def _truth_bytes(
-    truth: Judgements, writer: Format, path: pathlib.Path, corpus: Corpus | None
+    truth: Judgements, writer: FileFormat, path: pathlib.Path, corpus: Corpus | None
 ) -> tuple[bytes, tuple[str, ...]]:
     assert writer.write_truth is not None
     assert writer.read_truth is not None
     data = writer.write_truth(truth, Writing(corpus))
-    return data, lost_in_truth(truth, writer.read_truth(_written(path, data, writer), _reading_back(corpus)))
+    return data, lost_in_truth(truth, writer.read_truth(_read_back(path, data, writer), _reading_back(corpus)))
 
 
-def _runs_bytes(runs: Runs, writer: Format, path: pathlib.Path, corpus: Corpus | None) -> tuple[bytes, tuple[str, ...]]:
+def _runs_bytes(
+    runs: Runs, writer: FileFormat, path: pathlib.Path, corpus: Corpus | None
+) -> tuple[bytes, tuple[str, ...]]:
     assert writer.write_runs is not None
     assert writer.read_runs is not None
     data = writer.write_runs(runs, Writing(corpus))
-    return data, lost_in_runs(runs, writer.read_runs(_written(path, data, writer), _reading_back(corpus)))
+    return data, lost_in_runs(runs, writer.read_runs(_read_back(path, data, writer), _reading_back(corpus)))
 
 
-def _written(path: pathlib.Path, data: bytes, writer: Format) -> Document:
+def _read_back(path: pathlib.Path, data: bytes, writer: FileFormat) -> Document:
     """What would be read back, if it is recognised as what it is."""
     document = Document(path, data)
     found = recognise(document)
@@ -126,7 +128,7 @@ def _of_task(runs: Runs, task: str | None) -> Runs:
     return chosen
 
 
-def _target(to: str | None, path: pathlib.Path, kind: Kind) -> Format:
+def _target(to: str | None, path: pathlib.Path, kind: Kind) -> FileFormat:
     able = sorted(name for name, f in FORMATS.items() if f.kind == kind and f.writes)
     if to is None:
         suffix = pathlib.Path(path.name.removesuffix(".gz")).suffix.lower()

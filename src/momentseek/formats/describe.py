@@ -50,10 +50,10 @@ def describe(path: str | os.PathLike[str], corpus: Corpus | None = None) -> Desc
     )
 
 
-def counted(n: int, what: str) -> str:
+def count_words(n: int, what: str) -> str:
     """A number of queries, moments or videos in words.
 
-    >>> counted(1, "queries"), counted(1, "moments"), counted(4001, "videos")
+    >>> count_words(1, "queries"), count_words(1, "moments"), count_words(4001, "videos")
     ('1 query', '1 moment', '4,001 videos')
     """
     return f"{n:,} {what}" if n != 1 else f"1 {'query' if what == 'queries' else what.removesuffix('s')}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Writing, register
+from momentseek.formats.registry import FileFormat, Reading, Writing, register
 from momentseek.formats.values import (
     column,
     durations_of,
@@ -37,8 +37,8 @@ from momentseek.formats.writing import (
 from momentseek.formats.writing import texts as words
 from momentseek.moments import Judgements
 
-SEGMENT = 5.0
-AGREEMENT = 2
+SEGMENT_SECONDS = 5.0
+MIN_AGREEING_ANNOTATORS = 2
 """TVR's evaluator counts a prediction as right if it matches two of the (at least four) annotators."""
 
 
@@ -59,16 +59,16 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
             document, "a segment pair", segments[(np.floor(segments) != segments).any(axis=1)][0].tolist(), "segments"
         )
     lengths = numbers(column(entries, "num_segments", document), document, "num_segments")
-    own = durations_of(zip(videos, (SEGMENT * lengths).tolist(), strict=True), document)
+    own = durations_of(zip(videos, (SEGMENT_SECONDS * lengths).tolist(), strict=True), document)
     return Judgements.from_groups(
         ids(entries, "annotation_id", document),
         counts,
         flatten([v] * n for v, n in zip(videos, counts, strict=True)),
-        SEGMENT * segments[:, 0],
-        SEGMENT * (segments[:, 1] + 1),
+        SEGMENT_SECONDS * segments[:, 0],
+        SEGMENT_SECONDS * (segments[:, 1] + 1),
         durations=with_corpus(own, reading),
         queries=texts(entries, document, "description"),
-        agreement=[min(AGREEMENT, max(n, 1)) for n in counts],
+        agreement=[min(MIN_AGREEING_ANNOTATORS, max(n, 1)) for n in counts],
         invalid=reading.invalid,
         source=str(document.path),
     )
@@ -78,7 +78,7 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
     """Only for times on the 5 s grid."""
     require_ungraded(truth, "didemo")
     seconds = dict(zip(truth.videos, require_durations(truth, "didemo"), strict=True))
-    off = np.flatnonzero((truth.start % SEGMENT != 0) | (truth.end % SEGMENT != 0))
+    off = np.flatnonzero((truth.start % SEGMENT_SECONDS != 0) | (truth.end % SEGMENT_SECONDS != 0))
     if len(off):
         raise MomentseekError(
             f"didemo has moments of whole 5 s segments, and {truth.source} has "
@@ -96,19 +96,19 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
         if video is None:
             raise MomentseekError(f"didemo has times for every query; {truth.query_ids[i]} has none")
         needed = 1 if truth.agreement is None else int(truth.agreement[i])
-        if needed != min(AGREEMENT, len(times)):
+        if needed != min(MIN_AGREEING_ANNOTATORS, len(times)):
             raise MomentseekError(
-                f"a hit in didemo needs {AGREEMENT} annotators, but one of query {truth.query_ids[i]} in "
+                f"a hit in didemo needs {MIN_AGREEING_ANNOTATORS} annotators, but one of query {truth.query_ids[i]} in "
                 f"{truth.source} needs {needed}"
             )
-        entry = {"num_segments": int(seconds[video] // SEGMENT), "description": words(truth)[i]}
-        entry["times"] = [[int(s // SEGMENT), int(e // SEGMENT) - 1] for s, e in times]
+        entry = {"num_segments": int(seconds[video] // SEGMENT_SECONDS), "description": words(truth)[i]}
+        entry["times"] = [[int(s // SEGMENT_SECONDS), int(e // SEGMENT_SECONDS) - 1] for s, e in times]
         entries.append({**entry, "video": video, "annotation_id": number})
     return dump(entries)
 
 
 register(
-    Format(
+    FileFormat(
         "didemo",
         "truth",
         "DiDeMo truth",

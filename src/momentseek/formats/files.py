@@ -7,7 +7,7 @@ import os
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document, collector_paused, open_document
-from momentseek.formats.registry import FORMATS, KINDS, Format, Kind, Reading, Runs, Writing, recognise
+from momentseek.formats.registry import FORMATS, KINDS, FileFormat, Kind, Reading, Runs, Writing, recognise
 from momentseek.formats.variants import with_variant
 from momentseek.moments import Corpus, Judgements, Policy, Run
 
@@ -59,7 +59,7 @@ def _read_runs(document: Document, format: str | None, reading: Reading) -> Runs
     return runs_of(document, choose(document, format, "run"), reading)
 
 
-def truth_of(document: Document, format: Format, reading: Reading) -> Judgements:
+def truth_of(document: Document, format: FileFormat, reading: Reading) -> Judgements:
     """An opened document as judgements, checked against the collection and named."""
     assert format.read_truth is not None
     truth = format.read_truth(document, reading)
@@ -70,7 +70,7 @@ def truth_of(document: Document, format: Format, reading: Reading) -> Judgements
     return with_variant(truth, format.name)
 
 
-def runs_of(document: Document, format: Format, reading: Reading) -> Runs:
+def runs_of(document: Document, format: FileFormat, reading: Reading) -> Runs:
     """An opened document as runs, checked against the collection."""
     assert format.read_runs is not None
     runs = format.read_runs(document, reading)
@@ -82,12 +82,12 @@ def runs_of(document: Document, format: Format, reading: Reading) -> Runs:
     return runs
 
 
-def choose(document: Document, name: str | None, kind: Kind | None) -> Format:
+def choose(document: Document, name: str | None, kind: Kind | None) -> FileFormat:
     """The format called ``name``, or the one the document's shape tells."""
-    return recognise(document, kind) if name is None else named(name, kind)
+    return recognise(document, kind) if name is None else format_named(name, kind)
 
 
-def named(name: str, kind: Kind | None) -> Format:
+def format_named(name: str, kind: Kind | None) -> FileFormat:
     """The format called ``name``, of the kind that is needed."""
     if name not in FORMATS or kind not in (None, FORMATS[name].kind):
         known = ", ".join(n for n, f in FORMATS.items() if kind in (None, f.kind))
@@ -99,7 +99,7 @@ def named(name: str, kind: Kind | None) -> Format:
 
 def write_truth(truth: Judgements, path: Path, *, format: str = "native", corpus: Corpus | None = None) -> None:
     """Write judgements in a format that can carry them, or say what it cannot."""
-    writer = named(format, "truth")
+    writer = format_named(format, "truth")
     if writer.write_truth is None:
         raise MomentseekError(f"{writer.title} ({format}) can be read but not written")
     write_bytes(path, writer.write_truth(truth, Writing(corpus)))
@@ -107,12 +107,12 @@ def write_truth(truth: Judgements, path: Path, *, format: str = "native", corpus
 
 def write_runs(runs: Runs, path: Path, *, format: str = "native-run", corpus: Corpus | None = None) -> None:
     """Write predictions, in the order they have."""
-    writer = named(format, "run")
+    writer = format_named(format, "run")
     if writer.write_runs is None:
         raise MomentseekError(f"{writer.title} ({format}) can be read but not written")
     write_bytes(path, writer.write_runs(runs, Writing(corpus)))
 
 
 def write_run(run: Run, path: Path, *, format: str = "native-run", corpus: Corpus | None = None) -> None:
-    """Write one list of predictions; sort it first with ``run.ranked()`` if its order is not its ranking."""
+    """Write one list of predictions; sort it first with ``run.sort_by_score()`` if its order is not its ranking."""
     write_runs((run,), path, format=format, corpus=corpus)

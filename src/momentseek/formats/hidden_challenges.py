@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, register
+from momentseek.formats.registry import FileFormat, Reading, register
 from momentseek.formats.tables import header_of, rows_of
 from momentseek.formats.values import flatten, with_corpus, wrong
 from momentseek.moments import Corpus, Judgements
@@ -58,7 +58,7 @@ def _name(video: str, corpus: Corpus | None) -> str:
 
 
 register(
-    Format(
+    FileFormat(
         "hidden-challenges",
         "truth",
         "five annotators' re-annotation",

@@ -9,9 +9,9 @@ import numpy as np
 from momentseek.errors import MomentseekError
 from momentseek.formats.captions import looks_like_captions, read_captions
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Writing, register
+from momentseek.formats.registry import FileFormat, Reading, Writing, register
 from momentseek.formats.tacos import FPS, are_tacos_names, frame_durations, frame_rates, to_frames
-from momentseek.formats.values import durations_of, first_value, flatten, matrix, typed, with_corpus, wrong
+from momentseek.formats.values import check_types, durations_of, first_value, flatten, matrix, with_corpus, wrong
 from momentseek.formats.writing import (
     dump,
     groups,
@@ -38,9 +38,9 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
     so that hardly any other positive can be hit.)
     """
     captions = read_captions(document)
-    positives = typed(captions.per_sentence("pos_moments", document), {list}, document, "pos_moments", "a list")
-    pools = typed(captions.per_sentence("retrieval_pool", document), {list}, document, "retrieval_pool", "a list")
-    pool_videos = typed(flatten(pools), {str}, document, "retrieval_pool", "video names")
+    positives = check_types(captions.per_sentence("pos_moments", document), {list}, document, "pos_moments", "a list")
+    pools = check_types(captions.per_sentence("retrieval_pool", document), {list}, document, "retrieval_pool", "a list")
+    pool_videos = check_types(flatten(pools), {str}, document, "retrieval_pool", "video names")
     rows: list[tuple[str, str, Any]] = []
     for video, sentence, span, others in zip(
         captions.videos, captions.sentences, captions.times.tolist(), positives, strict=True
@@ -109,7 +109,7 @@ def _times(span: list[float], framed: bool) -> list[float]:
 
 
 register(
-    Format(
+    FileFormat(
         "mvmr",
         "truth",
         "MVMR truth",

@@ -17,7 +17,7 @@ from momentseek.formats.native_columns import (
     truth_columns,
     truth_from,
 )
-from momentseek.formats.registry import Format, Reading, Runs, Writing, register
+from momentseek.formats.registry import FileFormat, Reading, Runs, Writing, register
 from momentseek.formats.values import column, first_record, has_keys, records
 from momentseek.moments import Judgements
 
@@ -78,7 +78,7 @@ def _lines(columns: Columns) -> bytes:
 
 
 register(
-    Format(
+    FileFormat(
         "native",
         "truth",
         "momentseek's own truth",
@@ -90,7 +90,7 @@ register(
     )
 )
 register(
-    Format(
+    FileFormat(
         "native-run",
         "run",
         "momentseek's own predictions",

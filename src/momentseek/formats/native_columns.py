@@ -17,7 +17,7 @@ import numpy as np
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
 from momentseek.formats.registry import Reading, Runs
-from momentseek.formats.values import durations_of, flatten, levels, matrix, numbers, typed, with_corpus
+from momentseek.formats.values import check_types, durations_of, flatten, levels, matrix, numbers, with_corpus
 from momentseek.formats.writing import finite_scores
 from momentseek.moments import Judgements, Run, Saliency
 from momentseek.moments.arrays import encode_names, offsets_of
@@ -117,7 +117,9 @@ def truth_from(columns: Columns, document: Document, reading: Reading) -> Judgem
         fields=moments.labels(),
         agreement=moments.per_query("agreement", 1, {int}, "a whole number") if "agreement" in columns else None,
         saliency=moments.saliency(),
-        pools=None if pools is None else (map(len, pools), typed(flatten(pools), {str}, document, "pool", "names")),
+        pools=None
+        if pools is None
+        else (map(len, pools), check_types(flatten(pools), {str}, document, "pool", "names")),
         invalid=reading.invalid,
         source=str(document.path),
     )
@@ -126,7 +128,7 @@ def truth_from(columns: Columns, document: Document, reading: Reading) -> Judgem
 def runs_from(columns: Columns, document: Document, reading: Reading) -> Runs:
     """Rows as one run per task; rank is the rows' order."""
     tasks = [t or "VCMR" for t in columns.get("task", [None] * len(columns["query_id"]))]
-    typed(tasks, {str}, document, "task", "text")
+    check_types(tasks, {str}, document, "task", "text")
     result = []
     for task in dict.fromkeys(tasks):
         part, chosen = columns, None
@@ -159,14 +161,14 @@ class _Moments:
         self.columns, self.document = columns, document
         self.records = records or range(len(columns["query_id"]))
         """The record of the file, from 0, that each row is."""
-        ids = typed(columns["query_id"], {int, str}, document, "query_id", "a whole number or text", self.records)
+        ids = check_types(columns["query_id"], {int, str}, document, "query_id", "a whole number or text", self.records)
         self.query_ids, self.code = encode_names(list(map(str, ids)))
         self.order = np.argsort(self.code, kind="stable")
         video = columns["video"]
         self.rows = [r for r in self.order.tolist() if video[r] is not None]
         self.places = [self.records[r] for r in self.rows]
         self.counts = np.bincount(self.code[self.rows], minlength=len(self.query_ids)).tolist()
-        self.video: list[str] = typed(self.of("video"), {str}, document, "video", "text", self.places)
+        self.video: list[str] = check_types(self.of("video"), {str}, document, "video", "text", self.places)
         self.start = numbers(self.of("start"), document, "start", self.places)
         self.end = numbers(self.of("end"), document, "end", self.places)
 
@@ -177,7 +179,7 @@ class _Moments:
     def per_query(self, name: str, default: Any, types: set[type], wanted: str) -> list[Any]:
         """The first value each query has, or ``default``."""
         values = self.columns[name]
-        typed(values, {*types, type(None)}, self.document, name, wanted, self.records)
+        check_types(values, {*types, type(None)}, self.document, name, wanted, self.records)
         found: list[Any] = [default] * len(self.query_ids)
         for query, value in zip(reversed(self.code.tolist()), reversed(values), strict=True):
             if value is not None:

@@ -15,7 +15,7 @@ from momentseek.formats.native_columns import (
     truth_columns,
     truth_from,
 )
-from momentseek.formats.registry import Format, Reading, Runs, Writing, register
+from momentseek.formats.registry import FileFormat, Reading, Runs, Writing, register
 from momentseek.moments import Judgements
 
 MAX_ROWS = 50_000_000
@@ -75,7 +75,7 @@ def _open(document: Document) -> Any:
         meta = file.metadata
         size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     except (pyarrow.ArrowException, *DAMAGE) as e:
-        raise _damaged(document, e) from None
+        raise _damage_error(document, e) from None
     if meta.num_rows > MAX_ROWS or size > max_bytes() or size < 0:
         raise MomentseekError(
             f"{document.path}: claims {meta.num_rows:,} rows in {size:,} bytes, more than is read at once; split it"
@@ -101,7 +101,7 @@ def _columns(document: Document, *, labels: bool = False) -> Columns:
         table.validate(full=True)
         return {name: _values(table.column(name)) for name in wanted}
     except (pyarrow.ArrowException, *DAMAGE) as e:
-        raise _damaged(document, e) from None
+        raise _damage_error(document, e) from None
 
 
 def _is_text(kind: Any) -> bool:
@@ -121,7 +121,7 @@ def _values(column: Any) -> list[Any]:
     return result
 
 
-def _damaged(document: Document, error: Exception) -> MomentseekError:
+def _damage_error(document: Document, error: Exception) -> MomentseekError:
     reason = str(error).strip().splitlines()
     return MomentseekError(
         f"{document.path}: not readable as Parquet ({reason[0][:120] if reason else 'no reason given'})"
@@ -144,7 +144,7 @@ def _bytes(columns: Columns) -> bytes:
 
 
 register(
-    Format(
+    FileFormat(
         "parquet",
         "truth",
         "momentseek's own truth as Parquet",
@@ -156,7 +156,7 @@ register(
     )
 )
 register(
-    Format(
+    FileFormat(
         "parquet-run",
         "run",
         "momentseek's own predictions as Parquet",

@@ -8,7 +8,7 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Writing, register
+from momentseek.formats.registry import FileFormat, Reading, Writing, register
 from momentseek.formats.values import (
     durations_of,
     first_record,
@@ -112,12 +112,12 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
             raise MomentseekError(f"qvhighlights has windows for every query; {truth.query_ids[i]} has none")
         entry = {"qid": numbers[i], "query": words(truth)[i], "duration": whole(seconds[video]), "vid": video}
         if truth.saliency is not None:
-            entry |= _rated(truth.saliency, i, windows)
+            entry |= _ratings(truth.saliency, i, windows)
         entries.append({**entry, "relevant_windows": [[whole(s), whole(e)] for s, e in windows]})
     return dump_lines(entries)
 
 
-def _rated(saliency: Saliency, query: int, windows: Any) -> dict[str, Any]:
+def _ratings(saliency: Saliency, query: int, windows: Any) -> dict[str, Any]:
     scores = saliency.scores[saliency.offsets[query] : saliency.offsets[query + 1]]
     rated = np.asarray(scores.any(axis=1))
     for start, end in windows:
@@ -129,7 +129,7 @@ def _rated(saliency: Saliency, query: int, windows: Any) -> dict[str, Any]:
 
 
 register(
-    Format(
+    FileFormat(
         "qvhighlights",
         "truth",
         "QVHighlights truth",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Runs, Writing, register
+from momentseek.formats.registry import FileFormat, Reading, Runs, Writing, register
 from momentseek.formats.values import (
+    check_types,
     first_record,
     flatten,
     has_keys,
@@ -16,7 +17,6 @@ from momentseek.formats.values import (
     numbers,
     records,
     texts,
-    typed,
 )
 from momentseek.formats.writing import dump_lines, groups, numeric_ids, query_videos, single, spans
 from momentseek.formats.writing import texts as words
@@ -33,10 +33,10 @@ def claims_submission(document: Document) -> bool:
 def read_submission(document: Document, reading: Reading) -> Runs:
     """Windows in the file's order (R1 takes the first), saliency one score per 2 s clip."""
     entries = records(document)
-    windows = typed(
+    windows = check_types(
         [e.get("pred_relevant_windows") or [] for e in entries], {list}, document, "pred_relevant_windows", "a list"
     )
-    rows = typed(flatten(windows), {list}, document, "pred_relevant_windows", "lists of [start, end, score]")
+    rows = check_types(flatten(windows), {list}, document, "pred_relevant_windows", "lists of [start, end, score]")
     if 2 in set(map(len, rows)):
         rows = [[*r, 0.0] if len(r) == 2 else r for r in rows]
     table = matrix(rows, 3, document, "predicted window")
@@ -86,7 +86,7 @@ def write_submission(runs: Runs, _: Writing) -> bytes:
 
 
 register(
-    Format(
+    FileFormat(
         "qvhighlights-submission",
         "run",
         "a QVHighlights submission",

@@ -35,7 +35,7 @@ Runs = tuple[Run, ...]
 
 
 @dataclass(frozen=True)
-class Format:
+class FileFormat:
     """A file format: how to recognise, read and (where we can) write it.
 
     ``claims`` looks only at the document's shape. ``read_…`` returns Judgements for a truth, a tuple of Runs
@@ -63,12 +63,12 @@ class Format:
         return bool(self.write_truth or self.write_runs or self.write_corpus)
 
 
-FORMATS: dict[str, Format] = {}
-STRANGERS: list[tuple[Callable[[Document], bool], str]] = []
+FORMATS: dict[str, FileFormat] = {}
+KNOWN_STRANGERS: list[tuple[Callable[[Document], bool], str]] = []
 """Files people do hand in that are none of these, and what to tell them."""
 
 
-def register(format: Format) -> Format:
+def register(format: FileFormat) -> FileFormat:
     """Add a format under its unique name."""
     if format.name in FORMATS:
         raise ValueError(f"two formats are called {format.name}")
@@ -78,10 +78,10 @@ def register(format: Format) -> Format:
 
 def explain(claims: Callable[[Document], bool], sentence: str) -> None:
     """Have ``recognise`` say ``sentence`` of files that no format reads and ``claims`` knows."""
-    STRANGERS.append((claims, sentence))
+    KNOWN_STRANGERS.append((claims, sentence))
 
 
-def recognise(document: Document, kind: Kind | None = None) -> Format:
+def recognise(document: Document, kind: Kind | None = None) -> FileFormat:
     """The format of a document, by its shape."""
     for format in FORMATS.values():
         if (kind is None or format.kind == kind) and format.claims(document):
@@ -89,7 +89,7 @@ def recognise(document: Document, kind: Kind | None = None) -> Format:
     wanted = KINDS[kind] if kind else "any known file"
     other = next((f for f in FORMATS.values() if f.kind != kind and f.claims(document)), None)
     found = f"; it looks like {other.title}" if other else ""
-    found = next((f"; {sentence}" for claims, sentence in STRANGERS if claims(document)), found)
+    found = next((f"; {sentence}" for claims, sentence in KNOWN_STRANGERS if claims(document)), found)
     raise MomentseekError(
         f"{document.path}: not recognised as {wanted}{found} (`momentseek formats` lists what can be read)"
     )

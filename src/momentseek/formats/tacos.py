@@ -14,7 +14,7 @@ import numpy as np
 from momentseek.errors import MomentseekError
 from momentseek.formats.captions import by_video, looks_like_captions, read_captions
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Writing, explain, register
+from momentseek.formats.registry import FileFormat, Reading, Writing, explain, register
 from momentseek.formats.values import (
     durations_of,
     first_value,
@@ -31,7 +31,7 @@ from momentseek.moments import Judgements
 FPS = 29.4
 """Of every TACoS video; TALL's files do not say so."""
 NAME = re.compile(r"s\d+-d\d+(\.avi)?")
-SHORTEST = 1_410
+MIN_PLAUSIBLE_FRAMES = 1_410
 """TACoS' videos last 1,420 to 41,224 frames, which is 48 to 1,402 s: a duration below this is in seconds."""
 
 
@@ -88,7 +88,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_frames(value: Any) -> bool:
-    return _is_whole(value) and value >= SHORTEST
+    return _is_whole(value) and value >= MIN_PLAUSIBLE_FRAMES
 
 
 def _mixes_frames_and_seconds(document: Document) -> bool:
@@ -167,7 +167,7 @@ def _frames(truth: Judgements, format: str, length: Any) -> dict[str, Any]:
 
 
 register(
-    Format(
+    FileFormat(
         "tacos",
         "truth",
         "TACoS truth (2D-TAN's version)",
@@ -178,7 +178,7 @@ register(
     )
 )
 register(
-    Format(
+    FileFormat(
         "tacos-tall",
         "truth",
         "TACoS truth (TALL's version)",

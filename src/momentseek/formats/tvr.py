@@ -7,7 +7,7 @@ from typing import Any
 from momentseek.errors import MomentseekError
 from momentseek.formats.collection import collection
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Writing, explain, register
+from momentseek.formats.registry import FileFormat, Reading, Writing, explain, register
 from momentseek.formats.values import (
     durations_of,
     first_record,
@@ -127,7 +127,7 @@ def _is_tvc(document: Document) -> bool:
 
 
 register(
-    Format(
+    FileFormat(
         "tvr",
         "truth",
         "TVR truth",
@@ -140,7 +140,7 @@ register(
     )
 )
 register(
-    Format(
+    FileFormat(
         "tvr-durations",
         "corpus",
         "TVR's durations and indices",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Writing, explain, register
+from momentseek.formats.registry import FileFormat, Reading, Writing, explain, register
 from momentseek.formats.values import (
     column,
     durations_of,
@@ -130,7 +130,7 @@ def _is_raw_annotation(document: Document) -> bool:
 
 
 register(
-    Format(
+    FileFormat(
         "tvr-ranking",
         "truth",
         "TVR-Ranking judgements",
@@ -141,7 +141,7 @@ register(
     )
 )
 register(
-    Format(
+    FileFormat(
         "tvr-ranking-flat",
         "truth",
         "TVR-Ranking's older pair list",

@@ -8,9 +8,10 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Runs, Writing, register
+from momentseek.formats.registry import FileFormat, Reading, Runs, Writing, register
 from momentseek.formats.tvr_submission import indexed_entries, read_indexed, video_index
 from momentseek.formats.values import (
+    check_types,
     column,
     first_record,
     flatten,
@@ -19,7 +20,6 @@ from momentseek.formats.values import (
     matrix,
     numbers,
     strings,
-    typed,
 )
 from momentseek.formats.writing import dump, groups, row_videos, single, spans, write_id
 from momentseek.moments import Run
@@ -47,7 +47,7 @@ def _first_moment(document: Document) -> Any:
 def read_predictions(document: Document, reading: Reading) -> Runs:
     """Rank is the list's order, or SPR's ``moment_rank``, which as a score becomes minus itself."""
     by_query = mapping(document)
-    per_query = typed(list(by_query.values()), {list}, document, "predictions", "a list")
+    per_query = check_types(list(by_query.values()), {list}, document, "predictions", "a list")
     moments = flatten(per_query)
     times = matrix(column(moments, "timestamp", document), 2, document, "timestamp")
     document.reject_repeats("timestamp", len(moments))
@@ -127,7 +127,7 @@ def write_indexed(runs: Runs, writing: Writing) -> bytes:
 
 
 register(
-    Format(
+    FileFormat(
         "tvr-ranking-predictions",
         "run",
         "TVR-Ranking predictions",
@@ -138,7 +138,7 @@ register(
     )
 )
 register(
-    Format(
+    FileFormat(
         "spr",
         "run",
         "SPR predictions",
@@ -149,7 +149,7 @@ register(
     )
 )
 register(
-    Format(
+    FileFormat(
         "tvr-ranking-indexed",
         "run",
         "predictions by video index",

@@ -9,8 +9,9 @@ import numpy as np
 from momentseek.errors import MomentseekError
 from momentseek.formats.collection import by_index
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, Reading, Runs, Writing, register
+from momentseek.formats.registry import FileFormat, Reading, Runs, Writing, register
 from momentseek.formats.values import (
+    check_types,
     first_record,
     flatten,
     has_keys,
@@ -19,7 +20,6 @@ from momentseek.formats.values import (
     mapping,
     matrix,
     texts,
-    typed,
     wrong,
 )
 from momentseek.formats.writing import dump, finite_scores, groups, numeric_ids, row_videos
@@ -52,7 +52,7 @@ def read_indexed(entries: Any, corpus: Corpus, document: Document, reading: Read
     if not isinstance(entries, list) or set(map(type, entries)) - {dict}:
         wrong(document, f"the {task} list", entries, "a list of queries with their predictions")
     per_query = lists(entries, "predictions", document)
-    rows = typed(flatten(per_query), {list}, document, "predictions", "lists of [video index, start, end, score]")
+    rows = check_types(flatten(per_query), {list}, document, "predictions", "lists of [video index, start, end, score]")
     widths = set(map(len, rows)) or {4}
     if min(widths) < 3:
         short = next(r for r in rows if len(r) < 3)
@@ -125,7 +125,7 @@ def video_index(runs: Runs, writing: Writing) -> dict[str, int]:
 
 
 register(
-    Format(
+    FileFormat(
         "tvr-submission",
         "run",
         "a TVR submission",

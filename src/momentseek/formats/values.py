@@ -82,26 +82,26 @@ def optional(records: Sequence[dict[str, Any]], key: str) -> list[Any]:
 
 def strings(records: Sequence[Any], key: str, document: Document) -> list[str]:
     """A column of text; null and numbers are refused."""
-    return typed(column(records, key, document), {str}, document, key, "text")
+    return check_types(column(records, key, document), {str}, document, key, "text")
 
 
 def ids(records: Sequence[Any], key: str, document: Document) -> list[int | str]:
     """A column of query ids: whole numbers or text."""
-    return typed(column(records, key, document), {int, str}, document, key, "a whole number or text")
+    return check_types(column(records, key, document), {int, str}, document, key, "a whole number or text")
 
 
 def lists(records: Sequence[Any], key: str, document: Document) -> list[list[Any]]:
     """A column of lists."""
-    return typed(column(records, key, document), {list}, document, key, "a list")
+    return check_types(column(records, key, document), {list}, document, key, "a list")
 
 
 def texts(records: Sequence[dict[str, Any]], document: Document, *keys: str) -> list[str]:
     """Each record's text under the first of ``keys`` that any record has, and empty where there is none."""
     key = next((k for k in keys if any(k in r for r in records)), keys[-1])
-    return typed([r.get(key, "") for r in records], {str}, document, key, "text")
+    return check_types([r.get(key, "") for r in records], {str}, document, key, "text")
 
 
-def typed(
+def check_types(
     values: list[Any], types: set[type], document: Document, key: str, wanted: str, places: Sequence[int] | None = None
 ) -> list[Any]:
     """``values``, after making sure that each is of one of ``types``; ``places`` are their records, from 0."""
@@ -181,10 +181,10 @@ def with_corpus(durations: dict[str, float], reading: Reading) -> Mapping[str, f
     return {**reading.corpus.durations, **durations} if reading.corpus else durations
 
 
-def numbered(videos: Sequence[str]) -> list[str]:
+def number_by_video(videos: Sequence[str]) -> list[str]:
     """Ids for queries that have none: the video and the query's place among its queries.
 
-    >>> numbered(["a", "b", "a"])
+    >>> number_by_video(["a", "b", "a"])
     ['a:0', 'b:0', 'a:1']
     """
     seen: dict[str, int] = {}

@@ -7,7 +7,7 @@ from typing import Any
 from momentseek.errors import MomentseekError
 from momentseek.formats.collection import collection
 from momentseek.formats.document import Document
-from momentseek.formats.registry import Format, register
+from momentseek.formats.registry import FileFormat, register
 from momentseek.formats.tables import header_of, rows_of
 from momentseek.formats.values import is_number, mapping, wrong
 from momentseek.formats.writing import dump
@@ -66,7 +66,7 @@ def read_charades(document: Document) -> Corpus:
 
 
 register(
-    Format(
+    FileFormat(
         "video-corpus",
         "corpus",
         "a video corpus",
@@ -77,7 +77,7 @@ register(
     )
 )
 register(
-    Format(
+    FileFormat(
         "charades-csv",
         "corpus",
         "Charades' list of videos",

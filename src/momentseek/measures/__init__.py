@@ -5,8 +5,8 @@ from momentseek.measures.axiou import AxIoU
 from momentseek.measures.dcg import DCG
 from momentseek.measures.discounted_recall import DiscountedRecall
 from momentseek.measures.grammar import expand, parse, parse_all
-from momentseek.measures.hit import Hit
-from momentseek.measures.judged import Judged
+from momentseek.measures.hit import HitRate
+from momentseek.measures.judged import JudgedShare
 from momentseek.measures.mean_average_precision import MeanAveragePrecision
 from momentseek.measures.mean_iou import MeanIoU
 from momentseek.measures.measure import MEASURES, Measure
@@ -22,8 +22,8 @@ __all__ = [
     "AxIoU",
     "DCG",
     "DiscountedRecall",
-    "Hit",
-    "Judged",
+    "HitRate",
+    "JudgedShare",
     "MEASURES",
     "MeanAveragePrecision",
     "MeanIoU",

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class OverlapPairs:
     """Predictions and judged moments of one query and video: ``row`` ascends, ``judged`` by falling relevance."""
 
     row: IntArray
@@ -94,7 +94,7 @@ class Alignment:
         present[self.query] = True
         return present
 
-    def restricted(self, task: Task, depth: int | None) -> Alignment:
+    def restrict(self, task: Task, depth: int | None) -> Alignment:
         """The first ``depth`` predictions; for SVMR only those in a judged video of the query, ranked anew."""
         if depth is None and task != "SVMR":
             return self
@@ -122,17 +122,17 @@ class Alignment:
         wanted = np.where(self.video >= 0, self.query * len(truth.videos) + self.video, -1)
         return np.isin(wanted, keys)
 
-    def pairs(self, overlap: Overlap = "union", videos: Videos = "same") -> Pairs:
+    def pairs(self, overlap: Overlap = "union", videos: Videos = "same") -> OverlapPairs:
         """Every prediction with every judged moment of its query (in the same video), and their IoU."""
         return self.once(("pairs", overlap, videos), lambda: self._pairs(overlap, videos))
 
-    def _pairs(self, overlap: Overlap, videos: Videos) -> Pairs:
+    def _pairs(self, overlap: Overlap, videos: Videos) -> OverlapPairs:
         row, judged = self.once(("joined", videos), lambda: self._join(videos))
         rows = self.row[row]
         times = (self.run.start[rows], self.run.end[rows], self.truth.start[judged], self.truth.end[judged])
         if overlap == "union":
-            return Pairs(row, judged, iou(*times))
-        return Pairs(row, judged, iou_hull(*times, dtype=np.float64 if overlap == "hull" else np.float32))
+            return OverlapPairs(row, judged, iou(*times))
+        return OverlapPairs(row, judged, iou_hull(*times, dtype=np.float64 if overlap == "hull" else np.float32))
 
     def _join(self, videos: Videos) -> tuple[IntArray, IntArray]:
         truth = self.truth

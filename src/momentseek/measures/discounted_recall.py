@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from momentseek.errors import MomentseekError
-from momentseek.measures.alignment import Alignment, Pairs, passes
+from momentseek.measures.alignment import Alignment, OverlapPairs, passes
 from momentseek.measures.measure import Measure, register
 from momentseek.moments.arrays import FloatArray
 
@@ -54,7 +54,7 @@ class DiscountedRecall(Measure):
             matched = np.bincount(pairs.row[good], minlength=len(view.query))
             good &= (matched >= view.truth.agreement[view.query])[pairs.row]
         row, judged, overlap = pairs.row[good], pairs.judged[good], pairs.iou[good]
-        closeness = self._closeness(view, Pairs(row, judged, overlap))
+        closeness = self._closeness(view, OverlapPairs(row, judged, overlap))
         query = view.query[row]
         # Last written wins: sort so that the pair that gives α comes last for its query.
         worst_first = np.lexsort((closeness,)) if self.alpha == "best" else np.lexsort((overlap, -view.rank[row]))
@@ -62,7 +62,7 @@ class DiscountedRecall(Measure):
         values[query[worst_first]] = closeness[worst_first]
         return values
 
-    def _closeness(self, view: Alignment, pairs: Pairs) -> FloatArray:
+    def _closeness(self, view: Alignment, pairs: OverlapPairs) -> FloatArray:
         truth = view.truth
         seconds = truth.durations[truth.video[pairs.judged]]
         if np.isnan(seconds).any():

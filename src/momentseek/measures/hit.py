@@ -15,7 +15,7 @@ from momentseek.moments.arrays import FloatArray
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class Hit(Measure):
+class HitRate(Measure):
     """1 if any annotator rates the highest-scored 2 s clip at least fair (2), good (3) or very good (4).
 
     A clip beyond the video's last one is a miss.

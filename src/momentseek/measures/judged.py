@@ -13,7 +13,7 @@ from momentseek.moments.arrays import FloatArray
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class Judged(Measure):
+class JudgedShare(Measure):
     """Share of the top K predictions that overlap a judged moment of any relevance, 0 included.
 
     Judgements are pooled from some systems' results, so a new system's good moments may simply be unknown: a

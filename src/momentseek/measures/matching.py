@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.measures.alignment import Alignment, Overlap, Pairs, passes
+from momentseek.measures.alignment import Alignment, Overlap, OverlapPairs, passes
 from momentseek.moments.arrays import IntArray, stable_order
 
 
@@ -33,11 +33,11 @@ def _match(view: Alignment, threshold: float, strict: bool, absorb: bool, overla
     return greedy(pairs.row[good], pairs.judged[good], len(view.query), len(view.truth.video))
 
 
-def _by_preference(pairs: Pairs, touching: bool) -> Pairs:
+def _by_preference(pairs: OverlapPairs, touching: bool) -> OverlapPairs:
     """Each prediction's moments by falling overlap; equal overlaps stay in order of relevance."""
     if touching:
         near = pairs.iou > 0
-        pairs = Pairs(pairs.row[near], pairs.judged[near], pairs.iou[near])
+        pairs = OverlapPairs(pairs.row[near], pairs.judged[near], pairs.iou[near])
     row = pairs.row
     same = row[1:] == row[:-1]
     several = np.append(same, False) | np.append(False, same)  # most predictions have one candidate
@@ -45,7 +45,7 @@ def _by_preference(pairs: Pairs, touching: bool) -> Pairs:
     order = np.arange(len(row))
     falling = part[np.argsort(-pairs.iou[part], kind="stable")]
     order[part] = falling[stable_order(row[falling])]
-    return Pairs(row, pairs.judged[order], pairs.iou[order])
+    return OverlapPairs(row, pairs.judged[order], pairs.iou[order])
 
 
 def greedy(row: IntArray, judged: IntArray, rows: int, moments: int) -> IntArray:

@@ -13,7 +13,7 @@ from momentseek.measures.lengths import LengthRange, in_range
 from momentseek.measures.measure import Measure, register
 from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
 
-NEVER = np.iinfo(np.int64).max
+NO_HIT = np.iinfo(np.int64).max
 
 
 @register
@@ -67,7 +67,7 @@ class Recall(Measure):
         return self.depth if self.task == "SVMR" else self.k
 
     def __call__(self, view: Alignment) -> FloatArray:
-        view = view.restricted(self.task, self.depth)
+        view = view.restrict(self.task, self.depth)
         first = view.once(("first hit", self._settings()), lambda: first_hit(view, self._hits(view)))
         values = (first < self.k).astype(np.float64)
         if self.length != "full":
@@ -97,7 +97,7 @@ class Recall(Measure):
 
 def first_hit(view: Alignment, hits: BoolArray) -> IntArray:
     """Per query, the rank (from 0) of its first hit; NEVER if there is none."""
-    first = np.full(view.queries, NEVER, dtype=np.int64)
+    first = np.full(view.queries, NO_HIT, dtype=np.int64)
     np.minimum.at(first, view.query[hits], view.rank[hits])
     return first
 

@@ -1,6 +1,6 @@
 """The vocabulary: moments, judgements of them, ranked runs of them, and how far two overlap."""
 
-from momentseek.moments.checks import POLICIES, Finding, Policy
+from momentseek.moments.checks import POLICIES, DataFinding, Policy
 from momentseek.moments.corpus import Corpus
 from momentseek.moments.judgements import MAX_RELEVANCE, Judgements, Pools, Saliency
 from momentseek.moments.moment import Moment
@@ -9,7 +9,7 @@ from momentseek.moments.run import Run
 
 __all__ = [
     "Corpus",
-    "Finding",
+    "DataFinding",
     "Judgements",
     "MAX_RELEVANCE",
     "Moment",

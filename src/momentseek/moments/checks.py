@@ -21,11 +21,11 @@ nothing); ``clip`` moves times into the video and drops what is then empty; ``ke
 are, which is what the official evaluators do."""
 
 POLICIES: tuple[str, ...] = get_args(Policy)
-EXAMPLES = 3
+MAX_EXAMPLES_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DataFinding:
     """One kind of broken rule: how many moments, which (the first few in words), what was done."""
 
     problem: str
@@ -39,13 +39,13 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedTimes:
     """Times after the policy was applied, which rows are void, and the findings."""
 
     start: FloatArray
     end: FloatArray
     void: BoolArray
-    findings: tuple[Finding, ...]
+    findings: tuple[DataFinding, ...]
 
 
 def check_policy(policy: str) -> None:
@@ -63,7 +63,7 @@ def check_policy(policy: str) -> None:
 
 def check_scores(
     scores: FloatArray, policy: Policy, describe: Callable[[int], str], where: str, what: str = "score"
-) -> tuple[Finding, ...]:
+) -> tuple[DataFinding, ...]:
     """Refuse scores that are not finite, by which nothing can be ranked; ``keep`` leaves and reports them."""
     rows = np.flatnonzero(~np.isfinite(scores))
     if not len(rows):
@@ -73,8 +73,8 @@ def check_scores(
             f"{where}: {describe(int(rows[0]))} has the {what} {scores[rows[0]]}; "
             f'{what}s must be finite numbers (invalid="keep" takes them as they are)'
         )
-    examples = tuple(describe(int(r)) for r in rows[:EXAMPLES])
-    return (Finding(f"a {what} that is not a finite number", len(rows), "kept as is", examples),)
+    examples = tuple(describe(int(r)) for r in rows[:MAX_EXAMPLES_SHOWN])
+    return (DataFinding(f"a {what} that is not a finite number", len(rows), "kept as is", examples),)
 
 
 def check_durations(durations: Mapping[str, float], where: str) -> None:
@@ -91,18 +91,18 @@ def check_times(
     policy: Policy,
     describe: Callable[[int], str],
     where: str,
-) -> Checked:
+) -> CheckedTimes:
     """Apply ``policy`` to rows whose times break ``0 <= start < end`` (and ``end <= limit`` where known).
 
     An end beyond the video is only clipped or reported, never refused: too many published files have it.
     """
     start, end = start.copy(), end.copy()
     void = np.zeros(len(start), dtype=bool)
-    findings: list[Finding] = []
+    findings: list[DataFinding] = []
 
     def note(rows: BoolArray, problem: str, action: str) -> None:
-        first = np.flatnonzero(rows)[:EXAMPLES]
-        findings.append(Finding(problem, int(rows.sum()), action, tuple(describe(int(r)) for r in first)))
+        first = np.flatnonzero(rows)[:MAX_EXAMPLES_SHOWN]
+        findings.append(DataFinding(problem, int(rows.sum()), action, tuple(describe(int(r)) for r in first)))
 
     def settle(rows: BoolArray, problem: str, clip: Callable[[], None] | None) -> None:
         if not rows.any():
@@ -132,4 +132,4 @@ def check_times(
             if policy == "clip":
                 np.copyto(end, limit, where=beyond)
     settle(~void & (start >= end), "start >= end", None)
-    return Checked(start, end, void, tuple(findings))
+    return CheckedTimes(start, end, void, tuple(findings))

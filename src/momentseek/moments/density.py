@@ -1,7 +1,7 @@
 """Gaussian kernel density of points in the plane, quick enough for whole datasets and exact where it decides.
 
 The sums are sorted into square cells and cut off at a radius; what the cut leaves out is bounded, and whoever
-compares densities closely (``lowest``) has those within the bound summed over all points.
+compares densities closely (``sparsest_points``) has those within the bound summed over all points.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from numpy.typing import ArrayLike
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
 
-RADIUS = 6.0
+CUTOFF_BANDWIDTHS = 6.0
 """Where sums are cut off, in bandwidths: a point further away would add less than 1.6e-8 of a point at hand."""
-TILE = 1 << 17
+KERNEL_VALUES_AT_ONCE = 1 << 17
 """Kernel values computed at once: as many as a processor's cache holds."""
-REACH = 2
+CELLS_PER_RADIUS = 2
 """Cells are this many times narrower than the radius."""
 MAX_CELLS = 1e9
-DIGITS = 12
+EQUAL_DIGITS = 12
 """Densities that agree in so many digits are equal: the rest is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lowest:
+class SparsestPoints:
     """Which points are the ``k`` least dense, and how clear the cut is."""
 
     chosen: BoolArray
@@ -36,7 +36,7 @@ class Lowest:
     """Points as dense as the last one chosen, of which the first in order were taken; 0 where there was no choice."""
 
 
-def kernel_sums(points: ArrayLike, at: ArrayLike, bandwidth: float, radius: float = RADIUS) -> FloatArray:
+def kernel_sums(points: ArrayLike, at: ArrayLike, bandwidth: float, radius: float = CUTOFF_BANDWIDTHS) -> FloatArray:
     r"""Sum of Gaussian kernels of ``points`` at each place of ``at``: the density up to a constant factor.
 
     .. math:: K(a) = \sum_j \exp\left(-\frac{|a - p_j|^2}{2 h^2}\right), \qquad
@@ -57,13 +57,13 @@ def kernel_sums(points: ArrayLike, at: ArrayLike, bandwidth: float, radius: floa
     return _by_cells(known, weight.astype(np.float64), places, radius / np.sqrt(2))
 
 
-def lowest(points: ArrayLike, k: int, bandwidth: float) -> Lowest:
+def sparsest_points(points: ArrayLike, k: int, bandwidth: float) -> SparsestPoints:
     """The ``k`` points at which the density of all of them is lowest; of equally dense ones, the first.
 
-    Sums cut off at ``RADIUS`` place nearly all points for certain. The few that could lie on either side of the
-    cut are summed again over all points, so that the answer is that of the full sum.
+    Sums cut off at ``CUTOFF_BANDWIDTHS`` place nearly all points for certain. The few that could lie on either side of
+    the cut are summed again over all points, so that the answer is that of the full sum.
 
-    >>> lowest([[0.1, 0.2], [0.1, 0.2], [0.1, 0.21], [0.5, 0.9]], 1, bandwidth=0.02).chosen.tolist()
+    >>> sparsest_points([[0.1, 0.2], [0.1, 0.2], [0.1, 0.21], [0.5, 0.9]], 1, bandwidth=0.02).chosen.tolist()
     [False, False, False, True]
     """
     plane = _plane(points)
@@ -71,26 +71,26 @@ def lowest(points: ArrayLike, k: int, bandwidth: float) -> Lowest:
         raise MomentseekError(f"{k} of {len(plane)} points cannot be set apart; some must be taken and some left")
     distinct, back = np.unique(plane, axis=0, return_inverse=True)
     sums = kernel_sums(plane, distinct, bandwidth)[back.reshape(-1)]
-    missing = len(plane) * np.exp(-(RADIUS**2) / 2)
+    missing = len(plane) * np.exp(-(CUTOFF_BANDWIDTHS**2) / 2)
     cut = float(np.partition(sums, k - 1)[k - 1])
     unsure = np.flatnonzero((sums >= cut - missing) & (sums <= cut + missing * 2))
     sums[unsure] = kernel_sums(plane, plane[unsure], bandwidth, radius=np.inf)
-    rounded = np.round(sums / cut, DIGITS)
+    rounded = np.round(sums / cut, EQUAL_DIGITS)
     order = np.argsort(rounded, kind="stable")
     chosen = np.zeros(len(plane), dtype=bool)
     chosen[order[:k]] = True
     last, following = rounded[order[k - 1]], rounded[order[k]]
     tied = int((rounded == last).sum()) if last == following else 0
-    return Lowest(chosen, float(following - last), tied)
+    return SparsestPoints(chosen, float(following - last), tied)
 
 
-def whitened(points: ArrayLike) -> tuple[FloatArray, float]:
+def whiten(points: ArrayLike) -> tuple[FloatArray, float]:
     r"""Points turned and stretched so that their covariance is the unit matrix, and Scott's bandwidth for them.
 
     An isotropic density of the result is, up to a constant factor, the density with the full covariance
     :math:`\Sigma N^{-1/3}` that ``scipy.stats.gaussian_kde`` takes by default (Scott 1992, :math:`N^{-1/(d+4)}`).
 
-    >>> plane, bandwidth = whitened([[0, 0], [2, 0], [0, 4], [2, 4]])
+    >>> plane, bandwidth = whiten([[0, 0], [2, 0], [0, 4], [2, 4]])
     >>> np.allclose(np.cov(plane.T), np.eye(2)), round(bandwidth, 4)
     (True, 0.7937)
     """
@@ -120,7 +120,7 @@ def _by_cells(known: FloatArray, weight: FloatArray, places: FloatArray, radius:
     if radius >= extent:
         _add(sums, np.arange(len(places)), places, known, weight)
         return sums
-    side = radius / REACH
+    side = radius / CELLS_PER_RADIUS
     if extent / side > MAX_CELLS:
         raise MomentseekError("a density needs points nearer than a thousand million bandwidths; look for wild times")
     cell = np.floor((known - low) / side).astype(np.int64)
@@ -129,12 +129,14 @@ def _by_cells(known: FloatArray, weight: FloatArray, places: FloatArray, radius:
     order = np.argsort(key, kind="stable")
     key, known, weight = key[order], known[order], weight[order]
     # Places beyond all points go to a cell just outside: they may be far, but never out of a neighbour's reach.
-    home = np.clip(np.floor((places - low) / side), -REACH - 1, (columns + REACH, rows + REACH)).astype(np.int64)
+    home = np.clip(
+        np.floor((places - low) / side), -CELLS_PER_RADIUS - 1, (columns + CELLS_PER_RADIUS, rows + CELLS_PER_RADIUS)
+    ).astype(np.int64)
     homes, member = np.unique(home, axis=0, return_inverse=True)
     members = np.split(np.argsort(member.reshape(-1), kind="stable"), np.cumsum(np.bincount(member.reshape(-1)))[:-1])
-    column = homes[:, :1] + np.arange(-REACH, REACH + 1)
-    first = np.maximum(homes[:, 1:] - REACH, 0)
-    last = np.minimum(homes[:, 1:] + REACH, rows - 1)
+    column = homes[:, :1] + np.arange(-CELLS_PER_RADIUS, CELLS_PER_RADIUS + 1)
+    first = np.maximum(homes[:, 1:] - CELLS_PER_RADIUS, 0)
+    last = np.minimum(homes[:, 1:] + CELLS_PER_RADIUS, rows - 1)
     seen = (column >= 0) & (column < columns) & (first <= last)
     begin = np.searchsorted(key, column * rows + first, "left") * seen
     stop = np.searchsorted(key, column * rows + last, "right") * seen
@@ -147,7 +149,7 @@ def _by_cells(known: FloatArray, weight: FloatArray, places: FloatArray, radius:
 
 def _add(sums: FloatArray, mine: IntArray, places: FloatArray, known: FloatArray, weight: FloatArray) -> None:
     """Add the kernels of ``known`` at ``places`` to ``sums[mine]``, a tile at a time."""
-    step = max(1, TILE // len(known))
+    step = max(1, KERNEL_VALUES_AT_ONCE // len(known))
     for i in range(0, len(places), step):
         some = places[i : i + step]
         distance = np.subtract.outer(some[:, 0], known[:, 0])

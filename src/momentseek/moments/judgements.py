@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import CodeArray, FloatArray, IntArray, encode_names, offsets_of
 from momentseek.moments.checks import Policy, check_durations, check_policy, check_times
-from momentseek.moments.table import MomentTable, grouped
+from momentseek.moments.table import MomentTable, group_by_query
 
 MAX_RELEVANCE = 4
 """TVR-Ranking's scale: 0 irrelevant … 4 perfect. Ungraded truths use 1."""
@@ -120,7 +120,7 @@ class Judgements(MomentTable):
             fields={name: tuple(values) for name, values in (fields or {}).items()},
             columns=extra,
             agreement=None if agreement is None else _agreement(agreement, ids, source),
-            saliency=None if saliency is None else _rated(saliency, ids, source),
+            saliency=None if saliency is None else _check_ratings(saliency, ids, source),
             pools=Pools(offsets_of(pools[0]), pool_codes) if pools else None,
             variant=variant,
             findings=checked.findings,
@@ -130,7 +130,7 @@ class Judgements(MomentTable):
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[object, str, float, float, int]], invalid: Policy = "error") -> Judgements:
         """Build from ``(query_id, video, start, end, relevance)`` in any order; queries keep first appearance."""
-        query_ids, counts, columns = grouped(rows)
+        query_ids, counts, columns = group_by_query(rows)
         videos, start, end, relevance = columns or [[]] * 4
         return cls.from_groups(query_ids, counts, videos, start, end, relevance, invalid=invalid)
 
@@ -156,7 +156,7 @@ def _agreement(needed: ArrayLike, ids: tuple[str, ...], source: str) -> IntArray
     return counts
 
 
-def _rated(saliency: Saliency, ids: tuple[str, ...], source: str) -> Saliency:
+def _check_ratings(saliency: Saliency, ids: tuple[str, ...], source: str) -> Saliency:
     wrong = np.argwhere(~((saliency.scores >= 0) & (saliency.scores <= MAX_SALIENCY)))
     if len(wrong):
         query = ids[int(np.searchsorted(saliency.offsets, wrong[0, 0], side="right")) - 1]

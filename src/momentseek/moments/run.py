@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import FloatArray, encode_names, offsets_of
-from momentseek.moments.checks import Finding, Policy, check_policy, check_scores, check_times
+from momentseek.moments.checks import DataFinding, Policy, check_policy, check_scores, check_times
 from momentseek.moments.judgements import Saliency
-from momentseek.moments.table import MomentTable, grouped
+from momentseek.moments.table import MomentTable, group_by_query
 
 TASKS = ("VCMR", "SVMR", "VR")
 
@@ -96,11 +96,11 @@ class Run(MomentTable):
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[object, str, float, float, float]], invalid: Policy = "error") -> Run:
         """Build from ``(query_id, video, start, end, score)``, each query's rows best first."""
-        query_ids, counts, columns = grouped(rows)
+        query_ids, counts, columns = group_by_query(rows)
         videos, start, end, score = columns or [[]] * 4
         return cls.from_groups(query_ids, counts, videos, start, end, score, invalid=invalid)
 
-    def ranked(self) -> Run:
+    def sort_by_score(self) -> Run:
         """The same predictions, each query's sorted by score; ties by video, start, end (the writers' order)."""
         names = np.array(self.videos)
         alphabetical = np.empty(len(names), dtype=np.int64)
@@ -124,7 +124,7 @@ class Run(MomentTable):
 
 def _check_saliency(
     saliency: Saliency | None, ids: tuple[str, ...], invalid: Policy, source: str
-) -> tuple[Finding, ...]:
+) -> tuple[DataFinding, ...]:
     if saliency is None:
         return ()
 

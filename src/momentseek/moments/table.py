@@ -12,7 +12,7 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import CodeArray, FloatArray, IntArray
-from momentseek.moments.checks import Finding
+from momentseek.moments.checks import DataFinding
 from momentseek.moments.moment import Moment
 
 
@@ -34,7 +34,7 @@ class MomentTable:
     """The queries' texts, where the file has them."""
     source: str = "(memory)"
     """Where the table came from, for messages."""
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[DataFinding, ...] = field(default=())
     """Moments that broke the rules, and what was done with them."""
 
     def __post_init__(self) -> None:
@@ -98,12 +98,14 @@ def reject_duplicates(query_ids: Sequence[str], source: str) -> None:
         raise MomentseekError(f"{source}: query {twice[0]}{more} more than once; keep one entry per query")
 
 
-def grouped(rows: Iterable[tuple[object, *tuple[Any, ...]]]) -> tuple[tuple[str, ...], list[int], list[list[Any]]]:
+def group_by_query(
+    rows: Iterable[tuple[object, *tuple[Any, ...]]],
+) -> tuple[tuple[str, ...], list[int], list[list[Any]]]:
     """Rows that begin with a query id, grouped by it: the ids, rows per query, and the rows' other columns.
 
     Queries keep the order of their first appearance, and rows their order within the query.
 
-    >>> grouped([("b", "v", 1), ("a", "w", 2), ("b", "x", 3)])
+    >>> group_by_query([("b", "v", 1), ("a", "w", 2), ("b", "x", 3)])
     (('b', 'a'), [2, 1], [['v', 'x', 'w'], [1, 3, 2]])
     """
     groups: dict[str, list[tuple[Any, ...]]] = {}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from momentseek.baselines import BASELINES
-from momentseek.baselines import Settings as BaselineSettings
+from momentseek.baselines import BaselineSettings as BaselineSettings
 from momentseek.evaluation import evaluate
 from momentseek.formats import read_truth
 from momentseek.moments import Judgements

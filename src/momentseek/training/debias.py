@@ -17,7 +17,7 @@ from typing import Any, cast
 from momentseek import __version__
 from momentseek.atomic import write_all
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.debias.entrants import Folder, Model
+from momentseek.evaluation.debias.entrants import ModelEntrant, TrainedEntrant
 from momentseek.features.data import Data
 from momentseek.formats import FORMATS, Writing, read_run
 from momentseek.models import MODELS
@@ -55,7 +55,7 @@ class Planned:
 
 
 def plan(
-    entrants: Iterable[Model | Folder],
+    entrants: Iterable[ModelEntrant | TrainedEntrant],
     sections: dict[str, Any],
     assignments: Sequence[str],
     seeds: int,
@@ -65,7 +65,7 @@ def plan(
     """Every run, with its settings checked; nothing is trained yet."""
     found: list[Planned] = []
     for each in entrants:
-        if isinstance(each, Model):
+        if isinstance(each, ModelEntrant):
             if each.name not in MODELS and Path(each.name).is_dir():
                 raise MomentseekError(f"{each.name}: is a folder, not a model; to take a run from it: ./{each.name}")
             config = configure(sections, each.name, [*assignments, *each.settings], where)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.spread import Spread, spread
+from momentseek.evaluation.spread import SeedSpread, spread
 from momentseek.features.data import Data
 from momentseek.training import beginning, checkpoint
 from momentseek.training.config import TrainConfig, Training
@@ -21,7 +21,7 @@ ENDED = {"minutes": "time", "patience": "patience"}
 """Limits that may end a run before its last step, and how it says so."""
 
 
-def spreads(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Spread]]:
+def spreads(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, SeedSpread]]:
     """Split → measure → mean ± sd over the runs' reports."""
     values: dict[str, dict[str, list[float]]] = {}
     for report in reports:

@@ -13,7 +13,7 @@ from typing import Any
 
 from momentseek.atomic import write_all
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.spread import Spread
+from momentseek.evaluation.spread import SeedSpread
 from momentseek.tables import markdown_table
 from momentseek.training.config import TrainConfig
 from momentseek.training.presets import configure
@@ -111,7 +111,7 @@ def write_tables(
     )
 
 
-def _shown(value: Spread | None) -> str:
+def _shown(value: SeedSpread | None) -> str:
     return "" if value is None else str(value)
 
 

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.debias.entrants import Files, Folder, Model, entrant, entrants
+from momentseek.evaluation.debias.entrants import (
+    FilesEntrant,
+    ModelEntrant,
+    TrainedEntrant,
+    parse_entrant,
+    parse_entrants,
+)
 
 WORDS = st.text("abcxyz019_", min_size=1, max_size=8)
 VALUES = st.one_of(
@@ -23,29 +29,29 @@ VALUES = st.one_of(
 def test_settings_come_back_as_they_were_written(name: str, settings: list[tuple[str, str]]) -> None:
     written = tuple(f"{key}={value}" for key, value in settings)
     text = f"{name}[{','.join(written)}]"
-    found = entrant(text)
-    assert isinstance(found, Model)
+    found = parse_entrant(text)
+    assert isinstance(found, ModelEntrant)
     assert (found.name, found.settings) == (name, written)
-    assert entrant(f"my model={text}") == Model("my model", name, written)
+    assert parse_entrant(f"my model={text}") == ModelEntrant("my model", name, written)
     if written:
-        assert entrant(f"{found.label}=a.jsonl,b.jsonl") == Files(found.label, "a.jsonl", "b.jsonl")
+        assert parse_entrant(f"{found.label}=a.jsonl,b.jsonl") == FilesEntrant(found.label, "a.jsonl", "b.jsonl")
 
 
 def test_paths_have_a_slash() -> None:
-    assert entrant("runs[1]/mdd") == Folder("runs[1]/mdd", "runs[1]/mdd")
-    assert entrant("./mdd") == Folder("./mdd", "./mdd")
-    assert entrant("base=runs/lr=0.1/seed-0") == Folder("base", "runs/lr=0.1/seed-0")
-    assert entrant("base=best.safetensors") == Folder("base", "best.safetensors")
-    assert entrant("base=,ood.jsonl") == Files("base", "", "ood.jsonl")
+    assert parse_entrant("runs[1]/mdd") == TrainedEntrant("runs[1]/mdd", "runs[1]/mdd")
+    assert parse_entrant("./mdd") == TrainedEntrant("./mdd", "./mdd")
+    assert parse_entrant("base=runs/lr=0.1/seed-0") == TrainedEntrant("base", "runs/lr=0.1/seed-0")
+    assert parse_entrant("base=best.safetensors") == TrainedEntrant("base", "best.safetensors")
+    assert parse_entrant("base=,ood.jsonl") == FilesEntrant("base", "", "ood.jsonl")
 
 
 def test_commas_in_file_names(tmp_path: Path) -> None:
     one, two = tmp_path / "a,b.jsonl", tmp_path / "c.jsonl"
     one.touch()
     two.touch()
-    assert entrant(f"x={one},{two}") == Files("x", str(one), str(two))
+    assert parse_entrant(f"x={one},{two}") == FilesEntrant("x", str(one), str(two))
     with pytest.raises(MomentseekError, match="names no pair of files"):
-        entrant("x=a,b,c")
+        parse_entrant("x=a,b,c")
 
 
 @pytest.mark.parametrize(
@@ -64,10 +70,10 @@ def test_commas_in_file_names(tmp_path: Path) -> None:
 )
 def test_what_means_nothing_is_refused(text: str, what: str) -> None:
     with pytest.raises(MomentseekError, match=what):
-        entrant(text)
+        parse_entrant(text)
 
 
 def test_only_files_and_folders_repeat() -> None:
-    assert [len(v) for v in entrants(["a=r/0", "b", "a=r/1"]).values()] == [2, 1]
+    assert [len(v) for v in parse_entrants(["a=r/0", "b", "a=r/1"]).values()] == [2, 1]
     with pytest.raises(MomentseekError, match="given twice"):
-        entrants(["mdd", "mdd"])
+        parse_entrants(["mdd", "mdd"])

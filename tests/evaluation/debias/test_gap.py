@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from momentseek.evaluation.debias.gap import gaps
-from momentseek.evaluation.debias.scores import MEASURES, SHOWN, Scores
+from momentseek.evaluation.debias.scores import GAP_MEASURES, MEASURES, SeedScores
 from momentseek.evaluation.spread import spread
 
 
-def scored(rng: np.random.Generator, queries: int, seeds: int, level: float) -> Scores:
+def scored(rng: np.random.Generator, queries: int, seeds: int, level: float) -> SeedScores:
     values = (rng.random((seeds, queries, len(MEASURES))) < level).astype(float)
-    return Scores(values.mean(axis=1), values.mean(axis=0))
+    return SeedScores(values.mean(axis=1), values.mean(axis=0))
 
 
 @settings(max_examples=20, deadline=None)
@@ -24,8 +24,8 @@ def test_gaps_add_up(seed: int, seeds: int, one: float, two: float) -> None:
     iid = [scored(rng, 30, seeds, one), scored(rng, 30, seeds, two)]
     ood = [scored(rng, 20, seeds, two), scored(rng, 20, seeds, one)]
     found = gaps(["a", "b"], iid, ood)
-    assert [g.measure for g in found] == [*SHOWN, *SHOWN]
-    for first, second in zip(found[: len(SHOWN)], found[len(SHOWN) :], strict=True):
+    assert [g.measure for g in found] == [*GAP_MEASURES, *GAP_MEASURES]
+    for first, second in zip(found[: len(GAP_MEASURES)], found[len(GAP_MEASURES) :], strict=True):
         assert first.closed is None
         assert second.closed is not None
         assert second.iid_gain is not None
@@ -46,7 +46,7 @@ def test_a_system_has_closed_nothing_of_its_own_gap() -> None:
 
 
 def test_a_gain_in_every_query_is_clear() -> None:
-    worse, better = (Scores(np.full((1, 18), v), np.full((9, 18), v)) for v in (0.2, 0.6))
+    worse, better = (SeedScores(np.full((1, 18), v), np.full((9, 18), v)) for v in (0.2, 0.6))
     gain = gaps(["a", "b"], [better, better], [worse, better])[-1].ood_gain
     assert gain is not None
     assert gain.low == pytest.approx(0.4)
@@ -54,7 +54,7 @@ def test_a_gain_in_every_query_is_clear() -> None:
 
 def test_without_iid_there_is_no_gap() -> None:
     rng = np.random.default_rng(0)
-    none = Scores(np.full((1, 18), np.nan), np.full((5, 18), np.nan))
+    none = SeedScores(np.full((1, 18), np.nan), np.full((5, 18), np.nan))
     found = gaps(["a"], [none], [scored(rng, 5, 1, 0.5)])[0]
     assert math.isnan(found.gap.mean)
     assert math.isnan(found.relative)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.diagnose.annotators import MEASURES, by_annotator
+from momentseek.evaluation.diagnose.annotators import ANNOTATOR_MEASURES, by_annotator
 from momentseek.evaluation.diagnose.kendall import stability, tau_b
-from momentseek.evaluation.diagnose.reannotation import match
+from momentseek.evaluation.diagnose.reannotation import match_reannotations
 from momentseek.formats import read_run, read_truth
 from momentseek.measures import parse_all
 from momentseek.moments import Judgements, Run
@@ -53,7 +53,7 @@ HITS = again(
 
 
 def test_matches_by_video_and_sentence_and_scales_to_seconds() -> None:
-    found = match([HITS], TRUTH)
+    found = match_reannotations([HITS], TRUTH)
     assert found.place.tolist() == [0, 2]
     assert found.start.tolist() == [[0, 0], [5, 5]]
     assert found.end.tolist() == [[10, 5], [15, 25]]
@@ -83,19 +83,19 @@ def test_queries_with_broken_or_too_few_moments_are_left_out_and_noted() -> None
             ("H4", "a", "person sits", [(10, 10), (0, 5)]),
         ]
     )
-    found = match([table], TRUTH)
+    found = match_reannotations([table], TRUTH)
     assert found.place.tolist() == [0]
     assert len(found.notes) == 2
 
 
 def test_needs_sentences_matches_and_durations() -> None:
     with pytest.raises(MomentseekError, match="no sentences"):
-        match([HITS], Judgements.from_rows([("q", "a", 0, 1, 1)]))
+        match_reannotations([HITS], Judgements.from_rows([("q", "a", 0, 1, 1)]))
     with pytest.raises(MomentseekError, match="none of the 1 re-annotated"):
-        match([again([("H", "z", "x", [(0, 1)])])], TRUTH)
+        match_reannotations([again([("H", "z", "x", [(0, 1)])])], TRUTH)
     bare = Judgements.from_groups(["q"], [1], ["a"], [0], [1], queries=["person opens a door"])
     with pytest.raises(MomentseekError, match="`videos`"):
-        match([HITS], bare)
+        match_reannotations([HITS], bare)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=8))
@@ -115,7 +115,7 @@ def test_real_annotators(data: Path) -> None:
     run = read_run(data / "predictions/shuffling_charades_cd_test_ood.json", invalid="keep")
     files = sorted((data / "hidden-challenges/charades/re-annotated").glob("*.csv"))
     tables = [read_truth(f, format="hidden-challenges") for f in files]
-    report = by_annotator([("shuffling", run)], truth, tables, parse_all(MEASURES))
+    report = by_annotator([("shuffling", run)], truth, tables, parse_all(ANNOTATOR_MEASURES))
     assert (report.queries, report.asked, report.annotators) == (213, 1000, 5)
     assert report.agreement == pytest.approx(0.51, abs=0.01)
     scores = {s.measure: s for s in report.scores}

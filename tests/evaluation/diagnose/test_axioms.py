@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from momentseek.evaluation.diagnose.axiom_text import axiom_text
 from momentseek.evaluation.diagnose.axioms import AxiomReport, breaks, check_axioms
-from momentseek.evaluation.diagnose.cases import Case, Span, Trials
+from momentseek.evaluation.diagnose.cases import Case, ListedMoment, Trials
 from momentseek.evaluation.diagnose.shrink import cost, shrink
 from momentseek.measures import parse, parse_all
 from momentseek.moments import Judgements, Run
@@ -136,7 +136,7 @@ def test_the_same_seed_gives_the_same_report() -> None:
     assert one == two
 
 
-spans = st.tuples(st.floats(0, 50), st.floats(1, 40)).map(lambda t: Span("v", t[0], t[0] + t[1]))
+spans = st.tuples(st.floats(0, 50), st.floats(1, 40)).map(lambda t: ListedMoment("v", t[0], t[0] + t[1]))
 cases = st.builds(
     lambda truth, ranked, changed, place: Case(truth, ranked, 1 + place % len(ranked), changed),
     st.lists(spans, min_size=1, max_size=3).map(tuple),

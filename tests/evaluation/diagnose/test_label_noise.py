@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.diagnose.label_noise import GAMMAS, MEASURES, label_noise
+from momentseek.evaluation.diagnose.label_noise import GAMMAS, NOISE_MEASURES, label_noise
 from momentseek.evaluation.diagnose.noise_model import axiou_errors, normal_cdf, recall_errors
-from momentseek.evaluation.diagnose.noise_simulation import Overlaps, best_so_far, simulate
+from momentseek.evaluation.diagnose.noise_simulation import Overlaps, best_so_far, simulate_noise
 from momentseek.measures import parse_all
 from momentseek.moments import Judgements, Run
 
@@ -41,7 +41,7 @@ def test_simulation_agrees_with_the_closed_form() -> None:
     r = rng.uniform(0, 1, (400, 1))
     everywhere = np.ones_like(r, dtype=bool)
     draws = 2000
-    found = simulate(
+    found = simulate_noise(
         Overlaps(r, everywhere, everywhere),
         {"AxIoU@1": lambda best: best[:, 0], "R@1": lambda best: (best[:, 0] >= 0.5).astype(float)},
         GAMMAS,
@@ -62,7 +62,9 @@ def test_simulation_is_seeded(seed: int) -> None:
     iou = np.array([[0.2, 0.8], [0.5, 0.0]])
     present = np.array([[True, True], [True, False]])
     one, two = (
-        simulate(Overlaps(iou, present, present), {"m": lambda b: b.mean(axis=1)}, [0.1], draws=5, seed=seed)["m", 0.1]
+        simulate_noise(Overlaps(iou, present, present), {"m": lambda b: b.mean(axis=1)}, [0.1], draws=5, seed=seed)[
+            "m", 0.1
+        ]
         for _ in range(2)
     )
     assert one.bias.tolist() == two.bias.tolist()
@@ -72,8 +74,8 @@ def test_clipping_keeps_overlaps_possible() -> None:
     iou = np.array([[1.0]])
     yes = np.array([[True]])
     score = {"m": lambda best: best[:, 0]}
-    assert simulate(Overlaps(iou, yes, yes), score, [0.2], clip=True)["m", 0.2].bias[0] < -0.05
-    assert abs(simulate(Overlaps(iou, yes, yes), score, [0.2], draws=2000)["m", 0.2].bias[0]) < 0.02
+    assert simulate_noise(Overlaps(iou, yes, yes), score, [0.2], clip=True)["m", 0.2].bias[0] < -0.05
+    assert abs(simulate_noise(Overlaps(iou, yes, yes), score, [0.2], draws=2000)["m", 0.2].bias[0]) < 0.02
 
 
 def test_lists_that_end_keep_their_best() -> None:
@@ -87,8 +89,8 @@ RUN = Run.from_rows([("q1", "v", 0, 5, 0.9), ("q1", "v", 0, 9, 0.8), ("q2", "els
 def test_values_without_noise_are_the_measures() -> None:
     from momentseek.evaluation import evaluate
 
-    report = label_noise([("ours", RUN)], TRUTH, parse_all(MEASURES), draws=10)
-    means = evaluate(RUN, TRUTH, MEASURES).means
+    report = label_noise([("ours", RUN)], TRUTH, parse_all(NOISE_MEASURES), draws=10)
+    means = evaluate(RUN, TRUTH, NOISE_MEASURES).means
     for error in report.runs[0].errors:
         assert error.value == pytest.approx(means[error.measure])
         assert error.mse == pytest.approx(error.bias_squared + error.variance, abs=0.01)

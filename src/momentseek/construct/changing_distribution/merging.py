@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from momentseek.errors import MomentseekError
-from momentseek.formats.values import numbered
+from momentseek.formats.values import number_by_video
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import BoolArray, FloatArray, encode_names
 
@@ -34,7 +34,7 @@ def merge_truths(truths: Sequence[Judgements], durations: Mapping[str, float] | 
     videos, codes = encode_names(names)
     shared = set.intersection(*(set(t.columns) for t in truths))
     return Judgements(
-        query_ids=tuple(ids if len(set(ids)) == len(ids) else numbered(names)),
+        query_ids=tuple(ids if len(set(ids)) == len(ids) else number_by_video(names)),
         offsets=np.arange(len(names) + 1),
         videos=videos,
         video=codes,

@@ -19,7 +19,7 @@ from momentseek.construct.decisions import Decision
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import BoolArray, IntArray
-from momentseek.moments.density import Lowest, lowest, whitened
+from momentseek.moments.density import SparsestPoints, sparsest_points, whiten
 from momentseek.tables import count
 
 SPLIT_NAMES = ("train", "val", "test_iid", "test_ood")
@@ -64,7 +64,7 @@ class Resplit:
     recipe: Recipe
     splits: Mapping[str, Judgements]
     decisions: tuple[Decision, ...]
-    cut: Lowest
+    cut: SparsestPoints
 
     @property
     def sizes(self) -> dict[str, tuple[int, int]]:
@@ -95,8 +95,8 @@ def resplit(pairs: Judgements, recipe: Recipe) -> Resplit:
             f"a share of {recipe.share:g} makes {rare_pairs or 'none'} of {count(len(places), 'pair')} rare: "
             f"nothing to set apart; {'raise' if rare_pairs < 1 else 'lower'} --share, or give more pairs"
         )
-    plane, bandwidth = whitened(places) if recipe.bandwidth == "scott" else (places, recipe.bandwidth)
-    cut = lowest(plane, rare_pairs, bandwidth)
+    plane, bandwidth = whiten(places) if recipe.bandwidth == "scott" else (places, recipe.bandwidth)
+    cut = sparsest_points(plane, rare_pairs, bandwidth)
     total = np.bincount(pairs.video, minlength=len(pairs.videos))
     rare = np.bincount(pairs.video[cut.chosen], minlength=len(pairs.videos))
     majority = 2 * rare >= total if recipe.ties == "ood" else 2 * rare > total

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from momentseek.construct.imprecise.evidence import show_of
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document, open_document
-from momentseek.formats.values import column, first_record, has_keys, records, strings, typed
+from momentseek.formats.values import check_types, column, first_record, has_keys, records, strings
 
 QueryFileKind = Literal["tvr", "native", "text"]
 
@@ -72,7 +72,7 @@ def _read_records(
 ) -> QueryFile:
     rows = records(document)
     texts = strings(rows, name, document)
-    ids = typed(column(rows, key, document), {int, str}, document, key, "a whole number or text")
+    ids = check_types(column(rows, key, document), {int, str}, document, key, "a whole number or text")
     shows = [show_of(v) if isinstance(v := row.get(video), str) else "" for row in rows]
     chosen = [i for i, row in enumerate(rows) if type is None or row.get("type") == type]
     if not chosen:

@@ -5,7 +5,7 @@ between the two, R against dR by threshold, and where first predictions lie. Num
 """
 
 from momentseek.evaluation.debias.blind import blind_systems
-from momentseek.evaluation.debias.report import Report, Truths, debias_report
+from momentseek.evaluation.debias.report import DebiasReport, Truths, debias_report
 from momentseek.evaluation.debias.scores import System
 
-__all__ = ["Report", "System", "Truths", "blind_systems", "debias_report"]
+__all__ = ["DebiasReport", "System", "Truths", "blind_systems", "debias_report"]

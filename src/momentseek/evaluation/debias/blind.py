@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from momentseek.baselines import BASELINES, Settings
+from momentseek.baselines import BASELINES, BaselineSettings
 from momentseek.evaluation.debias.scores import System
 from momentseek.moments import Judgements
 
-ORDER = ("bias-based", "moment-frequency", "predict-all", "chance")
-RANDOM = ("bias-based", "chance")
+BLIND_BASELINES = ("bias-based", "moment-frequency", "predict-all", "chance")
+RANDOM_BASELINES = ("bias-based", "chance")
 
 
 def blind_systems(iid: Judgements, ood: Judgements, train: Judgements | None, seeds: int = 5) -> list[System]:
@@ -19,11 +19,11 @@ def blind_systems(iid: Judgements, ood: Judgements, train: Judgements | None, se
     [('predict-all', 1), ('chance', 3)]
     """
     found = []
-    for name in ORDER:
+    for name in BLIND_BASELINES:
         baseline = BASELINES[name]
         if baseline.learns and train is None:
             continue
-        settings = [Settings(seed=seed, top=1) for seed in range(seeds if name in RANDOM else 1)]
+        settings = [BaselineSettings(seed=seed, top=1) for seed in range(seeds if name in RANDOM_BASELINES else 1)]
         runs = tuple((baseline.predict(train, iid, s), baseline.predict(train, ood, s)) for s in settings)
         found.append(System(name, runs, blind=True))
     return found

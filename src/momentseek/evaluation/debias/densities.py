@@ -15,20 +15,20 @@ from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray, IntArray
 from momentseek.moments.density import kernel_sums
 
-GRID = 40
+GRID_CELLS = 40
 BANDWIDTH = 0.05
 RESAMPLES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Firsts:
+class FirstPredictions:
     """Each query's first prediction that has a place: the query's index, and (start, end) as shares of the video."""
 
     query: IntArray
     places: FloatArray
 
 
-def first_places(run: Run, truth: Judgements) -> Firsts:
+def first_places(run: Run, truth: Judgements) -> FirstPredictions:
     """Where first predictions lie; those without length, or in a video of unknown length, are left out.
 
     >>> truth = Judgements.from_groups(["q"], [1], ["v"], [0], [5], durations={"v": 10.0})
@@ -39,22 +39,24 @@ def first_places(run: Run, truth: Judgements) -> Firsts:
     seconds = np.where(view.video >= 0, truth.durations[view.video], np.nan)
     shares = np.clip(np.column_stack([view.start, view.end]) / seconds[:, None], 0, 1)
     known = (view.rank == 0) & (shares[:, 0] < shares[:, 1])  # NaN is never smaller
-    return Firsts(view.query[known], shares[known])
+    return FirstPredictions(view.query[known], shares[known])
 
 
 def density(places: FloatArray) -> FloatArray:
     """(GRID, GRID) over start (rows) and end, sum 1, nothing where a moment would end before it starts.
 
     >>> grid = density(np.array([[0.2125, 0.6125]]))
-    >>> round(float(grid.sum()), 6), divmod(int(grid.argmax()), GRID)
+    >>> round(float(grid.sum()), 6), divmod(int(grid.argmax()), GRID_CELLS)
     (1.0, (8, 24))
     """
-    centres = (np.arange(GRID) + 0.5) / GRID
+    centres = (np.arange(GRID_CELLS) + 0.5) / GRID_CELLS
     start, end = np.meshgrid(centres, centres, indexing="ij")
-    values = kernel_sums(places, np.column_stack([start.ravel(), end.ravel()]), BANDWIDTH).reshape(GRID, GRID)
+    values = kernel_sums(places, np.column_stack([start.ravel(), end.ravel()]), BANDWIDTH).reshape(
+        GRID_CELLS, GRID_CELLS
+    )
     values[start > end] = 0.0
     total = float(values.sum())
-    return values / total if total else np.full((GRID, GRID), np.nan)
+    return values / total if total else np.full((GRID_CELLS, GRID_CELLS), np.nan)
 
 
 def distance(one: FloatArray, two: FloatArray) -> float:

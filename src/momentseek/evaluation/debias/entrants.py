@@ -19,7 +19,7 @@ from momentseek.errors import MomentseekError
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ModelEntrant:
     """A model to train."""
 
     label: str
@@ -29,7 +29,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class TrainedEntrant:
     """A training run that is there already, or a folder of several (``seed-0``, ``seed-1``, …)."""
 
     label: str
@@ -37,7 +37,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class FilesEntrant:
     """Predictions for the two splits; an empty name where there are none."""
 
     label: str
@@ -45,46 +45,46 @@ class Files:
     ood: str
 
 
-Entrant = Model | Folder | Files
+Entrant = ModelEntrant | TrainedEntrant | FilesEntrant
 
 
-def entrant(text: str) -> Entrant:
+def parse_entrant(text: str) -> Entrant:
     """What one argument means.
 
-    >>> entrant("mdd[confounders=L*A, report=['R@1[IoU>=0.5]', 'mIoU']]").settings
+    >>> parse_entrant("mdd[confounders=L*A, report=['R@1[IoU>=0.5]', 'mIoU']]").settings
     ('confounders=L*A', "report=['R@1[IoU>=0.5]', 'mIoU']")
-    >>> entrant("base + EM=mdd[confounders=none]")
+    >>> parse_entrant("base + EM=mdd[confounders=none]")
     Model(label='base + EM', name='mdd', settings=('confounders=none',))
-    >>> entrant("a=crocs[begin=runs/first]")
+    >>> parse_entrant("a=crocs[begin=runs/first]")
     Model(label='a', name='crocs', settings=('begin=runs/first',))
-    >>> entrant("ours=a/iid.jsonl,a/ood.jsonl")
+    >>> parse_entrant("ours=a/iid.jsonl,a/ood.jsonl")
     Files(label='ours', iid='a/iid.jsonl', ood='a/ood.jsonl')
-    >>> entrant("runs/lr=0.1/seed-0").path
+    >>> parse_entrant("runs/lr=0.1/seed-0").path
     'runs/lr=0.1/seed-0'
     """
-    label, value = _named(text)
+    label, value = _split_label(text)
     commas = list(_outside(value, ",", text))
     if commas:
         if not label:
             raise MomentseekError(f"{text!r} does not say what to call these predictions; write NAME=IID,OOD")
-        return Files(label, *_pair(value, commas, text))
+        return FilesEntrant(label, *_pair(value, commas, text))
     if next(_outside(value, "/", text), None) is not None or value.endswith(".safetensors"):
-        return Folder(label or value.rstrip("/"), value)
+        return TrainedEntrant(label or value.rstrip("/"), value)
     name, settings = _model(value, text)
-    return Model(label or (f"{name}[{', '.join(settings)}]" if settings else name), name, settings)
+    return ModelEntrant(label or (f"{name}[{', '.join(settings)}]" if settings else name), name, settings)
 
 
-def entrants(texts: Iterable[str]) -> dict[str, list[Entrant]]:
+def parse_entrants(texts: Iterable[str]) -> dict[str, list[Entrant]]:
     """Label → what was given under it, in the order given; a model can only be given once under a label.
 
-    >>> [len(found) for found in entrants(["a=x,y", "b=x,y", "a=v,w"]).values()]
+    >>> [len(found) for found in parse_entrants(["a=x,y", "b=x,y", "a=v,w"]).values()]
     [2, 1]
     """
     found: dict[str, list[Entrant]] = {}
     for text in texts:
-        each = entrant(text)
+        each = parse_entrant(text)
         others = found.setdefault(each.label, [])
-        if others and (isinstance(each, Model) or any(isinstance(other, Model) for other in others)):
+        if others and (isinstance(each, ModelEntrant) or any(isinstance(other, ModelEntrant) for other in others)):
             raise MomentseekError(
                 f"{each.label!r} is given twice; leave one out, or name them (NAME={text}); `seeds` repeats a model"
             )
@@ -92,7 +92,7 @@ def entrants(texts: Iterable[str]) -> dict[str, list[Entrant]]:
     return found
 
 
-def _named(text: str) -> tuple[str, str]:
+def _split_label(text: str) -> tuple[str, str]:
     at = next(_outside(text, "=", text), None)
     if at is None or any(place < at for place in _outside(text, "/", text)):  # a path may have = in it
         return "", text.strip()

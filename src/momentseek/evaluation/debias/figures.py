@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from momentseek.evaluation.debias.report import SPLITS, Report
-from momentseek.evaluation.spread import Spread
+from momentseek.evaluation.debias.report import SPLITS, DebiasReport
+from momentseek.evaluation.spread import SeedSpread
 from momentseek.figures import COLOURS, MARKERS, save_figures
 from momentseek.figures import axes as axes_of
 from momentseek.moments.arrays import FloatArray
@@ -24,7 +24,7 @@ DRAWN_BLIND = "bias-based"
 """Of the blind baselines, the one whose predictions are drawn: it is where training moments are densest."""
 
 
-def draw(report: Report, folder: str | Path) -> list[Path]:
+def draw(report: DebiasReport, folder: str | Path) -> list[Path]:
     """Write all figures as PNG and SVG into ``folder``; their paths."""
     figures: dict[str, Callable[[], Figure]] = {
         "gap": lambda: gap_figure(report),
@@ -36,7 +36,7 @@ def draw(report: Report, folder: str | Path) -> list[Path]:
     return save_figures(figures, folder)
 
 
-def gap_figure(report: Report) -> Figure:
+def gap_figure(report: DebiasReport) -> Figure:
     """dR@1 on iid and ood, joined by the gap; one row per system."""
     measures = ("dR@1[IoU>=0.5]", "dR@1[IoU>=0.7]")
     rows = len(report.systems)
@@ -61,11 +61,11 @@ def gap_figure(report: Report) -> Figure:
 
     handles = [Line2D([], [], color=c, marker=m, ls="", label=n) for c, m, n in ((IID, "o", "iid"), (OOD, "D", "ood"))]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
-    _noted(figure, report)
+    _add_note(figure, report)
     return figure
 
 
-def threshold_figure(report: Report) -> Figure:
+def threshold_figure(report: DebiasReport) -> Figure:
     """R@1 beside dR@1 by threshold, one row per split, all on one scale (Fig. 12)."""
     figure, axes = axes_of(2, 2, 8.6, 6.6)
     top = 100 * max((v.mean for c in report.curves for v in c.values if not math.isnan(v.mean)), default=1.0)
@@ -86,11 +86,11 @@ def threshold_figure(report: Report) -> Figure:
         ax.set_xlabel("IoU threshold")
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False)
-    _noted(figure, report)
+    _add_note(figure, report)
     return figure
 
 
-def location_figure(report: Report) -> Figure:
+def location_figure(report: DebiasReport) -> Figure:
     """Where true moments lie, and below them each system's first predictions; one column per split."""
     drawn = [s for s in report.systems if s not in report.blind or s == DRAWN_BLIND]
     columns = [name for name in ("train", "iid", "ood") if name in report.truths]
@@ -115,11 +115,11 @@ def location_figure(report: Report) -> Figure:
             first.set_ylabel("end / duration", fontsize=8)
     for ax in axes[-1]:
         ax.set_xlabel("start / duration", fontsize=8)
-    _noted(figure, report)
+    _add_note(figure, report)
     return figure
 
 
-def verb_figure(report: Report) -> Figure:
+def verb_figure(report: DebiasReport) -> Figure:
     """Where the moments of a verb lie in train and ood, and where models predict on ood (Fig. 6)."""
     models = [s for s in report.systems if s not in report.blind] or [report.systems[0]]
     rows = 2 + len(models)
@@ -141,7 +141,7 @@ def verb_figure(report: Report) -> Figure:
         row[0].set_ylabel(f"{label}\nend / duration", fontsize=8)
     for ax in axes[-1]:
         ax.set_xlabel("start / duration", fontsize=8)
-    _noted(figure, report)
+    _add_note(figure, report)
     return figure
 
 
@@ -167,11 +167,11 @@ def _words(ax: Any, name: str, placing: Any) -> None:
         "on ood, distance from", f"   train  {_two(placing.to_train)}", f"   ood's truth  {_two(placing.to_truth)}",
         f"leans to train  {_share(placing.lean)}",
     ]  # fmt: skip
-    ax.text(0.0, 0.82, "\n".join(_wrapped(name)), fontsize=10, fontweight="bold", va="top", transform=ax.transAxes)
+    ax.text(0.0, 0.82, "\n".join(_wrap(name)), fontsize=10, fontweight="bold", va="top", transform=ax.transAxes)
     ax.text(0.0, 0.48, "\n".join(lines), fontsize=8, va="top", color="0.25", transform=ax.transAxes)
 
 
-def _look(report: Report, system: str) -> dict[str, Any]:
+def _look(report: DebiasReport, system: str) -> dict[str, Any]:
     blind = [s for s in report.systems if s in report.blind]
     if system in report.blind:
         styles: Sequence[Any] = ("--", ":", "-.", (0, (1, 3)))
@@ -184,12 +184,12 @@ def _map(split: str) -> str:
     return "Greens" if split == "iid" else "Oranges"
 
 
-def _noted(figure: Figure, report: Report) -> None:
+def _add_note(figure: Figure, report: DebiasReport) -> None:
     if report.note:
         figure.suptitle(report.note, fontsize=8, color="#B00020")
 
 
-def _name(report: Report, system: str) -> str:
+def _name(report: DebiasReport, system: str) -> str:
     return _short(system) + (" (blind)" if system in report.blind else "")
 
 
@@ -197,13 +197,13 @@ def _short(name: str, most: int = 34) -> str:
     return name if len(name) <= most else f"{name[: most // 2]}…{name[-(most // 2 - 1) :]}"
 
 
-def _wrapped(name: str, width: int = 19) -> list[str]:
+def _wrap(name: str, width: int = 19) -> list[str]:
     return textwrap.wrap(name, width)
 
 
-def _two(value: Spread) -> str:
+def _two(value: SeedSpread) -> str:
     return "–" if math.isnan(value.mean) else f"{value.mean:.2f}"
 
 
-def _share(value: Spread) -> str:
+def _share(value: SeedSpread) -> str:
     return "–" if math.isnan(value.mean) else f"{100 * value.mean:.0f} %"

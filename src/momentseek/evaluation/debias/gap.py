@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.evaluation.bootstrap import bootstrap_means, percentiles
-from momentseek.evaluation.debias.scores import MEASURES, SHOWN, Scores
-from momentseek.evaluation.spread import Spread, spread
+from momentseek.evaluation.debias.scores import GAP_MEASURES, MEASURES, SeedScores
+from momentseek.evaluation.spread import SeedSpread, spread
 from momentseek.moments.arrays import FloatArray
 
-LEVEL = 0.95
+CONFIDENCE_LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class SplitGap:
     """A system on one measure; intervals are over queries, standard deviations over seeds."""
 
     system: str
     measure: str
-    iid: Spread
-    ood: Spread
-    gap: Spread
+    iid: SeedSpread
+    ood: SeedSpread
+    gap: SeedSpread
     """iid - ood, seed by seed."""
     interval: Change
     """The same with its interval."""
@@ -45,33 +45,35 @@ class Gap:
     """What it scores on ood beyond the first system."""
 
 
-def gaps(names: Sequence[str], iid: Sequence[Scores], ood: Sequence[Scores], seed: int = 0) -> tuple[Gap, ...]:
+def gaps(
+    names: Sequence[str], iid: Sequence[SeedScores], ood: Sequence[SeedScores], seed: int = 0
+) -> tuple[SplitGap, ...]:
     """By system, then measure. The first system is what the others are held against.
 
     Queries of a split are drawn with replacement, the same for all systems (paired), those of the two splits apart.
 
     >>> import numpy as np
-    >>> def alike(value, queries): return Scores(np.full((1, 18), value), np.full((queries, 18), value))
+    >>> def alike(value, queries): return SeedScores(np.full((1, 18), value), np.full((queries, 18), value))
     >>> base, ours = gaps(["base", "ours"], [alike(.5, 9)] * 2, [alike(.1, 7), alike(.3, 7)])[::6]
     >>> round(base.relative, 2), base.closed, round(ours.closed.value, 2), round(ours.ood_gain.low, 2)
     (0.8, None, 0.2, 0.2)
     """
     drawn_iid, drawn_ood = (
-        bootstrap_means(np.concatenate([s.shown() for s in side], axis=1), seed=seed + i)
+        bootstrap_means(np.concatenate([s.gap_values() for s in side], axis=1), seed=seed + i)
         for i, side in enumerate((iid, ood))
     )
     drawn = drawn_iid - drawn_ood
     found = []
     for i, name in enumerate(names):
-        for j, measure in enumerate(SHOWN):
+        for j, measure in enumerate(GAP_MEASURES):
             at = MEASURES.index(measure)
             one, two = iid[i].means[:, at], ood[i].means[:, at]
             means = spread(one), spread(two), spread(one - two)
-            column = i * len(SHOWN) + j
+            column = i * len(GAP_MEASURES) + j
             first = (spread(iid[0].means[:, at]), spread(ood[0].means[:, at]))
             gap = means[0].mean - means[1].mean
             found.append(
-                Gap(
+                SplitGap(
                     name,
                     measure,
                     *means,
@@ -90,5 +92,5 @@ def gaps(names: Sequence[str], iid: Sequence[Scores], ood: Sequence[Scores], see
 
 
 def _change(value: float, drawn: FloatArray) -> Change:
-    low, high = percentiles(drawn[:, None], LEVEL)
+    low, high = percentiles(drawn[:, None], CONFIDENCE_LEVEL)
     return Change(value, float(low[0]), float(high[0]))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.evaluation.debias.densities import density, distance, first_places, lean
-from momentseek.evaluation.spread import Spread, spread
+from momentseek.evaluation.spread import SeedSpread, spread
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
 
@@ -21,9 +21,9 @@ class Placing:
     system: str
     split: str
     density: FloatArray
-    to_train: Spread
-    to_truth: Spread
-    lean: Spread
+    to_train: SeedSpread
+    to_truth: SeedSpread
+    lean: SeedSpread
     """The share at places that are commoner in train than in ood (``densities.lean``)."""
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from momentseek.baselines.places import training_locations
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.debias.densities import density, distance, distance_by_chance, lean
-from momentseek.evaluation.debias.gap import Gap, gaps
+from momentseek.evaluation.debias.gap import SplitGap, gaps
 from momentseek.evaluation.debias.places import Placing, placing
-from momentseek.evaluation.debias.scores import KINDS, THRESHOLDS, System, scores
+from momentseek.evaluation.debias.scores import KINDS, THRESHOLDS, System, score_seeds
 from momentseek.evaluation.debias.verbs import Verb, by_verb
 from momentseek.evaluation.evaluate import Missing
-from momentseek.evaluation.spread import Spread, spread
+from momentseek.evaluation.spread import SeedSpread, spread
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import FloatArray
 
@@ -30,18 +30,18 @@ class Truths:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class SystemCurve:
     """A system's dR@1 or R@1 by threshold on one split (Fig. 12), mean and sd over seeds."""
 
     system: str
     split: str
     kind: str
-    values: tuple[Spread, ...]
+    values: tuple[SeedSpread, ...]
     thresholds: tuple[float, ...] = THRESHOLDS
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class DebiasReport:
     """What was found; splits are called ``iid`` and ``ood`` throughout, and ``names`` says what the data call them."""
 
     names: tuple[str, str]
@@ -49,8 +49,8 @@ class Report:
     """train (if given), iid and ood."""
     systems: tuple[str, ...]
     blind: frozenset[str]
-    gaps: tuple[Gap, ...]
-    curves: tuple[Curve, ...]
+    gaps: tuple[SplitGap, ...]
+    curves: tuple[SystemCurve, ...]
     placings: tuple[Placing, ...]
     truths: Mapping[str, FloatArray]
     """Densities of the true moments: train (if given), iid and ood."""
@@ -79,7 +79,7 @@ def debias_report(
     missing: Missing = "error",
     seed: int = 0,
     note: str = "",
-) -> Report:
+) -> DebiasReport:
     """Hold systems against each other on both splits; the first is the one that the others are compared with.
 
     Without ``train`` nothing is said of where training moments lie.
@@ -101,7 +101,7 @@ def debias_report(
     located = {name: training_locations(truth) for name, truth in known.items()}
     grids = {name: density(places) for name, places in located.items()}
     scored = {
-        split: [scores([pair[i] for pair in s.runs], sides[split], missing) for s in systems]
+        split: [score_seeds([pair[i] for pair in s.runs], sides[split], missing) for s in systems]
         for i, split in enumerate(SPLITS)
     }
     curves, placings = [], []
@@ -110,7 +110,9 @@ def debias_report(
             means = scored[split][number].means
             for k, kind in enumerate(KINDS):
                 part = means[:, k * len(THRESHOLDS) : (k + 1) * len(THRESHOLDS)]
-                curves.append(Curve(system.name, split, kind, tuple(spread(column) for column in part.T.tolist())))
+                curves.append(
+                    SystemCurve(system.name, split, kind, tuple(spread(column) for column in part.T.tolist()))
+                )
             found = placing(
                 system.name,
                 split,
@@ -124,7 +126,7 @@ def debias_report(
                 placings.append(found)
     if verbs and train is None:
         raise MomentseekError("a view by verb needs the training set; give it, or leave out `verbs`")
-    return Report(
+    return DebiasReport(
         names=truths.names,
         queries={name: len(truth) for name, truth in known.items()},
         systems=tuple(s.name for s in systems),

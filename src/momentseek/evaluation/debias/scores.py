@@ -15,7 +15,7 @@ from momentseek.moments.arrays import FloatArray
 THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 KINDS = ("dR", "R")
 MEASURES = tuple(f"{kind}@1[IoU>={t}]" for kind in KINDS for t in THRESHOLDS)
-SHOWN = tuple(f"{kind}@1[IoU>={t}]" for kind in KINDS for t in (0.3, 0.5, 0.7))
+GAP_MEASURES = tuple(f"{kind}@1[IoU>={t}]" for kind in KINDS for t in (0.3, 0.5, 0.7))
 """Those whose gap is reported."""
 
 
@@ -29,22 +29,22 @@ class System:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class SeedScores:
     """Means ``(seeds, MEASURES)``, NaN for a seed without a run, and values per query, averaged over seeds."""
 
     means: FloatArray
     values: FloatArray
 
-    def shown(self) -> FloatArray:
+    def gap_values(self) -> FloatArray:
         """Values per query of the measures whose gap is reported."""
-        return self.values[:, [MEASURES.index(name) for name in SHOWN]]
+        return self.values[:, [MEASURES.index(name) for name in GAP_MEASURES]]
 
 
-def scores(runs: Sequence[Run | None], truth: Judgements, missing: Missing = "error") -> Scores:
+def score_seeds(runs: Sequence[Run | None], truth: Judgements, missing: Missing = "error") -> SeedScores:
     """Score the seeds of a system on one split.
 
     >>> truth = Judgements.from_groups(["q"], [1], ["v"], [0], [50], durations={"v": 100})
-    >>> found = scores([Run.from_rows([("q", "v", 0, 80, 1)]), None], truth)
+    >>> found = score_seeds([Run.from_rows([("q", "v", 0, 80, 1)]), None], truth)
     >>> dict(zip(MEASURES, found.means[0].round(2).tolist()))["dR@1[IoU>=0.5]"], bool(np.isnan(found.means[1]).all())
     (0.7, True)
     """
@@ -57,4 +57,4 @@ def scores(runs: Sequence[Run | None], truth: Judgements, missing: Missing = "er
             values[i] = found.values
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a split that no seed answered has no mean
-        return Scores(means, np.nanmean(values, axis=0))
+        return SeedScores(means, np.nanmean(values, axis=0))

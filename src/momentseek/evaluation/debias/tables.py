@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from momentseek.evaluation.debias.report import Report
-from momentseek.evaluation.debias.verbs import MEASURE
+from momentseek.evaluation.debias.report import DebiasReport
+from momentseek.evaluation.debias.verbs import VERB_MEASURE
 
 Row = dict[str, Any]
 
 
-def as_json(report: Report) -> Row:
+def as_json(report: DebiasReport) -> Row:
     """Everything, unrounded; what is not known is null. Densities are rows of starts, each with its ends."""
     return {
         "note": report.note,
@@ -37,7 +37,7 @@ def as_json(report: Report) -> Row:
     }
 
 
-def csv_files(report: Report) -> dict[str, bytes]:
+def csv_files(report: DebiasReport) -> dict[str, bytes]:
     """File name → its bytes."""
     files = {
         "gap.csv": gap_rows(report),
@@ -48,7 +48,7 @@ def csv_files(report: Report) -> dict[str, bytes]:
     return {name: _csv(rows) for name, rows in files.items() if rows}
 
 
-def gap_rows(report: Report) -> list[Row]:
+def gap_rows(report: DebiasReport) -> list[Row]:
     """One row per system and measure."""
     rows = []
     for g in report.gaps:
@@ -64,7 +64,7 @@ def gap_rows(report: Report) -> list[Row]:
     return rows
 
 
-def threshold_rows(report: Report) -> list[Row]:
+def threshold_rows(report: DebiasReport) -> list[Row]:
     """One row per system, split and threshold."""
     rows: dict[tuple[str, str, float], Row] = {}
     for curve in report.curves:
@@ -76,12 +76,12 @@ def threshold_rows(report: Report) -> list[Row]:
     return list(rows.values())
 
 
-def place_rows(report: Report) -> list[Row]:
+def place_rows(report: DebiasReport) -> list[Row]:
     """One row per system and split."""
     return [{"system": p.system, "split": p.split, **_distances(p)} for p in report.placings]
 
 
-def verb_rows(report: Report) -> list[Row]:
+def verb_rows(report: DebiasReport) -> list[Row]:
     """One row per verb and system."""
     return [
         {
@@ -90,7 +90,7 @@ def verb_rows(report: Report) -> list[Row]:
             "iid queries": verb.iid,
             "ood queries": verb.ood,
             "system": each.system,
-            **_plain({f"iid {MEASURE}": each.iid, f"ood {MEASURE}": each.ood}),
+            **_plain({f"iid {VERB_MEASURE}": each.iid, f"ood {VERB_MEASURE}": each.ood}),
             **_distances(each.placing),
         }
         for verb in report.verbs

@@ -12,14 +12,14 @@ from momentseek.baselines.places import training_locations
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.debias.densities import density
 from momentseek.evaluation.debias.places import Placing, placing
-from momentseek.evaluation.debias.scores import MEASURES, Scores, System
+from momentseek.evaluation.debias.scores import MEASURES, SeedScores, System
 from momentseek.language.verbs import verbs
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import BoolArray, FloatArray
 
-FEWEST = 20
+MIN_VERB_QUERIES = 20
 """A verb with fewer queries in train or ood has no density to speak of."""
-MEASURE = "dR@1[IoU>=0.5]"
+VERB_MEASURE = "dR@1[IoU>=0.5]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +50,17 @@ def by_verb(
     ood: Judgements,
     train: Judgements,
     systems: Sequence[System],
-    iid_scores: Sequence[Scores],
-    ood_scores: Sequence[Scores],
+    iid_scores: Sequence[SeedScores],
+    ood_scores: Sequence[SeedScores],
     most: int,
 ) -> tuple[Verb, ...]:
     """The verbs that ood has most often, of those that train also has often enough."""
-    said = [_said(truth) for truth in (train, iid, ood)]
+    said = [_query_verbs(truth) for truth in (train, iid, ood)]
     counts = [Counter(verb for words in each for verb in words) for each in said]
-    chosen = [v for v, n in counts[2].most_common() if n >= FEWEST and counts[0][v] >= FEWEST][:most]
-    at = MEASURES.index(MEASURE)
+    chosen = [v for v, n in counts[2].most_common() if n >= MIN_VERB_QUERIES and counts[0][v] >= MIN_VERB_QUERIES][
+        :most
+    ]
+    at = MEASURES.index(VERB_MEASURE)
     found = []
     for verb in chosen:
         having = [np.array([verb in words for words in each]) for each in said]
@@ -76,7 +78,7 @@ def by_verb(
     return tuple(found)
 
 
-def _said(truth: Judgements) -> list[set[str]]:
+def _query_verbs(truth: Judgements) -> list[set[str]]:
     if truth.queries is None:
         raise MomentseekError(f"{truth.source}: has no words of its queries, so there are no verbs; leave out `verbs`")
     return [set(verbs(text)) for text in truth.queries]

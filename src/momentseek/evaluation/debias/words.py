@@ -5,29 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from momentseek.evaluation.debias.gap import Change, Gap
-from momentseek.evaluation.debias.report import Report
-from momentseek.evaluation.debias.scores import SHOWN
-from momentseek.evaluation.debias.verbs import MEASURE
-from momentseek.evaluation.spread import Spread
+from momentseek.evaluation.debias.gap import Change, SplitGap
+from momentseek.evaluation.debias.report import DebiasReport
+from momentseek.evaluation.debias.scores import GAP_MEASURES
+from momentseek.evaluation.debias.verbs import VERB_MEASURE
+from momentseek.evaluation.spread import SeedSpread
 from momentseek.tables import count, markdown_table, markdown_text, text_table
 
 NONE = "–"
-LEAN = "the share of first predictions at places that are commoner in train than in ood"
-TABLED = (0.1, 0.3, 0.5, 0.7, 0.9)
+LEAN_MEANING = "the share of first predictions at places that are commoner in train than in ood"
+TABLE_THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Thresholds in report.md; thresholds.csv has all."""
 
 
-def as_text(report: Report) -> str:
+def as_text(report: DebiasReport) -> str:
     """The summary for a terminal: dR@1 at 0.5 and 0.7, and which way predictions on ood lean."""
     header, rows = _summary(report, str)
     lines = [sizes(report), "", text_table(header, rows)]
     if report.apart:
-        lines += ["", f"lean: {LEAN}", f"      ({_leans(report)})"]
+        lines += ["", f"lean: {LEAN_MEANING}", f"      ({_leans(report)})"]
     return "\n".join([*([f"NOTE: {report.note}", ""] if report.note else []), *lines])
 
 
-def markdown(report: Report, figures: tuple[str, ...] = ()) -> str:
+def markdown(report: DebiasReport, figures: tuple[str, ...] = ()) -> str:
     """report.md; ``figures`` are paths of PNGs beside it."""
     parts = ["# Debiasing report"]
     if report.note:
@@ -39,7 +39,7 @@ def markdown(report: Report, figures: tuple[str, ...] = ()) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def sizes(report: Report) -> str:
+def sizes(report: DebiasReport) -> str:
     """How many queries, of which splits."""
     called = dict(zip(("iid", "ood"), report.names, strict=True))
     return ", ".join(
@@ -48,11 +48,13 @@ def sizes(report: Report) -> str:
     )
 
 
-def percent(value: Spread, digits: int = 2) -> str:
+def percent(value: SeedSpread, digits: int = 2) -> str:
     """Mean ± sd in percent.
 
-    >>> percent(Spread(0.1681, 0.0044, 30)), percent(Spread(0.5, math.nan, 1)), percent(Spread(math.nan, math.nan, 0))
-    ('16.81 ± 0.44', '50.00', '–')
+    >>> percent(SeedSpread(0.1681, 0.0044, 30)), percent(SeedSpread(0.5, math.nan, 1))
+    ('16.81 ± 0.44', '50.00')
+    >>> percent(SeedSpread(math.nan, math.nan, 0))
+    '–'
     """
     if math.isnan(value.mean):
         return NONE
@@ -60,10 +62,10 @@ def percent(value: Spread, digits: int = 2) -> str:
     return f"{100 * value.mean:.{digits}f}{sd}"
 
 
-def changed(change: Change | None) -> str:
+def change_words(change: Change | None) -> str:
     """A difference in points, with its interval.
 
-    >>> changed(Change(0.02, -0.01, 0.05))
+    >>> change_words(Change(0.02, -0.01, 0.05))
     '+2.00 [-1.00, +5.00]'
     """
     if change is None or math.isnan(change.value):
@@ -71,7 +73,7 @@ def changed(change: Change | None) -> str:
     return f"{100 * change.value:+.2f} [{100 * change.low:+.2f}, {100 * change.high:+.2f}]"
 
 
-def _summary(report: Report, text: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
+def _summary(report: DebiasReport, text: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
     shown = ("dR@1[IoU>=0.5]", "dR@1[IoU>=0.7]")
     header = ["system", "seeds"]
     for measure in shown:
@@ -81,7 +83,7 @@ def _summary(report: Report, text: Callable[[str], str]) -> tuple[list[str], lis
     rows = []
     for system in report.systems:
         found = {g.measure: g for g in report.gaps if g.system == system}
-        row = [_called(report, system, text), str(_seeds(found[SHOWN[0]]))]
+        row = [_system_name(report, system, text), str(_seeds(found[GAP_MEASURES[0]]))]
         for measure in shown:
             gap = found[measure]
             row += [percent(gap.iid), percent(gap.ood), percent(gap.gap), _share(gap.relative)]
@@ -90,14 +92,16 @@ def _summary(report: Report, text: Callable[[str], str]) -> tuple[list[str], lis
     return header, rows
 
 
-def _gap_parts(report: Report) -> list[str]:
+def _gap_parts(report: DebiasReport) -> list[str]:
     header = ["system", "seeds", "measure", "iid", "ood", "gap", "95 % interval", "lost"]
     rows = []
     for gap in report.gaps:
         interval = gap.interval
         ends = NONE if math.isnan(interval.low) else f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
         cells = [percent(gap.iid), percent(gap.ood), percent(gap.gap), ends, _share(gap.relative)]
-        rows.append([_called(report, gap.system, markdown_text), str(_seeds(gap)), markdown_text(gap.measure), *cells])
+        rows.append(
+            [_system_name(report, gap.system, markdown_text), str(_seeds(gap)), markdown_text(gap.measure), *cells]
+        )
     about = (
         "In percent; mean ± standard deviation over seeds. The gap is iid − ood, with a bootstrap interval over "
         "queries; *lost* is the gap as a share of iid."
@@ -105,16 +109,19 @@ def _gap_parts(report: Report) -> list[str]:
     return ["## The gap between iid and ood", about, markdown_table(header, rows, align="lrlr")]
 
 
-def _change_parts(report: Report) -> list[str]:
+def _change_parts(report: DebiasReport) -> list[str]:
     others = [g for g in report.gaps if g.closed is not None and g.system not in report.blind]
     if not others:
         return []
     header = ["system", "measure", "gap closed", "gained on iid", "gained on ood"]
     rows = [
-        [_called(report, g.system, markdown_text), markdown_text(g.measure), changed(g.closed), changed(g.iid_gain),
-         changed(g.ood_gain)]
+        [
+            _system_name(report, g.system, markdown_text),
+            markdown_text(g.measure),
+            *map(change_words, (g.closed, g.iid_gain, g.ood_gain)),
+        ]
         for g in others
-    ]  # fmt: skip
+    ]
     about = (
         f"Points against {markdown_text(report.reference)}, with 95 % bootstrap intervals over the same queries (what "
         "another set of seeds would change is not in them). A gap also closes when iid gets worse: it is worth "
@@ -123,23 +130,23 @@ def _change_parts(report: Report) -> list[str]:
     return [f"## Against {markdown_text(report.reference)}", about, markdown_table(header, rows, align="llr")]
 
 
-def _threshold_parts(report: Report) -> list[str]:
-    header = ["system", "split", "measure", *(f"{t:g}" for t in TABLED)]
+def _threshold_parts(report: DebiasReport) -> list[str]:
+    header = ["system", "split", "measure", *(f"{t:g}" for t in TABLE_THRESHOLDS)]
     rows = []
     for curve in report.curves:
         at = dict(zip(curve.thresholds, curve.values, strict=True))
-        if not at[TABLED[0]].count:
+        if not at[TABLE_THRESHOLDS[0]].count:
             continue
-        means = [NONE if math.isnan(at[t].mean) else f"{100 * at[t].mean:.2f}" for t in TABLED]
-        rows.append([_called(report, curve.system, markdown_text), curve.split, f"{curve.kind}@1", *means])
+        means = [NONE if math.isnan(at[t].mean) else f"{100 * at[t].mean:.2f}" for t in TABLE_THRESHOLDS]
+        rows.append([_system_name(report, curve.system, markdown_text), curve.split, f"{curve.kind}@1", *means])
     about = "In percent, by IoU threshold. What R@1 has beyond dR@1 is owed to moments that are hit but badly cut."
     return ["## R against dR by threshold", about, markdown_table(header, rows, align="lllr")]
 
 
-def _place_parts(report: Report) -> list[str]:
+def _place_parts(report: DebiasReport) -> list[str]:
     header = ["first predictions of", "split", "from train", "from the split's truth", "lean"]
     rows = [
-        [_called(report, p.system, markdown_text), p.split, _two(p.to_train), _two(p.to_truth), _shares(p.lean)]
+        [_system_name(report, p.system, markdown_text), p.split, _two(p.to_train), _two(p.to_truth), _shares(p.lean)]
         for p in report.placings
     ]
     about = (
@@ -152,12 +159,12 @@ def _place_parts(report: Report) -> list[str]:
         about += (
             " True moments lie "
             + " and ".join(f"{value:.2f} ({split})" for split, value in report.apart.items())
-            + f" from those of train. *Lean* is {LEAN} ({_leans(report)})."
+            + f" from those of train. *Lean* is {LEAN_MEANING} ({_leans(report)})."
         )
     return ["## Where systems predict", about, markdown_table(header, rows, align="llr")]
 
 
-def _verb_parts(report: Report) -> list[str]:
+def _verb_parts(report: DebiasReport) -> list[str]:
     if not report.verbs:
         return []
     header = ["verb", "train / iid / ood queries", "system", "iid", "ood", "from train", "from ood's truth", "lean"]
@@ -168,21 +175,24 @@ def _verb_parts(report: Report) -> list[str]:
             cells = [_two(where.to_train), _two(where.to_truth), _shares(where.lean)] if where else [NONE] * 3
             scored = [NONE if math.isnan(x) else f"{100 * x:.2f}" for x in (each.iid, each.ood)]
             of = f"{verb.train:,} / {verb.iid:,} / {verb.ood:,}"
-            rows.append([markdown_text(verb.verb), of, _called(report, each.system, markdown_text), *scored, *cells])
-    about = f"{markdown_text(MEASURE)} in percent, and distances from where the verb's moments lie in train and in ood."
+            rows.append(
+                [markdown_text(verb.verb), of, _system_name(report, each.system, markdown_text), *scored, *cells]
+            )
+    measure = markdown_text(VERB_MEASURE)
+    about = f"{measure} in percent, and distances from where the verb's moments lie in train and in ood."
     return ["## By verb", about, markdown_table(header, rows, align="llllr")]
 
 
-def _leans(report: Report) -> str:
+def _leans(report: DebiasReport) -> str:
     train, ood = (_share(report.leans[name]) for name in ("train", "ood"))
     return f"of ood's true moments {ood}, of train's {train}; a system that learnt places leans as train does"
 
 
-def _called(report: Report, system: str, text: Callable[[str], str]) -> str:
+def _system_name(report: DebiasReport, system: str, text: Callable[[str], str]) -> str:
     return text(system) + (" (blind)" if system in report.blind else "")
 
 
-def _seeds(gap: Gap) -> int:
+def _seeds(gap: SplitGap) -> int:
     return max(gap.iid.count, gap.ood.count)
 
 
@@ -190,11 +200,11 @@ def _share(value: float) -> str:
     return NONE if math.isnan(value) else f"{100 * value:.0f} %"
 
 
-def _shares(value: Spread | None) -> str:
+def _shares(value: SeedSpread | None) -> str:
     return NONE if value is None or math.isnan(value.mean) else f"{percent(value, 0)} %"
 
 
-def _two(value: Spread | None) -> str:
+def _two(value: SeedSpread | None) -> str:
     if value is None or math.isnan(value.mean):
         return NONE
     return f"{value.mean:.2f}" + ("" if math.isnan(value.sd) else f" ± {value.sd:.2f}")

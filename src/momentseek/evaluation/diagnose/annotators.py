@@ -10,17 +10,17 @@ import numpy as np
 
 from momentseek.evaluation.coverage import check_queries
 from momentseek.evaluation.diagnose.kendall import stability
-from momentseek.evaluation.diagnose.reannotation import Reannotation, match
+from momentseek.evaluation.diagnose.reannotation import Reannotation, match_reannotations
 from momentseek.evaluation.evaluate import Missing
 from momentseek.measures import Alignment, Measure
 from momentseek.moments import Judgements, Run, iou
 from momentseek.moments.arrays import FloatArray, IntArray
 
-MEASURES = ("AxIoU@{1,5,10}", "R@{1,5,10}[IoU>={0.3,0.5,0.7}]")
+ANNOTATOR_MEASURES = ("AxIoU@{1,5,10}", "R@{1,5,10}[IoU>={0.3,0.5,0.7}]")
 
 
 @dataclass(frozen=True)
-class Scores:
+class AnnotatorScores:
     """One run and measure: the score by the original truth, and by each annotator."""
 
     run: str
@@ -73,7 +73,7 @@ class AnnotatorReport:
     gamma: float
     """The standard deviation, over annotators, of the first prediction's IoU (pooled over queries and runs): the γ
     of the noise model, measured."""
-    scores: tuple[Scores, ...]
+    scores: tuple[AnnotatorScores, ...]
     stability: tuple[Stability, ...]
     notes: tuple[str, ...] = ()
 
@@ -87,9 +87,9 @@ def by_annotator(
     missing: Missing = "error",
 ) -> AnnotatorReport:
     """Score every run by every annotator of ``tables`` on the queries of ``truth`` that they annotated anew."""
-    again = match(tables, truth)
+    again = match_reannotations(tables, truth)
     truths = [again.truth_of(truth, a) for a in range(again.annotators)]
-    scores: list[Scores] = []
+    scores: list[AnnotatorScores] = []
     first: list[FloatArray] = []
     for name, run in runs:
         whole = Alignment(run, truth)
@@ -101,7 +101,9 @@ def by_annotator(
         first.append(tops[:, np.stack([v.by_rank(v.in_judged_video(), 1)[:, 0] for v in views]).all(axis=0)])
         for m in measures:
             original = _mean(m, whole, again.place[counted])
-            scores.append(Scores(name, m.name, original, tuple(_mean(m, v, np.flatnonzero(counted)) for v in views)))
+            scores.append(
+                AnnotatorScores(name, m.name, original, tuple(_mean(m, v, np.flatnonzero(counted)) for v in views))
+            )
     agreed, with_truth = _agreement(again, truth)
     spread = np.concatenate([f.var(axis=0, ddof=1) for f in first], axis=None) if again.annotators > 1 else np.empty(0)
     return AnnotatorReport(
@@ -130,7 +132,7 @@ def _agreement(again: Reannotation, truth: Judgements) -> tuple[float, float]:
     return (float(np.mean(between)) if pairs else float("nan")), float(with_truth.mean())
 
 
-def _stability(scores: Sequence[Scores], measures: Sequence[Measure]) -> tuple[Stability, ...]:
+def _stability(scores: Sequence[AnnotatorScores], measures: Sequence[Measure]) -> tuple[Stability, ...]:
     found = []
     for m in measures:
         table = np.array([s.by_annotator for s in scores if s.measure == m.name]).T

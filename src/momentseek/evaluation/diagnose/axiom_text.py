@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from momentseek.evaluation.diagnose.axioms import AXIOMS, AxiomReport, CounterExample, Verdict
-from momentseek.evaluation.diagnose.cases import Case, Span
+from momentseek.evaluation.diagnose.axioms import AXIOMS, AxiomReport, AxiomVerdict, CounterExample
+from momentseek.evaluation.diagnose.cases import Case, ListedMoment
 from momentseek.moments import iou
 from momentseek.tables import text_table
 
@@ -19,13 +19,13 @@ def axiom_text(report: AxiomReport) -> str:
         f"{report.at_random:,} random lists (seed {report.seed}).\n"
         "One counter-example proves an axiom broken; having found none proves nothing. Changes below the last rank a\n"
         "measure looks at cannot be seen, so MON-k is not asked for there.",
-        *(_example(axiom, found) for (axiom, _), found in _grouped(report).items()),
+        *(_example(axiom, found) for (axiom, _), found in _group_examples(report).items()),
         *(f"Left out: {text}." for text in report.skipped),
     ]
     return "\n\n".join(blocks)
 
 
-def _verdict(verdict: Verdict) -> str:
+def _verdict(verdict: AxiomVerdict) -> str:
     if verdict.broken:
         return f"BROKEN in {verdict.broken:,} of {verdict.tried:,}"
     if verdict.note.startswith("holds trivially"):
@@ -33,7 +33,7 @@ def _verdict(verdict: Verdict) -> str:
     return f"no counter-example in {verdict.tried:,}" if verdict.tried else f"not tried: {verdict.note}"
 
 
-def _grouped(report: AxiomReport) -> dict[tuple[str, str], list[tuple[str, CounterExample]]]:
+def _group_examples(report: AxiomReport) -> dict[tuple[str, str], list[tuple[str, CounterExample]]]:
     """Counter-examples that several measures share, together."""
     groups: dict[tuple[str, str], list[tuple[str, CounterExample]]] = {}
     for measure in report.measures:
@@ -73,10 +73,10 @@ def _values(found: list[tuple[str, CounterExample]]) -> tuple[list[str], list[li
     return ["measure", "before", "after"], [[name, f"{e.before:.4g}", f"{e.after:.4g}"] for name, e in found]
 
 
-def _best(span: Span, case: Case) -> float:
+def _best(span: ListedMoment, case: Case) -> float:
     same = [t for t in case.truth if t.video == span.video and t.relevance > 0]
     return max((float(iou(span.start, span.end, t.start, t.end)) for t in same), default=0.0)
 
 
-def _span(span: Span, several: bool) -> str:
+def _span(span: ListedMoment, several: bool) -> str:
     return f"{span.start:g}–{span.end:g} s" + (f" of {span.video}" if several else "")

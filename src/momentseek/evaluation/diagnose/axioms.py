@@ -10,7 +10,7 @@ import numpy as np
 
 from momentseek.evaluation.diagnose.cases import Case, Trials
 from momentseek.evaluation.diagnose.shrink import shrink
-from momentseek.evaluation.diagnose.trials import at_random, from_run
+from momentseek.evaluation.diagnose.trials import cases_from_run, random_cases
 from momentseek.measures import Measure, parse_all
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
@@ -20,7 +20,7 @@ AXIOMS: dict[Axiom, str] = {
     "INV-k": "a moment that is no better than one above it may change without changing the measure",
     "MON-k": "a moment that becomes the best so far must raise the measure",
 }
-MEASURES = (
+AXIOM_MEASURES = (
     "R@{1,5,10}[IoU>={0.3,0.5,0.7}]",
     "AP@10[IoU>0.5]",
     "DCG@10",
@@ -32,9 +32,9 @@ MEASURES = (
 WITH_DURATIONS = ("dR@1[IoU>=0.5]",)
 OTHER_KINDS = ("HIT", "SaliencyAP", "Judged")
 """Measures that do not score moments by their overlap, of which the axioms do not speak."""
-TOLERANCE = 1e-9
-DEPTH = 10
-TRIALS = 3000
+MAX_ROUNDING = 1e-9
+LIST_DEPTH = 10
+DEFAULT_TRIALS = 3000
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class CounterExample:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AxiomVerdict:
     """How often an axiom was put to the test and broken. No counter-example in ``tried`` trials is no proof."""
 
     axiom: Axiom
@@ -66,7 +66,7 @@ class MeasureVerdicts:
 
     measure: str
     cutoff: int
-    verdicts: tuple[Verdict, Verdict]
+    verdicts: tuple[AxiomVerdict, AxiomVerdict]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def check_axioms(
     runs: Iterable[tuple[Run, Judgements]],
     measures: Sequence[Measure] | None = None,
     *,
-    trials: int = TRIALS,
+    trials: int = DEFAULT_TRIALS,
     seed: int = 0,
 ) -> AxiomReport:
     """Search for counter-examples on lists of the runs (each with its truth) and on random lists.
@@ -96,16 +96,16 @@ def check_axioms(
     pairs = list(runs)
     known = all(not np.isnan(t.durations[t.video]).any() for _, t in pairs)
     if measures is None:
-        measures = parse_all([*MEASURES, *(WITH_DURATIONS if known else ())])
+        measures = parse_all([*AXIOM_MEASURES, *(WITH_DURATIONS if known else ())])
     skipped = [f"{m.name}: it does not score moments by their overlap" for m in measures if m.NAME in OTHER_KINDS]
     chosen = [m for m in measures if m.NAME not in OTHER_KINDS]
-    depth = max([DEPTH, *(_cutoff(m) for m in chosen if _cutoff(m) <= 2 * DEPTH)])
+    depth = max([LIST_DEPTH, *(_cutoff(m) for m in chosen if _cutoff(m) <= 2 * LIST_DEPTH)])
     rng = np.random.default_rng(seed)
-    real = [c for run, truth in pairs for c in from_run(run, truth, trials // len(pairs), depth, rng)]
+    real = [c for run, truth in pairs for c in cases_from_run(run, truth, trials // len(pairs), depth, rng)]
     several = max((int(np.bincount(t.row_query[t.relevance > 0]).max(initial=1)) for _, t in pairs), default=1)
-    random = at_random(trials, depth, min(several, 3), rng)
+    random = random_cases(trials, depth, min(several, 3), rng)
     batches = [Trials(cases) for cases in (real, random) if cases]
-    findings: dict[Axiom, list[_Finding]] = {axiom: [] for axiom in AXIOMS}
+    findings: dict[Axiom, list[_AxiomCount]] = {axiom: [] for axiom in AXIOMS}
     for measure in chosen:
         usable = batches[-1:] if measure.NAME == "dR" and not known else batches
         values = [batch.values(measure) for batch in usable]
@@ -119,7 +119,7 @@ def check_axioms(
 
 
 @dataclass(frozen=True)
-class _Finding:
+class _AxiomCount:
     measure: Measure
     tried: int
     broken: int
@@ -128,19 +128,19 @@ class _Finding:
 
 def _judge(
     axiom: Axiom, measure: Measure, batches: Sequence[Trials], values: Sequence[tuple[FloatArray, FloatArray]]
-) -> _Finding:
+) -> _AxiomCount:
     tried = broken = 0
     first: Case | None = None
     for trials, (before, after) in zip(batches, values, strict=True):
-        asked = _asked(axiom, trials, measure) & ~np.isnan(before) & ~np.isnan(after)
+        asked = _meets_condition(axiom, trials, measure) & ~np.isnan(before) & ~np.isnan(after)
         wrong = asked & _differs(axiom, after - before)
         tried, broken = tried + int(asked.sum()), broken + int(wrong.sum())
         if first is None and wrong.any():
             first = min((trials.cases[i] for i in np.flatnonzero(wrong).tolist()), key=lambda c: len(c.ranked))
-    return _Finding(measure, tried, broken, first)
+    return _AxiomCount(measure, tried, broken, first)
 
 
-def _with_examples(axiom: Axiom, findings: Sequence[_Finding]) -> list[Verdict]:
+def _with_examples(axiom: Axiom, findings: Sequence[_AxiomCount]) -> list[AxiomVerdict]:
     """Each finding with a small counter-example; measures share one where one serves several."""
     small: list[Case] = []
     for f in findings:
@@ -157,7 +157,7 @@ def _with_examples(axiom: Axiom, findings: Sequence[_Finding]) -> list[Verdict]:
             note = "no list met the axiom's condition"
         chosen = next(small[i] for i in most_first if good[i]) if f.first else None
         example = _example(f.measure, replace(chosen, origin=f.first.origin)) if chosen and f.first else None
-        verdicts.append(Verdict(axiom, f.tried, f.broken, example, note))
+        verdicts.append(AxiomVerdict(axiom, f.tried, f.broken, example, note))
     return verdicts
 
 
@@ -165,10 +165,10 @@ def breaks(axiom: Axiom, measure: Measure, cases: Sequence[Case]) -> BoolArray:
     """Per case: does it meet the axiom's condition and break what the axiom asks of the measure?"""
     trials = Trials(cases)
     before, after = trials.values(measure)
-    return _asked(axiom, trials, measure) & _differs(axiom, after - before)
+    return _meets_condition(axiom, trials, measure) & _differs(axiom, after - before)
 
 
-def _asked(axiom: Axiom, trials: Trials, measure: Measure) -> BoolArray:
+def _meets_condition(axiom: Axiom, trials: Trials, measure: Measure) -> BoolArray:
     # A change below the cut-off cannot be seen: MON-k is not asked for there, and INV-k holds trivially.
     cutoff = _cutoff(measure)
     if axiom == "INV-k":
@@ -177,7 +177,7 @@ def _asked(axiom: Axiom, trials: Trials, measure: Measure) -> BoolArray:
 
 
 def _differs(axiom: Axiom, change: FloatArray) -> BoolArray:
-    result: BoolArray = np.abs(change) > TOLERANCE if axiom == "INV-k" else change <= TOLERANCE
+    result: BoolArray = np.abs(change) > MAX_ROUNDING if axiom == "INV-k" else change <= MAX_ROUNDING
     return result
 
 

@@ -16,14 +16,14 @@ from momentseek.measures import Alignment, Measure
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
 
-STEP = 0.001
+MIN_IOU_RISE = 0.001
 """The least rise of IoU that a case must make, far above what float32 overlaps can lose."""
 
 
-class Span(NamedTuple):
+class ListedMoment(NamedTuple):
     """A stretch of a video, with its relevance where it is judged.
 
-    Unlike a ``Moment`` it may be impossible, as what is read with ``--invalid keep`` may be.
+    Unlike a ``Moment`` it may be impossible, as what is read with ``invalid="keep"`` may be.
     """
 
     video: str
@@ -36,17 +36,17 @@ class Span(NamedTuple):
 class Case:
     """A query's judged moments and ranked list; ``changed`` replaces the moment at ``rank`` (from 1)."""
 
-    truth: tuple[Span, ...]
-    ranked: tuple[Span, ...]
+    truth: tuple[ListedMoment, ...]
+    ranked: tuple[ListedMoment, ...]
     rank: int
-    changed: Span
+    changed: ListedMoment
     durations: Mapping[str, float] = field(default_factory=dict)
     agreement: int = 1
     origin: str = ""
     """Where the list comes from, in words."""
 
     @property
-    def after(self) -> tuple[Span, ...]:
+    def after(self) -> tuple[ListedMoment, ...]:
         """The list with the changed moment in its place."""
         return (*self.ranked[: self.rank - 1], self.changed, *self.ranked[self.rank :])
 
@@ -58,7 +58,8 @@ class Trials:
     A.1). If it stays at or below the best above it, INV-k asks that the measure does not move (condition A.2); if
     it rises above the best above it, MON-k asks that the measure rises (condition A.3).
 
-    >>> case = Case((Span("v", 0, 10),), (Span("v", 0, 8), Span("v", 0, 2)), 2, Span("v", 0, 5))
+    >>> true, first, second, better = (ListedMoment("v", 0, end) for end in (10, 8, 2, 5))
+    >>> case = Case(truth=(true,), ranked=(first, second), rank=2, changed=better)
     >>> trials = Trials([case])
     >>> trials.r_before.tolist(), trials.r_after.tolist(), trials.best_above.tolist(), trials.invariant.tolist()
     ([0.2], [0.5], [0.8], [True])
@@ -77,9 +78,9 @@ class Trials:
         self.r_after: FloatArray = after[place]
         above = np.arange(depth) < self.rank[:, None] - 1
         self.best_above: FloatArray = np.where(above, before, 0.0).max(axis=1, initial=0.0)
-        rises = self.r_after - self.r_before >= STEP
+        rises = self.r_after - self.r_before >= MIN_IOU_RISE
         self.invariant: BoolArray = rises & (self.rank > 1) & (self.r_after <= self.best_above)
-        self.monotone: BoolArray = rises & ((self.rank == 1) | (self.r_after - self.best_above >= STEP))
+        self.monotone: BoolArray = rises & ((self.rank == 1) | (self.r_after - self.best_above >= MIN_IOU_RISE))
 
     def values(self, measure: Measure) -> tuple[FloatArray, FloatArray]:
         """What the measure gives each case before and after the change."""
@@ -102,7 +103,7 @@ def _judgements(cases: Sequence[Case]) -> Judgements:
     )
 
 
-def _run(cases: Sequence[Case], lists: Sequence[tuple[Span, ...]]) -> Run:
+def _run(cases: Sequence[Case], lists: Sequence[tuple[ListedMoment, ...]]) -> Run:
     rows = [(_name(i, s.video), s) for i, spans in enumerate(lists) for s in spans]
     return Run.from_groups(
         range(len(cases)),

@@ -18,7 +18,7 @@ from momentseek.evaluation.diagnose.axioms import AxiomReport, check_axioms
 from momentseek.evaluation.diagnose.label_noise import GAMMAS, NoiseReport
 from momentseek.evaluation.diagnose.location_bias import LocationReport, location_bias
 from momentseek.evaluation.diagnose.sides import Side, sides
-from momentseek.evaluation.diagnose.ties import TieReport, all_tied
+from momentseek.evaluation.diagnose.ties import TieReport, count_ties
 from momentseek.evaluation.evaluate import Missing, evaluate
 from momentseek.measures import Alignment, Measure, parse_all, protocol_named
 from momentseek.moments import Judgements, Run
@@ -93,24 +93,24 @@ def diagnose(
     def axioms_of() -> AxiomReport:
         pairs = [(run, side.truth) for side in given for _, run in side.runs]
         durations = all(not np.isnan(t.durations[t.video]).any() for t in truths)
-        wanted = chosen([*axioms.MEASURES, *(axioms.WITH_DURATIONS if durations else ())])
+        wanted = chosen([*axioms.AXIOM_MEASURES, *(axioms.WITH_DURATIONS if durations else ())])
         return check_axioms(pairs, wanted, seed=seed)
 
     def ties_of(side: Side) -> TieReport:
-        names = measures or ties.MEASURES
-        return all_tied(
+        names = measures or ties.TIE_MEASURES
+        return count_ties(
             [evaluate(r, side.truth, names, protocol=protocol, missing=missing, label=n) for n, r in side.runs]
         )
 
     def noise_of(side: Side) -> NoiseReport:
-        wanted = chosen(label_noise.MEASURES)
+        wanted = chosen(label_noise.NOISE_MEASURES)
         levels = tuple(gammas) or GAMMAS
         return label_noise.label_noise(
             side.runs, side.truth, wanted, levels, missing=missing, clip=clip_noise, seed=seed
         )
 
     def annotators_of() -> tuple[AnnotatorReport, ...]:
-        wanted = [m for m in chosen(people.MEASURES) if m.NAME not in axioms.OTHER_KINDS]
+        wanted = [m for m in chosen(people.ANNOTATOR_MEASURES) if m.NAME not in axioms.OTHER_KINDS]
         found, failures = [], []
         for side in given:
             try:

@@ -12,16 +12,16 @@ from momentseek.errors import MomentseekError
 from momentseek.evaluation.coverage import check_queries
 from momentseek.evaluation.diagnose.noise_model import axiou_errors, recall_errors
 from momentseek.evaluation.diagnose.noise_scores import covers, depth_of, value_of
-from momentseek.evaluation.diagnose.noise_simulation import DRAWS, Overlaps, Score, simulate
+from momentseek.evaluation.diagnose.noise_simulation import DRAWS, Overlaps, Score, simulate_noise
 from momentseek.evaluation.evaluate import Missing
 from momentseek.measures import Alignment, Measure, Recall
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
 
-MEASURES = ("AxIoU@{1,5,10}", "R@{1,5,10}[IoU>={0.3,0.5,0.7}]")
+NOISE_MEASURES = ("AxIoU@{1,5,10}", "R@{1,5,10}[IoU>={0.3,0.5,0.7}]")
 GAMMAS = (0.05, 0.1, 0.2)
-THRESHOLDS = tuple(round(0.05 * i, 2) for i in range(1, 20))
-EXAMPLE = 0.5
+NOISE_THRESHOLDS = tuple(round(0.05 * i, 2) for i in range(1, 20))
+EXAMPLE_IOU = 0.5
 """The true IoU of the paper's example (Fig. 2)."""
 
 
@@ -51,7 +51,7 @@ class NoiseCurve:
     gamma: float
     bias_squared: tuple[float, ...]
     variance: tuple[float, ...]
-    thresholds: tuple[float, ...] = THRESHOLDS
+    thresholds: tuple[float, ...] = NOISE_THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def label_noise(
         for name, run in runs
     ]
     example = [
-        _summary(m, g, value_of(m, np.array([[EXAMPLE]])), *_exact(m, np.array([EXAMPLE]), np.array([True]), g))
+        _summary(m, g, value_of(m, np.array([[EXAMPLE_IOU]])), *_exact(m, np.array([EXAMPLE_IOU]), np.array([True]), g))
         for m in chosen
         for g in gammas
         if depth_of(m) == 1
@@ -138,7 +138,7 @@ def _of_run(
     kept = view.answered() if missing == "skip" else np.ones(len(truth), dtype=bool)
     overlaps = Overlaps(all_ranks.iou[kept], all_ranks.present[kept], all_ranks.noisy[kept])
     scores: dict[str, Score] = {m.name: partial(value_of, m) for m in measures if clip or depth_of(m) > 1}
-    simulated = simulate(overlaps, scores, gammas, draws=draws, clip=clip, seed=seed) if scores else {}
+    simulated = simulate_noise(overlaps, scores, gammas, draws=draws, clip=clip, seed=seed) if scores else {}
     errors = []
     for m in measures:
         true = value_of(m, np.maximum.accumulate(overlaps.iou, axis=1))
@@ -153,7 +153,7 @@ def _of_run(
 
 
 def _curve(r: FloatArray, noisy: BoolArray, gamma: float) -> NoiseCurve:
-    by_threshold = [recall_errors(r, t, gamma) for t in THRESHOLDS]
+    by_threshold = [recall_errors(r, t, gamma) for t in NOISE_THRESHOLDS]
     return NoiseCurve(
         gamma,
         tuple(float((e.bias**2 * noisy).mean()) for e in by_threshold),

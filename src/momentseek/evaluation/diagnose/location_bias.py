@@ -19,7 +19,7 @@ GAP_MEASURES = ("R@1[IoU>={0.3,0.5,0.7}]", "dR@1[IoU>={0.3,0.5,0.7}]", "mIoU")
 
 
 @dataclass(frozen=True)
-class Curve:
+class RecallCurve:
     """R@1 and dR@1 of a run by IoU threshold (Fig. 12)."""
 
     recall: tuple[float, ...]
@@ -28,14 +28,14 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Location:
+class RunLocation:
     """One run: its curve, where its first predictions lie, and how far that is from where the true moments lie.
 
     ``divergence`` is 0 to 1; ``by_chance`` is what as many moments drawn from the truth's own density would have.
     """
 
     run: str
-    curve: Curve
+    curve: RecallCurve
     predicted: Density
     divergence: float
     by_chance: float
@@ -50,11 +50,11 @@ class SideLocation:
     truth: str
     queries: int
     true: Density
-    runs: tuple[Location, ...]
+    runs: tuple[RunLocation, ...]
 
 
 @dataclass(frozen=True)
-class Gap:
+class SystemGap:
     """A system's figures on the first truth (iid), the second (ood), and the difference."""
 
     system: str
@@ -72,7 +72,7 @@ class LocationReport:
     """One side, or two and the gaps between them."""
 
     sides: tuple[SideLocation, ...]
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[SystemGap, ...] = ()
 
 
 def location_bias(
@@ -99,7 +99,7 @@ def location_bias(
                 evaluate(r, s.truth, measures or GAP_MEASURES, protocol=protocol, missing=missing).means
                 for r, s in ((iid, given[0]), (ood, given[1]))
             )
-            gaps.append(Gap(name if name == other else f"{name} / {other}", one, two))
+            gaps.append(SystemGap(name if name == other else f"{name} / {other}", one, two))
     return LocationReport(found, tuple(gaps))
 
 
@@ -114,7 +114,7 @@ def _of_side(side: Side, protocol: str, missing: Missing, seed: int) -> SideLoca
     for name, run in side.runs:
         predicted, left_out = predicted_density(run, truth)
         found.append(
-            Location(
+            RunLocation(
                 name,
                 recall_curve(run, truth, protocol, missing),
                 predicted,
@@ -126,12 +126,12 @@ def _of_side(side: Side, protocol: str, missing: Missing, seed: int) -> SideLoca
     return SideLocation(truth.source, len(truth), true, tuple(found))
 
 
-def recall_curve(run: Run, truth: Judgements, protocol: str = "paper", missing: Missing = "error") -> Curve:
+def recall_curve(run: Run, truth: Judgements, protocol: str = "paper", missing: Missing = "error") -> RecallCurve:
     """R@1 and dR@1 at 0.1, 0.2, …, 0.9."""
     names = [f"{kind}@1[IoU>={t}]" for kind in ("R", "dR") for t in THRESHOLDS]
     means = evaluate(run, truth, names, protocol=protocol, missing=missing).means
     values = [means[name] for name in names]
-    return Curve(tuple(values[: len(THRESHOLDS)]), tuple(values[len(THRESHOLDS) :]))
+    return RecallCurve(tuple(values[: len(THRESHOLDS)]), tuple(values[len(THRESHOLDS) :]))
 
 
 def predicted_density(run: Run, truth: Judgements) -> tuple[Density, int]:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from momentseek.moments.arrays import FloatArray
 
-BINS = 20
-CELLS = BINS * (BINS + 1) // 2
+GRID_BINS = 20
+POSSIBLE_CELLS = GRID_BINS * (GRID_BINS + 1) // 2
 """Cells that can hold a moment, as it does not end before it starts."""
 RESAMPLES = 20
 
@@ -46,7 +46,7 @@ def density(start: ArrayLike, end: ArrayLike) -> Density:
     (2, 0.67, 1.89)
     """
     rows, columns = (np.clip(np.asarray(x, dtype=np.float64), 0, 1) for x in (start, end))
-    counts, _, _ = np.histogram2d(rows, columns, bins=BINS, range=[[0, 1], [0, 1]])
+    counts, _, _ = np.histogram2d(rows, columns, bins=GRID_BINS, range=[[0, 1], [0, 1]])
     return Density(counts)
 
 
@@ -71,7 +71,7 @@ def divergence_by_chance(truth: Density, moments: int, seed: int = 0) -> float:
         return float("nan")
     rng = np.random.default_rng(seed)
     share = (truth.counts / truth.counts.sum()).ravel()
-    drawn = rng.multinomial(moments, share, RESAMPLES).reshape(RESAMPLES, BINS, BINS)
+    drawn = rng.multinomial(moments, share, RESAMPLES).reshape(RESAMPLES, GRID_BINS, GRID_BINS)
     return float(np.mean([divergence(truth, Density(counts.astype(np.float64))) for counts in drawn]))
 
 

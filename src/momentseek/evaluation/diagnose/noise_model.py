@@ -14,7 +14,7 @@ _ERF = np.frompyfunc(math.erf, 1, 1)
 
 
 @dataclass(frozen=True)
-class Errors:
+class ExactErrors:
     """Per query: expected observed minus true value, and the variance of the observed one."""
 
     bias: FloatArray
@@ -26,17 +26,17 @@ class Errors:
         return self.bias**2 + self.variance
 
 
-def axiou_errors(r: ArrayLike, gamma: float) -> Errors:
+def axiou_errors(r: ArrayLike, gamma: float) -> ExactErrors:
     r"""AxIoU@1 under :math:`\hat r = r + N(0, \gamma^2)`: no bias, variance γ².
 
     >>> axiou_errors(0.5, 0.1).mse.round(4).tolist()
     0.01
     """
     shape = np.asarray(r, dtype=np.float64).shape
-    return Errors(np.zeros(shape), np.full(shape, gamma**2))
+    return ExactErrors(np.zeros(shape), np.full(shape, gamma**2))
 
 
-def recall_errors(r: ArrayLike, threshold: ArrayLike, gamma: float, strict: bool = False) -> Errors:
+def recall_errors(r: ArrayLike, threshold: ArrayLike, gamma: float, strict: bool = False) -> ExactErrors:
     r"""R@1[IoU>=θ] under :math:`\hat r = r + N(0, \gamma^2)`.
 
     .. math:: bias = P(\hat r \ge \theta) - 1\{r \ge \theta\}, \qquad variance = P(\hat r \ge \theta) P(\hat r < \theta)
@@ -50,7 +50,7 @@ def recall_errors(r: ArrayLike, threshold: ArrayLike, gamma: float, strict: bool
     true, limit = np.asarray(r, dtype=np.float64), np.asarray(threshold, dtype=np.float64)
     passes = normal_cdf((true - limit) / gamma)
     hit = true > limit if strict else true >= limit
-    return Errors(passes - hit, passes * (1 - passes))
+    return ExactErrors(passes - hit, passes * (1 - passes))
 
 
 def normal_cdf(z: ArrayLike) -> FloatArray:

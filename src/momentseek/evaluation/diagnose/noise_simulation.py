@@ -24,7 +24,7 @@ class Overlaps:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedErrors:
     """Per query: mean observed minus true value, unbiased variance of the observed one, mean squared error."""
 
     bias: FloatArray
@@ -32,7 +32,7 @@ class Simulated:
     mse: FloatArray
 
 
-def simulate(
+def simulate_noise(
     overlaps: Overlaps,
     scores: Mapping[str, Score],
     gammas: Sequence[float],
@@ -40,14 +40,14 @@ def simulate(
     draws: int = DRAWS,
     clip: bool = False,
     seed: int = 0,
-) -> dict[tuple[str, float], Simulated]:
+) -> dict[tuple[str, float], SimulatedErrors]:
     """Add N(0, γ²) to every prediction's IoU, ``draws`` times, and see what becomes of each score.
 
     The same noise, scaled, serves all γ and scores, so that they can be compared. ``clip`` keeps noisy IoUs within
     [0, 1], which the paper's model does not. Memory holds one draw at a time.
 
     >>> one = Overlaps(np.array([[0.5]]), np.array([[True]]), np.array([[True]]))
-    >>> found = simulate(one, {"AxIoU@1": lambda best: best[:, 0]}, [0.1], draws=4000)["AxIoU@1", 0.1]
+    >>> found = simulate_noise(one, {"AxIoU@1": lambda best: best[:, 0]}, [0.1], draws=4000)["AxIoU@1", 0.1]
     >>> found.variance.round(2).tolist(), bool(abs(found.bias[0]) < 0.005)
     ([0.01], True)
     """
@@ -67,7 +67,7 @@ def simulate(
     found = {}
     for key, (first, second) in sums.items():
         mean, mse = first / draws, second / draws
-        found[key] = Simulated(mean, np.maximum(0, mse - mean**2) * draws / max(1, draws - 1), mse)
+        found[key] = SimulatedErrors(mean, np.maximum(0, mse - mean**2) * draws / max(1, draws - 1), mse)
     return found
 
 

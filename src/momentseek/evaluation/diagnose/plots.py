@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from momentseek.evaluation.diagnose.diagnosis import Diagnosis
-from momentseek.evaluation.diagnose.label_noise import EXAMPLE, NoiseReport
+from momentseek.evaluation.diagnose.label_noise import EXAMPLE_IOU, NoiseReport
 from momentseek.evaluation.diagnose.location_bias import LocationReport
 from momentseek.evaluation.diagnose.location_density import Density
 from momentseek.evaluation.diagnose.noise_model import recall_errors
@@ -72,7 +72,7 @@ def noise_figure(report: NoiseReport) -> Figure:
     fine = np.linspace(0, 1, 401)
     for i, gamma in enumerate(report.gammas):
         look = {"color": COLOURS[i % len(COLOURS)], "lw": 1.5}
-        exact = recall_errors(np.full(len(fine), EXAMPLE), fine, gamma)
+        exact = recall_errors(np.full(len(fine), EXAMPLE_IOU), fine, gamma)
         _three(axes[0], fine, exact.bias**2, exact.variance, gamma, look)
         for row, run in zip(axes[1:], runs, strict=True):
             curve = run.curves[i]
@@ -80,7 +80,10 @@ def noise_figure(report: NoiseReport) -> Figure:
             _three(
                 row, np.array(curve.thresholds), squared, scatter, gamma, {**look, "marker": MARKERS[i % 7], "ms": 3}
             )
-    titles = [f"one query, true IoU {EXAMPLE}", *(f"mean over {r.queries:,} queries\nof {_short(r.run)}" for r in runs)]
+    titles = [
+        f"one query, true IoU {EXAMPLE_IOU}",
+        *(f"mean over {r.queries:,} queries\nof {_short(r.run)}" for r in runs),
+    ]
     for row, title in zip(axes, titles, strict=True):
         row[0].set_ylabel(title)
         top = max(ax.get_ylim()[1] for ax in row)

@@ -49,16 +49,16 @@ class Reannotation:
         )
 
 
-def normalised(sentence: str) -> str:
+def normalise(sentence: str) -> str:
     """Lower case, letters and digits only, so that punctuation and spaces do not hinder a match.
 
-    >>> normalised(" Person opens the door. ")
+    >>> normalise(" Person opens the door. ")
     'personopensthedoor'
     """
     return _OTHER.sub("", sentence.lower())
 
 
-def match(tables: Sequence[Judgements], truth: Judgements) -> Reannotation:
+def match_reannotations(tables: Sequence[Judgements], truth: Judgements) -> Reannotation:
     """Find each re-annotated query in the truth, and turn its annotators' times into seconds.
 
     Times are taken as shares of the length that the table gives its videos (100 for percent). Queries with another
@@ -70,7 +70,7 @@ def match(tables: Sequence[Judgements], truth: Judgements) -> Reannotation:
     for i, sentence in enumerate(truth.queries):
         if truth.offsets[i] < truth.offsets[i + 1]:
             video = truth.videos[truth.video[truth.offsets[i]]]
-            wanted.setdefault((video.removeprefix("v_"), normalised(sentence)), []).append(i)
+            wanted.setdefault((video.removeprefix("v_"), normalise(sentence)), []).append(i)
     found: list[tuple[int, FloatArray, FloatArray]] = []
     asked = 0
     for table in tables:
@@ -80,7 +80,7 @@ def match(tables: Sequence[Judgements], truth: Judgements) -> Reannotation:
             if rows.start == rows.stop:
                 continue
             video = table.videos[table.video[rows.start]].removesuffix(".mp4").removeprefix("v_")
-            key = (video, normalised(table.queries[query] if table.queries else ""))
+            key = (video, normalise(table.queries[query] if table.queries else ""))
             if wanted.get(key):
                 seconds = table.durations[table.video[rows]]
                 scale = np.where(np.isnan(seconds), 100.0, seconds)

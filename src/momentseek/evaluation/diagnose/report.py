@@ -10,7 +10,7 @@ from momentseek.evaluation.diagnose.axiom_text import axiom_text
 from momentseek.evaluation.diagnose.diagnosis import NO_REANNOTATIONS, NOT_ASKED_FOR, Diagnosis
 from momentseek.evaluation.diagnose.label_noise import NoiseReport
 from momentseek.evaluation.diagnose.location_bias import LocationReport
-from momentseek.evaluation.diagnose.location_density import CELLS
+from momentseek.evaluation.diagnose.location_density import POSSIBLE_CELLS
 from momentseek.evaluation.diagnose.ties import TieReport
 from momentseek.measures import PROTOCOLS
 from momentseek.tables import text_table
@@ -109,12 +109,12 @@ def annotator_text(report: AnnotatorReport) -> str:
         f"by {report.annotators} annotator{'s' * (report.annotators != 1)} each.",
         text_table(["run", "measure", "original", "mean", "sd", "range"], rows, align="llr"),
         "original: by the truth given; mean, sd and range: over the annotators, each in turn the truth.",
-        f"Two annotators' moments overlap with a mean IoU of {_fixed(report.agreement, 2)}; an annotator's with the "
-        f"original one, {_fixed(report.agreement_with_truth, 2)}.\nA prediction's IoU varies over annotators with a "
-        f"standard deviation of {_fixed(report.gamma, 2)}: the γ of the noise model, measured.",
+        f"Two annotators' moments overlap with a mean IoU of {_decimals(report.agreement, 2)}; an annotator's with the "
+        f"original one, {_decimals(report.agreement_with_truth, 2)}.\nA prediction's IoU varies over annotators with a "
+        f"standard deviation of {_decimals(report.gamma, 2)}: the γ of the noise model, measured.",
     ]
     if report.stability:
-        order = [[s.measure, _fixed(s.tau, 2), _percent(s.winner_changes)] for s in report.stability]
+        order = [[s.measure, _decimals(s.tau, 2), _percent(s.winner_changes)] for s in report.stability]
         blocks.append(
             text_table(["measure", "Kendall τ", "other winner"], order)
             + "\nHow alike two annotators order the runs (1: the same), and how many pairs disagree on the best."
@@ -132,10 +132,10 @@ def location_text(report: LocationReport) -> str:
             for kind, values in (("R@1", run.curve.recall), ("dR@1", run.curve.discounted))
         ]
         header = ["run", "%", *(f"{t:g}" for t in side.runs[0].curve.thresholds)]
-        places = [["true moments", "", "", _fixed(side.true.effective_cells, 0), _percent(side.true.fullest)]]
+        places = [["true moments", "", "", _decimals(side.true.effective_cells, 0), _percent(side.true.fullest)]]
         for run in side.runs:
-            spread = _fixed(run.predicted.effective_cells, 0), _percent(run.predicted.fullest)
-            places.append([run.run, _fixed(run.divergence, 3), _fixed(run.by_chance, 3), *spread])
+            spread = _decimals(run.predicted.effective_cells, 0), _percent(run.predicted.fullest)
+            places.append([run.run, _decimals(run.divergence, 3), _decimals(run.by_chance, 3), *spread])
         blocks += [
             f"{Path(side.truth).name}: {_queries(side.queries)}, by IoU threshold\n"
             + text_table(header, curves, align="llr"),
@@ -144,7 +144,7 @@ def location_text(report: LocationReport) -> str:
             text_table(["", "JS divergence", "by chance", "cells", "fullest"], places),
             "JS divergence: how far the places (start, end) of first predictions are from those of the true moments,\n"
             "0 to 1; by chance: what perfect predictions' scatter would give; cells: over how many of "
-            f"{CELLS} places\nthey spread; fullest: the share in the most common one.",
+            f"{POSSIBLE_CELLS} places\nthey spread; fullest: the share in the most common one.",
         ]
         unplaced = {r.run: r.left_out for r in side.runs if r.left_out}
         blocks += [
@@ -165,10 +165,10 @@ def location_text(report: LocationReport) -> str:
 
 
 def _four(value: float) -> str:
-    return _fixed(value, 4)
+    return _decimals(value, 4)
 
 
-def _fixed(value: float, digits: int) -> str:
+def _decimals(value: float, digits: int) -> str:
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 

@@ -13,25 +13,26 @@ from itertools import combinations, product
 
 import numpy as np
 
-from momentseek.evaluation.diagnose.cases import Case, Span
+from momentseek.evaluation.diagnose.cases import Case, ListedMoment
 from momentseek.moments.arrays import BoolArray
 
-GRIDS = (10.0, 5.0, 2.0, 1.0, 0.5, 0.1)
-ROUNDS = 60
+ROUND_SECONDS = (10.0, 5.0, 2.0, 1.0, 0.5, 0.1)
+MAX_ROUNDS = 60
 Cost = tuple[float, ...]
 
 
 def shrink(case: Case, still: Callable[[Sequence[Case]], BoolArray]) -> Case:
     """The simplest case reachable from ``case`` for which ``still`` holds.
 
-    >>> long = Case((Span("v", 3.1, 17.7),), (Span("v", 1.23, 5.0), Span("v", 8.01, 9.99)), 2, Span("v", 7.5, 12.34))
+    >>> first, second = ListedMoment("v", 1.23, 5.0), ListedMoment("v", 8.01, 9.99)
+    >>> long = Case((ListedMoment("v", 3.1, 17.7),), (first, second), 2, ListedMoment("v", 7.5, 12.34))
     >>> small = shrink(long, lambda cases: np.array([c.changed.end > c.truth[0].start for c in cases]))
     >>> small.truth, small.ranked, small.changed
     ((Span(video='v', start=0.0, end=10.0, relevance=1),), (Span(video='v', start=0.0, end=10.0, relevance=1),),
      Span(video='v', start=0.0, end=10.0, relevance=1))
     """
     case = _best(case, _plain, still) or case
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         # Shorter lists first: there is less to round in them.
         better = next(filter(None, (_best(case, change, still) for change in (_fewer, _plainer, _rounder))), None)
         if better is None:
@@ -70,7 +71,7 @@ def cost(case: Case) -> Cost:
 @lru_cache(maxsize=10_000)
 def _odd(seconds: float) -> int:
     """0 for whole tens, more the more digits a time takes."""
-    return next((i for i, grid in enumerate(GRIDS) if _on(seconds, grid) == seconds), len(GRIDS))
+    return next((i for i, grid in enumerate(ROUND_SECONDS) if _on(seconds, grid) == seconds), len(ROUND_SECONDS))
 
 
 def _on(seconds: float, grid: float) -> float:
@@ -90,7 +91,7 @@ def _plain(case: Case) -> Iterator[Case]:
     """Lists of one and two moments around a true one at 0–10 s, laid on a grid of 5 s in all ways."""
     true = case.truth[0]._replace(start=0.0, end=10.0, relevance=1)
     seconds = {true.video: 20.0} if case.durations else {}
-    pairs = [Span(true.video, start, end) for start, end in combinations((0.0, 5.0, 10.0, 15.0, 20.0), 2)]
+    pairs = [ListedMoment(true.video, start, end) for start, end in combinations((0.0, 5.0, 10.0, 15.0, 20.0), 2)]
     for rank in (1, 2):
         for *ranked, changed in product(pairs, repeat=rank + 1):
             yield replace(case, truth=(true,), ranked=tuple(ranked), rank=rank, changed=changed, durations=seconds)
@@ -109,13 +110,13 @@ def _plainer(case: Case) -> Iterator[Case]:
 
 
 def _rounder(case: Case) -> Iterator[Case]:
-    for grid in GRIDS:
-        yield _every(case, partial(_rounded, grid=grid))
+    for grid in ROUND_SECONDS:
+        yield _every(case, partial(_round_times, grid=grid))
     spans = [*case.truth, *case.ranked, case.changed]
     for i, span in enumerate(spans):
         for other in dict.fromkeys((s.start, s.end) for s in spans):
             yield _one(case, i, *other)
-        for grid in GRIDS:
+        for grid in ROUND_SECONDS:
             yield _one(case, i, _on(span.start, grid), span.end)
             yield _one(case, i, span.start, _on(span.end, grid))
             yield _one(case, i, _on(span.start, grid), _on(span.end, grid))
@@ -124,11 +125,11 @@ def _rounder(case: Case) -> Iterator[Case]:
             yield _one(case, i, span.start, span.end - less)
 
 
-def _rounded(span: Span, grid: float) -> Span:
+def _round_times(span: ListedMoment, grid: float) -> ListedMoment:
     return span._replace(start=_on(span.start, grid), end=_on(span.end, grid))
 
 
-def _every(case: Case, change: Callable[[Span], Span]) -> Case:
+def _every(case: Case, change: Callable[[ListedMoment], ListedMoment]) -> Case:
     return replace(
         case,
         truth=tuple(map(change, case.truth)),

@@ -11,11 +11,11 @@ from momentseek.errors import MomentseekError
 from momentseek.evaluation.evaluate import Evaluation
 from momentseek.moments.arrays import BoolArray
 
-MEASURES = ("R@{1,5,10}[IoU>={0.3,0.5,0.7}]", "AxIoU@{1,5,10}")
+TIE_MEASURES = ("R@{1,5,10}[IoU>={0.3,0.5,0.7}]", "AxIoU@{1,5,10}")
 
 
 @dataclass(frozen=True)
-class Tied:
+class TieShares:
     """Shares of all queries: those on which all runs score the same, and of these the ones at 0 and at 1."""
 
     measure: str
@@ -31,10 +31,10 @@ class TieReport:
     truth: str
     runs: tuple[str, ...]
     queries: int
-    measures: tuple[Tied, ...]
+    measures: tuple[TieShares, ...]
 
 
-def all_tied(evaluations: Sequence[Evaluation]) -> TieReport:
+def count_ties(evaluations: Sequence[Evaluation]) -> TieReport:
     """The share of queries on which every run has exactly the same value, per measure.
 
     Queries that do not count for one of the runs (NaN) are left out.
@@ -43,7 +43,7 @@ def all_tied(evaluations: Sequence[Evaluation]) -> TieReport:
     >>> truth = Judgements.from_rows([("q1", "v", 0, 10, 1), ("q2", "v", 0, 10, 1)])
     >>> one = Run.from_rows([("q1", "v", 0, 8, 1), ("q2", "v", 0, 2, 1)])
     >>> two = Run.from_rows([("q1", "v", 0, 9, 1), ("q2", "v", 0, 2, 1)])
-    >>> report = all_tied([evaluate(r, truth, ["R@1[IoU>=0.5]", "AxIoU@1"]) for r in (one, two)])
+    >>> report = count_ties([evaluate(r, truth, ["R@1[IoU>=0.5]", "AxIoU@1"]) for r in (one, two)])
     >>> [(m.measure, m.ratio) for m in report.measures]
     [('R@1[IoU>=0.5]', 1.0), ('AxIoU@1', 0.5)]
     """
@@ -57,7 +57,7 @@ def all_tied(evaluations: Sequence[Evaluation]) -> TieReport:
     for i, name in enumerate(first.names):
         same = tied[counted[:, i], i]
         at = values[0, counted[:, i], i]
-        found.append(Tied(name, _share(same), _share(same & (at == 0)), _share(same & (at == 1))))
+        found.append(TieShares(name, _share(same), _share(same & (at == 0)), _share(same & (at == 1))))
     return TieReport(first.truth, tuple(e.run for e in evaluations), int(counted.any(axis=1).sum()), tuple(found))
 
 

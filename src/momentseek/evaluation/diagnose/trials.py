@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 
-from momentseek.evaluation.diagnose.cases import Case, Span
+from momentseek.evaluation.diagnose.cases import Case, ListedMoment
 from momentseek.measures import Alignment
 from momentseek.moments import Judgements, Run, iou
 from momentseek.moments.arrays import FloatArray
 
-LENGTH = 60
+RANDOM_VIDEO_SECONDS = 60
 """Seconds of the random lists' video; their times are whole seconds, so that examples read easily."""
 
 
-def from_run(run: Run, truth: Judgements, number: int, depth: int, rng: np.random.Generator) -> list[Case]:
+def cases_from_run(run: Run, truth: Judgements, number: int, depth: int, rng: np.random.Generator) -> list[Case]:
     """Up to ``number`` cases from the first ``depth`` predictions of random queries, one of them made better.
 
     The better moment is nearer to a true one: moved part of the way, cut out of it, stretched around it, or a copy
@@ -28,14 +28,16 @@ def from_run(run: Run, truth: Judgements, number: int, depth: int, rng: np.rando
     usable = np.flatnonzero(relevant & view.answered())
     if not len(usable):
         return []
-    return [_improved(run, truth, int(q), best[q], depth, rng) for q in rng.choice(usable, number)]
+    return [_improve_one(run, truth, int(q), best[q], depth, rng) for q in rng.choice(usable, number)]
 
 
-def _improved(run: Run, truth: Judgements, query: int, best: FloatArray, depth: int, rng: np.random.Generator) -> Case:
+def _improve_one(
+    run: Run, truth: Judgements, query: int, best: FloatArray, depth: int, rng: np.random.Generator
+) -> Case:
     name = truth.query_ids[query]
     rows = run.rows(name)
     ranked = tuple(
-        Span(run.videos[v], s, e)
+        ListedMoment(run.videos[v], s, e)
         for v, s, e in zip(
             run.video[rows][:depth].tolist(),
             run.start[rows][:depth].tolist(),
@@ -45,7 +47,7 @@ def _improved(run: Run, truth: Judgements, query: int, best: FloatArray, depth: 
     )
     judged = range(int(truth.offsets[query]), int(truth.offsets[query + 1]))
     moments = tuple(
-        Span(truth.videos[truth.video[i]], float(truth.start[i]), float(truth.end[i]), int(truth.relevance[i]))
+        ListedMoment(truth.videos[truth.video[i]], float(truth.start[i]), float(truth.end[i]), int(truth.relevance[i]))
         for i in judged
     )
     rank = int(rng.integers(1, len(ranked) + 1))
@@ -65,13 +67,15 @@ def _improved(run: Run, truth: Judgements, query: int, best: FloatArray, depth: 
 
 
 def _towards(
-    ranked: tuple[Span, ...], rank: int, goal: Span, now: float, above: float, rng: np.random.Generator
-) -> Span:
+    ranked: tuple[ListedMoment, ...], rank: int, goal: ListedMoment, now: float, above: float, rng: np.random.Generator
+) -> ListedMoment:
     old = ranked[rank - 1]
     way = rng.integers(4)
     if way == 0 and old.video == goal.video:
         part = rng.random()
-        return Span(old.video, old.start + part * (goal.start - old.start), old.end + part * (goal.end - old.end))
+        return ListedMoment(
+            old.video, old.start + part * (goal.start - old.start), old.end + part * (goal.end - old.end)
+        )
     if way == 1 and rank > 1:
         return ranked[int(rng.integers(rank - 1))]
     # Half of the time aim below the best above (INV-k), where there is room, else above it (MON-k).
@@ -81,15 +85,15 @@ def _towards(
     slide = rng.random()
     if way == 2:
         start = goal.start + slide * (1 - overlap) * length
-        return Span(goal.video, start, start + overlap * length)
+        return ListedMoment(goal.video, start, start + overlap * length)
     start = max(0.0, goal.start - slide * (length / overlap - length))
-    return Span(goal.video, start, start + length / overlap)
+    return ListedMoment(goal.video, start, start + length / overlap)
 
 
-def at_random(number: int, depth: int, moments: int, rng: np.random.Generator) -> list[Case]:
+def random_cases(number: int, depth: int, moments: int, rng: np.random.Generator) -> list[Case]:
     """Lists of up to ``depth`` moments around up to ``moments`` true ones, in whole seconds of one short video.
 
-    >>> case = at_random(1, 3, 1, np.random.default_rng(0))[0]
+    >>> case = random_cases(1, 3, 1, np.random.default_rng(0))[0]
     >>> len(case.truth), 1 <= case.rank <= len(case.ranked) <= 3
     (1, True)
     """
@@ -98,24 +102,24 @@ def at_random(number: int, depth: int, moments: int, rng: np.random.Generator) -
 
 def _random(depth: int, moments: int, rng: np.random.Generator) -> Case:
     truth = tuple(
-        Span("v", start, start + int(rng.integers(5, 21)))
-        for start in rng.integers(0, LENGTH - 20, int(rng.integers(1, moments + 1))).tolist()
+        ListedMoment("v", start, start + int(rng.integers(5, 21)))
+        for start in rng.integers(0, RANDOM_VIDEO_SECONDS - 20, int(rng.integers(1, moments + 1))).tolist()
     )
     ranked = tuple(_near(truth, rng) for _ in range(int(rng.integers(1, depth + 1))))
     rank = int(rng.integers(1, len(ranked) + 1))
     changed = _near(truth, rng)
     if _best(changed, truth) < _best(ranked[rank - 1], truth):
         changed, ranked = ranked[rank - 1], (*ranked[: rank - 1], changed, *ranked[rank:])
-    return Case(truth, ranked, rank, changed, {"v": float(LENGTH)}, origin="random lists")
+    return Case(truth, ranked, rank, changed, {"v": float(RANDOM_VIDEO_SECONDS)}, origin="random lists")
 
 
-def _near(truth: tuple[Span, ...], rng: np.random.Generator) -> Span:
+def _near(truth: tuple[ListedMoment, ...], rng: np.random.Generator) -> ListedMoment:
     goal = truth[int(rng.integers(len(truth)))]
     shift, stretch = rng.normal(0, 8, 2)
-    start = min(max(0, round(goal.start + shift)), LENGTH - 1)
-    end = min(max(start + 1, round(goal.end + shift + stretch)), LENGTH)
-    return Span("v", start, end)
+    start = min(max(0, round(goal.start + shift)), RANDOM_VIDEO_SECONDS - 1)
+    end = min(max(start + 1, round(goal.end + shift + stretch)), RANDOM_VIDEO_SECONDS)
+    return ListedMoment("v", start, end)
 
 
-def _best(span: Span, truth: tuple[Span, ...]) -> float:
+def _best(span: ListedMoment, truth: tuple[ListedMoment, ...]) -> float:
     return max(float(iou(span.start, span.end, t.start, t.end)) for t in truth)

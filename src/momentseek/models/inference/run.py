@@ -306,4 +306,4 @@ def _moments(found: Moments, names: Sequence[str], truth: Judgements, task: str)
         task=task,
         source="(predicted)",
     )
-    return run.ranked()
+    return run.sort_by_score()
