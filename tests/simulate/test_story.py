@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from momentseek.simulate import SimulationSettings, lengths
 from momentseek.simulate.activity import clip_count, clip_shares, spoken_concepts, visible_concepts
-from momentseek.simulate.captions import write_captions
-from momentseek.simulate.imprecise import remove_names
+from momentseek.simulate.captions import remove_names, write_captions
 from momentseek.simulate.lexicon import phrases, tag
 from momentseek.simulate.story import NO_CONCEPT, Story, tell_story
 from momentseek.simulate.world import the_world

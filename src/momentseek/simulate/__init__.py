@@ -4,9 +4,8 @@ Everything here is a simulation. It tests learning, ranking and measuring where 
 numbers say nothing about real videos.
 """
 
-from momentseek.simulate.difficulty import Difficulty
 from momentseek.simulate.report import SimulationReport
-from momentseek.simulate.settings import SimulationSettings
+from momentseek.simulate.settings import Difficulty, SimulationSettings
 from momentseek.simulate.simulation import simulate
 
 __all__ = ["Difficulty", "SimulationReport", "SimulationSettings", "simulate"]

@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from momentseek.moments.arrays import FloatArray
-from momentseek.simulate.difficulty import Difficulty
-from momentseek.simulate.settings import CLIP_SECONDS
+from momentseek.simulate.settings import CLIP_SECONDS, Difficulty
 from momentseek.simulate.story import NO_CONCEPT, Story
 from momentseek.simulate.world import World
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import IntArray
-from momentseek.simulate.captions import write_captions
-from momentseek.simulate.imprecise import remove_names
+from momentseek.simulate.captions import remove_names, write_captions
 from momentseek.simulate.settings import SimulationSettings
 from momentseek.simulate.story import SimulatedMoments
 from momentseek.simulate.world import World

@@ -7,7 +7,61 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.errors import MomentseekError
-from momentseek.simulate.difficulty import Difficulty
+
+
+@dataclass(frozen=True, slots=True)
+class Difficulty:
+    """Strengths relative to an action's vector, whose length in a clip is 1."""
+
+    video_noise: float
+    """Standard deviation per dimension, times the root of the dimension: the noise vector's length."""
+    subtitle_noise: float
+    query_noise: float
+    """Length of the noise vector of a word, whose own vector has length 1."""
+    crosstalk: float
+    """Share of a clip that comes from each neighbouring clip."""
+    style: float
+    """Length of what all clips of a video have in common beside what happens, and half as much per scene."""
+    scenery: float
+    """How strongly place, people and props show throughout a scene."""
+    confusable: float
+    """Share of groups whose members look alike."""
+    likeness: float
+    """Cosine between the vectors of members of such a group."""
+    mixing: float
+    """Share of a query word's vector that comes from the words around it."""
+    looseness: float
+    """How far the action's edges lie from the annotated ones, as a share of the moment."""
+    chatter: float
+    """Share of clips without a spoken moment in which something else is talked about."""
+
+    @classmethod
+    def at(cls, hard: float) -> Difficulty:
+        """From 0, where a linear matcher finds nearly everything, to 1, where it finds almost nothing.
+
+        >>> Difficulty.at(0).video_noise < Difficulty.at(0.5).video_noise < Difficulty.at(1).video_noise
+        True
+        """
+        if not 0 <= hard <= 1:
+            raise MomentseekError(f"a difficulty of {hard:g} is out of range; choose one from 0 to 1 (--hard)")
+
+        def between(easy: float, default: float, hardest: float) -> float:
+            return easy + (default - easy) * 2 * hard if hard <= 0.5 else default + (hardest - default) * (2 * hard - 1)
+
+        return cls(
+            video_noise=between(0.1, 0.4, 24.0),
+            subtitle_noise=between(0.05, 0.25, 14.0),
+            query_noise=between(0.0, 0.1, 3.0),
+            crosstalk=between(0.0, 0.05, 0.3),
+            style=between(0.0, 0.2, 3.0),
+            scenery=between(0.1, 0.2, 0.8),
+            confusable=between(0.0, 0.1, 1.0),
+            likeness=between(0.0, 0.2, 0.9),
+            mixing=between(0.0, 0.1, 0.5),
+            looseness=between(0.0, 0.04, 0.25),
+            chatter=between(0.05, 0.15, 0.7),
+        )
+
 
 CLIP_SECONDS = 1.5
 FILES_VERSION = 1

@@ -10,9 +10,8 @@ from typing import TypeVar
 from momentseek.features.write import write_features
 from momentseek.simulate import files
 from momentseek.simulate.annotation import BATCH_MOMENTS, annotate
-from momentseek.simulate.captions import write_captions
+from momentseek.simulate.captions import remove_names, write_captions
 from momentseek.simulate.folder import write_folder
-from momentseek.simulate.imprecise import remove_names
 from momentseek.simulate.lexicon import tag
 from momentseek.simulate.queries import choose_queries
 from momentseek.simulate.relevance import build_judge

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from momentseek.construct.annotation.candidate_files import build_truth, read_candidates, write_candidates
-from momentseek.construct.annotation.candidates import first_batch, rank_candidates, second_batch, still_relevant
-from momentseek.construct.annotation.identical import drop_same_wording
+from momentseek.construct.annotation.candidates import (
+    drop_same_wording,
+    first_batch,
+    rank_candidates,
+    second_batch,
+    still_relevant,
+)
 from momentseek.construct.annotation.labels import read_labels
 from momentseek.construct.decisions import tally
 from momentseek.construct.similarity import take_largest

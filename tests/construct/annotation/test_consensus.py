@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.construct.annotation.consensus import find_consensus
+from momentseek.construct.annotation.distributions import label_distributions
 from momentseek.construct.annotation.drift import measure_drift
 from momentseek.construct.annotation.labels import group_labels, read_labels
-from momentseek.construct.annotation.scores import label_distributions
 from momentseek.construct.decisions import tally
 from momentseek.errors import MomentseekError
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from momentseek.construct.annotation.exam import mark_exam, medians
-from momentseek.construct.annotation.exam_text import as_json, as_text
+from momentseek.construct.annotation.exam import as_json, as_text, mark_exam, medians
 from momentseek.construct.annotation.labels import group_labels
 from momentseek.construct.decisions import tally
 from momentseek.errors import MomentseekError

@@ -7,10 +7,8 @@ from collections import Counter
 import pytest
 
 from momentseek.construct.imprecise.first_names import EITHER_NAMES, FEMALE_NAMES, MALE_NAMES
-from momentseek.construct.imprecise.gazetteer import build_gazetteer
+from momentseek.construct.imprecise.gazetteer import build_gazetteer, edit_distance, read_names, write_names
 from momentseek.construct.imprecise.genders import decide_gender
-from momentseek.construct.imprecise.names_file import read_names, write_names
-from momentseek.construct.imprecise.spelling import edit_distance
 from momentseek.construct.imprecise.tokens import split_tokens
 from momentseek.errors import MomentseekError
 

@@ -6,8 +6,7 @@ from tests.encoders.fakes import Words
 
 from momentseek.construct.decisions import tally
 from momentseek.construct.pseudo_training.collection import collect_moments
-from momentseek.construct.pseudo_training.lists import as_json, find_pseudo_training
-from momentseek.construct.pseudo_training.report import summary
+from momentseek.construct.pseudo_training.lists import as_json, find_pseudo_training, summary
 from momentseek.construct.pseudo_training.sources import read_queries_by_id, read_query_texts, select_queries
 from momentseek.errors import MomentseekError
 from momentseek.formats import read_truth

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from momentseek.construct.statistics.checks import as_decisions, run_checks
+from momentseek.construct.statistics.checks import as_decisions, read_subtitles, run_checks
 from momentseek.construct.statistics.counts import AnnotationSplit, compute_statistics
 from momentseek.construct.statistics.report import as_json, as_text
-from momentseek.construct.statistics.subtitles import read_subtitles
 from momentseek.construct.text import normalise, tokens, words
 from momentseek.errors import MomentseekError
 from momentseek.formats import read_corpus, read_truth

@@ -13,8 +13,8 @@ from momentseek.features.data import Data
 from momentseek.formats import read_truth
 from momentseek.language.verbs import verbs
 from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
-from momentseek.simulate.grounding.forms import FORMS
-from momentseek.simulate.grounding.habits import Habits
+from momentseek.simulate.grounding.films import Habits
+from momentseek.simulate.grounding.settings import FORMS
 
 
 @pytest.fixture(scope="module")

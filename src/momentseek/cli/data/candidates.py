@@ -66,8 +66,7 @@ def command(
 
     from momentseek.cli.data import refuse_without
     from momentseek.construct.annotation.candidate_files import require_unique_pairs, write_candidates
-    from momentseek.construct.annotation.candidates import first_batch, rank_candidates, second_batch
-    from momentseek.construct.annotation.identical import drop_same_wording
+    from momentseek.construct.annotation.candidates import drop_same_wording, first_batch, rank_candidates, second_batch
     from momentseek.construct.annotation.judged_pairs import read_pairs
     from momentseek.construct.decisions import Decision, as_json_lines, tally
     from momentseek.construct.similarity import top_similar

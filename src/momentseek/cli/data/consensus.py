@@ -112,11 +112,11 @@ def command(
 
     from momentseek.construct.annotation.agreement import measure_agreement
     from momentseek.construct.annotation.consensus import Incomplete, Repeats, find_consensus
-    from momentseek.construct.annotation.consensus_text import as_json as to_json
-    from momentseek.construct.annotation.consensus_text import as_text
+    from momentseek.construct.annotation.consensus_report import as_json as to_json
+    from momentseek.construct.annotation.consensus_report import as_text
+    from momentseek.construct.annotation.distributions import label_distributions
     from momentseek.construct.annotation.drift import measure_drift
     from momentseek.construct.annotation.judged_pairs import write_pairs
-    from momentseek.construct.annotation.scores import label_distributions
     from momentseek.construct.decisions import as_json_lines
 
     found = find_consensus(given, incomplete=cast(Incomplete, incomplete), repeats=cast(Repeats, repeats))
@@ -144,7 +144,7 @@ def command(
     text = json.dumps(to_json(*parts), indent=2, ensure_ascii=False) if as_json else as_text(*parts)
     drawn: list[Path] = []
     if folder:
-        from momentseek.construct.annotation.consensus_plots import draw_consensus
+        from momentseek.construct.annotation.distributions import draw_consensus
 
         drawn = draw_consensus(parts[3], folder)
     write_all(files)
@@ -168,9 +168,8 @@ def _sizes(labels: AnnotatorLabels) -> tuple[list[int], list[int]]:
 def _exam(labels: str, out: str | None, report: str | None, share: float, as_json: bool) -> None:
     import json
 
-    from momentseek.construct.annotation.exam import mark_exam
-    from momentseek.construct.annotation.exam_text import as_json as to_json
-    from momentseek.construct.annotation.exam_text import as_text
+    from momentseek.construct.annotation.exam import as_json as to_json
+    from momentseek.construct.annotation.exam import as_text, mark_exam
     from momentseek.construct.annotation.judged_pairs import write_pairs
     from momentseek.construct.annotation.labels import read_labels
     from momentseek.construct.decisions import as_json_lines

@@ -86,7 +86,7 @@ def command(
     """
     from momentseek.construct.decisions import as_json_lines
     from momentseek.construct.imprecise.chat import open_endpoint
-    from momentseek.construct.imprecise.names_file import write_names
+    from momentseek.construct.imprecise.gazetteer import write_names
     from momentseek.construct.imprecise.records import read_query_file
     from momentseek.construct.imprecise.review import read_queue, write_queue
     from momentseek.construct.imprecise.rewriting import ChatRewriter, RuleRewriter, make_imprecise
@@ -111,7 +111,7 @@ def command(
         options.say(f"note: {note}")
     recognise = None
     if ner:
-        from momentseek.construct.imprecise.second_opinion import spacy_recogniser
+        from momentseek.construct.imprecise.verification import spacy_recogniser
 
         recognise = spacy_recogniser()
     verifier = RewriteVerifier(cast, similarity, similar, named, recognise, as_written or measure == "lexical")
@@ -149,8 +149,7 @@ def command(
 
 
 def _gazetteer(read: QueryFile, learn_from: tuple[str, ...], names: str | None) -> Gazetteer:
-    from momentseek.construct.imprecise.gazetteer import build_gazetteer
-    from momentseek.construct.imprecise.names_file import read_names
+    from momentseek.construct.imprecise.gazetteer import build_gazetteer, read_names
     from momentseek.construct.imprecise.records import read_query_file
 
     own = read_names(names) if names else []

@@ -60,8 +60,7 @@ def command(
     from momentseek.construct.decisions import as_json_lines
     from momentseek.construct.pseudo_training.collection import collect_moments
     from momentseek.construct.pseudo_training.lists import as_json as to_json
-    from momentseek.construct.pseudo_training.lists import find_pseudo_training
-    from momentseek.construct.pseudo_training.report import summary
+    from momentseek.construct.pseudo_training.lists import find_pseudo_training, summary
     from momentseek.construct.pseudo_training.sources import read_queries_by_id, read_query_texts, select_queries
     from momentseek.encoders import text_encoder
     from momentseek.formats import read_corpus, read_truth, write_all

@@ -46,11 +46,10 @@ def command(
 
     from momentseek.cli.options import short_labels
     from momentseek.construct.decisions import as_json_lines
-    from momentseek.construct.statistics.checks import as_decisions, run_checks
+    from momentseek.construct.statistics.checks import as_decisions, read_subtitles, run_checks
     from momentseek.construct.statistics.counts import AnnotationSplit, compute_statistics
     from momentseek.construct.statistics.report import as_json as to_json
     from momentseek.construct.statistics.report import as_text
-    from momentseek.construct.statistics.subtitles import read_subtitles
     from momentseek.errors import MomentseekError
     from momentseek.formats import read_corpus, read_truth, write_all
     from momentseek.tables import count

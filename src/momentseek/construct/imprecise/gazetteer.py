@@ -7,16 +7,61 @@ Rare misspellings of frequent names (Pheobe, Espostio, Rachels) follow the name 
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from momentseek.construct.imprecise.evidence import WordEvidence, gather_evidence
 from momentseek.construct.imprecise.first_names import FIRST_NAMES
 from momentseek.construct.imprecise.genders import Gender, count_pronouns, decide_gender
-from momentseek.construct.imprecise.spelling import correct_spelling
 from momentseek.construct.imprecise.tokens import QueryToken
 from momentseek.construct.imprecise.word_lists import NEVER_NAMES, ORDINARY_WORDS, ROLES, TITLES
+from momentseek.errors import MomentseekError
+from momentseek.formats.document import open_document
+
+
+def edit_distance(a: str, b: str) -> int:
+    """Letters changed, dropped, added or swapped with their neighbour on the way from one word to another.
+
+    >>> edit_distance("pheobe", "phoebe"), edit_distance("espostio", "esposito"), edit_distance("rachel", "ross")
+    (1, 1, 5)
+    """
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        older, before, row = before, row, [i]
+        for j, y in enumerate(b, 1):
+            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                best = min(best, older[j - 2] + 1)
+            row.append(best)
+    return row[-1]
+
+
+def correct_spelling(word: str, evidence: WordEvidence, frequent: Mapping[str, int]) -> str:
+    """The frequent name of which a rare word is a misspelling (or a possessive without its apostrophe), if any.
+
+    >>> correct_spelling("pheobe", WordEvidence(inside=10), {"phoebe": 800, "ross": 1100})
+    'phoebe'
+    >>> correct_spelling("monicas", WordEvidence(inside=1), {"monica": 1000})
+    'monica'
+    """
+    if word in frequent or evidence.lower > 1 or len(word) < 4:
+        return ""
+    best, least = "", 3
+    for name, count in frequent.items():
+        if name[0] != word[0] or count < 10 * evidence.capital or abs(len(name) - len(word)) > 2:
+            continue
+        if word == f"{name}s":
+            return name
+        allowed = 0 if word in FIRST_NAMES else 1 if len(name) < 7 else 2
+        if len(name) >= 4 and (n := edit_distance(word, name)) <= allowed and n < least:
+            best, least = name, n
+    return best
+
 
 LIKELY_NAME_SCORE = 0.5
 """A word with this score is taken for a name when it is replaced; the check afterwards asks for more (0.8)."""
@@ -145,3 +190,39 @@ def build_gazetteer(texts: Sequence[tuple[str, str]]) -> Gazetteer:
                 shown, scores[word], gender, e.capital, common, dict(e.shows), spellings.get(word, "")
             )
     return Gazetteer(names, pairs)
+
+
+GENDER_SPELLINGS = {
+    "": "",
+    **dict.fromkeys(("f", "female", "woman", "w"), "female"),
+    **dict.fromkeys(("m", "male", "man"), "male"),
+    **dict.fromkeys(("n", "neutral", "person", "either"), "neutral"),
+    "word": "word",
+}
+
+
+def read_names(path: str | Path) -> list[tuple[str, str]]:
+    """Names and genders (``female``, ``male``, ``neutral``; ``word`` for what is no name; nothing: to be found out)."""
+    names = []
+    for number, row in enumerate(csv.reader(io.StringIO(open_document(path).text)), 1):
+        cells = [cell.strip() for cell in row]
+        if not any(cells) or cells[0].startswith("#"):
+            continue
+        gender = cells[1].lower() if len(cells) > 1 else ""
+        if not cells[0] or gender not in GENDER_SPELLINGS:
+            raise MomentseekError(
+                f"{path}: line {number:,} is {','.join(row)[:60]!r}; expected name,gender with female, male, neutral "
+                "or word"
+            )
+        names += [(part, GENDER_SPELLINGS[gender]) for part in cells[0].split()]
+    return names
+
+
+def write_names(gazetteer: Gazetteer) -> bytes:
+    """The names of a gazetteer, the most frequent first.
+
+    >>> write_names(Gazetteer({}).with_names([("Ross", "male")])).decode()
+    'Ross,male,1.00\\n'
+    """
+    names = sorted(gazetteer.names.values(), key=lambda n: (-n.count, n.name))
+    return "".join(f"{n.name},{n.gender},{n.score:.2f}\n" for n in names if n.score >= LIKELY_NAME_SCORE).encode()

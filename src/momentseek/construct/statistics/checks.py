@@ -6,6 +6,8 @@ TVR's own rules (section 3.1): at least 8 words, and not copied from the subtitl
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,6 +16,10 @@ import numpy as np
 
 from momentseek.construct.decisions import Decision
 from momentseek.construct.statistics.counts import AnnotationSplit
+from momentseek.construct.text import normalise
+from momentseek.errors import MomentseekError
+from momentseek.formats.document import open_document
+from momentseek.formats.values import has_keys, lists, records, strings
 from momentseek.moments.arrays import BoolArray
 from momentseek.tables import count
 
@@ -203,3 +209,23 @@ def _moment_violation(split: AnnotationSplit, row: int) -> RuleViolation:
         float(truth.end[row]),
         _or_none(float(truth.durations[video])),
     )
+
+
+SPEAKER_PATTERN = re.compile(r"\([^()]{1,40}:\)")
+"""TVQA's cues name who speaks, ``(Rachel:)``, which nobody says."""
+
+
+def read_subtitles(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Video → all that is said in it, normalised, in the order of the file."""
+    document = open_document(path)
+    if not document.is_json:
+        raise MomentseekError(f"{path}: not subtitles in TVR's form; expected JSON Lines with vid_name and sub")
+    rows = records(document)
+    said: dict[str, list[str]] = {}
+    for video, cues in zip(strings(rows, "vid_name", document), lists(rows, "sub", document), strict=True):
+        if not all(has_keys(cue, "text") and isinstance(cue["text"], str) for cue in cues):
+            raise MomentseekError(f"{path}: a cue of {video} has no text; every cue is an object with text, start, end")
+        said.setdefault(video, []).extend(cue["text"] for cue in cues)
+    return {
+        video: normalise(" ".join(SPEAKER_PATTERN.sub(" ", text) for text in texts)) for video, texts in said.items()
+    }

@@ -12,10 +12,10 @@ from typing import Any
 
 from momentseek.construct.annotation.agreement import measure_agreement
 from momentseek.construct.annotation.consensus import LABELS_PER_PAIR, Consensus, find_consensus
-from momentseek.construct.annotation.consensus_text import as_json
+from momentseek.construct.annotation.consensus_report import as_json
+from momentseek.construct.annotation.distributions import label_distributions
 from momentseek.construct.annotation.drift import measure_drift
 from momentseek.construct.annotation.labels import group_labels
-from momentseek.construct.annotation.scores import label_distributions
 from momentseek.server.judging.rows import Judgement
 
 

@@ -5,6 +5,6 @@ For what the debiasing and the massive-video papers ask: a model that only learn
 """
 
 from momentseek.simulate.grounding.settings import GroundingSettings
-from momentseek.simulate.grounding.writing import simulate_grounding
+from momentseek.simulate.grounding.simulation import simulate_grounding
 
 __all__ = ["GroundingSettings", "simulate_grounding"]

@@ -10,9 +10,9 @@ import numpy as np
 
 from momentseek.construct.annotation.agreement import MIN_COMMON_PAIRS, Agreement
 from momentseek.construct.annotation.consensus import LABELS_PER_PAIR, NUMBER_WORDS, Consensus
+from momentseek.construct.annotation.distributions import LabelDistributions
 from momentseek.construct.annotation.drift import Drift
 from momentseek.construct.annotation.labels import LEVEL_COUNT
-from momentseek.construct.annotation.scores import LabelDistributions
 from momentseek.moments.arrays import IntArray
 from momentseek.tables import count, text_table
 
