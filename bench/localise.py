@@ -23,7 +23,7 @@ import numpy as np
 
 from curves import CLIP, WORLDS, Made, World, collection
 from momentseek.moments.overlap import iou
-from momentseek.search.localise import LOCALISERS, Curve, Spans, localise
+from momentseek.search.localise import LOCALISERS, Curve, Proposals, localise
 
 SEED = 30_000
 NAMES = ["scenes", "tag", "contrast", "merge", "watershed", "window", "whole"]
@@ -47,7 +47,7 @@ def videos(name: str, condition: str, count: int) -> list[Made]:
     return [WORLDS[name](np.random.default_rng([SEED + i, tag]), CONDITIONS[condition]) for i in range(count)]
 
 
-def overlaps(spans: Spans, truth: list[tuple[float, float]]) -> np.ndarray:
+def overlaps(spans: Proposals, truth: list[tuple[float, float]]) -> np.ndarray:
     """(spans, truths) IoU."""
     return (
         np.stack([iou(spans.start, spans.end, a, b) for a, b in truth], axis=1) if truth else np.zeros((len(spans), 1))

@@ -15,9 +15,7 @@ from momentseek.library.store import LibraryStore
 from momentseek.search import fusion as fusions
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
-from momentseek.search.localise import DEFAULT
-from momentseek.search.localise.learned import LEARNED
-from momentseek.search.localise.moment_map import MAP
+from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, MAP_LOCALISER
 from momentseek.search.options import STREAMS, Group, Options, Stream
 from momentseek.search.pictures import Pictures
 from momentseek.search.query import Query
@@ -88,7 +86,7 @@ class Library(LibraryStore):
     @property
     def localiser(self) -> str:
         """What finds start and end if none is named: the trained model's own, where one made the vectors."""
-        return {"": DEFAULT, "map": MAP}.get(self.model_kind, LEARNED)
+        return {"": DEFAULT_LOCALISER, "map": MAP_LOCALISER}.get(self.model_kind, LEARNED_LOCALISER)
 
     def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
         """A WebP picture of a hit's most representative frame; kept in the library's folder while there is room."""

@@ -18,8 +18,7 @@ from momentseek.search.confidence import evidence
 from momentseek.search.fusion import Candidate, distinct, ranked, same
 from momentseek.search.hit import Hit
 from momentseek.search.inside import inside
-from momentseek.search.localise import Curve, localise
-from momentseek.search.localise.moment_map import MAP
+from momentseek.search.localise.localiser import MAP_LOCALISER, MAX_SPANS, Curve, localise
 from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.search.streams.exact import heard, said
@@ -28,7 +27,7 @@ from momentseek.search.streams.sights import Encode, Ids, StreamIndex
 from momentseek.search.streams.speech import listen
 from momentseek.search.streams.stream_hit import StreamHit
 from momentseek.search.streams.utterance import Utterance
-from momentseek.search.streams.vision import DEPTH, SPANS, Aim, Looked, aim, around, curve, look, within
+from momentseek.search.streams.vision import DEPTH, Aim, Looked, aim, curve, look
 
 CONTEXT = 6.0
 """Seconds before and after what is said in which the picture may set the bounds."""
@@ -140,10 +139,12 @@ class Search:
         self.aim = aim(vision, query.seen, query.avoid, self.encode("vision"), spans)
         page, depth = 2 * self.options.k, DEPTH
         if self.options.rerank is not None:  # then it is videos that are wanted
-            page, depth = SPANS * self.options.rerank_videos, max(DEPTH, self.options.rerank_videos)
+            page, depth = MAX_SPANS * self.options.rerank_videos, max(DEPTH, self.options.rerank_videos)
         while True:
             self.looked = look(vision, self.aim, self.videos, self.allowed, self.options.localiser, page, depth)
-            by_map = self.aim.moments is not None and self.options.localiser == MAP  # there a page changes nothing
+            by_map = (
+                self.aim.moments is not None and self.options.localiser == MAP_LOCALISER
+            )  # there a page changes nothing
             if by_map or len(self.looked.moments) < page or self._enough(self.looked.moments):
                 break
             page *= 2
@@ -214,14 +215,14 @@ class Search:
         on = self.curve(self.state.videos[said.video])
         if self.aim is None or on is None:
             return None
-        near = around(on, said.start, said.end, CONTEXT)
+        near = on.around(said.start, said.end, CONTEXT)
         if self.aim.scale.z(float(near.scores.max())) <= 1:
             return None
         spans = localise(near, self.options.localiser)
         starts, ends = inside(spans.start, spans.end, self.state.videos[said.video].duration)
         for start, end, peak in zip(starts.tolist(), ends.tolist(), spans.peak.tolist(), strict=True):
             covers = min(end, said.end) - max(start, said.start) >= (said.end - said.start) / 2
-            if covers and self.aim.scale.z(evidence(within(on, start, end))) > 1:
+            if covers and self.aim.scale.z(evidence(on.scores_within(start, end))) > 1:
                 return replace(said, start=start, end=end, peak=peak)
         return None
 
@@ -256,7 +257,7 @@ class Search:
 
     def _spread(self, target: Aim) -> float:
         """Of the scores by which moments are ranked."""
-        by_map = target.moments is not None and self.options.localiser == MAP
+        by_map = target.moments is not None and self.options.localiser == MAP_LOCALISER
         return target.moments.spread if by_map and target.moments else target.scale.spread
 
     def _best_of(self, video: Video) -> Candidate:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from momentseek.errors import MomentseekError
 from momentseek.search import fusion as fusions
-from momentseek.search.localise import DEFAULT, localiser
+from momentseek.search.localise import DEFAULT_LOCALISER, LOCALISERS
 
 Group = Literal["clip", "video"]
 Stream = Literal["vision", "speech", "name"]
@@ -21,7 +21,7 @@ class Options:
     """How to search."""
 
     k: int = 20
-    localiser: str = DEFAULT
+    localiser: str = DEFAULT_LOCALISER
     group: Group = "clip"
     streams: tuple[Stream, ...] = STREAMS
     explain: bool = False
@@ -43,5 +43,5 @@ class Options:
             raise MomentseekError(f"{what}; there are {', '.join(STREAMS)}")
         if not 1 <= self.rerank_videos <= MOST_RERANKED:
             raise MomentseekError(f"{self.rerank_videos} videos cannot be re-ranked; choose 1 to {MOST_RERANKED}")
-        localiser(self.localiser)
+        _ = LOCALISERS[self.localiser]
         fusions.fusion(self.fusion)

@@ -24,8 +24,7 @@ from momentseek.search.fusion import Candidate
 from momentseek.search.fusion import distinct as unlike
 from momentseek.search.hit import Standing
 from momentseek.search.inside import inside
-from momentseek.search.localise.moment_map import peak
-from momentseek.search.streams.moment_map import SPANS
+from momentseek.search.localise.localiser import MAX_SPANS
 from momentseek.trained.reranker import RerankedSpans, Reranker, VideoFeatures, warm_reranker
 from momentseek.trained.subtitles import said_in_clips
 
@@ -97,7 +96,7 @@ def _few(moments: Sequence[Candidate]) -> list[Candidate]:
     out = []
     for one in moments:
         counts[one.video] += 1
-        if counts[one.video] <= SPANS:
+        if counts[one.video] <= MAX_SPANS:
             out.append(one)
     return out
 
@@ -138,4 +137,4 @@ def _worth(search: Search, video: Video, first: Candidate, clips: int) -> NDArra
 
 def _peak(search: Search, video: Video, start: float, end: float) -> float:
     on = search.curve(video)
-    return (start + end) / 2 if on is None else peak(on, start, end)
+    return (start + end) / 2 if on is None else on.peak(start, end)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors
-from momentseek.moments.arrays import FloatArray
+from momentseek.moments.arrays import FloatArray, IntArray
+from momentseek.ranking.suppress import suppress
 from momentseek.trained.windows import ClipWindow, windows
 
 SEAM_TOLERANCE_CLIPS = 1e-9
@@ -35,6 +36,37 @@ class MomentTable:
 
     def __len__(self) -> int:
         return len(self.start)
+
+
+@dataclass(frozen=True, eq=False)
+class MomentScores:
+    """How a map model scores each candidate moment of a video for a query."""
+
+    start: FloatArray
+    """(M,) seconds."""
+    end: FloatArray
+    """(M,) seconds."""
+    score: FloatArray
+    """(M,) the model's score; moments of all videos are ranked by it."""
+    sureness: FloatArray
+    """(M,) what decides whether a moment answers the query at all; comparable across videos."""
+
+    def part(self, start: float, end: float) -> MomentScores:
+        """The moments that lie between two times in seconds."""
+        inside = (self.start >= start - 1e-6) & (self.end <= end + 1e-6)
+        return MomentScores(self.start[inside], self.end[inside], self.score[inside], self.sureness[inside])
+
+    def best(self, limit: int, iou: float = 0.5) -> IntArray:
+        """Positions of the best ``limit`` moments that do not overlap a better one by more than ``iou``, best first.
+
+        >>> starts, ends = np.array([0.0, 0.0, 6.0]), np.array([3.0, 4.5, 9.0])
+        >>> MomentScores(starts, ends, np.array([-1, -0.5, -2]), np.zeros(3)).best(2).tolist()
+        [1, 2]
+        """
+        order = np.lexsort((self.end, self.start, -self.score))
+        stay = suppress(self.start[order], self.end[order], iou, limit)
+        result: IntArray = order[stay].astype(np.int64)
+        return result
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
 from momentseek.moments.overlap import iou
-from momentseek.search.localise import LOCALISERS, Background, Curve, localise, localiser, register, suppress
-from momentseek.search.localise.long import LONGEST
+from momentseek.search.localise import LOCALISERS, Background, Curve, Proposals, localise, suppress
+from momentseek.search.localise.localiser import MAX_CLIPS, peak_neighbourhoods
 
 ALL = sorted(LOCALISERS)
 EXACT = ["contrast", "scenes", "tag"]
@@ -44,8 +44,8 @@ def video(seed: int, clips: int, kind: str = "noise") -> Curve:
 )
 def test_spans_lie_in_the_video_best_first_and_repeat(name, seed, clips, kind):
     curve = video(seed, clips, kind)
-    spans = localiser(name)(curve)
-    again = localiser(name)(video(seed, clips, kind))
+    spans = LOCALISERS[name](curve)
+    again = LOCALISERS[name](video(seed, clips, kind))
     assert len(spans) >= 1
     assert (spans.start >= 0).all()
     assert (spans.end <= curve.duration).all()
@@ -60,8 +60,8 @@ def test_spans_lie_in_the_video_best_first_and_repeat(name, seed, clips, kind):
 
 @pytest.mark.parametrize("name", ALL)
 def test_one_and_two_clips(name):
-    assert localiser(name)(Curve.regular([0.2], 1.5, 0.4)).end.tolist() == [0.4]
-    spans = localiser(name)(Curve.regular([0.1, 0.3], 1.5))
+    assert LOCALISERS[name](Curve.regular([0.2], 1.5, 0.4)).end.tolist() == [0.4]
+    spans = LOCALISERS[name](Curve.regular([0.1, 0.3], 1.5))
     assert float(spans.start[0]) in (0.0, 1.5)
     assert float(spans.end[0]) == 3.0
 
@@ -75,7 +75,7 @@ def test_a_clean_plateau_is_found_exactly(name, start, size, after, height):
     scores = np.full(before + size + after, 0.1)
     scores[before : before + size] += height
     vectors = np.where((scores > 0.1)[:, None], [[0.6, 0.8]], [[1.0, 0.0]]).astype(np.float32)
-    spans = localiser(name)(Curve.regular(scores, 2.0, features=vectors))
+    spans = LOCALISERS[name](Curve.regular(scores, 2.0, features=vectors))
     truth = before * 2.0, (before + size) * 2.0
     assert float(iou(spans.start[0], spans.end[0], *truth)) > (0.95 if name != "tag" else 0.5)
 
@@ -98,7 +98,7 @@ def test_scenes_finds_both_plateaus_and_no_union(gap, sizes, noise):
 @given(seed=st.integers(0, 1000), shift=st.sampled_from([-0.5, 0.25, 1.0]))
 def test_adding_a_constant_moves_no_span(name, seed, shift):
     scores = np.round(np.random.default_rng(seed).normal(size=40) * 2**10) / 2**12  # sums stay exact in float32
-    plain, moved = (localiser(name)(Curve.regular(s, 1.5)) for s in (scores, scores + shift))
+    plain, moved = (LOCALISERS[name](Curve.regular(s, 1.5)) for s in (scores, scores + shift))
     assert sorted(zip(plain.start, plain.end, strict=True)) == sorted(zip(moved.start, moved.end, strict=True))
 
 
@@ -128,12 +128,10 @@ def test_ten_hours(name):
 
 
 def test_neighbourhoods_are_disjoint_and_hold_the_peaks():
-    from momentseek.search.localise.long import neighbourhoods
-
     scores = np.random.default_rng(0).normal(size=5000).astype(np.float32)
     scores[[10, 300, 2500, 2550, 4990]] += 20
-    places = sorted(neighbourhoods(Curve.regular(scores, 1.5), 5))
-    assert all(b - a <= LONGEST for a, b in places)
+    places = sorted(peak_neighbourhoods(Curve.regular(scores, 1.5), 5))
+    assert all(b - a <= MAX_CLIPS for a, b in places)
     assert all(x[1] <= y[0] for x, y in pairwise(places))
     for peak in (10, 300, 2500, 2550, 4990):
         assert any(a <= peak < b for a, b in places)
@@ -141,11 +139,11 @@ def test_neighbourhoods_are_disjoint_and_hold_the_peaks():
 
 def test_names():
     with pytest.raises(MomentseekError, match="did you mean 'contrast'"):
-        localiser("contrasts")
+        LOCALISERS["contrasts"]
     with pytest.raises(MomentseekError, match="there already"):
-        register("scenes")(lambda curve: localise(curve))
-    with pytest.raises(MomentseekError, match="there are contrast, learned, map, merge"):
-        localiser("zzz")
+        LOCALISERS.register("scenes")(lambda curve: localise(curve))
+    with pytest.raises(MomentseekError, match=r"there are .*whole, window"):
+        LOCALISERS["zzz"]
 
 
 @pytest.mark.parametrize(
@@ -166,12 +164,10 @@ def test_curves_that_make_no_sense_are_refused(scores, edges, features):
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 1000), limit=st.integers(1, 8))
 def test_suppression_keeps_the_best_and_only_unlike_ones(seed, limit):
-    from momentseek.search.localise import Spans
-
     rng = np.random.default_rng(seed)
     start = rng.uniform(0, 50, 30)
     end = start + rng.uniform(1, 30, 30)
-    spans = Spans.ranked(start, end, rng.random(30), start)
+    spans = Proposals.ranked(start, end, rng.random(30), start)
     kept = suppress(spans, 0.5, limit)
     assert kept.start[0] == spans.start[0]
     assert len(kept) <= limit

@@ -9,15 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from momentseek.moments.arrays import moving_mean
 from momentseek.search.localise import Background, Curve
-from momentseek.search.localise.boxcox import LAMBDAS, likelihoods, straightened, transformed
-from momentseek.search.localise.contrast import contrasts
-from momentseek.search.localise.kmeans import kmeans, squared
+from momentseek.search.localise.box_cox import LAMBDAS, log_likelihoods, power_transform, straighten
+from momentseek.search.localise.contrast import all_contrasts
 from momentseek.search.localise.merge import merge
-from momentseek.search.localise.posterior import interval_posterior
-from momentseek.search.localise.rise import smoothed
-from momentseek.search.localise.standing import standing
-from momentseek.search.localise.swell import background
+from momentseek.search.localise.scenes import comparable_scores, fit_background, interval_posterior
+from momentseek.search.localise.tag import kmeans, squared_distances
 from momentseek.search.localise.watershed import watershed
 
 curves = arrays(np.float64, st.integers(2, 25), elements=st.floats(-1, 1, width=32))
@@ -27,7 +25,7 @@ curves = arrays(np.float64, st.integers(2, 25), elements=st.floats(-1, 1, width=
 @given(scores=curves, longest=st.integers(1, 30), extra=st.integers(0, 4))
 def test_contrast_equals_the_loop(scores, longest, extra):
     shortest = max(1, longest - extra)
-    first, last, value = contrasts(scores, longest, shortest)
+    first, last, value = all_contrasts(scores, longest, shortest)
     expected = {
         (a, b): scores[a:b].mean() - np.concatenate((scores[:a], scores[b:])).mean() if b - a < len(scores) else 0.0
         for a in range(len(scores))
@@ -40,7 +38,7 @@ def test_contrast_equals_the_loop(scores, longest, extra):
 @given(seed=st.integers(0, 10_000), size=st.integers(5, 60))
 def test_likelihoods_equal_scipys(seed, size):
     x = np.random.default_rng(seed).gamma(2.0, 0.3, size) + 0.05
-    ours = likelihoods(x)
+    ours = log_likelihoods(x)
     theirs = np.array([stats.boxcox_llf(lam, x) for lam in LAMBDAS])
     assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-6)
     assert theirs[np.argmax(ours)] == pytest.approx(theirs.max(), rel=1e-9, abs=1e-9)
@@ -49,17 +47,17 @@ def test_likelihoods_equal_scipys(seed, size):
 @pytest.mark.parametrize("lam", [-2.0, -0.5, 0.0, 1.0, 2.0])
 def test_transform_equals_scipys(lam):
     x = np.linspace(0.1, 2, 20)
-    assert transformed(x, lam) == pytest.approx(stats.boxcox(x, lam))
+    assert power_transform(x, lam) == pytest.approx(stats.boxcox(x, lam))
 
 
 def test_two_levels_are_not_bent():
     x = np.repeat([0.1, 0.3], [30, 10]) + 0.005 * np.random.default_rng(0).normal(size=40)
-    assert straightened(x) == pytest.approx((x - x.min()) / np.ptp(x))
+    assert straighten(x) == pytest.approx((x - x.min()) / np.ptp(x))
 
 
 def test_straightening_keeps_the_order_and_takes_out_skew():
     x = np.random.default_rng(0).exponential(size=300)
-    y = straightened(x)
+    y = straighten(x)
     assert (np.argsort(y) == np.argsort(x)).all()
     assert abs(stats.skew(y)) < abs(stats.skew(x)) / 2
     assert (y.min(), y.max()) == (0.0, 1.0)
@@ -88,7 +86,7 @@ def test_posterior_equals_the_sum_over_all_sets(seed, count):
 def test_smoothing_is_the_mean_of_neighbours(values, width):
     half = width // 2
     expected = [values[max(0, i - half) : i + half + 1].mean(0) for i in range(7)]
-    assert smoothed(values, width) == pytest.approx(np.array(expected), abs=1e-9)
+    assert moving_mean(values, width) == pytest.approx(np.array(expected), abs=1e-9)
 
 
 def test_kmeans_finds_separate_groups_whatever_the_seed():
@@ -97,7 +95,7 @@ def test_kmeans_finds_separate_groups_whatever_the_seed():
     points = np.concatenate([m + 0.1 * rng.normal(size=(20, 2)) for m in middles])
     for seed in range(5):
         centres = kmeans(points, 3, seed)
-        assert squared(middles, centres).min(1).max() < 0.05
+        assert squared_distances(middles, centres).min(1).max() < 0.05
     assert len(kmeans(np.ones((5, 2)), 3)) == 1
 
 
@@ -105,7 +103,7 @@ def test_background_follows_drift_and_not_the_moment():
     drift = np.linspace(0.1, 0.5, 100)
     curve = drift + 0.02 * np.random.default_rng(0).normal(size=100)
     curve[40:55] += 0.5
-    level, spread = background(curve)
+    level, spread = fit_background(curve)
     assert level[-1] - level[0] > 0.15  # stiff, but it rises
     assert level[40:55].mean() < drift[40:55].mean() + 0.1
     assert 0.01 < spread < 0.15
@@ -115,14 +113,14 @@ def test_a_span_stands_by_level_and_by_contrast():
     first, last = np.array([4]), np.array([8])
     low, high, flat = (np.full(12, v) for v in (0.1, 0.2, 0.3))
     low[4:8] = high[4:8] = 0.3
-    stand = {n: float(standing(s, first, last)[0]) for n, s in (("low", low), ("high", high), ("flat", flat))}
+    stand = {n: float(comparable_scores(s, first, last)[0]) for n, s in (("low", low), ("high", high), ("flat", flat))}
     assert stand["flat"] == pytest.approx(0.3)
     weaker = low.copy()
     weaker[4:8] = 0.2
-    assert float(standing(weaker, first, last)[0]) < stand["low"]
-    assert float(standing(low, first, last, 0.1)[0]) < stand["low"]
+    assert float(comparable_scores(weaker, first, last)[0]) < stand["low"]
+    assert float(comparable_scores(low, first, last, 0.1)[0]) < stand["low"]
     whole = np.array([0]), np.array([12])
-    assert float(standing(flat, *whole, level=Background(0.1, 0.05, np.array([0.0, 1.0])))[0]) > 0.3
+    assert float(comparable_scores(flat, *whole, level=Background(0.1, 0.05, np.array([0.0, 1.0])))[0]) > 0.3
 
 
 def test_merging_over_gaps():

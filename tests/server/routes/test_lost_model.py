@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from momentseek.api import Library
 from momentseek.models import Dims, build
 from momentseek.models.export import export
-from momentseek.search.localise import DEFAULT
+from momentseek.search.localise import DEFAULT_LOCALISER
 from momentseek.trained.manifest import EncoderRef
 
 
@@ -32,7 +32,7 @@ def test_the_status_is_told_without_the_model(
     shutil.rmtree(copies)
     told = client.get("/api/v1/status")
     assert told.status_code == 200
-    assert told.json()["localiser"] == DEFAULT
+    assert told.json()["localiser"] == DEFAULT_LOCALISER
     assert told.json()["library"]["videos"] == 1
     answer = client.get("/api/v1/search", params={"q": "green"})
     assert not answer.is_success

@@ -2,7 +2,7 @@
 
     contrast(a, b) = mean(s[a:b]) − mean(s[:a] ∪ s[b:])
 
-over all windows of all lengths up to a maximum, by cumulative sums; the best ones kept, then each start moved to the
+over all windows of all lengths up to a maximum, by cumulative sums; the best ones stay, then each start moves to the
 beginning of the climb (TFVTG's dynamic start). Zheng et al. 2024, "Training-free video temporal grounding".
 """
 
@@ -10,26 +10,51 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.moments.arrays import FloatArray
-from momentseek.search.localise.curve import Curve
-from momentseek.search.localise.registry import register
-from momentseek.search.localise.rise import walked_back
-from momentseek.search.localise.runs import Index
-from momentseek.search.localise.spans import Spans, suppress
+from momentseek.moments.arrays import FloatArray, Positions
+from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, suppress
 
-SHARE = 0.5
+MAX_VIDEO_SHARE = 0.5
 """Longest window as a share of the video …"""
-SECONDS = 300.0
+MAX_SECONDS = 300.0
 """… and in seconds, so that the work on a long video is bounded."""
-SHORTEST = 6.0
-"""In seconds; the published windows are multiples of a stride, and single clips would always win on noise."""
-CANDIDATES, KEPT = 500, 10
+MIN_SECONDS = 6.0
+"""Shortest window; the published windows are multiples of a stride, and single clips would always win on noise."""
+MAX_WINDOWS, MAX_PROPOSALS = 500, 10
+"""Windows among which near-duplicates are suppressed, and those that are left of them."""
+MIN_CLIMB = 0.1
+"""Slope per clip, as a share of the curve's range, below which a curve does not climb."""
 
 
-def contrasts(scores: FloatArray, longest: int, shortest: int = 1) -> tuple[Index, Index, FloatArray]:
+@LOCALISERS.register("contrast")
+def contrast(
+    curve: Curve,
+    share: float = MAX_VIDEO_SHARE,
+    longest_seconds: float = MAX_SECONDS,
+    shortest_seconds: float = MIN_SECONDS,
+) -> Proposals:
+    """Propose windows of ``shortest_seconds`` to ``share`` of the video and ``longest_seconds``, most contrast first.
+
+    >>> spans = contrast(Curve.regular([0.1, 0.1, 0.1, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1], seconds=2))
+    >>> float(spans.start[0]), float(spans.end[0])
+    (6.0, 12.0)
+    """
+    scores = curve.scores.astype(np.float64)
+    clip = (curve.duration - float(curve.edges[0])) / len(curve)
+    shortest = min(len(curve), max(1, round(shortest_seconds / clip)))
+    longest = max(shortest, min(round(share * len(curve)), int(longest_seconds / clip)))
+    first, last, value = all_contrasts(scores, longest, shortest)
+    best = np.argsort(-value, kind="stable")[:MAX_WINDOWS]
+    first, last, value = first[best], last[best], value[best]
+    places = suppress(Proposals.of_clips(curve, first, last, value), iou=0.3, limit=MAX_PROPOSALS)
+    first, last = (np.searchsorted(curve.edges, side) for side in (places.start, places.end))
+    first = np.asarray([climb_start(scores, int(a)) for a in first], dtype=np.intp)
+    return suppress(Proposals.of_clips(curve, first, last, places.score))
+
+
+def all_contrasts(scores: FloatArray, longest: int, shortest: int = 1) -> tuple[Positions, Positions, FloatArray]:
     """First clip, last clip (exclusive) and contrast of every window of ``shortest`` to ``longest`` clips.
 
-    >>> first, last, value = contrasts(np.array([0.0, 1.0, 0.0]), 2)
+    >>> first, last, value = all_contrasts(np.array([0.0, 1.0, 0.0]), 2)
     >>> [(int(a), int(b), float(v)) for a, b, v in zip(first, last, value)]
     [(0, 1, -0.5), (1, 2, 1.0), (2, 3, -0.5), (0, 2, 0.5), (1, 3, 0.5)]
     """
@@ -37,11 +62,11 @@ def contrasts(scores: FloatArray, longest: int, shortest: int = 1) -> tuple[Inde
     lengths = np.arange(min(shortest, count), min(longest, count) + 1)
     first = np.concatenate([np.arange(count - n + 1) for n in lengths])
     last = first + np.repeat(lengths, count - lengths + 1)
-    return first, last, contrast_of(scores, first, last)
+    return first, last, window_contrast(scores, first, last)
 
 
-def contrast_of(scores: FloatArray, first: Index, last: Index) -> FloatArray:
-    """Inside mean − outside mean of given windows; a window that is the whole curve has nothing outside: 0."""
+def window_contrast(scores: FloatArray, first: Positions, last: Positions) -> FloatArray:
+    """Inside mean − outside mean of given windows; 0 for a window that is the whole curve."""
     sums = np.concatenate(([0.0], np.cumsum(scores)))
     inside, size = sums[last] - sums[first], last - first
     rest = len(scores) - size
@@ -50,21 +75,25 @@ def contrast_of(scores: FloatArray, first: Index, last: Index) -> FloatArray:
     return result
 
 
-@register("contrast")
-def contrast(curve: Curve, share: float = SHARE, seconds: float = SECONDS, shortest: float = SHORTEST) -> Spans:
-    """Windows from ``shortest`` seconds to ``share`` of the video and ``seconds``, most contrast first.
+def climb_start(values: FloatArray, start: int, least_climb: float = MIN_CLIMB) -> int:
+    """The first clip of the climb that leads to ``start`` (TFVTG's dynamic start, on clips instead of frames).
 
-    >>> spans = contrast(Curve.regular([0.1, 0.1, 0.1, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1], seconds=2))
-    >>> float(spans.start[0]), float(spans.end[0])
-    (6.0, 12.0)
+    People say that a thing begins where the curve starts to climb, not where it is high. With f the difference of a
+    clip to the one before: the clip before the start is taken in while its own f, or the mean of its last two (the
+    later one twice) or last three, is more than ``least_climb`` of the curve's range. A sharp edge stays where it is:
+    the clip before it is low and has not begun to climb.
+
+    >>> climb_start(np.array([0.0, 0.0, 0.0, 0.0, 0.3, 0.6, 0.9, 0.9, 0.9]), 6)
+    4
+    >>> climb_start(np.array([0.0, 0.0, 0.0, 0.9, 0.9, 0.9]), 3)
+    3
     """
-    scores = curve.scores.astype(np.float64)
-    clip = (curve.duration - float(curve.edges[0])) / len(curve)
-    least = min(len(curve), max(1, round(shortest / clip)))
-    first, last, value = contrasts(scores, max(least, min(round(share * len(curve)), int(seconds / clip))), least)
-    best = np.argsort(-value, kind="stable")[:CANDIDATES]
-    first, last, value = first[best], last[best], value[best]
-    places = suppress(Spans.of_clips(curve, first, last, value), iou=0.3, limit=KEPT)
-    first, last = (np.searchsorted(curve.edges, side) for side in (places.start, places.end))
-    first = np.asarray([walked_back(scores, int(a)) for a in first], dtype=np.intp)
-    return suppress(Spans.of_clips(curve, first, last, places.score))
+    least = 3 * least_climb * float(np.ptp(values))
+    f = np.diff(values, prepend=values[0])
+    i = start
+    while i > 0:
+        f0, f1, f2 = (float(f[i - n]) if i >= n else 0.0 for n in (1, 2, 3))
+        if f0 <= 0 or max(3 * f0, 2 * f0 + f1, f0 + f1 + f2) <= least:
+            break
+        i -= 1
+    return i

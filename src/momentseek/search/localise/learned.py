@@ -1,23 +1,20 @@
-"""`learned`: spans as a trained model's start and end filters see them; the default where a model made the vectors."""
+"""`learned`: the spans that a trained model's filters find; the default where XML or ReLoCLNet made the vectors."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from momentseek.ranking import best_spans, span_grid
-from momentseek.search.localise.curve import Curve
-from momentseek.search.localise.registry import register
+from momentseek.search.localise.localiser import LEARNED_LOCALISER, LOCALISERS, Curve, Proposals
 from momentseek.search.localise.scenes import scenes
-from momentseek.search.localise.spans import Spans
 
-LEARNED = "learned"
-CANDIDATES = 60
+MAX_PROPOSALS = 60
 """Spans of one video among which near-duplicates are looked for."""
 
 
-@register(LEARNED)
-def learned(curve: Curve) -> Spans:
-    """The likeliest spans by the model's filters, best first; what `scenes` finds where no model made the vectors.
+@LOCALISERS.register(LEARNED_LOCALISER)
+def learned(curve: Curve) -> Proposals:
+    """Propose the likeliest spans by the model's filters; where no such model made the vectors, as `scenes` does.
 
     >>> from momentseek.trained.boundary_head import Boundaries, log_shares
     >>> shares = log_shares(np.array([0.0, 9.0, 0.0, 0.0]), 100), log_shares(np.array([0.0, 0.0, 9.0, 0.0]), 100)
@@ -32,10 +29,10 @@ def learned(curve: Curve) -> Spans:
     shortest = min(bounds.shortest, len(curve))
     longest = min(max(bounds.longest, shortest), len(curve))
     grid = span_grid(bounds.start, bounds.end, shortest, longest)
-    best = best_spans(grid, CANDIDATES, shortest)
-    kept = np.isfinite(best.score)
-    first, last = best.first[kept], best.last[kept]
+    best = best_spans(grid, MAX_PROPOSALS, shortest)
+    finite = np.isfinite(best.score)
+    first, last = best.first[finite], best.last[finite]
     last = last + 1 if bounds.end_time == "inclusive" else np.maximum(last, first + 1)
     sums = np.concatenate(([0.0], np.cumsum(bounds.less)))
     less = (sums[last] - sums[first]) / (last - first)
-    return Spans.of_clips(curve, first, last, best.score[kept] + bounds.most - less)
+    return Proposals.of_clips(curve, first, last, best.score[finite] + bounds.most - less)

@@ -1,7 +1,7 @@
 """`merge`: the best clips, joined where they follow one another.
 
-The span making of segment-based retrieval (SPR): take the top segments, merge those of a video that are
-consecutive, rank a merged span by its best member. No threshold on a cosine is needed, only a rank. Which clips
+How segment-based retrieval (SPR) makes spans: take the top segments, merge those of a video that are consecutive,
+rank a merged span by its best member. No threshold on a cosine is needed, only a rank. Which clips
 are "top" is known best over the whole library; a curve that carries its query's background uses that.
 """
 
@@ -11,20 +11,20 @@ from typing import Literal
 
 import numpy as np
 
-from momentseek.search.localise.curve import Curve
-from momentseek.search.localise.registry import register
-from momentseek.search.localise.runs import runs
-from momentseek.search.localise.spans import Spans
+from momentseek.moments.arrays import runs_of_true
+from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals
 
-SHARE = 0.1
-"""Of a video's clips that count as top ones where no background is known."""
-RARE = 0.99
-"""Share of the library's clips that a top clip must pass."""
+TOP_SHARE = 0.1
+"""Share of a video's clips that count as top clips where no background is known."""
+TOP_QUANTILE = 0.99
+"""Share of the library's clips that a top clip must score above."""
 
 
-@register("merge")
-def merge(curve: Curve, gap: int = 1, alpha: float = 0.25, rule: Literal["const", "adaptive"] = "adaptive") -> Spans:
-    """Runs of top clips, merged left to right over gaps of up to ``gap`` clips (``const``) or, ``adaptive``,
+@LOCALISERS.register("merge")
+def merge(
+    curve: Curve, gap: int = 1, alpha: float = 0.25, rule: Literal["const", "adaptive"] = "adaptive"
+) -> Proposals:
+    """Propose runs of top clips, merged left to right over gaps of up to ``gap`` clips (``const``) or, ``adaptive``,
     of up to max(``gap``, ``alpha`` · (length left + length right)) clips.
 
     >>> spans = merge(Curve.regular([0.1, 0.5, 0.1, 0.6, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], seconds=2))
@@ -32,11 +32,11 @@ def merge(curve: Curve, gap: int = 1, alpha: float = 0.25, rule: Literal["const"
     ([2.0], [8.0], [0.6])
     """
     scores = curve.scores
-    top = np.sort(scores)[-max(2, round(SHARE * len(scores))) :][0]
+    top = np.sort(scores)[-max(2, round(TOP_SHARE * len(scores))) :][0]
     if curve.level is not None:
         # the best clip always counts: the video was found, so something in it is to be shown
-        top = min(max(top, curve.level.quantile(RARE)), scores.max())
-    first, last = runs(scores >= top)
+        top = min(max(top, curve.level.quantile(TOP_QUANTILE)), scores.max())
+    first, last = runs_of_true(scores >= top)
     joined: list[list[int]] = []
     for a, b in zip(first.tolist(), last.tolist(), strict=True):
         if joined:
@@ -47,4 +47,4 @@ def merge(curve: Curve, gap: int = 1, alpha: float = 0.25, rule: Literal["const"
                 continue
         joined.append([a, b])
     first, last = np.asarray(joined, dtype=np.intp).T
-    return Spans.of_clips(curve, first, last, [scores[a:b].max() for a, b in joined])
+    return Proposals.of_clips(curve, first, last, [scores[a:b].max() for a, b in joined])

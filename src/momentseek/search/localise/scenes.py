@@ -1,12 +1,12 @@
-"""`scenes`, the default: the intervals that explain the curve best, with a liking for the edges of scenes.
+"""`scenes`, the default: the intervals that explain the curve best, with a preference for the edges of scenes.
 
 It grew out of TAG (Lee et al. 2025): straighten the scores by Box–Cox, know the scenes, prefer stretches that stand
 above the rest. Measured on curves with known truth (docs/localising.md), three things were worth changing:
 
-- TAG's scenes are hard and come from k-means; here every window is a candidate, and cuts and changes of the
-  clips' vectors are a prior on its edges (``scene_edges``);
+- TAG's scenes are hard and come from k-means; here every window is a candidate, and cuts and changes of the clips'
+  vectors are a prior on its edges (:func:`edge_prior`);
 - the contrast of one window cannot tell three moments from their union; here all sets of disjoint intervals over a
-  slowly swelling background are weighed together, exactly (``posterior``);
+  slowly varying background are weighed together, exactly (:func:`interval_posterior`);
 - of the many windows that are nearly as likely as the best, the one is chosen that overlaps the likely ones most.
 """
 
@@ -14,63 +14,60 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.moments.arrays import FloatArray
-from momentseek.search.localise.boxcox import straightened
-from momentseek.search.localise.curve import Curve
-from momentseek.search.localise.posterior import MOST, interval_posterior
-from momentseek.search.localise.registry import register
-from momentseek.search.localise.runs import Index
-from momentseek.search.localise.scene_edges import edge_prior, edge_times
-from momentseek.search.localise.spans import Spans
-from momentseek.search.localise.standing import standing
-from momentseek.search.localise.swell import background
+from momentseek.moments.arrays import FloatArray, Positions
+from momentseek.search.localise.box_cox import straighten
+from momentseek.search.localise.localiser import LOCALISERS, Background, Curve, Floats32, Proposals
 
-SECONDS = 300.0
+MAX_MOMENT_SECONDS = 300.0
 """No moment is longer, unless it is the whole video."""
-INDEPENDENT = 0.35
-"""What one clip counts: neighbours say much the same."""
-FLOOR = 0.001
-"""Variance added, on the straightened scale: even a clean curve is not that sure."""
+CLIP_WEIGHT = 0.35
+"""What one clip counts as evidence: neighbours say much the same."""
+MIN_VARIANCE = 0.001
+"""Added to the variance on the straightened scale: even a clean curve is not that certain."""
 RARITY = 1.5
 """Log odds against a moment at any given place, beyond log T."""
-LIKELY = 120
-"""Candidates that are compared with each other."""
-AGREE = 0.3
-"""Overlap from which on two candidates count as the same moment."""
-FEW = 1.5
+MAX_COMPARED_WINDOWS = 120
+"""The likeliest windows, which are compared with each other."""
+MIN_AGREEMENT_IOU = 0.3
+"""Overlap above which two windows begin to count as the same moment."""
+HALF_WORTH_CLIPS = 1.5
 """Clips at which the height of a window counts half."""
-FAINT = 0.02
-"""Candidates with less than this share of the first one's worth and belief are not shown."""
-KEPT = 10
+MIN_WORTH_SHARE = 0.02
+"""Share of the first window's worth times belief below which a window is not proposed."""
+MAX_PROPOSALS = 10
 
 
-@register("scenes")
-def scenes(curve: Curve) -> Spans:
-    """The likeliest intervals, best first.
+@LOCALISERS.register("scenes")
+def scenes(curve: Curve) -> Proposals:
+    """Propose the likeliest intervals, best first.
 
     >>> spans = scenes(Curve.regular([0.1] * 10 + [0.5] * 5 + [0.1] * 10 + [0.4] * 5, seconds=2, shots=[20.4]))
     >>> spans.start.tolist(), spans.end.tolist()
     ([20.4, 50.0], [30.0, 60.0])
     """
     scores = curve.scores.astype(np.float64)
-    values = straightened(scores)
+    values = straighten(scores)
     if not values.any():  # nothing stands out: the whole video, or nothing
-        return Spans.of_clips(curve, np.array([0]), np.array([len(curve)]), [scores.mean()])
-    level, spread = background(values)
-    first, last, weight, height = weighed(curve, values - level, spread)
-    top, chance = likeliest(first, last, weight, len(curve))
+        return Proposals.of_clips(curve, np.array([0]), np.array([len(curve)]), [scores.mean()])
+    level, spread = fit_background(values)
+    first, last, weight, height = weigh_windows(curve, values - level, spread)
+    top, chance = likeliest_windows(first, last, weight, len(curve))
     first, last, size = first[top], last[top], (last - first)[top]
-    kept, belief = chosen(agreement(first, last), chance, np.maximum(height[top], 0.0) * size / (size + FEW))
-    first, last = first[kept], last[kept]
-    score = standing(scores, first, last, belief, curve.level)
-    single = no_union(first, last, score)
+    worth = np.maximum(height[top], 0.0) * size / (size + HALF_WORTH_CLIPS)
+    chosen, belief = choose_windows(agreement(first, last), chance, worth)
+    first, last = first[chosen], last[chosen]
+    score = comparable_scores(scores, first, last, belief, curve.level)
+    single = windows_without_unions(first, last, score)
     first, last, score = first[single], last[single], score[single]
     times = edge_times(curve)
-    return Spans.of_clips(curve, first, last, score, times[first], times[last])
+    return Proposals.of_clips(curve, first, last, score, times[first], times[last])
 
 
-def weighed(curve: Curve, rest: FloatArray, spread: float) -> tuple[Index, Index, FloatArray, FloatArray]:
-    r"""Every window with its log likelihood ratio against background, and its mean height above it.
+# every window and what speaks for it
+
+
+def weigh_windows(curve: Curve, rest: FloatArray, spread: float) -> tuple[Positions, Positions, FloatArray, FloatArray]:
+    r"""First clip, last clip (exclusive), log likelihood ratio against background and mean height of every window.
 
     .. math:: w_{ij} = c \, \frac{n \bar r |\bar r|}{2 \sigma^2} + b_i + b_j - \ln T - \rho
 
@@ -80,71 +77,271 @@ def weighed(curve: Curve, rest: FloatArray, spread: float) -> tuple[Index, Index
     count = len(curve)
     clip = (curve.duration - float(curve.edges[0])) / count
     first, last = np.triu_indices(count + 1, 1)
-    keep = last - first <= max(1, int(SECONDS / clip))
+    keep = last - first <= max(1, int(MAX_MOMENT_SECONDS / clip))
     first, last = first[keep], last[keep]
     size = last - first
     sums = np.concatenate(([0.0], np.cumsum(rest)))
     height = (sums[last] - sums[first]) / size
     prior = edge_prior(curve)
-    sure = INDEPENDENT / (2 * (spread**2 + FLOOR))
-    sure *= min(1.0, MOST / max(sure * float((rest**2).sum()), 1e-9))
-    gain = sure * size * height * np.abs(height)
+    factor = CLIP_WEIGHT / (2 * (spread**2 + MIN_VARIANCE))
+    factor *= min(1.0, MAX_LOG_WEIGHT / max(factor * float((rest**2).sum()), 1e-9))
+    gain = factor * size * height * np.abs(height)
     return first, last, gain + prior[first] + prior[last] - np.log(count) - RARITY, height
 
 
-def likeliest(first: Index, last: Index, weight: FloatArray, count: int) -> tuple[Index, FloatArray]:
-    """The :data:`LIKELY` windows and their probabilities, that of the surest first."""
+def likeliest_windows(
+    first: Positions, last: Positions, weight: FloatArray, count: int
+) -> tuple[Positions, FloatArray]:
+    """Positions of the :data:`MAX_COMPARED_WINDOWS` likeliest windows, likeliest first, and their probabilities."""
     table = np.full((count + 1, count + 1), -np.inf)
     table[first, last] = weight
     chance = interval_posterior(table)[first, last]
-    top = np.arange(len(chance)) if len(chance) <= LIKELY else np.argpartition(-chance, LIKELY)[:LIKELY]
+    most = MAX_COMPARED_WINDOWS
+    top = np.arange(len(chance)) if len(chance) <= most else np.argpartition(-chance, most)[:most]
     top = top[np.lexsort((top, -chance[top]))]
     return top, chance[top]
 
 
-def agreement(first: Index, last: Index) -> FloatArray:
-    """0 … 1: how far each window says the same as each: (IoU − t)₊ / (1 − t) with t = :data:`AGREE`."""
+def agreement(first: Positions, last: Positions) -> FloatArray:
+    """How far each window says the same as each other one, 0 … 1: (IoU − t)₊ / (1 − t), t = MIN_AGREEMENT_IOU."""
     a, b = first.astype(np.float64), last.astype(np.float64)
     inter = np.minimum(b[:, None], b) - np.maximum(a[:, None], a)
     union = np.maximum(b[:, None], b) - np.minimum(a[:, None], a)  # the hull; right wherever they overlap
-    result: FloatArray = np.maximum((inter / union - AGREE) / (1 - AGREE), 0.0)
+    result: FloatArray = np.maximum((inter / union - MIN_AGREEMENT_IOU) / (1 - MIN_AGREEMENT_IOU), 0.0)
     return result
 
 
-def chosen(agree: FloatArray, chance: FloatArray, worth: FloatArray) -> tuple[Index, FloatArray]:
-    """Windows worth showing, one after the other, and how sure each is.
+def choose_windows(agree: FloatArray, chance: FloatArray, worth: FloatArray) -> tuple[Positions, FloatArray]:
+    """Positions of the windows to propose, one after the other, and the belief in each.
 
     The next one is that of the greatest worth times belief, belief being the probability that agrees with it; then
     that probability is spent, so that a second window on the same place needs reasons of its own.
 
     >>> same = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> kept, belief = chosen(same, np.array([0.5, 0.4, 0.8]), np.ones(3))
-    >>> kept.tolist(), belief.round(2).tolist()
+    >>> chosen, belief = choose_windows(same, np.array([0.5, 0.4, 0.8]), np.ones(3))
+    >>> chosen.tolist(), belief.round(2).tolist()
     ([0, 2, 1], [0.86, 0.8, 0.04])
     """
     left = chance.copy()
-    kept: list[int] = []
+    chosen: list[int] = []
     beliefs: list[float] = []
-    for _ in range(min(KEPT, len(chance))):
+    for _ in range(min(MAX_PROPOSALS, len(chance))):
         belief = agree @ left
         pick = int(np.argmax(belief * worth))
-        if beliefs and belief[pick] * worth[pick] <= FAINT * beliefs[0] * worth[kept[0]]:
+        if beliefs and belief[pick] * worth[pick] <= MIN_WORTH_SHARE * beliefs[0] * worth[chosen[0]]:
             break
-        kept.append(pick)
+        chosen.append(pick)
         beliefs.append(min(1.0, float(belief[pick])))
         left *= 1 - agree[pick]
-    return np.asarray(kept, dtype=np.intp), np.asarray(beliefs)
+    return np.asarray(chosen, dtype=np.intp), np.asarray(beliefs)
 
 
-def no_union(first: Index, last: Index, score: FloatArray) -> Index:
-    """Windows without those that only glue together two better, separate ones.
+def windows_without_unions(first: Positions, last: Positions, score: FloatArray) -> Positions:
+    """Positions of the windows, best first, without those that only join two better, separate ones.
 
-    >>> no_union(np.array([0, 6, 0]), np.array([4, 9, 9]), np.array([0.3, 0.2, 0.1])).tolist()
+    >>> windows_without_unions(np.array([0, 6, 0]), np.array([4, 9, 9]), np.array([0.3, 0.2, 0.1])).tolist()
     [0, 1]
     """
-    kept: list[int] = []
+    stay: list[int] = []
     for i in np.argsort(-score, kind="stable").tolist():
-        held = [k for k in kept if first[i] <= first[k] and last[k] <= last[i]]
-        if not held or max(first[held]) < min(last[held]):  # those inside all share a clip: one moment
-            kept.append(i)
-    return np.asarray(kept, dtype=np.intp)
+        inner = [k for k in stay if first[i] <= first[k] and last[k] <= last[i]]
+        if not inner or max(first[inner]) < min(last[inner]):  # those inside all share a clip: one moment
+            stay.append(i)
+    return np.asarray(stay, dtype=np.intp)
+
+
+# the background: the slow swell that the query's score follows where nothing happens
+
+ABOVE_WEIGHT = 0.1
+"""Weight of clips that stand out: they are likelier moment than background."""
+STIFFNESS = 0.15
+"""How much bend costs, per clip."""
+FIRST_QUANTILE = 0.3
+"""Quantile to begin from: below the median, since moments may fill more than half of a short video."""
+MAX_ROUNDS = 6
+
+
+def fit_background(values: FloatArray) -> tuple[FloatArray, float]:
+    """Fit a stiff parabola under the curve; returns its values and the spread of the clips about it.
+
+    Least squares in which clips more than one spread above weigh :data:`ABOVE_WEIGHT`, with a ridge on slope and bend
+    so that a plateau is not taken for drift. The spread is that of the clips below: moments only ever add to the score.
+
+    >>> level, spread = fit_background(np.array([0.0, 0.1, 0.0, 0.1] * 8 + [0.9] * 8))
+    >>> bool(level.max() < 0.3), round(spread, 2)
+    (True, 0.05)
+    """
+    t = np.linspace(-1, 1, len(values))
+    basis = np.stack((np.ones_like(t), t, t * t))
+    ridge = np.diag([1e-9, 1.0, 1.0]) * STIFFNESS * len(values)
+    level: FloatArray = np.full(len(values), np.quantile(values, FIRST_QUANTILE))
+    outstanding = np.zeros(len(values), dtype=bool)
+    for _ in range(MAX_ROUNDS):
+        before, outstanding = outstanding, values - level > _spread_below(values - level)
+        if (outstanding == before).all():
+            break
+        weighted = basis * np.where(outstanding, ABOVE_WEIGHT, 1.0)
+        level = np.linalg.solve(weighted @ basis.T + ridge, weighted @ values) @ basis
+    return level, _spread_below(values - level)
+
+
+def _spread_below(rest: FloatArray) -> float:
+    """Root mean square of the negative values."""
+    below = rest[rest < 0]
+    return float(np.sqrt((below**2).mean())) if len(below) else 0.0
+
+
+# the edges of scenes: how likely a moment begins or ends between two clips, before looking at the scores
+
+CUT_PRIOR, CHANGE_PRIOR, END_PRIOR = 2.5, 2.5, 1.0
+"""Log prior of a cut, of the clearest change of vectors, and of the video's own ends: a bonus, not a rule."""
+COMPARED_CLIPS = 4
+"""Clips on either side of a boundary that are compared."""
+CLEAR_DEVIATIONS = 6.0
+"""Changes this many deviations above the median count in full."""
+SLOPE_SHARE = 0.6
+"""What counts of a change that is not a local maximum: its neighbour is the likelier edge."""
+
+
+def edge_prior(curve: Curve) -> FloatArray:
+    """(T + 1,) log prior, up to a constant, of a moment's edge at each boundary of clips.
+
+    The evidence is a cut, a change of the clips' vectors, or an end of the video.
+
+    >>> edge_prior(Curve.regular([0.1] * 6, seconds=2, shots=[4.2])).tolist()
+    [1.0, 0.0, 2.5, 0.0, 0.0, 0.0, 1.0]
+    """
+    prior = np.zeros(len(curve) + 1)
+    if curve.features is not None and len(curve) > 4:
+        prior[1:-1] = CHANGE_PRIOR * clearness(feature_change(curve.features))
+    cuts, _ = curve.cuts
+    prior[cuts] = np.maximum(prior[cuts], CUT_PRIOR)
+    prior[[0, -1]] = END_PRIOR
+    return prior
+
+
+def feature_change(features: Floats32, width: int = COMPARED_CLIPS) -> FloatArray:
+    """(T − 1,) squared distance of the mean vectors before and after each inner boundary, over ``width`` clips each.
+
+    At the ends there are fewer clips to average; n₁n₂ / (n₁ + n₂) makes up for their greater scatter.
+
+    >>> feature_change(np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=np.float32)).round(3).tolist()
+    [0.667, 2.0, 0.667]
+    """
+    count = len(features)
+    sums = np.concatenate((np.zeros((1, features.shape[1])), np.cumsum(features, axis=0, dtype=np.float64)))
+    at = np.arange(1, count)
+    low, high = np.maximum(at - width, 0), np.minimum(at + width, count)
+    before, after = at - low, high - at
+    step = (sums[at] - sums[low]) / before[:, None] - (sums[high] - sums[at]) / after[:, None]
+    result: FloatArray = (step**2).sum(1) * before * after / (before + after)
+    return result
+
+
+def clearness(values: FloatArray) -> FloatArray:
+    """How far changes stand above the usual one, 0 … 1: local maxima in full and their slopes in part."""
+    middle = np.median(values)
+    deviation = 1.4826 * np.median(np.abs(values - middle))
+    if deviation <= 1e-9:
+        deviation = max(float(np.abs(values - middle).mean()), 1e-9)
+    clear = np.clip((values - middle) / deviation / CLEAR_DEVIATIONS, 0.0, 1.0)
+    around = np.concatenate(([-np.inf], values, [-np.inf]))
+    top = (values >= around[:-2]) & (values > around[2:])
+    result: FloatArray = np.where(top, clear, SLOPE_SHARE * clear)
+    return result
+
+
+def edge_times(curve: Curve) -> FloatArray:
+    """(T + 1,) times of the clips' boundaries: that of the nearest cut where one falls there, else their own.
+
+    >>> edge_times(Curve.regular([0.1] * 4, seconds=2, shots=[4.2, 4.5])).tolist()
+    [0.0, 2.0, 4.2, 6.0, 8.0]
+    """
+    times = curve.edges.copy()
+    edge, cut = curve.cuts
+    order = np.argsort(-np.abs(cut - curve.edges[edge]), kind="stable")  # the nearest is written last
+    times[edge[order]] = cut[order]
+    return times
+
+
+# sets of moments: a greedy search for the best interval takes three separate moments for one long one, since even with
+# its gaps the union stands out more than each; weighing whole sets of disjoint intervals against each other does not
+
+MAX_LOG_WEIGHT = 500.0
+"""Sets whose weights sum to more than about this would overflow; :func:`weigh_windows` keeps below it."""
+
+
+def interval_posterior(weights: FloatArray) -> FloatArray:
+    r"""Probability that [i, j) is one of the intervals of a video that holds any number of disjoint ones.
+
+    ``weights`` (T + 1, T + 1) holds the log likelihood ratio (with prior) of [i, j) against background in the upper
+    triangle, −∞ where there is no such interval. A set of intervals, at least one clip apart, has the sum of its
+    weights. With F(i) the sum over all sets on the clips before i that leave clip i − 1 out, and B(j) likewise after,
+
+    .. math:: p(i, j) = F(i) \, e^{w_{ij}} \, B(j) / Z
+
+    >>> w = np.full((3, 3), -np.inf)
+    >>> w[0, 1] = w[1, 2] = 0.0  # sets: none, first, second (both would touch)
+    >>> interval_posterior(w)[0, 1].round(4)
+    np.float64(0.3333)
+    """
+    odds = np.exp(weights)
+    forward, last = _set_sums(np.ascontiguousarray(odds.T))
+    backward, _ = _set_sums(np.ascontiguousarray(odds[::-1, ::-1]))
+    total = forward[-1] + last
+    result: FloatArray = odds * (forward / total)[:, None]
+    result *= backward[::-1]
+    return result
+
+
+def _set_sums(rows: FloatArray) -> tuple[FloatArray, float]:
+    """F(0 … T) and the sets that end with the last clip, given for each end j the odds of its intervals by start."""
+    count = len(rows) - 1
+    sums = np.zeros(count + 1)
+    sums[0] = 1.0
+    ended = 0.0
+    for j in range(1, count + 1):
+        sums[j] = sums[j - 1] + ended
+        ended = float(rows[j, :j] @ sums[:j])
+    return sums, ended
+
+
+# scores that can be compared across videos
+
+DOUBT_CLIPS = 4.0
+"""Clips' worth of doubt: the mean of few clips is drawn towards what is around them."""
+CONTRAST_WEIGHT = 5.0
+"""How much standing out within the video counts, beside the level itself (measured: docs/localising.md)."""
+BELIEF_POWER = 0.25
+"""Power of the belief: it comes from one curve alone, and is rather too sure."""
+
+
+def comparable_scores(
+    scores: FloatArray,
+    first: Positions,
+    last: Positions,
+    belief: FloatArray | float = 1.0,
+    level: Background | None = None,
+) -> FloatArray:
+    r"""Scores by which spans of all videos are ranked together: a span's level, plus a share of its contrast.
+
+    .. math:: o + (1 + c) \, p^{1/4} \, \frac{n}{n + k} \, (m - o)
+
+    with m the mean inside, o outside, n clips and p the belief that there is a moment. Contrast alone would put a
+    video with a low background first; the mean alone the videos that resemble every query, and lone noisy clips.
+    Where the library's mean is known, o is at least that: a video whose rest is unlike the query gains nothing by it.
+
+    >>> s = np.array([0.1, 0.1, 0.3, 0.3, 0.1, 0.1])
+    >>> comparable_scores(s, np.array([2, 2]), np.array([4, 3])).round(3).tolist()  # both clips score more than one
+    [0.5, 0.332]
+    """
+    sums = np.concatenate(([0.0], np.cumsum(scores)))
+    size = last - first
+    rest = len(scores) - size
+    inside = (sums[last] - sums[first]) / size
+    around = (sums[-1] - (sums[last] - sums[first])) / np.maximum(rest, 1)
+    usual = np.minimum(inside, np.inf if level is None else level.mean)
+    outside = np.where(rest > 0, around if level is None else np.maximum(around, usual), usual)
+    weight = (1 + CONTRAST_WEIGHT) * np.power(belief, BELIEF_POWER) * size / (size + DOUBT_CLIPS)
+    result: FloatArray = outside + weight * (inside - outside)
+    return result

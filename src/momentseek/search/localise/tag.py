@@ -9,39 +9,55 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.moments.arrays import FloatArray
-from momentseek.search.localise.boxcox import straightened
-from momentseek.search.localise.contrast import contrast_of
-from momentseek.search.localise.curve import Curve
-from momentseek.search.localise.kmeans import kmeans, squared
-from momentseek.search.localise.registry import register
-from momentseek.search.localise.rise import smoothed, walked_back
-from momentseek.search.localise.runs import Index
-from momentseek.search.localise.spans import Spans, suppress
+from momentseek.moments.arrays import FloatArray, Positions, moving_mean
+from momentseek.search.localise.box_cox import straighten
+from momentseek.search.localise.contrast import climb_start, window_contrast
+from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, suppress
 
 SCENES = 9
-PRIOR = 0.5
-SMOOTH, VOTE = 5, 3
-KEPT = 10
+"""Clusters that k-means looks for in a video."""
+MAX_VIDEO_SHARE = 0.5
+"""Longest union of scenes as a share of the video."""
+FEATURE_CLIPS, VOTE_CLIPS = 5, 3
+"""Clips over which features, and then distances to the clusters, are averaged."""
+MAX_PROPOSALS = 10
 
 
-def scene_edges(curve: Curve, scenes: int = SCENES, seed: int = 0) -> Index:
+@LOCALISERS.register("tag")
+def tag(curve: Curve, scenes: int = SCENES, share: float = MAX_VIDEO_SHARE, seed: int = 0) -> Proposals:
+    """Propose unions of consecutive scenes of up to ``share`` of the video, most contrast first.
+
+    >>> spans = tag(Curve.regular([0.1] * 10 + [0.5] * 5 + [0.1] * 5, seconds=2))
+    >>> float(spans.start[0]), float(spans.end[0])
+    (20.0, 30.0)
+    """
+    scores = curve.scores.astype(np.float64)
+    values = straighten(np.where(moving_mean((scores > 0).astype(float), 3) > 0.5, scores, np.minimum(scores, 0.0)))
+    first, last = scene_unions(scene_edges(curve, scenes, seed), share * len(curve))
+    contrast = window_contrast(values, first, last)
+    places = suppress(Proposals.of_clips(curve, first, last, contrast), limit=MAX_PROPOSALS)
+    first, last = (np.searchsorted(curve.edges, side) for side in (places.start, places.end))
+    first = np.asarray([climb_start(values, int(a)) for a in first], dtype=np.intp)
+    return suppress(Proposals.of_clips(curve, first, last, window_contrast(scores, first, last)))
+
+
+def scene_edges(curve: Curve, scenes: int = SCENES, seed: int = 0) -> Positions:
     """Positions between clips where one scene ends and the next begins, with both ends of the video.
 
-    Without features the scores stand for them.
+    Where the curve has no features, scenes are found in the scores alone.
     """
     features = curve.scores[:, None] if curve.features is None else curve.features
     time = np.linspace(0, 1, len(curve))[:, None]
-    points: FloatArray = smoothed(np.concatenate((features, time), axis=1).astype(np.float64), SMOOTH)
-    distance = smoothed(squared(points, kmeans(points, scenes, seed)), VOTE)
+    points: FloatArray = moving_mean(np.concatenate((features, time), axis=1).astype(np.float64), FEATURE_CLIPS)
+    distance = moving_mean(squared_distances(points, kmeans(points, scenes, seed)), VOTE_CLIPS)
     labels = distance.argmin(1)
     return np.concatenate(([0], np.flatnonzero(np.diff(labels)) + 1, [len(curve)]))
 
 
-def unions(edges: Index, longest: float) -> tuple[Index, Index]:
+def scene_unions(edges: Positions, longest: float) -> tuple[Positions, Positions]:
     """All runs of consecutive scenes no longer than ``longest`` clips; single scenes always count.
 
-    >>> unions(np.array([0, 2, 5, 6]), 4)
+    >>> scene_unions(np.array([0, 2, 5, 6]), 4)
     (array([0, 2, 2, 5]), array([2, 5, 6, 6]))
     """
     i, j = np.triu_indices(len(edges), 1)
@@ -49,18 +65,37 @@ def unions(edges: Index, longest: float) -> tuple[Index, Index]:
     return edges[i[keep]], edges[j[keep]]
 
 
-@register("tag")
-def tag(curve: Curve, scenes: int = SCENES, prior: float = PRIOR, seed: int = 0) -> Spans:
-    """Unions of consecutive scenes of up to ``prior`` of the video, most contrast first.
+def kmeans(points: FloatArray, k: int, seed: int = 0, rounds: int = 20) -> FloatArray:
+    """Centres (≤ k, d) of clusters, by k-means, in numpy and seeded.
 
-    >>> spans = tag(Curve.regular([0.1] * 10 + [0.5] * 5 + [0.1] * 5, seconds=2))
-    >>> float(spans.start[0]), float(spans.end[0])
-    (20.0, 30.0)
+    Seeds are drawn with probability ∝ squared distance to the nearest one so far (k-means++), then Lloyd's rounds.
+    Equal points give fewer centres. The same points always give the same centres.
+
+    >>> np.sort(kmeans(np.array([[0.0], [0.2], [5.0], [5.2]]), 2), axis=0).round(3).tolist()
+    [[0.1], [5.1]]
     """
-    scores = curve.scores.astype(np.float64)
-    values = straightened(np.where(smoothed((scores > 0).astype(float), 3) > 0.5, scores, np.minimum(scores, 0.0)))
-    first, last = unions(scene_edges(curve, scenes, seed), prior * len(curve))
-    places = suppress(Spans.of_clips(curve, first, last, contrast_of(values, first, last)), limit=KEPT)
-    first, last = (np.searchsorted(curve.edges, side) for side in (places.start, places.end))
-    first = np.asarray([walked_back(values, int(a)) for a in first], dtype=np.intp)
-    return suppress(Spans.of_clips(curve, first, last, contrast_of(scores, first, last)))
+    draw = np.random.default_rng(seed)
+    centres = points[[int(draw.integers(len(points)))]]
+    nearest = squared_distances(points, centres)[:, 0]
+    while len(centres) < min(k, len(points)) and nearest.sum() > 1e-12:
+        pick = int(np.searchsorted(np.cumsum(nearest), draw.random() * nearest.sum()))
+        centres = np.concatenate((centres, points[[min(pick, len(points) - 1)]]))
+        nearest = np.minimum(nearest, squared_distances(points, centres[-1:])[:, 0])
+    labels = None
+    for _ in range(rounds):
+        new = squared_distances(points, centres).argmin(1)
+        if labels is not None and (new == labels).all():
+            break
+        labels = new
+        member = (labels[None, :] == np.arange(len(centres))[:, None]).astype(np.float64)
+        size = member.sum(1, keepdims=True)
+        centres = np.where(size > 0, member @ points / np.maximum(size, 1), centres)
+    return centres
+
+
+def squared_distances(points: FloatArray, centres: FloatArray) -> FloatArray:
+    """(n, k) squared distances of points and centres."""
+    result: FloatArray = np.maximum(
+        (points**2).sum(1)[:, None] - 2 * points @ centres.T + (centres**2).sum(1)[None, :], 0.0
+    )
+    return result

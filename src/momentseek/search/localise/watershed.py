@@ -10,38 +10,45 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.moments.arrays import FloatArray
-from momentseek.search.localise.curve import Curve
-from momentseek.search.localise.registry import register
-from momentseek.search.localise.rise import smoothed
-from momentseek.search.localise.runs import bridged, runs
-from momentseek.search.localise.scene_edges import cut_edges
-from momentseek.search.localise.spans import Spans, suppress
+from momentseek.moments.arrays import FloatArray, Positions, moving_mean, runs_of_true
+from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, suppress
 
 LEVELS = (0.35, 0.5, 0.65)
-GAP = 1
+"""Levels that are flooded, as shares of the way from the median to the peak."""
+MAX_GAP_CLIPS = 1
 
 
-@register("watershed")
-def watershed(curve: Curve, levels: tuple[float, ...] = LEVELS, gap: int = GAP) -> Spans:
-    """Islands above median + level · (peak − median), gaps of up to ``gap`` clips filled.
+@LOCALISERS.register("watershed")
+def watershed(curve: Curve, levels: tuple[float, ...] = LEVELS, gap: int = MAX_GAP_CLIPS) -> Proposals:
+    """Propose the islands above median + level · (peak − median), gaps of up to ``gap`` clips filled.
 
     >>> spans = watershed(Curve.regular([0.1, 0.1, 0.1, 0.5, 0.5, 0.5, 0.1, 0.1], seconds=2), levels=(0.5,))
     >>> spans.start.tolist(), spans.end.tolist()
     ([6.0], [12.0])
     """
-    scores = levelled(curve)
+    scores = smooth_scores(curve)
     low, high = float(np.median(scores)), float(scores.max())
-    parts = [bridged(*runs(scores >= low + level * (high - low)), gap) for level in levels]
+    parts = [bridge_gaps(*runs_of_true(scores >= low + level * (high - low)), gap) for level in levels]
     first, last = (np.concatenate(side) for side in zip(*parts, strict=True))
     sums = np.concatenate(([0.0], np.cumsum(scores)))
-    return suppress(Spans.of_clips(curve, first, last, (sums[last] - sums[first]) / (last - first)))
+    return suppress(Proposals.of_clips(curve, first, last, (sums[last] - sums[first]) / (last - first)))
 
 
-def levelled(curve: Curve) -> FloatArray:
+def smooth_scores(curve: Curve) -> FloatArray:
     """Each clip's score as the mean of its shot, or of three clips where no cuts are known."""
-    if not len(cut_edges(curve)):
-        return smoothed(curve.scores.astype(np.float64), 3)
-    edges = np.unique(np.concatenate(([0], cut_edges(curve))))
+    cuts, _ = curve.cuts
+    if not len(cuts):
+        return moving_mean(curve.scores.astype(np.float64), 3)
+    edges = np.unique(np.concatenate(([0], cuts)))
     size = np.diff(np.append(edges, len(curve)))
     return np.repeat(np.add.reduceat(curve.scores.astype(np.float64), edges) / size, size)
+
+
+def bridge_gaps(first: Positions, last: Positions, gap: int) -> tuple[Positions, Positions]:
+    """Join runs with no more than ``gap`` positions between them.
+
+    >>> bridge_gaps(np.array([0, 3, 9]), np.array([2, 4, 10]), gap=1)
+    (array([0, 9]), array([ 4, 10]))
+    """
+    apart = first[1:] - last[:-1] > gap
+    return first[np.concatenate(([True], apart))], last[np.concatenate((apart, [True]))]

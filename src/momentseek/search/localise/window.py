@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.search.localise.curve import Curve
-from momentseek.search.localise.registry import register
-from momentseek.search.localise.spans import Spans, suppress
+from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, suppress
 
-SECONDS = 10.0
+WINDOW_SECONDS = 10.0
 
 
-@register("window")
-def window(curve: Curve, seconds: float = SECONDS) -> Spans:
-    """Windows of about ``seconds``, half overlapping, the best of those that overlap kept.
+@LOCALISERS.register("window")
+def window(curve: Curve, seconds: float = WINDOW_SECONDS) -> Proposals:
+    """Propose windows of about ``seconds``, half overlapping, near-duplicates suppressed.
 
     >>> spans = window(Curve.regular([0.1, 0.1, 0.5, 0.5, 0.1, 0.1], seconds=2), seconds=4)
     >>> spans.start.tolist(), spans.end.tolist()
@@ -25,4 +23,4 @@ def window(curve: Curve, seconds: float = SECONDS) -> Spans:
     first = np.unique(np.append(np.arange(0, count - length + 1, max(1, length // 2)), count - length))
     sums = np.concatenate(([0.0], np.cumsum(curve.scores, dtype=np.float64)))
     means = (sums[first + length] - sums[first]) / length
-    return suppress(Spans.of_clips(curve, first, first + length, means), iou=0.3)
+    return suppress(Proposals.of_clips(curve, first, first + length, means), iou=0.3)

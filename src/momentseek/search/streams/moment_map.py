@@ -19,14 +19,11 @@ from momentseek.library.video import Video
 from momentseek.moments.arrays import FloatArray
 from momentseek.search.confidence import PER_SCENE, Scale
 from momentseek.search.inside import inside
-from momentseek.search.localise.curve import Curve, Moments
-from momentseek.search.localise.moment_map import chosen, peak
+from momentseek.search.localise.localiser import MAX_SPANS, Curve
 from momentseek.search.streams.sights import Ids, StreamIndex, place_of
 from momentseek.search.streams.stream_hit import StreamHit
-from momentseek.trained.moment_map import MomentMap, combine_cosines, cosines
+from momentseek.trained.moment_map import MomentMap, MomentScores, combine_cosines, cosines
 
-SPANS = 5
-"""Moments of one video that enter the ranking."""
 TOLERATED = 1.0
 """Spreads above the usual from which something to avoid counts."""
 DEEP = 100
@@ -130,7 +127,7 @@ def tangent(known: MomentMap, match: float, overlap: float) -> tuple[float, floa
     return by_match, by_overlap, here - by_match * match - by_overlap * overlap
 
 
-def moments_of(sights: StreamIndex, target: MapAim, video: Video) -> Moments | None:
+def moments_of(sights: StreamIndex, target: MapAim, video: Video) -> MomentScores | None:
     """A video's moments with their scores; None where it has no sound vectors of them."""
     known, place = sights.moments, place_of(sights.spans, video.id)
     if known is None or place is None:
@@ -151,7 +148,7 @@ def moments_of(sights: StreamIndex, target: MapAim, video: Video) -> Moments | N
     there = at.last * sights.clip_seconds < ends
     start, end = (np.minimum(column[there] * sights.clip_seconds, ends) for column in (at.start, at.end))
     start, end = inside(start, end, video.duration if video.duration > 0 else ends)
-    return Moments(start, end, score[there], sureness(match[there]))
+    return MomentScores(start, end, score[there], sureness(match[there]))
 
 
 def look_by_map(
@@ -219,11 +216,11 @@ def upper_bounds(sights: StreamIndex, target: MapAim, allowed: Ids | None, depth
     return {id: (1 + known.alpha) * (bound + ROUNDING) for id, bound in bounds.items()}
 
 
-def told(video: int, on: Curve, moments: Moments, usual: Scale, limit: int = SPANS) -> list[StreamHit]:
+def told(video: int, on: Curve, moments: MomentScores, usual: Scale, limit: int = MAX_SPANS) -> list[StreamHit]:
     """The moments of one video that enter the ranking."""
     out = []
-    for at in chosen(moments, limit).tolist():
+    for at in moments.best(limit).tolist():
         start, end = float(moments.start[at]), float(moments.end[at])
         level = usual.level(float(moments.sureness[at]))
-        out.append(StreamHit(video, start, end, float(moments.score[at]), level, peak(on, start, end)))
+        out.append(StreamHit(video, start, end, float(moments.score[at]), level, on.peak(start, end)))
     return out

@@ -13,16 +13,21 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 from momentseek.library.video import Video
 from momentseek.search.confidence import PER_SCENE, Scale, evidence
-from momentseek.search.localise import Background, Curve, localise
-from momentseek.search.localise.learned import LEARNED
-from momentseek.search.localise.moment_map import MAP
+from momentseek.search.localise.localiser import (
+    LEARNED_LOCALISER,
+    MAP_LOCALISER,
+    MAX_SPANS,
+    Background,
+    Curve,
+    localise,
+)
 from momentseek.search.query import Part
-from momentseek.search.streams.moment_map import SPANS, TOLERATED, MapAim, aim_moments, look_by_map, moments_of
+from momentseek.search.streams.moment_map import TOLERATED, MapAim, aim_moments, look_by_map, moments_of
 from momentseek.search.streams.sights import Encode, Ids, StreamIndex, place_of
 from momentseek.search.streams.stream_hit import StreamHit
 from momentseek.trained.boundary_head import Boundaries, BoundaryHead
 
-__all__ = ["DEPTH", "SPANS", "Aim", "Looked", "StreamIndex", "aim", "around", "curve", "look", "spans", "within"]
+__all__ = ["DEPTH", "Aim", "Looked", "StreamIndex", "aim", "curve", "look", "spans"]
 
 DEPTH = 100
 """Videos whose curves are looked at."""
@@ -116,9 +121,9 @@ def look(
     Spans are sought on every video with a clip that stands out, ``depth`` at most; on others, while there are fewer
     than ``page`` spans.
     """
-    if sights.head is not None and target.spans is not None and localiser == LEARNED:
+    if sights.head is not None and target.spans is not None and localiser == LEARNED_LOCALISER:
         return _look_by_model(sights, sights.head, target, videos, allowed, page, depth)
-    if target.moments is not None and localiser == MAP:
+    if target.moments is not None and localiser == MAP_LOCALISER:
         of = partial(curve, sights, target)
         return Looked(*look_by_map(sights, target.moments, videos, of, allowed, depth))
     target = replace(target, moments=None)  # they are not asked for, and many
@@ -177,7 +182,7 @@ def _look_by_model(
         made = curve(sights, target, known[id], places[id])
         if made is not None:
             curves[id] = made
-            moments += spans(id, made, target, LEARNED)
+            moments += spans(id, made, target, LEARNED_LOCALISER)
             if len(moments) >= page:
                 enough = sorted((m.score for m in moments), reverse=True)[page - 1]
     moments.sort(key=lambda m: (-m.score, m.video, m.start, m.end))
@@ -226,33 +231,16 @@ def spans(video: int, on: Curve, target: Aim, localiser: str) -> list[StreamHit]
     How sure they are is told by the clips in them, but for a trained model's: it says of the video how well it answers,
     and that stands beside what it says of other videos.
     """
-    got = localise(on, localiser, limit=SPANS)
-    bounds = on.bounds if localiser == LEARNED else None
+    got = localise(on, localiser, limit=MAX_SPANS)
+    bounds = on.bounds if localiser == LEARNED_LOCALISER else None
     out = []
     for start, end, score, peak in zip(got.start, got.end, got.score, got.peak, strict=True):
         if bounds is not None and target.videos is not None:
             level = target.videos.level(bounds.match)
         else:
-            level = target.scale.level(evidence(within(on, start, end)))
+            level = target.scale.level(evidence(on.scores_within(start, end)))
         out.append(StreamHit(video, float(start), float(end), float(score), level, float(peak)))
     return out
-
-
-def within(on: Curve, start: float, end: float) -> NDArray[np.float32]:
-    """Scores of the clips whose middle lies in a span, or of the clip that holds the span's own middle."""
-    inside = (on.middles >= start) & (on.middles < end)
-    if not inside.any():
-        at = int(np.searchsorted(on.edges, (start + end) / 2, side="right")) - 1
-        inside[min(max(at, 0), len(on) - 1)] = True
-    return on.scores[inside]
-
-
-def around(on: Curve, start: float, end: float, context: float) -> Curve:
-    """The part of a curve about a stretch of time."""
-    first = int(np.searchsorted(on.edges, start - context, side="right")) - 1
-    last = int(np.searchsorted(on.edges, end + context, side="left"))
-    first = min(max(first, 0), len(on) - 1)
-    return on.part(first, max(first + 1, min(last, len(on))))
 
 
 def _scores(

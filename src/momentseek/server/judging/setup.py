@@ -10,8 +10,7 @@ from momentseek.errors import MomentseekError
 from momentseek.search import Results
 from momentseek.search import fusion as fusions
 from momentseek.search.fusion import FUSIONS
-from momentseek.search.localise import DEFAULT, LOCALISERS
-from momentseek.search.localise import localiser as localiser_of
+from momentseek.search.localise import DEFAULT_LOCALISER, LOCALISERS
 from momentseek.search.options import STREAMS, Stream
 from momentseek.search.query import Query
 
@@ -67,7 +66,7 @@ class Setup:
     ) -> Setup:
         """From single texts; streams stand with commas between. Which encoders there are, only a server knows."""
         if localiser:
-            localiser_of(localiser)
+            _ = LOCALISERS[localiser]
         fusions.fusion(fusion)
         asked = set(STREAMS) if streams is None else {part.strip() for part in streams.split(",")}
         if not asked <= set(STREAMS):
@@ -94,7 +93,7 @@ class Setup:
         )
 
 
-def pooled(localiser: str = DEFAULT, encoders: Iterable[str] = ()) -> tuple[Setup, ...]:
+def pooled(localiser: str = DEFAULT_LOCALISER, encoders: Iterable[str] = ()) -> tuple[Setup, ...]:
     """The setups whose moments are judged: the usual one, with its localiser, and those that differ in one thing.
 
     >>> [str(setup) for setup in pooled()][0], len(pooled(encoders=["other"])) - len(pooled())

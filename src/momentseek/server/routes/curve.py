@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
 from momentseek.search import fusion as fusions
-from momentseek.search.localise import localiser as localiser_of
+from momentseek.search.localise import LOCALISERS
 from momentseek.search.options import Stream
 from momentseek.search.query import Query
 from momentseek.server.answers import Level, Strict, VideoId
@@ -76,7 +76,7 @@ async def curve(service: Serving, id: VideoId, asked: Annotated[CurveIn, InQuery
     def work(library: Library) -> CurveOut:
         query = Query.parse(asked.q)
         if asked.localiser:
-            localiser_of(asked.localiser)
+            _ = LOCALISERS[asked.localiser]
         fusions.fusion(asked.fusion)
         made = curves(library, video_of(library, id), query, asked.localiser, asked.chosen(), asked.fusion)
         return CurveOut(

@@ -9,7 +9,7 @@ from momentseek import __version__
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.search import fusion as fusions
-from momentseek.search.localise import DEFAULT, LOCALISERS
+from momentseek.search.localise import DEFAULT_LOCALISER, LOCALISERS
 from momentseek.search.options import STREAMS
 from momentseek.server.answers import text
 from momentseek.server.beside import encoder_name
@@ -94,7 +94,7 @@ def _localiser(library: Library) -> str:
     try:
         return library.localiser
     except MomentseekError:
-        return DEFAULT
+        return DEFAULT_LOCALISER
 
 
 def _library(library: Library) -> LibraryOut:
