@@ -1,11 +1,8 @@
-import io
-import sys
-
 import numpy as np
 import pytest
 from tests.encoders.fakes import Words
 
-from momentseek.encoders import cached, encode_cached, progress
+from momentseek.encoders import cached, encode_cached
 from momentseek.encoders.store import MANY, Store, key_of
 from momentseek.errors import MomentseekError
 
@@ -68,7 +65,7 @@ def test_interrupting_keeps_what_is_finished(tmp_path, monkeypatch):
                 raise KeyboardInterrupt
             return super().encode(texts)
 
-    monkeypatch.setattr(cached, "CHUNK", 2)
+    monkeypatch.setattr(cached, "CHUNK_TEXTS", 2)
     with pytest.raises(KeyboardInterrupt):
         encode_cached(Interrupted(), ["one", "two", "three"], cache_dir=tmp_path)
     later = Words()
@@ -77,8 +74,8 @@ def test_interrupting_keeps_what_is_finished(tmp_path, monkeypatch):
 
 
 def test_long_work_is_kept_on_the_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(cached, "CHUNK", 1)
-    monkeypatch.setattr(cached, "KEEP_EVERY", -1.0)
+    monkeypatch.setattr(cached, "CHUNK_TEXTS", 1)
+    monkeypatch.setattr(cached, "SAVE_INTERVAL_SECONDS", -1.0)
     encode_cached(Words(), ["one", "two", "three"], cache_dir=tmp_path)
     assert len(list(tmp_path.glob("texts/*/*.npy"))) == 3
 
@@ -131,25 +128,11 @@ def test_an_encoder_that_misbehaves_is_named(tmp_path, rows):
         encode_cached(encoder, ["a", "b", "c"], cache_dir=tmp_path)
 
 
-def test_progress_is_a_line_elsewhere_and_a_bar_on_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(progress, "PATIENCE", -1.0)
-    with progress.Progress(1000, "encoding") as bar:
-        bar.advance(400)
-        bar.advance(600)
-    told = capsys.readouterr().err.splitlines()
-    assert told[0].startswith("encoding: 1,000 to do, ")
-    assert told[1].startswith("  done: 1,000 in ")
-    with progress.Progress(1000, "encoding", enabled=False) as bar:
-        bar.advance(400)
-    assert not capsys.readouterr().err
-
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with progress.Progress(1000, "encoding") as bar:
-        bar.advance(1000)
-    assert "1000/1000" in terminal.getvalue()
-    assert "/s" in terminal.getvalue()
+def test_progress_counts_the_texts_that_need_encoding(tmp_path, monkeypatch):
+    monkeypatch.setattr(cached, "CHUNK_TEXTS", 2)
+    reports = []
+    encode_cached(Words(), ["a"], cache_dir=tmp_path)
+    encode_cached(
+        Words(), ["a", "b", "c", "b", "d"], cache_dir=tmp_path, progress=lambda *counts: reports.append(counts)
+    )
+    assert reports == [(0, 3), (2, 3), (3, 3)]

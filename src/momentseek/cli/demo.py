@@ -42,12 +42,12 @@ def command(into: Path | None, as_json: bool) -> None:
     beside the true ones, which are known to the frame. Run again, it only asks. Nothing is downloaded.
     """
     from momentseek.api import Library
+    from momentseek.cli.progress import ProgressBar
     from momentseek.demo import FILMS, QUERIES, make
-    from momentseek.encoders.progress import Progress
 
     library_at, films_at = _folders(into)
     say(f"films: {films_at}\nlibrary: {library_at}")
-    with Progress(len(FILMS), "making films") as bar:
+    with ProgressBar(len(FILMS), "making films") as bar:
         make(films_at, progress=lambda _: bar.advance(1))
     with Library.open(library_at, create=True) as library:
         say(str(library.add([films_at])))

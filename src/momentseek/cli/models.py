@@ -80,6 +80,7 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
 
     An interrupted download goes on where it stopped.
     """
+    from momentseek.cli.progress import progress_bars
     from momentseek.encoders.hub import lock
     from momentseek.encoders.hub.catalogue import model_called
     from momentseek.encoders.hub.get import get, wanted
@@ -96,7 +97,8 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
     if not yes and not _agreed():
         raise click.Abort
     try:
-        folder = get(model, source)
+        with progress_bars(f"{model.name}, MB") as progress:
+            folder = get(model, source, progress=progress)
     except KeyboardInterrupt:
         options.say(f"what has arrived is kept; go on with: momentseek models get {model.name}")
         raise

@@ -52,7 +52,7 @@ def command(
     import json
     from pathlib import Path
 
-    from momentseek.encoders.progress import Progress
+    from momentseek.cli.progress import ProgressBar
     from momentseek.errors import MomentseekError
     from momentseek.optional import optional_module
     from momentseek.simulate import SimulationSettings, simulate
@@ -69,7 +69,7 @@ def command(
     check_target(Path(target), force)
     if like != "tvr":
         films = GroundingSettings(seed=seed, like=like, **chosen)  # type: ignore[arg-type]
-        with Progress(films.videos, "simulating") as bar:
+        with ProgressBar(films.videos, "simulating") as bar:
             made = simulate_grounding(target, films, force=force, progress=bar.advance)
         if as_json:
             figures = {"videos": films.videos, "queries": made.queries, "smallest_pools": made.pools}
@@ -85,7 +85,7 @@ def command(
         )
         return
     settings = SimulationSettings(seed=seed, **chosen)  # type: ignore[arg-type]
-    with Progress(step_count(settings), "simulating") as bar:
+    with ProgressBar(step_count(settings), "simulating") as bar:
         report = simulate(target, settings, force=force, progress=bar.advance)
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=2))

@@ -1,26 +1,26 @@
-"""Encoding many texts: each text once, ever, with a progress bar, and nothing lost on Ctrl-C."""
+"""Encoding many texts: each text once, ever, and nothing lost on Ctrl-C."""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import click
 import numpy as np
 
 from momentseek.encoders.folders import cache_folder
-from momentseek.encoders.progress import Progress
 from momentseek.encoders.protocol import TextEncoder, Vectors, fingerprint
 from momentseek.encoders.store import Store, key_of, unit_rows
 from momentseek.errors import MomentseekError
+from momentseek.progress import ShowCount
 
-CHUNK = 512
-"""Texts between two steps of the progress bar."""
-KEEP_EVERY = 20.0
-"""Seconds after which finished rows are kept."""
+CHUNK_TEXTS = 512
+"""Texts encoded between two reports of progress."""
+SAVE_INTERVAL_SECONDS = 20.0
+"""How often finished rows are written to the cache."""
 
 
 def encode_cached(
@@ -28,13 +28,14 @@ def encode_cached(
     texts: Sequence[str],
     *,
     cache_dir: str | os.PathLike[str] | None = None,
-    progress: bool = True,
+    progress: ShowCount | None = None,
 ) -> Vectors:
-    """``encoder.encode(texts)``, but texts met before (in this call or an earlier one) come from the cache.
+    """The vectors of texts, as ``encoder.encode(texts)``; those encoded before, now or in an earlier run, come from the
+    cache.
 
     Vectors are kept under ``cache_dir`` (default: the user's cache folder), by the encoder's name and fingerprint
-    and the text. Only an encoder with a fingerprint is cached. A cache that cannot be written is said so once, on
-    stderr, and done without. Progress goes to stderr: a bar on a terminal, a line elsewhere if it takes over 2 s.
+    and the text. Only an encoder with a fingerprint is cached. Where the cache cannot be written, a note on stderr says
+    so and nothing is kept. ``progress`` is called with the numbers of texts that are encoded and that need encoding.
     """
     keys = [key_of(text) for text in texts]
     print_of = fingerprint(encoder)
@@ -49,22 +50,25 @@ def encode_cached(
     return rows
 
 
-def _encode(encoder: TextEncoder, new: dict[bytes, str], store: Store | None, progress: bool) -> dict[bytes, Vectors]:
-    keys = list(new)  # not by length: the time left would be told from the longest alone
+def _encode(
+    encoder: TextEncoder, new: dict[bytes, str], store: Store | None, progress: ShowCount | None
+) -> dict[bytes, Vectors]:
+    keys = list(new)  # not by length: the time left would be estimated from the longest alone
     done: dict[bytes, Vectors] = {}
     kept = 0
     last = time.monotonic()
-    with Progress(len(keys), f"encoding with {encoder.name}", enabled=progress) as bar:
-        try:
-            for at in range(0, len(keys), CHUNK):
-                chunk = keys[at : at + CHUNK]
-                done.update(zip(chunk, _checked(encoder, [new[key] for key in chunk]), strict=True))
-                bar.advance(len(chunk))
-                if store and time.monotonic() - last > KEEP_EVERY:
-                    store, kept, last = _keep(store, keys, done, kept), len(done), time.monotonic()
-        finally:
-            if store and kept < len(done):
-                store = _keep(store, keys, done, kept)
+    report = progress or (lambda done, total: None)
+    report(0, len(keys))
+    try:
+        for at in range(0, len(keys), CHUNK_TEXTS):
+            chunk = keys[at : at + CHUNK_TEXTS]
+            done.update(zip(chunk, _encode_checked(encoder, [new[key] for key in chunk]), strict=True))
+            report(len(done), len(keys))
+            if store and time.monotonic() - last > SAVE_INTERVAL_SECONDS:
+                store, kept, last = _keep(store, keys, done, kept), len(done), time.monotonic()
+    finally:
+        if store and kept < len(done):
+            store = _keep(store, keys, done, kept)
     if store:
         with suppress(MomentseekError):
             store.tidy()
@@ -76,12 +80,12 @@ def _keep(store: Store, keys: list[bytes], done: dict[bytes, Vectors], kept: int
     try:
         store.add(fresh, np.stack([done[key] for key in fresh]))
     except MomentseekError as e:
-        click.echo(f"note: vectors are not kept for next time: {e}", err=True)
+        print(f"note: vectors are not kept for next time: {e}", file=sys.stderr)
         return None
     return store
 
 
-def _checked(encoder: TextEncoder, texts: list[str]) -> Vectors:
+def _encode_checked(encoder: TextEncoder, texts: list[str]) -> Vectors:
     rows = np.asarray(encoder.encode(texts), dtype=np.float32)
     if rows.shape != (len(texts), encoder.dim):
         raise MomentseekError(

@@ -65,6 +65,7 @@ def command(
     import json
 
     from momentseek.cli.data import refuse_without
+    from momentseek.cli.progress import progress_bars
     from momentseek.construct.annotation.candidate_files import require_unique_pairs, write_candidates
     from momentseek.construct.annotation.candidates import drop_same_wording, first_batch, rank_candidates, second_batch
     from momentseek.construct.annotation.judged_pairs import read_pairs
@@ -87,7 +88,10 @@ def command(
     if identical == "once":
         asked, decisions = drop_same_wording(asked)
     model = text_encoder(encoder)
-    asked_vectors, known_vectors = (encode_cached(model, list(t.queries or ())) for t in (asked, known))
+    with progress_bars(f"encoding with {model.name}") as progress:
+        asked_vectors, known_vectors = (
+            encode_cached(model, list(t.queries or ()), progress=progress) for t in (asked, known)
+        )
     lists = rank_candidates(
         asked,
         known,

@@ -84,6 +84,7 @@ def command(
 
     A chat run that is stopped goes on where it was when the same command is given again.
     """
+    from momentseek.cli.progress import progress_bars
     from momentseek.construct.decisions import as_json_lines
     from momentseek.construct.imprecise.chat import open_endpoint
     from momentseek.construct.imprecise.gazetteer import write_names
@@ -106,7 +107,9 @@ def command(
     corrections = read_queue(reviewed) if reviewed else {}
     read = read_query_file(source, kind)
     cast = _gazetteer(read, learn_from, names)
-    similarity, measure, note = load_similarity(encoder, progress=chat is None)
+    bars = progress_bars(f"encoding with {encoder or 'minilm'}")
+    progress = None if chat else click.get_current_context().with_resource(bars)
+    similarity, measure, note = load_similarity(encoder, progress)
     if note:
         options.say(f"note: {note}")
     recognise = None

@@ -111,6 +111,7 @@ def command(
     TACoS has few videos:
       momentseek data massive tacos_test.json --pool 5 --out tacos_mvmr.json
     """
+    from momentseek.cli.progress import progress_bars
     from momentseek.construct.decisions import as_json_lines, tally
     from momentseek.construct.massive.construction import as_truth, build_massive, require_videos
     from momentseek.construct.massive.pools import MassiveSettings
@@ -132,7 +133,9 @@ def command(
     require_videos(data, settings)  # before minutes of encoding
     published = read_truth(reference, format="mvmr", invalid="keep") if reference else None
     visual = read_visual_scores(features) if features else None
-    similarity = encoder_similarity(text_encoder(encoder), data.texts)
+    text_model = text_encoder(encoder)
+    with progress_bars(f"encoding with {text_model.name}") as progress:
+        similarity = encoder_similarity(text_model, data.texts, progress=progress)
     result = build_massive(data, similarity, settings, visual)
     if not result.pools:
         why = "; ".join(f"{n:,}: {reason}" for reason, n in tally(result.decisions)["dropped"].items())

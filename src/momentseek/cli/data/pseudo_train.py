@@ -57,6 +57,7 @@ def command(
     As TVR-Ranking does, for descriptions of what is seen:
       momentseek data pseudo-train tvr_train.jsonl --where type=v --exclude val.json --exclude test.json --out pseudo/
     """
+    from momentseek.cli.progress import progress_bars
     from momentseek.construct.decisions import as_json_lines
     from momentseek.construct.pseudo_training.collection import collect_moments
     from momentseek.construct.pseudo_training.lists import as_json as to_json
@@ -76,13 +77,16 @@ def command(
         policy = cast("Policy", invalid or "error")
         truths: Sequence[Judgements] = [read_truth(path, corpus=corpus, invalid=policy) for path in annotations]
         collection = collect_moments([select_queries(truth, where) for truth in truths] if where else truths)
-        training = find_pseudo_training(
-            collection,
-            text_encoder(encoder),
-            max(sizes),
-            queries=read_queries_by_id(queries) if queries else None,
-            exclude=[text for path in exclude for text in read_query_texts(path)],
-        )
+        model = text_encoder(encoder)
+        with progress_bars(f"encoding with {model.name}") as progress:
+            training = find_pseudo_training(
+                collection,
+                model,
+                max(sizes),
+                queries=read_queries_by_id(queries) if queries else None,
+                exclude=[text for path in exclude for text in read_query_texts(path)],
+                progress=progress,
+            )
         files: dict[str | PathLike[str], bytes] = {folder / name(n): to_json(training, n) for n in sizes}
         if report:
             files[Path(report)] = as_json_lines(training.decisions)

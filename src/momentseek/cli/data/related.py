@@ -45,10 +45,10 @@ def command(
     import json
     from pathlib import Path
 
+    from momentseek.cli.progress import ProgressBar, progress_bars
     from momentseek.construct.massive.scores import encoder_similarity
     from momentseek.construct.related import collect_sentences, find_related_videos
     from momentseek.encoders import text_encoder
-    from momentseek.encoders.progress import Progress
     from momentseek.formats import read_truth, write_all
     from momentseek.formats.writing import dump
 
@@ -56,8 +56,10 @@ def command(
     options.check_targets([truth, vectors], [out], force)
     judgements = read_truth(truth, invalid="keep")  # times play no part
     data = collect_sentences(judgements)
-    similarity = encoder_similarity(text_encoder(encoder), data.texts)
-    with Progress(len(data.texts), "comparing sentences") as bar:
+    model = text_encoder(encoder)
+    with progress_bars(f"encoding with {model.name}") as progress:
+        similarity = encoder_similarity(model, data.texts, progress=progress)
+    with ProgressBar(len(data.texts), "comparing sentences") as bar:
         found = find_related_videos(data, similarity, threshold, bar.advance)
     write_all({Path(out): dump(found)})
     pairs = sum(map(len, found.values()))

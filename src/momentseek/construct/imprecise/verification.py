@@ -19,6 +19,7 @@ from momentseek.construct.imprecise.gazetteer import Gazetteer
 from momentseek.construct.imprecise.mentions import NameFinder
 from momentseek.construct.imprecise.tokens import split_tokens
 from momentseek.errors import MomentseekError
+from momentseek.progress import ShowCount
 from momentseek.tables import count
 
 MIN_SIMILARITY = 0.4
@@ -135,7 +136,7 @@ def lexical_similarity(before: Sequence[str], after: Sequence[str]) -> list[floa
     return [_cosine(_triples(a), _triples(b)) for a, b in zip(before, after, strict=True)]
 
 
-def encoder_similarity(name: str = "minilm", progress: bool = True) -> Similarity:
+def encoder_similarity(name: str = "minilm", progress: ShowCount | None = None) -> Similarity:
     """Cosine of sentence vectors from a text encoder; an error if it is not installed.
 
     Of a file of vectors all missing texts are named at once (``MissingVectors``). They are looked up as they are, else
@@ -168,7 +169,7 @@ def encoder_similarity(name: str = "minilm", progress: bool = True) -> Similarit
     return similarity
 
 
-def load_similarity(name: str | None, progress: bool = True) -> tuple[Similarity, str, str]:
+def load_similarity(name: str | None, progress: ShowCount | None = None) -> tuple[Similarity, str, str]:
     """A similarity by its encoder's name or ``lexical``, its name, and a note for the user where it is a stopgap.
 
     Without a name it is the default encoder's, or the lexical one if that is not installed.

@@ -15,6 +15,7 @@ from momentseek.errors import MomentseekError
 from momentseek.formats.writing import query_videos, require_durations
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import IntArray
+from momentseek.progress import ShowCount
 
 SimilarityScores = NDArray[np.float32]
 TextSimilarity = Callable[[Sequence[str], Sequence[str]], SimilarityScores]
@@ -23,8 +24,13 @@ TextSimilarity = Callable[[Sequence[str], Sequence[str]], SimilarityScores]
 BLOCK_BYTES = 64 << 20
 
 
-def encoder_similarity(encoder: TextEncoder, texts: Sequence[str], *, progress: bool = True) -> TextSimilarity:
-    """The cosine of an encoder's vectors; ``texts`` are all that will be asked for."""
+def encoder_similarity(
+    encoder: TextEncoder, texts: Sequence[str], *, progress: ShowCount | None = None
+) -> TextSimilarity:
+    """The cosine of an encoder's vectors; ``texts`` are all that will be asked for.
+
+    ``progress`` is called with the numbers of texts that are encoded and that need encoding.
+    """
     vectors = encode_cached(encoder, texts, progress=progress)
     place = {text: at for at, text in enumerate(texts)}
 

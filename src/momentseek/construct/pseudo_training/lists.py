@@ -22,6 +22,7 @@ from momentseek.encoders import TextEncoder, encode_cached
 from momentseek.errors import MomentseekError
 from momentseek.formats.writing import write_id
 from momentseek.moments.arrays import IntArray
+from momentseek.progress import ShowCount
 
 SIMILARITY_DIGITS = 4
 """Of the similarity in the published files."""
@@ -46,14 +47,14 @@ def find_pseudo_training(
     *,
     queries: Mapping[str, str] | None = None,
     exclude: Iterable[str] = (),
-    progress: bool = True,
+    progress: ShowCount | None = None,
 ) -> PseudoTraining:
     """The ``n`` most similar moments of every query, without the queries whose text is among ``exclude``.
 
     ``queries`` (id → text) puts other words, such as imprecise ones, in the place of a collection's queries; those
     it lacks are left out. A moment (video, start and end) with several captions stands once, with the most similar.
     Moments of equal similarity (their captions are equal) stand in the files' order, so a query's own moment may
-    come after another of the same caption.
+    come after another of the same caption. ``progress`` is called with the numbers of texts encoded and to encode.
     """
     if n < 1:
         raise MomentseekError(f"a query needs at least 1 moment, not {n}; choose another --n")

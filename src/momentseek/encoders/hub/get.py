@@ -12,8 +12,8 @@ from momentseek.encoders.hashes import hashes
 from momentseek.encoders.hub import lock
 from momentseek.encoders.hub.catalogue import Model
 from momentseek.encoders.hub.download import download
-from momentseek.encoders.progress import Progress
 from momentseek.errors import MomentseekError
+from momentseek.progress import ShowCount
 
 MB = 1_000_000
 LEEWAY = 4
@@ -28,8 +28,10 @@ def wanted(model: Model) -> list[str]:
     return [file for file in model.files if file not in there or found[folder / file] != pinned[file]]
 
 
-def get(model: Model, source: str | None = None, *, progress: bool = True) -> Path:
+def get(model: Model, source: str | None = None, *, progress: ShowCount | None = None) -> Path:
     """Make the model's folder complete, and give it; ``source`` is a URL or folder with the same files.
+
+    ``progress`` is called with the megabytes that have arrived and those that are missing in all, by the catalogue.
 
     Every file is written beside its place and renamed when whole; its hash is written down at once, so that an
     interrupted download keeps what is finished.
@@ -38,12 +40,21 @@ def get(model: Model, source: str | None = None, *, progress: bool = True) -> Pa
     folder, digests = lock.folder_of(model.name), lock.read(model.name)
     missing = wanted(model)
     _check_room(model, missing)
+    report = progress or (lambda done, total: None)
+    arrived, total = 0.0, sum(model.files[file] for file in missing)
+
+    def advance(count: int) -> None:
+        nonlocal arrived
+        arrived += count / MB
+        if total >= 1:  # the catalogue's sizes are rounded, so that the end is not certain before the last file
+            report(min(round(arrived), round(total) - 1), round(total))
+
+    take = _download if "://" in source else _copy
     for file in missing:
-        size = model.files[file]
-        take = _download if "://" in source else _copy
-        with Progress(max(1, round(size)), f"{file}, MB", enabled=progress and size >= 1) as bar:
-            digests[file] = take(source, file, folder / file, digests.get(file), _bytes(size), _in_megabytes(bar))
+        digests[file] = take(source, file, folder / file, digests.get(file), _limit(model.files[file]), advance)
         lock.write(model.name, source, digests)
+    if total >= 1:
+        report(round(total), round(total))
     layout(folder)  # complains if something is missing
     return folder
 
@@ -93,16 +104,5 @@ def _check_room(model: Model, missing: list[str]) -> None:
         )
 
 
-def _bytes(megabytes: float) -> int:
+def _limit(megabytes: float) -> int:
     return int(megabytes * MB * LEEWAY + 10 * MB)
-
-
-def _in_megabytes(bar: Progress) -> Callable[[int], None]:
-    done = 0
-
-    def advance(count: int) -> None:
-        nonlocal done
-        before, done = done // MB, done + count
-        bar.advance(done // MB - before)
-
-    return advance
