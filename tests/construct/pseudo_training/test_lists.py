@@ -107,7 +107,7 @@ def test_equal_moments_are_one_and_wordless_ones_none():
         (lambda: collect_moments([Judgements.from_rows([("1", "a", 0, 5, 1)])]), "has no words to compare"),
         (
             lambda: collect_moments([Judgements.from_groups(["1"], [1], ["a"], [0], [5], queries=["x"])]),
-            "needs every video's duration.*--videos",
+            "needs every video's duration.*`videos`",
         ),
         (lambda: find_pseudo_training(collect_moments([truth()]), Words(), 0), "at least 1 moment"),
         (

@@ -51,9 +51,10 @@ def alpha(labels: AnnotatorLabels, scale: Literal["ordinal", "interval"] = "ordi
 
         α = 1 − (n − 1) · Σ o(c, k) δ²(c, k) / Σ n_c (n_k − [c = k]) δ²(c, k).
 
-    >>> from momentseek.construct.annotation.labels import labels_of
-    >>> round(alpha(labels_of([(p, w, r) for p, two in enumerate(["00", "11", "32", "44"]) for w, r in enumerate(two)]),
-    ...             "interval"), 4)
+    >>> from momentseek.construct.annotation.labels import group_labels
+    >>> rows = [(pair, worker, level) for pair, two in enumerate(["00", "11", "32", "44"])
+    ...         for worker, level in enumerate(two)]
+    >>> round(alpha(group_labels(rows), "interval"), 4)
     0.9536
     """
     per_pair = np.zeros((len(labels.pair_ids), LEVEL_COUNT))

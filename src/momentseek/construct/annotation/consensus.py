@@ -106,9 +106,9 @@ def find_consensus(
     ``repeats`` says what a worker's second label of a pair is: a label like any other, as in TVR-Ranking's published
     annotations (11,682 pairs have one), or refused.
 
-    >>> from momentseek.construct.annotation.labels import labels_of
+    >>> from momentseek.construct.annotation.labels import group_labels
     >>> rows = [("a", w, r) for w, r in zip("1234", (0, 2, 3, 4))] + [("b", "1", 1), ("b", "2", 4)]
-    >>> found = find_consensus(labels_of(rows))
+    >>> found = find_consensus(group_labels(rows))
     >>> found.relevance.tolist(), found.count_discarded(2)
     ([3, -1], 1)
     """

@@ -43,9 +43,9 @@ class LabelDistributions:
 def label_distributions(found: Consensus) -> LabelDistributions:
     """All five tables, over complete pairs; entry (a, b) of a matrix counts pairs with lowest a and highest b.
 
-    >>> from momentseek.construct.annotation.consensus import consensus
-    >>> from momentseek.construct.annotation.labels import labels_of
-    >>> four = consensus(labels_of([("p", w, r) for w, r in enumerate((0, 3, 2, 1))]))
+    >>> from momentseek.construct.annotation.consensus import find_consensus
+    >>> from momentseek.construct.annotation.labels import group_labels
+    >>> four = find_consensus(group_labels([("p", w, r) for w, r in enumerate((0, 3, 2, 1))]))
     >>> found = label_distributions(four)
     >>> [np.argwhere(m).tolist() for m in (found.first_two, found.every, found.counting)]
     [[[0, 3]], [[0, 3]], [[1, 2]]]

@@ -32,10 +32,10 @@ class Drift:
 def measure_drift(found: Consensus) -> list[Drift]:
     """Every worker, most labels first; NaN where he judged no pair that was kept.
 
-    >>> from momentseek.construct.annotation.consensus import consensus
-    >>> from momentseek.construct.annotation.labels import labels_of
+    >>> from momentseek.construct.annotation.consensus import find_consensus
+    >>> from momentseek.construct.annotation.labels import group_labels
     >>> rows = [(p, w, r) for p in range(20) for w, r in (("kind", 3), ("strict", 2))]
-    >>> [(d.worker, d.deviation, d.tenths[0]) for d in measure_drift(consensus(labels_of(rows)))]
+    >>> [(d.worker, d.deviation, d.tenths[0]) for d in measure_drift(find_consensus(group_labels(rows)))]
     [('kind', 0.5, 0.5), ('strict', -0.5, -0.5)]
     """
     labels = found.labels

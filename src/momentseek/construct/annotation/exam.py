@@ -73,8 +73,8 @@ class Exam:
 def mark_exam(labels: AnnotatorLabels, share: float = 1.0) -> Exam:
     """Judge the workers by the median of all.
 
-    >>> from momentseek.construct.annotation.labels import labels_of
-    >>> found = mark_exam(labels_of([(p, w, r) for p in "ab" for w, r in (("ann", 3), ("bob", 3), ("cy", 0))]))
+    >>> from momentseek.construct.annotation.labels import group_labels
+    >>> found = mark_exam(group_labels([(p, w, r) for p in "ab" for w, r in (("ann", 3), ("bob", 3), ("cy", 0))]))
     >>> [(w.worker, w.aligned, w.passed) for w in found.workers]
     [('cy', 0.0, False), ('ann', 1.0, True), ('bob', 1.0, True)]
     """
@@ -116,8 +116,8 @@ def mark_exam(labels: AnnotatorLabels, share: float = 1.0) -> Exam:
 def medians(labels: AnnotatorLabels) -> IntArray:
     """The median level of each pair, rounded up.
 
-    >>> from momentseek.construct.annotation.labels import labels_of
-    >>> medians(labels_of([("p", w, r) for w, r in enumerate((0, 2, 3, 4))])).tolist()
+    >>> from momentseek.construct.annotation.labels import group_labels
+    >>> medians(group_labels([("p", w, r) for w, r in enumerate((0, 2, 3, 4))])).tolist()
     [3]
     """
     order = np.lexsort((labels.relevance, labels.pair))

@@ -59,7 +59,7 @@ def collect_moments(truths: Sequence[Judgements]) -> CaptionedMoments:
     ...     ["1", "2"], [1, 1], ["a", "b"], [0, 4], [5, 9], durations={"a": 20, "b": 30}, queries=["runs", "sits"])
     >>> collection = collect_moments([truth])
     >>> collection.moments[1], collection.own["2"]
-    (Captioned(video='b', start=4.0, end=9.0, duration=30.0, caption='sits'), (1,))
+    (CaptionedMoment(video='b', start=4.0, end=9.0, duration=30.0, caption='sits'), (1,))
     """
     queries: dict[str, str] = {}
     places: dict[CaptionedMoment, int] = {}
