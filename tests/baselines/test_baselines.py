@@ -159,6 +159,7 @@ def test_predict_all_on_charades_cd_as_published(charades):
     assert [round(v, 2) for v in found[1]] == [0.06, 0, 0.12, 0]
 
 
+@pytest.mark.figures
 def test_predict_all_finds_nothing_out_of_distribution_on_activitynet(data):
     from momentseek.construct.changing_distribution.merging import merge_truths
     from momentseek.construct.changing_distribution.resplit import RECIPES, resplit
@@ -168,7 +169,7 @@ def test_predict_all_finds_nothing_out_of_distribution_on_activitynet(data):
     assert percent(predict_all(ood), ood, DISCOUNTED) == [0, 0]
 
 
-@pytest.mark.slow
+@pytest.mark.figures
 def test_bias_based_on_charades_cd_as_published(charades):
     train, *tests = charades
     found = [

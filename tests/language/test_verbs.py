@@ -27,6 +27,7 @@ def test_sentences(sentence, found):
     assert verbs(sentence) == found
 
 
+@pytest.mark.figures
 def test_the_most_frequent_verbs_cover_about_what_the_paper_says(data):
     parts = ("train", "val", "test_iid", "test_ood")
     files = [read_truth(data / f"charades-cd/charades_{part}.json", invalid="keep") for part in parts]

@@ -32,7 +32,7 @@ def scores(tmp_path: Path):  # type: ignore[no-untyped-def]
     return blind, score
 
 
-@pytest.mark.slow
+@pytest.mark.figures
 def test_more_pseudo_positives_teach_more(scores) -> None:  # type: ignore[no-untyped-def]
     blind, score = scores
     many, one = score("reloclnet", "train=train_top40"), score("reloclnet", "train=train_top01")
@@ -40,7 +40,7 @@ def test_more_pseudo_positives_teach_more(scores) -> None:  # type: ignore[no-un
     assert many > 3 * one
 
 
-@pytest.mark.slow
+@pytest.mark.figures
 def test_both_modalities_teach_more_than_subtitles(scores) -> None:  # type: ignore[no-untyped-def]
     blind, score = scores
     both, subtitles = score("xml"), score("xml", "modalities=subtitle")

@@ -199,6 +199,7 @@ def test_help_has_examples(run):
     assert "momentseek data imprecise tvr_val_release.jsonl --type v" in run("--help").stdout
 
 
+@pytest.mark.figures
 def test_tvr_validation(data, tmp_path):
     """The real thing: 8,097 descriptions, at most 1 % of them with a name left."""
     source = data / "tvr/tvr_val_release.jsonl"

@@ -142,7 +142,7 @@ def test_unusable_annotations(momentseek, files, content, message):
 
 
 @needs_minilm
-@pytest.mark.slow
+@pytest.mark.figures
 def test_charades_sta_beside_the_published_file(momentseek, files, data):
     folder = data / "charades-sta"
     done = momentseek(

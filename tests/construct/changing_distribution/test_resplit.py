@@ -84,6 +84,7 @@ def test_the_literal_text_on_charades(charades, published):
     assert (round(100 * same.precision, 1), round(100 * same.recall, 1)) == (86.6, 86.5)
 
 
+@pytest.mark.figures
 def test_activitynet_cd_has_the_published_size_whatever_the_bandwidth(activitynet):
     assert (len(activitynet.videos), len(activitynet)) == (14926, 71957)
     found = [resplit(activitynet, replace(RECIPES["activitynet-cd"], bandwidth=h)) for h in (0.0012, 0.0013, 0.0014)]
@@ -93,7 +94,7 @@ def test_activitynet_cd_has_the_published_size_whatever_the_bandwidth(activityne
     assert ((found[1].splits["test_ood"].start >= found[1].splits["test_ood"].end).sum()) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.figures
 def test_the_literal_text_on_activitynet(activitynet):
     text = replace(RECIPES["paper"], long_moments=0.5, long_strict=True)
     assert resplit(activitynet, text).sizes["test_ood"] == (293, 1334)

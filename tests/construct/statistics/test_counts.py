@@ -158,6 +158,7 @@ def test_tvr_val(data):
     assert one.tokens_per_query == pytest.approx(13.4, abs=0.3)  # Table 1, all splits
 
 
+@pytest.mark.figures
 def test_activitynet_captions(data):
     splits = of(data, *(f"activitynet-captions/{s}.json" for s in ("train", "val", "test")))
     total = compute_statistics(splits, "total")

@@ -113,7 +113,7 @@ def test_two_systems_of_one_name_are_refused() -> None:
         debias_report(Truths(IID, OOD), [])
 
 
-@pytest.mark.slow
+@pytest.mark.figures
 def test_charades_cd_gives_the_papers_figures(data: Path) -> None:
     train, iid, ood = (
         read_truth(data / f"charades-cd/charades_{name}.json", invalid="keep")
