@@ -36,7 +36,7 @@ from torch import Tensor
 
 from momentseek.evaluation import evaluate
 from momentseek.models import MODELS as REGISTERED
-from momentseek.models import Batch, Clips, Dims, Pairs, Words, build
+from momentseek.models import Batch, BatchPairs, Clips, Dims, Words, build
 from momentseek.models.inference import EncodedCorpus, encode_corpus, encode_queries, predict, spans_of
 from momentseek.models.model import CorpusModel
 from momentseek.models.moment_map import Cells, cells, max_over
@@ -143,7 +143,7 @@ def batch_of(pairs: int, clips: int) -> Batch:
     times = torch.stack([start / clips, (end + 1) / clips], 1)
     each = torch.arange(pairs)
     shown = Clips(video, None, torch.ones(pairs, clips, dtype=torch.bool))
-    return Batch(words, shown, Pairs(each, each, start, end, torch.ones(pairs), torch.eye(pairs).bool(), times))
+    return Batch(words, shown, BatchPairs(each, each, start, end, torch.ones(pairs), torch.eye(pairs).bool(), times))
 
 
 def train_part(given: argparse.Namespace) -> list[dict[str, Any]]:

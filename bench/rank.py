@@ -40,8 +40,8 @@ from momentseek.library.scan import Scan
 from momentseek.library.segments import Segment, quantised
 from momentseek.models import Dims, build
 from momentseek.models.inference import EncodedCorpus, encode_corpus, encode_queries, retrieve, spans_of
-from momentseek.models.inference.ragged import Shape
-from momentseek.models.inference.run import Clocks, ranked
+from momentseek.models.inference.prediction import ClipTimes, rank_moments
+from momentseek.models.inference.ragged import TensorShape
 from momentseek.models.model import CorpusModel
 from scan_corpus import CHUNK, CLIPS, NOISE, chunk, unit
 
@@ -154,15 +154,15 @@ def corpus_part(args: argparse.Namespace) -> dict[str, object]:
         candidates = retrieve(model, queries, corpus, model.config.videos)
     work = 4.0 * args.queries * counts.sum() * model.config.hidden
     line("first stage", first, f"{work / first.seconds / 1e9:.0f} GFLOP/s on clips that are there")
-    clocks = Clocks(data, names, model.config, {n: 1.5 * c - 0.7 for n, c in data.video.counts.items()})
+    clocks = ClipTimes(data, names, model.config, {n: 1.5 * c - 0.7 for n, c in data.video.counts.items()})
     with measured() as second:
         spans = spans_of(model, queries, corpus, np.arange(len(asked)), candidates.video, K, usable=clocks.usable)
     line("spans", second, f"{candidates.video.size / second.seconds:,.0f} pairs a second")
     with measured() as merging:
-        ranked(spans, candidates, clocks, model.config.alpha, K, None, "inclusive")
+        rank_moments(spans, candidates, clocks, model.config.alpha, K, None, "inclusive")
     line("merge", merging)
     with measured() as thinning:
-        ranked(spans, candidates, clocks, model.config.alpha, K, 0.5, "inclusive")
+        rank_moments(spans, candidates, clocks, model.config.alpha, K, 0.5, "inclusive")
     line("merge with suppression", thinning)
     total = sum(s.seconds for s in (asking, first, second, merging))
     peak = max(s.peak for s in (asking, first, second, merging))
@@ -237,9 +237,9 @@ def million_part(args: argparse.Namespace) -> dict[str, object]:
         truth = retrieve(model, questions, corpus, 100)
     with measured() as second:
         spans = spans_of(model, questions, corpus, np.arange(100), truth.video, 100)
-    clocks = Clocks(Fixed(), corpus.names, model.config, {})
+    clocks = ClipTimes(Fixed(), corpus.names, model.config, {})
     with measured() as merging:
-        ranked(spans, truth, clocks, model.config.alpha, 100, None, "inclusive")
+        rank_moments(spans, truth, clocks, model.config.alpha, 100, None, "inclusive")
     joined = np.concatenate([questions.values["video"], questions.values["subtitle"]], 1) / np.float32(np.sqrt(2))
     scan = Scan([segment])
     scan.search(joined, 100, exact=True)  # loads the kernel
@@ -315,7 +315,7 @@ def generated(videos: int) -> tuple[EncodedCorpus, Segment]:
             clips = chunk("scenes", number, min(CHUNK, videos - first), seed)
             values[name][first * CLIPS : (first + len(clips)) * CLIPS] = clips.reshape(-1, dim)
         values[f"{name}_span"] = values[name].copy()
-    shapes = {n: Shape(0, v.shape[1:], str(v.dtype)) for n, v in values.items()}
+    shapes = {n: TensorShape(0, v.shape[1:], str(v.dtype)) for n, v in values.items()}
     counts = np.full(videos, CLIPS, np.int64)
     corpus = EncodedCorpus(tuple(f"v{i}" for i in range(videos)), counts, shapes, values)
     codes, scales = np.empty((rows, 2 * dim), np.int8), np.empty(rows, np.float32)
@@ -348,9 +348,9 @@ def trained_part(args: argparse.Namespace) -> dict[str, object]:
     from momentseek.evaluation import evaluate
     from momentseek.features.data import Data
     from momentseek.models.inference import predict
-    from momentseek.training import load
+    from momentseek.training import load_checkpoint
 
-    checkpoint = load(args.checkpoint)
+    checkpoint = load_checkpoint(args.checkpoint)
     model = checkpoint.model
     with Data.open(args.data) as data:
         split = data.split(args.split)

@@ -65,23 +65,23 @@ def measure(folder: Path, model: str, hidden: int, clips: int, batch: int, way: 
 
     from momentseek.features import Data
     from momentseek.training.optimisers import clip_gradients
-    from momentseek.training.prefetch import Prefetched
+    from momentseek.training.prefetch import Prefetcher
     from momentseek.training.presets import configure
     from momentseek.training.processes import Processes
-    from momentseek.training.setup import prepare
+    from momentseek.training.setup import prepare_training
 
     torch.set_num_threads(threads)
     per_video, alike = WAYS[way]
     settings = [f"hidden={hidden}", f"max_clips={clips}", "fit=resample", f"pairs_per_video={per_video}"]
     settings += [f"batch={batch}", f"alike={alike}", "optimiser=bert_adam", "train=train", "validate=train"]
     with tempfile.TemporaryDirectory() as run, Data.open(folder) as data:
-        made = prepare(configure({}, model, settings), data, Path(run), False, Processes())
+        made = prepare_training(configure({}, model, settings), data, Path(run), False, Processes())
         weights = sum(p.numel() for p in made.model.parameters())
         before = _peak()
         made.model.train()
         pairs, videos, began, used = 0, 0, 0.0, 0.0
         order = lambda step: made.batches.batch(made.order.batch_at(*divmod(step, made.order.per_epoch)))  # noqa: E731
-        with Prefetched(order, range(steps + 1), 2) as batches:
+        with Prefetcher(order, range(steps + 1), 2) as batches:
             for step, each in enumerate(batches):
                 if step == 1:  # the first step warms up
                     began, used = time.perf_counter(), time.process_time()

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from momentseek.cli import cli
 from momentseek.cli.training_line import TrainingLine
-from momentseek.training import Progress
+from momentseek.training import TrainingProgress
 
 QUICK = ["hidden=8", "steps=2", "validate_every=2", "map_layers=1", "threads=1"]
 SETTINGS = [f"--set={s}" for s in QUICK]
@@ -58,7 +58,7 @@ def test_models_are_trained_once_and_stand_beside_blind_baselines(films: Path, t
 def test_ctrl_c_stops_and_the_same_command_goes_on(
     films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(self: TrainingLine, progress: Progress) -> None:
+    def interrupt(self: TrainingLine, progress: TrainingProgress) -> None:
         if progress.step == 1:
             signal.raise_signal(signal.SIGINT)
 

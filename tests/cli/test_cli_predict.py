@@ -13,8 +13,8 @@ from momentseek.features import Data
 from momentseek.models import Dims, build
 from momentseek.models.inference import predict
 from momentseek.simulate import SimulationSettings, simulate
-from momentseek.training import load, train
-from momentseek.training.checkpoint import save
+from momentseek.training import load_checkpoint, train
+from momentseek.training.checkpoint import save_checkpoint
 from momentseek.training.presets import configure
 
 
@@ -45,7 +45,7 @@ def test_a_run_is_what_the_model_predicts(simulated: Path, trained: Path, tmp_pa
     about = json.loads(result.stdout)
     assert (about["model"], about["task"], about["simulated"]) == ("xml", "VCMR", True)
     with Data.open(simulated) as data:
-        expected = predict(load(trained).model, data, "test", k=40)
+        expected = predict(load_checkpoint(trained).model, data, "test", k=40)
     got = formats.read_run(target)
     assert got.query_ids == expected.query_ids
     assert [got.videos[v] for v in got.video] == [expected.videos[v] for v in expected.video]
@@ -143,7 +143,7 @@ def test_a_model_that_ranks_no_videos_is_not_asked_to(simulated: Path, trained: 
 
 def test_a_first_stage_for_other_features_is_refused(simulated: Path, trained: Path, tmp_path: Path) -> None:
     other = configure({}, "xml", ["hidden=8", "heads=2"])
-    save(tmp_path / "other.safetensors", build("xml", other.settings, Dims(8, 10, 8)), other, "", 0, None)
+    save_checkpoint(tmp_path / "other.safetensors", build("xml", other.settings, Dims(8, 10, 8)), other, "", 0, None)
     target = tmp_path / "x.jsonl"
     base = ["predict", trained, "--data", simulated, "--split", "val", "--out", target]
     result = run(*base, "--videos", tmp_path / "other.safetensors")

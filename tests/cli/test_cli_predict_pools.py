@@ -16,8 +16,8 @@ from momentseek.features import Data
 from momentseek.models import Dims, build
 from momentseek.models.inference import predict
 from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
-from momentseek.training import load
-from momentseek.training.checkpoint import save
+from momentseek.training import load_checkpoint
+from momentseek.training.checkpoint import save_checkpoint
 from momentseek.training.presets import configure
 from momentseek.training.validation import Validation
 
@@ -35,7 +35,7 @@ def checkpoint(films: Path, out: Path, name: str, *settings: str) -> Path:
     """A model with random weights, as training would leave it after no step."""
     config = configure({}, name, [*SMALL, "fit=stretch", "modalities=video", "task=SVMR", "report=[]", *settings])
     torch.manual_seed(0)
-    save(out, build(name, config.settings, Dims(12, 16, None)), config, "", 0, None)
+    save_checkpoint(out, build(name, config.settings, Dims(12, 16, None)), config, "", 0, None)
     return out
 
 
@@ -81,7 +81,7 @@ def test_pools_are_predicted_and_measured(
     assert set(found.counts.tolist()) == {50}
     assert all(videos <= pools[q] for q, videos in searched(target).items())
     with Data.open(films) as data:
-        expected = predict(load(weights).model, data, "mvmr", k=50, nms=0.45)
+        expected = predict(load_checkpoint(weights).model, data, "mvmr", k=50, nms=0.45)
     assert found.start.tolist() == pytest.approx(expected.start.tolist())
     result = run("evaluate", target, "--truth", films / "mvmr.json", "--protocol", "mvmr", "--json")
     assert result.exit_code == 0, result.output
@@ -154,7 +154,7 @@ def test_how_many_videos_is_no_question_where_they_are_known(films: Path, mmn: P
 
 def test_training_measures_pools_too(films: Path, mmn: Path) -> None:
     """A model is chosen by what it finds in the pools, if these are what it is validated on."""
-    found = load(mmn)
+    found = load_checkpoint(mmn)
     measure = "R@5[IoU>=0.3]"
     config = configure({}, "mmn", [*SMALL, "space=8", "task=VCMR", "validate=mvmr", f"measure={measure}", "report=[]"])
     with Data.open(films) as data:

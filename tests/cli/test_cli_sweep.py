@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from momentseek.cli import cli
 from momentseek.cli.training_line import TrainingLine
 from momentseek.simulate import SimulationSettings, simulate
-from momentseek.training import Progress
+from momentseek.training import TrainingProgress
 
 
 def test_a_sweep_makes_one_table_and_skips_what_is_done(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_the_table_shows_every_measure_that_a_run_was_chosen_by(tmp_path: Path) 
 def test_ctrl_c_while_a_report_is_measured_stops_and_the_sweep_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(self: TrainingLine, progress: Progress) -> None:
+    def interrupt(self: TrainingLine, progress: TrainingProgress) -> None:
         if progress.step == 1 and progress.doing == "validated":
             signal.raise_signal(signal.SIGINT)
 

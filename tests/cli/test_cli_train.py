@@ -11,7 +11,7 @@ from momentseek.cli import cli
 from momentseek.cli.training_line import TrainingLine, sentence
 from momentseek.errors import MomentseekError
 from momentseek.simulate import SimulationSettings, simulate
-from momentseek.training import Progress
+from momentseek.training import TrainingProgress
 
 SMALL = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=2", "batch=6", "validate_every=1", "max_clips=40")]
 
@@ -52,7 +52,7 @@ def test_a_model_is_trained_and_says_how_it_goes(simulated: Path, tmp_path: Path
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(self: TrainingLine, progress: Progress) -> None:
+    def interrupt(self: TrainingLine, progress: TrainingProgress) -> None:
         if progress.step == 1 and progress.doing == "training":
             signal.raise_signal(signal.SIGINT)
 
@@ -139,4 +139,6 @@ def test_crocs_second_stage_begins_from_the_first_by_train_seeds_and_sweep(simul
 
 
 def test_scoring_says_how_far_it_is() -> None:
-    assert sentence(Progress(0, 9, 0.0, {}, None, None, 0.0, 0.0, "scoring", 0.254), "R@1").endswith("negatives: 25%")
+    assert sentence(TrainingProgress(0, 9, 0.0, {}, None, None, 0.0, 0.0, "scoring", 0.254), "R@1").endswith(
+        "negatives: 25%"
+    )

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.features import Cache
+from momentseek.features import ArrayCache
 
 
 def kilobytes(n: int) -> np.ndarray:
@@ -13,14 +13,14 @@ def kilobytes(n: int) -> np.ndarray:
 
 @given(st.lists(st.integers(0, 9), max_size=60))
 def test_never_holds_more_than_it_may(keys: list[int]) -> None:
-    cache = Cache(0.004)
+    cache = ArrayCache(0.004)
     for key in keys:
         cache.get(key, lambda k=key: kilobytes(k % 3 + 1))
         assert cache.bytes <= 4000
 
 
 def test_forgets_what_was_used_longest_ago() -> None:
-    cache = Cache(0.002)
+    cache = ArrayCache(0.002)
     made: list[str] = []
 
     def get(key: str) -> None:
@@ -36,6 +36,6 @@ def test_forgets_what_was_used_longest_ago() -> None:
 
 
 def test_what_is_too_large_is_made_every_time() -> None:
-    cache = Cache(0.001)
+    cache = ArrayCache(0.001)
     assert cache.get("a", lambda: kilobytes(5)).nbytes == 5000
     assert len(cache) == 0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
-from momentseek.features.clips import bounds, edges, endpoints, fit, labels, normalised, prepared
+from momentseek.features.clips import bounds, edges, endpoints, fit_rows, labels, normalise_rows, prepare_rows
 
 counts = st.integers(1, 60)
 
@@ -17,7 +17,7 @@ counts = st.integers(1, 60)
 @given(counts, counts)
 def test_truncating_keeps_the_first_rows(rows: int, most: int) -> None:
     x = np.random.default_rng(0).normal(size=(rows, 3)).astype(np.float32)
-    assert np.array_equal(fit(x, most, "truncate"), x[:most])
+    assert np.array_equal(fit_rows(x, most, "truncate"), x[:most])
 
 
 @given(counts, counts)
@@ -28,13 +28,13 @@ def test_resampling_averages_whole_rows_between_the_bounds(rows: int, most: int)
     assert at[0] == 0
     assert at[-1] == rows
     by_hand = np.stack([x[a:b].mean(axis=0) for a, b in itertools.pairwise(at)])
-    np.testing.assert_allclose(fit(x, most, "resample"), by_hand, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(fit_rows(x, most, "resample"), by_hand, rtol=1e-5, atol=1e-6)
 
 
 @given(counts, counts)
 def test_stretching_averages_what_each_part_covers(rows: int, most: int) -> None:
     x = np.random.default_rng(rows).normal(size=(rows, 2)).astype(np.float32)
-    got = fit(x, most, "stretch")
+    got = fit_rows(x, most, "stretch")
     assert len(got) == most
     fine = np.repeat(x, most, axis=0)  # every row in `most` pieces; a part is then `rows` of them
     np.testing.assert_allclose(got, fine.reshape(most, rows, 2).mean(axis=1), rtol=1e-4, atol=1e-5)
@@ -42,13 +42,13 @@ def test_stretching_averages_what_each_part_covers(rows: int, most: int) -> None
 
 def test_an_unknown_way_of_fitting_is_said() -> None:
     with pytest.raises(MomentseekError, match="truncate, resample, stretch, not by 'squeeze'"):
-        fit(np.ones((2, 2), np.float32), 1, "squeeze")
+        fit_rows(np.ones((2, 2), np.float32), 1, "squeeze")
 
 
 @given(counts, counts, st.sampled_from(["truncate", "resample", "stretch"]), st.floats(0.1, 100))
 def test_edges_rise_and_belong_to_the_fitted_clips(rows: int, most: int, how: str, duration: float) -> None:
     at = edges(rows, most, how, 1.5, duration)
-    assert len(at) == len(fit(np.ones((rows, 1), np.float32), most, how)) + 1
+    assert len(at) == len(fit_rows(np.ones((rows, 1), np.float32), most, how)) + 1
     assert (np.diff(at) > 0).all()
     assert at[-1] <= rows * 1.5 + 1e-9
 
@@ -71,12 +71,12 @@ def test_labels_of_a_resampled_video_follow_its_edges() -> None:
 
 def test_normalising_leaves_silence_silent() -> None:
     x = np.array([[3, 4], [0, 0]], np.float32)
-    np.testing.assert_allclose(normalised(x), [[3 / 5.00001, 4 / 5.00001], [0, 0]], rtol=1e-6)
+    np.testing.assert_allclose(normalise_rows(x), [[3 / 5.00001, 4 / 5.00001], [0, 0]], rtol=1e-6)
 
 
 def test_prepared_is_fit_then_normalise_then_endpoints() -> None:
     x = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
-    got = prepared(x, 4, "resample", True, True)
-    assert np.array_equal(got[:, :3], normalised(fit(x, 4, "resample")))
+    got = prepare_rows(x, 4, "resample", True, True)
+    assert np.array_equal(got[:, :3], normalise_rows(fit_rows(x, 4, "resample")))
     assert np.array_equal(got[:, 3:], endpoints(4))
-    assert np.array_equal(prepared(x, 4, "truncate", False, False), x[:4])
+    assert np.array_equal(prepare_rows(x, 4, "truncate", False, False), x[:4])

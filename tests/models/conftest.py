@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.models import Batch, Clips, Dims, Pairs, Words
+from momentseek.models import Batch, BatchPairs, Clips, Dims, Words
 
 DIMS = Dims(query=6, video=7, subtitle=5)
 
@@ -33,7 +33,7 @@ def random_batch(queries: int = 5, videos: int = 4, pairs: int = 8, seed: int = 
     return Batch(
         Words(text, word_mask),
         Clips(features(clip_mask, dims.video), features(clip_mask, dims.subtitle), clip_mask),
-        Pairs(query, video, start, end, torch.rand(pairs, generator=rng), positive),
+        BatchPairs(query, video, start, end, torch.rand(pairs, generator=rng), positive),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.models import Batch, Dims, build, rows
+from momentseek.models import Batch, Dims, build, take_rows
 from momentseek.models.cal import CAL
 
 
@@ -20,7 +20,7 @@ def test_a_span_scores_by_the_mean_of_its_clips_distances(
     batch = make_batch()
     queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
     pick = torch.arange(4)
-    grid = model.spans(rows(queries, pick), rows(videos, pick))
+    grid = model.spans(take_rows(queries, pick), take_rows(videos, pick))
     for i in range(4):
         count = int(batch.clips.mask[i].sum())
         for s in range(count):
@@ -41,5 +41,7 @@ def test_without_endpoints_a_clip_alone_is_never_worse(make_batch: Callable[...,
     torch.manual_seed(0)
     model, batch = build("cal", {"hidden": 8, "moment_endpoints": False}, dims).eval(), make_batch()
     pick = torch.arange(4)
-    grid = model.spans(rows(model.encode_words(batch.words), pick), rows(model.encode_clips(batch.clips), pick))
+    grid = model.spans(
+        take_rows(model.encode_words(batch.words), pick), take_rows(model.encode_clips(batch.clips), pick)
+    )
     assert (grid[..., 0].amax(1) >= grid.flatten(1).amax(1) - 1e-6).all()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from momentseek.errors import MomentseekError
-from momentseek.models import Batch, Dims, build, rows
+from momentseek.models import Batch, Dims, build, take_rows
 from momentseek.models.conquer import Conquer
 
 Make = Callable[..., Batch]
@@ -54,7 +54,7 @@ def test_a_span_scores_by_begin_and_end(make_batch: Make, dims: Dims, score: str
     model, batch = conquer(dims, score=score), make_batch()
     queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
     pick = torch.arange(4)
-    grid = model.spans(rows(queries, pick), rows(videos, pick))
+    grid = model.spans(take_rows(queries, pick), take_rows(videos, pick))
     for i in range(4):
         begin, end, clips = by_hand(model, batch, i, i)
         video = 0.0

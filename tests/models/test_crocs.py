@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.models import Batch, Clips, Dims, Pairs, Words, build
+from momentseek.models import Batch, BatchPairs, Clips, Dims, Words, build
 from momentseek.models.crocs import Crocs
-from momentseek.models.moment_map import overlap, scaled
+from momentseek.models.moment_map import overlap, scale_overlap
 
 SETTINGS = {"hidden": 12, "max_clips": 8, "longest": 8, "map_layers": 1, "kernel": 3, "space": 10}
 
@@ -45,7 +45,9 @@ def batch(hard_videos: list[tuple[int, int]] | None, hard_queries: list[tuple[in
     first, last = (times[:, 0] * 8).floor().long(), (times[:, 1] * 8).ceil().long() - 1
     weight = torch.tensor([1.0, 0.5, 1.0])
     return Batch(
-        words, clips, Pairs(query, video, first, last, weight, positive, times, mask(hard_videos), mask(hard_queries))
+        words,
+        clips,
+        BatchPairs(query, video, first, last, weight, positive, times, mask(hard_videos), mask(hard_queries)),
     )
 
 
@@ -56,7 +58,7 @@ def by_loops(m: Crocs, b: Batch) -> dict[str, float]:
         words, clips = m.encode_words(b.words), m.encode_clips(b.clips)
     assert pairs.times is not None
     iou = overlap(m.cells, pairs.times)
-    target = scaled(iou, c.low, c.high)
+    target = scale_overlap(iou, c.low, c.high)
     own = {(int(q), int(v)) for q, v in zip(pairs.query, pairs.video, strict=True)}
     cells = iou.shape[1]
     bce = contrast = total = 0.0

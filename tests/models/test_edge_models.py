@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from momentseek.models import Clips, Dims, Words, build, rows
+from momentseek.models import Clips, Dims, Words, build, take_rows
 from momentseek.models.bet import Bet
 from momentseek.models.cet import Cet
 
@@ -82,7 +82,7 @@ def clip_tokens(m: Bet | Cet, clips: Clips, v: int) -> list[Tensor]:
 def check(m: Bet | Cet, words: Words, clips: Clips, expected: list[tuple[list[float], list[float]]]) -> None:
     """A span's score is the product of both probabilities; there is none outside the video."""
     both = torch.arange(2)
-    grids = m.spans(rows(m.encode_words(words), both), rows(m.encode_clips(clips), both)).exp()
+    grids = m.spans(take_rows(m.encode_words(words), both), take_rows(m.encode_clips(clips), both)).exp()
     for grid, (starts, ends) in zip(grids, expected, strict=True):
         for first in range(CLIPS):
             for length in range(1, 5):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from momentseek.errors import MomentseekError
-from momentseek.models import Batch, Dims, build, rows
+from momentseek.models import Batch, Dims, build, take_rows
 from momentseek.models.excl import ExCL
 
 Make = Callable[..., Batch]
@@ -48,8 +48,8 @@ def test_boundaries_are_read_off_clips_beside_the_query(make_batch: Make, dims: 
     model, batch = excl(dims, predictor=predictor), make_batch()
     queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
     pick = torch.arange(4)
-    start, end = model.boundaries(rows(queries, pick), rows(videos, pick))
-    grid = model.spans(rows(queries, pick), rows(videos, pick))
+    start, end = model.boundaries(take_rows(queries, pick), take_rows(videos, pick))
+    grid = model.spans(take_rows(queries, pick), take_rows(videos, pick))
     for i in range(4):
         first, last = by_hand(model, batch, i, i)
         torch.testing.assert_close(start[i, : len(first)], first)

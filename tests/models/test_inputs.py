@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from momentseek.errors import MomentseekError
-from momentseek.features.clips import normalised
+from momentseek.features.clips import normalise_rows
 from momentseek.language.roles import roles_by_rule
 from momentseek.models import ModelConfig
 from momentseek.models.inputs import clips_of, words_of
@@ -35,7 +35,7 @@ def test_clips_are_fitted_normalised_placed_and_padded(data):
     assert clips.mask.tolist() == [[True, True, False], [True, True, True]]
     assert clips.video.shape == (2, 3, 6)
     assert clips.subtitle.shape == (2, 3, 5)
-    assert np.array_equal(clips.video[1, :, :4], normalised(data.video["b"][:3]))
+    assert np.array_equal(clips.video[1, :, :4], normalise_rows(data.video["b"][:3]))
     torch.testing.assert_close(clips.subtitle[0, :, 3:], torch.tensor([[0.0, 0.5], [0.5, 1.0], [0.0, 0.0]]))
     assert not clips.video[0, 2].any()
 
@@ -44,7 +44,7 @@ def test_long_videos_may_be_averaged_before_they_are_normalised(data):
     clips = clips_of(data, ["b"], ModelConfig(max_clips=1, fit="resample", modalities="video"))
     assert clips.subtitle is None
     assert clips.video is not None
-    np.testing.assert_allclose(clips.video[0], normalised(data.video["b"].mean(0, keepdims=True)), rtol=1e-6)
+    np.testing.assert_allclose(clips.video[0], normalise_rows(data.video["b"].mean(0, keepdims=True)), rtol=1e-6)
 
 
 def test_features_can_be_taken_as_they_are(data):
@@ -58,7 +58,7 @@ def test_words_are_cut_normalised_and_padded(data):
     split = SimpleNamespace(query=data.video)
     words = words_of(split, ["a", "b"], ModelConfig(max_words=4))
     assert words.mask.tolist() == [[True, True, False, False], [True] * 4]
-    assert np.array_equal(words.features[1], normalised(data.video["b"][:4]))
+    assert np.array_equal(words.features[1], normalise_rows(data.video["b"][:4]))
     assert not words.features[0, 2:].any()
 
 

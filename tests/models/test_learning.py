@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from momentseek.evaluation import evaluate
-from momentseek.models import Batch, CorpusModel, Dims, build, rows
+from momentseek.models import Batch, CorpusModel, Dims, build, take_rows
 from momentseek.moments import Judgements, Run
 
 DIMS = Dims(query=12, video=12, subtitle=12)
@@ -23,7 +23,7 @@ def ndcg(model: CorpusModel, batch: Batch) -> float:
     match, count = model.match(queries, videos), len(batch.clips)
     found = []
     for q in range(len(match)):
-        grid = model.spans(rows(queries, torch.full((count,), q)), rows(videos, torch.arange(count)))
+        grid = model.spans(take_rows(queries, torch.full((count,), q)), take_rows(videos, torch.arange(count)))
         score = (grid + model.config.alpha * match[q, :, None, None]).flatten()
         best = score.topk(20)
         for value, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):

@@ -13,7 +13,7 @@ import momentseek.models.crocs
 import momentseek.models.mdd
 import momentseek.models.mmn
 import momentseek.models.tan2d  # noqa: F401
-from momentseek.models import Batch, Clips, CorpusModel, Dims, Pairs, Words, build, rows
+from momentseek.models import Batch, BatchPairs, Clips, CorpusModel, Dims, Words, build, take_rows
 
 SMALL = {"hidden": 12, "max_clips": 8, "longest": 8}
 MAP = {"map_layers": 2, "kernel": 3}
@@ -52,7 +52,9 @@ def batch(seed: int = 0) -> Batch:
     roles = torch.tensor([[0, 2, 1, 0, 2], [2, 1, 0, 0, 0], [0, 0, 0, 0, 0], [1, 2, 1, 2, 0]])
     phrase = torch.tensor([[-1, 0, 0, -1, 0], [0, 0, -1, -1, -1], [-1] * 5, [0, 0, 1, 1, -1]])
     return Batch(
-        Words(features, mask, roles, phrase), clips, Pairs(query, video, first, last, torch.ones(4), positive, times)
+        Words(features, mask, roles, phrase),
+        clips,
+        BatchPairs(query, video, first, last, torch.ones(4), positive, times),
     )
 
 
@@ -76,7 +78,7 @@ def test_padding_words_changes_no_score(name: str) -> None:
 def test_one_by_one_is_as_all_together(name: str) -> None:
     m, b = model(name), batch()
     queries, videos = m.encode_words(b.words), m.encode_clips(b.clips)
-    paired = m.spans(rows(queries, b.pairs.query), rows(videos, b.pairs.video))
+    paired = m.spans(take_rows(queries, b.pairs.query), take_rows(videos, b.pairs.video))
     assert paired.shape == (4, 8, 8)
     for i, v in enumerate(b.pairs.video.tolist()):
         alone = Clips(b.clips.video[v : v + 1], None, b.clips.mask[v : v + 1])
@@ -108,7 +110,7 @@ def test_it_learns_a_handful_of_pairs_by_heart(name: str) -> None:
     m.eval()
     with torch.no_grad():
         queries, videos = m.encode_words(b.words), m.encode_clips(b.clips)
-        best = m.spans(rows(queries, b.pairs.query), rows(videos, b.pairs.video)).flatten(1).argmax(1)
+        best = m.spans(take_rows(queries, b.pairs.query), take_rows(videos, b.pairs.video)).flatten(1).argmax(1)
     for place, (start, end) in zip(best.tolist(), b.pairs.times.tolist(), strict=True):
         s, n = place // 8, place % 8 + 1
         shared = max(0.0, min((s + n) / 8, end) - max(s / 8, start))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.models import MODELS, Dims, build, configured, entry
-from momentseek.training.presets import configure, names, table
+from momentseek.models import MODELS, Dims, build, build_config, entry
+from momentseek.training.presets import configure, preset_names, preset_table
 
 SHARED: list[tuple[str, Any, str]] = [
     ("fit", "truncate", "fit must be stretch, not 'truncate'"),
@@ -61,30 +61,30 @@ CASES = [(model, *case) for model, cases in OWN.items() for case in cases]
 @pytest.mark.parametrize(("model", "name", "value", "said"), CASES, ids=[f"{m}-{n}={v}" for m, n, v, _ in CASES])
 def test_a_setting_that_makes_no_sense_is_refused(model: str, name: str, value: Any, said: str) -> None:
     with pytest.raises(MomentseekError, match=f"model: .*{said}"):
-        configured(entry(model).config, {name: value}, f"model {model}")
+        build_config(entry(model).config, {name: value}, f"model {model}")
 
 
 @pytest.mark.parametrize("model", OWN)
 def test_settings_at_their_limits_are_taken(model: str) -> None:
     limits = {"kernel": 1, "map_layers": 1, "positives": 1, "power": 0.0, "layers": 1} if model != "bet" else {}
-    known = {n: v for n, v in limits.items() if hasattr(configured(entry(model).config, {}, model), n)}
-    assert configured(entry(model).config, known, model)
+    known = {n: v for n, v in limits.items() if hasattr(build_config(entry(model).config, {}, model), n)}
+    assert build_config(entry(model).config, known, model)
 
 
 def models_of(preset: str) -> list[str]:
     """Those a preset is for: the one it names, those it has settings for, or any."""
-    found = table(preset)
+    found = preset_table(preset)
     if name := found["model"].get("name"):
         return [name]
     return sorted(MODELS) if preset == "simulation" else sorted(found["models"])
 
 
-PRESETS = [(preset, model) for preset in names() for model in models_of(preset)]
+PRESETS = [(preset, model) for preset in preset_names() for model in models_of(preset)]
 
 
 @pytest.mark.parametrize(("preset", "model"), PRESETS, ids=[f"{p}-{m}" for p, m in PRESETS])
 def test_every_preset_builds_its_models(preset: str, model: str) -> None:
     """Narrower than they are trained, so that it takes no time; all else as the preset has it."""
-    assert configure(table(preset), model).model_config.hidden >= 48
-    narrow = configure(table(preset), model, ["hidden=48"])
+    assert configure(preset_table(preset), model).model_config.hidden >= 48
+    narrow = configure(preset_table(preset), model, ["hidden=48"])
     assert build(model, narrow.settings, Dims(query=6, video=9, subtitle=7)).config == narrow.model_config

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.models import Batch, Dims, build, rows
+from momentseek.models import Batch, Dims, build, take_rows
 from momentseek.models.mcn import MCN
 
 Make = Callable[..., Batch]
@@ -36,7 +36,7 @@ def test_a_span_scores_by_its_squared_distance(make_batch: Make, dims: Dims, end
     model, batch = mcn(dims, moment_endpoints=endpoints, shortest=shortest), make_batch()
     queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
     pick = torch.arange(4)
-    grid = model.spans(rows(queries, pick), rows(videos, pick))
+    grid = model.spans(take_rows(queries, pick), take_rows(videos, pick))
     for i in range(4):
         count = int(batch.clips.mask[i].sum())
         for s in range(count):
@@ -57,9 +57,9 @@ def test_a_video_is_as_good_as_its_best_moment(make_batch: Make, dims: Dims, mon
     model, batch = mcn(dims), make_batch()
     queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
     q, v = torch.cartesian_prod(torch.arange(5), torch.arange(4)).unbind(1)
-    best = model.spans(rows(queries, q), rows(videos, v)).flatten(1).amax(1).view(5, 4)
+    best = model.spans(take_rows(queries, q), take_rows(videos, v)).flatten(1).amax(1).view(5, 4)
     torch.testing.assert_close(model.match(queries, videos), best)
-    monkeypatch.setattr("momentseek.models.distances.BLOCK", 1)
+    monkeypatch.setattr("momentseek.models.distances.MAX_SPAN_SCORES", 1)
     torch.testing.assert_close(model.match(queries, videos), best)
 
 

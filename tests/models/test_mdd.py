@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
-from momentseek.models import Batch, Clips, Dims, Pairs, Words, build
+from momentseek.models import Batch, BatchPairs, Clips, Dims, Words, build
 from momentseek.models.layers.deconfounder import Branch
 from momentseek.models.layers.positions_2d import grid_2d, positions_2d
 from momentseek.models.mdd import Mdd
-from momentseek.models.moment_map import Cells, cells, overlap, scaled
+from momentseek.models.moment_map import Cells, cells, overlap, scale_overlap
 
 HIDDEN, CLIPS = 6, 4
 
@@ -37,7 +37,7 @@ def batch() -> Batch:
     first, last = (times[:, 0] * CLIPS).floor().long(), (times[:, 1] * CLIPS).ceil().long() - 1
     positive = torch.zeros(3, 2, dtype=torch.bool)
     positive[query, video] = True
-    return Batch(words, clips, Pairs(query, video, first, last, torch.tensor([1.0, 0.5, 0.8]), positive, times))
+    return Batch(words, clips, BatchPairs(query, video, first, last, torch.tensor([1.0, 0.5, 0.8]), positive, times))
 
 
 def test_queries_whose_words_cannot_be_told_apart_are_refused() -> None:
@@ -154,7 +154,7 @@ def test_equations_13_and_14(weight: float) -> None:
     m, b = model(reconstruction=weight), batch()
     assert b.pairs.times is not None
     queries, candidates = m.encode_words(b.words)["query"], m.candidates(m.encode_clips(b.clips)["clips"])
-    target = scaled(overlap(m.cells, b.pairs.times), 0.5, 1.0)
+    target = scale_overlap(overlap(m.cells, b.pairs.times), 0.5, 1.0)
     assert target.any()
     total = 0.0
     for p, (q, v) in enumerate(zip(b.pairs.query.tolist(), b.pairs.video.tolist(), strict=True)):

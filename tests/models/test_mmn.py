@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.models import Batch, Clips, Dims, Encoded, Pairs, Words, build, rows
+from momentseek.models import Batch, BatchPairs, Clips, Dims, Encodings, Words, build, take_rows
 from momentseek.models.mmn import Mmn
-from momentseek.models.moment_map import overlap, scaled
+from momentseek.models.moment_map import overlap, scale_overlap
 
 CLIPS = 4
 
@@ -32,14 +32,14 @@ def batch() -> Batch:
     first, last = (times[:, 0] * CLIPS).floor().long(), (times[:, 1] * CLIPS).ceil().long() - 1
     positive = torch.zeros(3, 2, dtype=torch.bool)
     positive[query, video] = True
-    return Batch(words, clips, Pairs(query, video, first, last, torch.tensor([1.0, 0.5, 0.8]), positive, times))
+    return Batch(words, clips, BatchPairs(query, video, first, last, torch.tensor([1.0, 0.5, 0.8]), positive, times))
 
 
 def cosine(a: Tensor, b: Tensor) -> float:
     return float(a @ b) / math.sqrt(float(a @ a) * float(b @ b))
 
 
-def score(power: float, queries: Encoded, q: int, videos: Encoded, v: int, cell: int) -> float:
+def score(power: float, queries: Encodings, q: int, videos: Encodings, v: int, cell: int) -> float:
     """Equation 6, with the public code's power."""
     match = cosine(queries["match"][q], videos["match"][v, cell])
     iou = cosine(queries["overlap"][q], videos["overlap"][v, cell])
@@ -53,7 +53,7 @@ def test_equation_6(power: float) -> None:
     queries, videos = m.encode_words(b.words), m.encode_clips(b.clips)
     ours = m.match(queries, videos).exp()
     pairs = torch.cartesian_prod(torch.arange(3), torch.arange(2))
-    grids = m.spans(rows(queries, pairs[:, 0]), rows(videos, pairs[:, 1])).exp()
+    grids = m.spans(take_rows(queries, pairs[:, 0]), take_rows(videos, pairs[:, 1])).exp()
     for grid, (q, v) in zip(grids, pairs.tolist(), strict=True):
         each = [score(power, queries, q, videos, v, cell) for cell in range(len(m.cells))]
         assert float(ours[q, v]) == pytest.approx(max(each), rel=1e-5)
@@ -67,7 +67,7 @@ def test_equation_4() -> None:
     m, b = model(low=0.3, high=0.9), batch()
     assert b.pairs.times is not None
     queries, videos = m.encode_words(b.words), m.encode_clips(b.clips)
-    target = scaled(overlap(m.cells, b.pairs.times), 0.3, 0.9)
+    target = scale_overlap(overlap(m.cells, b.pairs.times), 0.3, 0.9)
     assert target.any()
     total = 0.0
     for p, (q, v) in enumerate(zip(b.pairs.query.tolist(), b.pairs.video.tolist(), strict=True)):

@@ -3,15 +3,15 @@ from __future__ import annotations
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.models import MODELS, ModelConfig, configured
-from momentseek.training.presets import configure, names, table
+from momentseek.models import MODELS, ModelConfig, build_config
+from momentseek.training.presets import configure, preset_names, preset_table
 
 
 @pytest.mark.parametrize("name", ["hidden", "max_words", "max_clips", "shortest", "longest", "videos"])
 @pytest.mark.parametrize("value", [0, -3])
 def test_counts_are_at_least_one(name: str, value: int) -> None:
     with pytest.raises(MomentseekError, match=f"^model: {name} must be at least 1, not {value}$"):
-        configured(ModelConfig, {name: value}, "model")
+        build_config(ModelConfig, {name: value}, "model")
 
 
 @pytest.mark.parametrize(
@@ -30,22 +30,22 @@ def test_counts_are_at_least_one(name: str, value: int) -> None:
 )
 def test_a_setting_out_of_range_is_named(settings: dict[str, object], what: str) -> None:
     with pytest.raises(MomentseekError, match=f"^model: .*{what}"):
-        configured(ModelConfig, settings, "model")
+        build_config(ModelConfig, settings, "model")
 
 
 @pytest.mark.parametrize("model", sorted(n for n, e in MODELS.items() if hasattr(e.config, "heads")))
 def test_heads_share_out_what_is_hidden(model: str) -> None:
     kind = MODELS[model].config
     with pytest.raises(MomentseekError, match="hidden 10 cannot be shared out among 4 heads"):
-        configured(kind, {"hidden": 10, "heads": 4}, "model")
+        build_config(kind, {"hidden": 10, "heads": 4}, "model")
     with pytest.raises(MomentseekError, match="heads must be at least 1, not 0"):
-        configured(kind, {"heads": 0}, "model")
+        build_config(kind, {"heads": 0}, "model")
 
 
 def test_every_model_and_every_preset_is_within_the_ranges() -> None:
     for model in MODELS:
-        assert configure(table("simulation"), model, []).model_config.hidden >= 1
+        assert configure(preset_table("simulation"), model, []).model_config.hidden >= 1
         assert MODELS[model].config().shortest <= MODELS[model].config().longest
-    for preset in names():
-        if "name" in table(preset).get("model", {}):
-            assert configure(table(preset), None, []).model_config.videos >= 1
+    for preset in preset_names():
+        if "name" in preset_table(preset).get("model", {}):
+            assert configure(preset_table(preset), None, []).model_config.videos >= 1

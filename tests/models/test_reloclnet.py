@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity, pad
 
-from momentseek.models import Batch, Clips, Dims, Words, build, rows
+from momentseek.models import Batch, Clips, Dims, Words, build, take_rows
 from momentseek.models.reloclnet import ReLoCLNet
 
 SMALL = {"hidden": 8, "heads": 2, "max_clips": 20, "longest": 6}
@@ -133,5 +133,5 @@ def test_clips_are_kept_once(make_batch: Make, dims: Dims) -> None:
         "subtitle": (videos, clips, 8),
         "subtitle_length": (videos, clips),
     }
-    again = rows(kept, torch.tensor([1]))
+    again = take_rows(kept, torch.tensor([1]))
     assert again["video"].shape == (1, clips, 8)

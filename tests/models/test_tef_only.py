@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.models import Batch, Clips, CorpusModel, Dims, build, rows
+from momentseek.models import Batch, Clips, CorpusModel, Dims, build, take_rows
 
 
 def tef_only(dims: Dims) -> CorpusModel:
@@ -18,7 +18,7 @@ def test_a_span_scores_by_where_it_lies(make_batch: Callable[..., Batch], dims: 
     model, batch = tef_only(dims), make_batch()
     queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
     pick = torch.arange(4)
-    grid = model.spans(rows(queries, pick), rows(videos, pick))
+    grid = model.spans(take_rows(queries, pick), take_rows(videos, pick))
     for i in range(4):
         count = int(batch.clips.mask[i].sum())
         for s in range(count):
@@ -35,5 +35,5 @@ def test_it_is_blind(make_batch: Callable[..., Batch], dims: Dims) -> None:
     queries, pick = model.encode_words(batch.words), torch.arange(4)
     seen, unseen = model.encode_clips(batch.clips), model.encode_clips(other)
     assert torch.equal(model.match(queries, seen), model.match(queries, unseen))
-    first, second = (model.spans(rows(queries, pick), rows(videos, pick)) for videos in (seen, unseen))
+    first, second = (model.spans(take_rows(queries, pick), take_rows(videos, pick)) for videos in (seen, unseen))
     assert torch.equal(first, second)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from momentseek.errors import MomentseekError
-from momentseek.models import Batch, Clips, CorpusModel, Dims, Pairs, Words, build, rows
+from momentseek.models import Batch, BatchPairs, Clips, CorpusModel, Dims, Words, build, take_rows
 
 SMALL = {"hidden": 12, "max_words": 8, "max_clips": 12, "longest": 6, "endpoints": False, "dropout": 0.0}
 CONQUER = {"heads": 2, "feedforward": 20, "clusters": 3, "head": 6, "negatives": 2, "span_weight": 1.0}
@@ -51,7 +51,7 @@ def batch(seed: int = 0) -> Batch:
     positive = torch.zeros(5, 4, dtype=torch.bool)
     positive[query, shown] = True
     weight = torch.tensor([1.0, 0.9, 0.8, 0.9, 1.0, 0.7])
-    pairs = Pairs(query, shown, start, end, weight, positive)
+    pairs = BatchPairs(query, shown, start, end, weight, positive)
     return Batch(
         Words(torch.randn(5, 6, 5, generator=g) * words[..., None], words), Clips(video, subtitle, clips), pairs
     )
@@ -80,7 +80,7 @@ def test_padding_changes_no_score(name: str) -> None:
         m.encode_clips(padded[1]),
     )
     torch.testing.assert_close(m.match(far_q, far_v), m.match(q, v))
-    grid, far = m.spans(rows(q, pick), rows(v, pick)), m.spans(rows(far_q, pick), rows(far_v, pick))
+    grid, far = m.spans(take_rows(q, pick), take_rows(v, pick)), m.spans(take_rows(far_q, pick), take_rows(far_v, pick))
     torch.testing.assert_close(far[:, :10], grid, atol=1e-5, rtol=1e-5)
     assert (far[:, 10:] == -torch.inf).all()
 
@@ -90,7 +90,7 @@ def test_padding_changes_no_score(name: str) -> None:
 def test_one_by_one_is_as_all_together(name: str) -> None:
     m, b = model(name), batch()
     q, v = m.encode_words(b.words), m.encode_clips(b.clips)
-    together, matched = m.spans(rows(q, b.pairs.query), rows(v, b.pairs.video)), m.match(q, v)
+    together, matched = m.spans(take_rows(q, b.pairs.query), take_rows(v, b.pairs.video)), m.match(q, v)
     for row, (i, j) in enumerate(zip(b.pairs.query.tolist(), b.pairs.video.tolist(), strict=True)):
         words, clips = int(b.words.mask[i].sum()), int(b.clips.mask[j].sum())
         one = m.encode_words(Words(b.words.features[i : i + 1, :words], b.words.mask[i : i + 1, :words]))
@@ -105,7 +105,7 @@ def test_one_by_one_is_as_all_together(name: str) -> None:
 def test_only_spans_within_the_video_have_scores(name: str) -> None:
     m, b = model(name), batch()
     every = torch.arange(4)
-    grid = m.spans(rows(m.encode_words(b.words), every), rows(m.encode_clips(b.clips), every))
+    grid = m.spans(take_rows(m.encode_words(b.words), every), take_rows(m.encode_clips(b.clips), every))
     counts, shortest = b.clips.mask.sum(1), m.config.shortest
     assert grid.shape == (4, 12, 6 - shortest + 1)
     for i, s, w in torch.cartesian_prod(every, torch.arange(12), torch.arange(grid.shape[2])).tolist():
@@ -130,7 +130,9 @@ def test_the_generator_alone_decides_what_is_drawn(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_pairs_of_weight_zero_cost_nothing(name: str) -> None:
     m, b = model(name), batch()
-    unsure = Pairs(*(getattr(b.pairs, n) for n in ("query", "video", "start", "end")), torch.zeros(6), b.pairs.positive)
+    unsure = BatchPairs(
+        *(getattr(b.pairs, n) for n in ("query", "video", "start", "end")), torch.zeros(6), b.pairs.positive
+    )
     assert sum(m.loss(Batch(b.words, b.clips, unsure), 0, torch.Generator()).values()) == 0
 
 
@@ -155,7 +157,7 @@ def test_it_learns_a_handful_of_moments_by_heart(name: str) -> None:
     assert last < first / 2
     b = batch()
     with torch.no_grad():
-        q, v = rows(m.encode_words(b.words), b.pairs.query), rows(m.encode_clips(b.clips), b.pairs.video)
+        q, v = take_rows(m.encode_words(b.words), b.pairs.query), take_rows(m.encode_clips(b.clips), b.pairs.video)
         grid = m.spans(q, v)
     best, columns = grid.flatten(1).argmax(1), grid.shape[2]
     start, end = best // columns, best // columns + best % columns + m.config.shortest - 1

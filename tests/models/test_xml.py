@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity, pad
 
 from momentseek.errors import MomentseekError
-from momentseek.models import Batch, Clips, Dims, Words, build, rows
-from momentseek.models.losses import ranking_hinge, related
+from momentseek.models import Batch, Clips, Dims, Words, build, take_rows
+from momentseek.models.losses import ranking_hinge, related_masks
 from momentseek.models.xml import XML
 
 SMALL = {"hidden": 8, "heads": 2, "max_clips": 20, "longest": 6}
@@ -90,7 +90,7 @@ def test_scores_are_the_papers_formulas(make_batch: Make, dims: Dims) -> None:
             best = [max(cosine_similarity(h, q[m], dim=0).item() for h in layers[m][0]) for m in q]
             assert match[i, j].item() == pytest.approx(sum(best) / 2, abs=1e-5)
             curve = [sum(float(layers[m][1][t] @ q[m]) for m in q) / 2 for t in range(len(layers["video"][1]))]
-            grid = model.spans(rows(queries, torch.tensor([i])), rows(videos, torch.tensor([j])))[0]
+            grid = model.spans(take_rows(queries, torch.tensor([i])), take_rows(videos, torch.tensor([j])))[0]
             logs = []
             for side in range(2):
                 taps = model.boundaries_head.filters.weight[side, 0]
@@ -114,7 +114,7 @@ def test_batched_is_one_by_one_and_padding_changes_nothing(variant: str, make_ba
     queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
     match = model.match(queries, videos)
     pair = torch.tensor([0, 1, 2, 2]), torch.tensor([0, 1, 2, 0])
-    spans = model.spans(rows(queries, pair[0]), rows(videos, pair[1]))
+    spans = model.spans(take_rows(queries, pair[0]), take_rows(videos, pair[1]))
     assert spans.shape == (4, batch.clips.mask.shape[1], model.config.longest - model.config.shortest + 1)
 
     alone = (
@@ -139,7 +139,7 @@ def test_batched_is_one_by_one_and_padding_changes_nothing(variant: str, make_ba
     clips = Clips(wider(batch.clips.video, mask), wider(batch.clips.subtitle, mask), pad(mask, (0, 3)))
     other = model.encode_words(Words(text, pad(batch.words.mask, (0, 3)))), model.encode_clips(clips)
     torch.testing.assert_close(model.match(*other), match)
-    again = model.spans(rows(other[0], pair[0]), rows(other[1], pair[1]))
+    again = model.spans(take_rows(other[0], pair[0]), take_rows(other[1], pair[1]))
     torch.testing.assert_close(again[:, :-3], spans, rtol=1e-4, atol=1e-4)
     assert again[:, -3:].eq(-torch.inf).all()
 
@@ -163,7 +163,7 @@ def test_loss_terms_are_the_papers(make_batch: Make, dims: Dims) -> None:
     with torch.no_grad():
         queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
         match = model.match(queries, videos)
-        start, end = model.boundaries(rows(queries, pairs.query), rows(videos, pairs.video))
+        start, end = model.boundaries(take_rows(queries, pairs.query), take_rows(videos, pairs.video))
     span = hinge_video = hinge_query = 0.0
     for i, (q, v) in enumerate(zip(pairs.query.tolist(), pairs.video.tolist(), strict=True)):
         sim, own = pairs.weight[i].item(), match[q, v].item()
@@ -204,7 +204,7 @@ def test_hard_negatives_come_by_schedule(make_batch: Make, dims: Dims) -> None:
     assert len(draws(2)) == 1
     with torch.no_grad():
         scores = model.match(model.encode_words(batch.words), model.encode_clips(batch.clips))
-        video, _ = ranking_hinge(scores, batch.pairs, related(batch.pairs), 3.0, 1, torch.Generator())
+        video, _ = ranking_hinge(scores, batch.pairs, related_masks(batch.pairs), 3.0, 1, torch.Generator())
     assert draws(2) == {round((video * batch.pairs.weight).mean().item(), 6)}
 
 
@@ -250,4 +250,4 @@ def test_silent_subtitles_give_finite_scores(make_batch: Make, dims: Dims) -> No
     silent = replace(batch.clips, subtitle=torch.zeros_like(batch.clips.subtitle))
     queries, videos = model.encode_words(batch.words), model.encode_clips(silent)
     assert torch.isfinite(model.match(queries, videos)).all()
-    assert not model.spans(rows(queries, torch.tensor([0])), rows(videos, torch.tensor([0]))).isnan().any()
+    assert not model.spans(take_rows(queries, torch.tensor([0])), take_rows(videos, torch.tensor([0]))).isnan().any()

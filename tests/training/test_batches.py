@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from momentseek.features import Data
+from momentseek.models.inputs import clips_of, dims_of, words_of
 from momentseek.training import TrainConfig
-from momentseek.training.batches import Batches, clips_of, dims_of, words_of
+from momentseek.training.batches import Batches
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_a_batch_holds_its_pairs(batches: Batches, corpus: Data, config: TrainCo
 
 
 def test_labels_are_clips_of_the_moment(corpus: Data, config: TrainConfig) -> None:
-    plain = config.changed(["max_clips=1000"])
+    plain = config.with_changes(["max_clips=1000"])
     made = Batches(corpus, corpus.split("train_top20"), plain.model_config, plain.training).batch(CHOSEN).pairs
     truth = corpus.split("train_top20").truth
     for n, pair in enumerate(CHOSEN):
@@ -68,11 +69,11 @@ def test_positives_come_from_the_whole_training_set(batches: Batches, corpus: Da
 def test_dims_are_the_datas_and_leave_out_what_is_not_seen(corpus: Data, config: TrainConfig) -> None:
     both = dims_of(corpus, config.model_config)
     assert (both.query, both.video, both.subtitle) == (8, 12, 8)
-    assert dims_of(corpus, config.changed(["modalities=subtitle"]).model_config).video is None
+    assert dims_of(corpus, config.with_changes(["modalities=subtitle"]).model_config).video is None
 
 
 def test_a_small_cache_changes_nothing(batches: Batches, corpus: Data, config: TrainConfig) -> None:
-    small = config.changed(["cache_mb=0.002"])
+    small = config.with_changes(["cache_mb=0.002"])
     other = Batches(corpus, corpus.split("train_top20"), small.model_config, small.training)
     for _ in range(2):
         assert torch.equal(batches.batch(CHOSEN).words.features, other.batch(CHOSEN).words.features)

@@ -6,12 +6,12 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
+from weights import same_weights
 
 from momentseek import __version__
 from momentseek.errors import MomentseekError
 from momentseek.models import Dims, build
-from momentseek.training import TrainConfig, load, save
-from momentseek.training.checkpoint import same_weights
+from momentseek.training import TrainConfig, load_checkpoint, save_checkpoint
 
 
 @pytest.fixture
@@ -20,12 +20,12 @@ def written(tmp_path: Path, config: TrainConfig) -> Path:
     model = build(config.model, config.settings, Dims(8, 12, 8))
     path = tmp_path / "run" / "best.safetensors"
     path.parent.mkdir()
-    save(path, model, config, "abc", 7, 0.25, {"0.exp_avg": torch.ones(2)}, {"step": 7})
+    save_checkpoint(path, model, config, "abc", 7, 0.25, {"0.exp_avg": torch.ones(2)}, {"step": 7})
     return path
 
 
 def test_a_checkpoint_carries_everything(written: Path, config: TrainConfig) -> None:
-    found = load(written)
+    found = load_checkpoint(written)
     torch.manual_seed(1)
     assert same_weights(found.model, build(config.model, config.settings, Dims(8, 12, 8)))
     assert not found.model.training
@@ -36,9 +36,9 @@ def test_a_checkpoint_carries_everything(written: Path, config: TrainConfig) -> 
 
 
 def test_a_folder_means_its_best_checkpoint(written: Path) -> None:
-    assert load(written.parent).step == 7
+    assert load_checkpoint(written.parent).step == 7
     written.rename(written.with_name("last.safetensors"))
-    assert load(str(written.parent)).step == 7
+    assert load_checkpoint(str(written.parent)).step == 7
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.99])
@@ -46,30 +46,30 @@ def test_a_truncated_checkpoint_is_said(written: Path, share: float) -> None:
     data = written.read_bytes()
     written.write_bytes(data[: int(len(data) * share)])
     with pytest.raises(MomentseekError, match="is cut off or no checkpoint"):
-        load(written)
+        load_checkpoint(written)
 
 
 def test_foreign_files_are_said(tmp_path: Path) -> None:
     save_file({"w": torch.ones(2)}, tmp_path / "other.safetensors")
     with pytest.raises(MomentseekError, match="no checkpoint of momentseek"):
-        load(tmp_path / "other.safetensors")
+        load_checkpoint(tmp_path / "other.safetensors")
     (tmp_path / "text.safetensors").write_text("weights")
     with pytest.raises(MomentseekError, match="is cut off or no checkpoint"):
-        load(tmp_path / "text.safetensors")
+        load_checkpoint(tmp_path / "text.safetensors")
 
 
 def test_missing_files_are_said(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="no such checkpoint"):
-        load(tmp_path / "none.safetensors")
+        load_checkpoint(tmp_path / "none.safetensors")
     with pytest.raises(MomentseekError, match="holds no checkpoint"):
-        load(tmp_path)
+        load_checkpoint(tmp_path)
 
 
 def test_weights_of_another_model_are_said(tmp_path: Path, config: TrainConfig) -> None:
     model = build(config.model, config.settings, Dims(8, 12, 8))
-    save(tmp_path / "x.safetensors", model, config.changed(["hidden=16"]), "abc", 1, None)
+    save_checkpoint(tmp_path / "x.safetensors", model, config.with_changes(["hidden=16"]), "abc", 1, None)
     with pytest.raises(MomentseekError, match="its weights do not fit xml"):
-        load(tmp_path / "x.safetensors")
+        load_checkpoint(tmp_path / "x.safetensors")
 
 
 def test_a_new_checkpoint_replaces_the_old_only_when_complete(
@@ -82,7 +82,7 @@ def test_a_new_checkpoint_replaces_the_old_only_when_complete(
 
     monkeypatch.setattr("tempfile._TemporaryFileWrapper.write", full, raising=False)
     with pytest.raises(MomentseekError, match="No space left"):
-        save(written, build(config.model, config.settings, Dims(8, 12, 8)), config, "abc", 8, None)
+        save_checkpoint(written, build(config.model, config.settings, Dims(8, 12, 8)), config, "abc", 8, None)
     assert written.read_bytes() == before
     assert list(written.parent.iterdir()) == [written]
 
@@ -116,4 +116,4 @@ def test_metadata_that_lack_something_are_said(written: Path, key: str, value: s
     metadata = {k: v for k, v in metadata.items() if k != key} | ({} if value is None else {key: value})
     save_file(tensors, written, metadata=metadata)
     with pytest.raises(MomentseekError, match=f"its metadata lack a readable '{key}'; train again"):
-        load(written)
+        load_checkpoint(written)

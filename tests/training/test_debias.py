@@ -9,7 +9,7 @@ import torch
 
 from momentseek.errors import MomentseekError
 from momentseek.models import Dims, build
-from momentseek.training.checkpoint import save
+from momentseek.training.checkpoint import save_checkpoint
 from momentseek.training.debias import checkpoints
 from momentseek.training.presets import configure
 
@@ -21,7 +21,7 @@ def run(folder: Path, *names: str) -> Path:
     torch.manual_seed(0)
     model = build("tan2d", config.settings, Dims(6, 6, None))
     for name in names:
-        save(folder / name, model, config, "", 1200, None)
+        save_checkpoint(folder / name, model, config, "", 1200, None)
     return folder
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.training.events import Events
-from momentseek.training.log import Log
+from momentseek.training.events import EventFile
+from momentseek.training.log import TrainingLog
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -16,7 +16,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 
 def test_rows_may_have_new_columns(tmp_path: Path) -> None:
-    log = Log(tmp_path)
+    log = TrainingLog(tmp_path)
     log.add(1, {"loss": 2.5})
     log.add(2, {"loss": 1.5})
     log.add(2, {"val/NDCG@20[IoU>=0.5]": 0.25})
@@ -29,13 +29,13 @@ def test_rows_may_have_new_columns(tmp_path: Path) -> None:
 
 
 def test_going_on_forgets_later_rows(tmp_path: Path) -> None:
-    log = Log(tmp_path)
+    log = TrainingLog(tmp_path)
     for step in range(1, 6):
         log.add(step, {"loss": step})
     log.close()
     with (tmp_path / "log.csv").open("a") as f:
         f.write("6,")  # killed while writing
-    again = Log(tmp_path, 3)
+    again = TrainingLog(tmp_path, 3)
     again.add(4, {"loss": 40})
     again.close()
     assert [(r["step"], r["loss"]) for r in rows(tmp_path)] == [("1", "1"), ("2", "2"), ("3", "3"), ("4", "40")]
@@ -43,11 +43,11 @@ def test_going_on_forgets_later_rows(tmp_path: Path) -> None:
 
 def test_tensorboard_reads_our_events(tmp_path: Path) -> None:
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    first = Events(tmp_path)
+    first = EventFile(tmp_path)
     for step in (1, 2, 300_000):
         first.add(step, {"loss/span": step / 2, "lr": 1e-4})
     first.close()
-    second = Events(tmp_path, 2)
+    second = EventFile(tmp_path, 2)
     second.add(3, {"loss/span": -7.25})
     second.close()
     with warnings.catch_warnings():

@@ -15,21 +15,21 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from weights import same_weights
 
 from momentseek.errors import MomentseekError
 from momentseek.features import Data
-from momentseek.features.cache import Array, Cache
+from momentseek.features.cache import Array, ArrayCache
 from momentseek.models.inference import predict
 from momentseek.moments import Run
-from momentseek.training import Progress, TrainConfig, load, train
-from momentseek.training.checkpoint import same_weights
-from momentseek.training.setup import saved_config
+from momentseek.training import TrainConfig, TrainingProgress, load_checkpoint, train
+from momentseek.training.folder import saved_config
 
 
 def stop_at(step: int) -> object:
     """A callback that asks to stop, as Ctrl-C does, once a step is reached."""
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: TrainingProgress) -> None:
         if progress.step == step and progress.doing == "training":
             signal.raise_signal(signal.SIGINT)
 
@@ -77,7 +77,7 @@ def test_a_run_leaves_its_folder(straight: Path, corpus: Data) -> None:
     assert set(report["scores"]) == {"val", "test"}
     print_of = corpus.fingerprint_of(["train_top20", "val", "test"])
     assert report["data"] == {"name": corpus.name, "fingerprint": print_of, "simulated": True}
-    best = load(straight / "best.safetensors")
+    best = load_checkpoint(straight / "best.safetensors")
     assert best.value == pytest.approx(report["best"]) == pytest.approx(report["scores"]["val"]["NDCG@20[IoU>=0.5]"])
     assert best.step == report["best_step"] in (4, 6)
     assert saved_config(straight).table() == base().table()
@@ -91,8 +91,10 @@ def test_a_run_leaves_its_folder(straight: Path, corpus: Data) -> None:
 
 def test_the_same_seed_gives_the_same_weights_and_run(straight: Path, corpus: Data, tmp_path: Path) -> None:
     train(base(), corpus, tmp_path / "again")
-    train(base().changed(["seed=1"]), corpus, tmp_path / "other")
-    one, two, other = (load(p / "last.safetensors") for p in (straight, tmp_path / "again", tmp_path / "other"))
+    train(base().with_changes(["seed=1"]), corpus, tmp_path / "other")
+    one, two, other = (
+        load_checkpoint(p / "last.safetensors") for p in (straight, tmp_path / "again", tmp_path / "other")
+    )
     assert same_weights(one.model, two.model)
     assert not same_weights(one.model, other.model)
     assert same_run(predict(one.model, corpus, "test"), predict(two.model, corpus, "test"))
@@ -104,28 +106,28 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
 ) -> None:
     """At step 4 the signal comes before the validation, which is then made up for."""
     out = tmp_path / "run"
-    stopped = train(base(), corpus, out, tell=stop_at(at))  # type: ignore[arg-type]
+    stopped = train(base(), corpus, out, progress=stop_at(at))  # type: ignore[arg-type]
     assert (stopped.stopped, stopped.step, stopped.report) == ("interrupted", at, {})
     assert not (out / "report.json").exists()
     done = train(base(), corpus, out, resume=True)
     assert done.stopped == "done"
-    one, two = load(straight / "last.safetensors"), load(out / "last.safetensors")
+    one, two = load_checkpoint(straight / "last.safetensors"), load_checkpoint(out / "last.safetensors")
     assert same_weights(one.model, two.model)
     assert all(torch.equal(t, two.optimiser[n]) for n, t in one.optimiser.items())
-    assert json.loads((out / "report.json").read_text())["best"] == load(straight).value
+    assert json.loads((out / "report.json").read_text())["best"] == load_checkpoint(straight).value
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_stopped_while_its_report_is_measured_a_run_goes_on_with_the_report(corpus: Data, tmp_path: Path) -> None:
-    def tell(progress: Progress) -> None:
+    def tell(progress: TrainingProgress) -> None:
         if progress.step == 6 and progress.doing == "validated":
             signal.raise_signal(signal.SIGINT)
 
-    stopped = train(base(), corpus, tmp_path / "run", tell=tell)
+    stopped = train(base(), corpus, tmp_path / "run", progress=tell)
     assert (stopped.stopped, stopped.step, stopped.report) == ("interrupted", 6, {})
     assert not (tmp_path / "run" / "report.json").exists()
     steps: list[int] = []
-    done = train(base(), corpus, tmp_path / "run", resume=True, tell=lambda p: steps.append(p.step))
+    done = train(base(), corpus, tmp_path / "run", resume=True, progress=lambda p: steps.append(p.step))
     assert (done.stopped, steps) == ("done", [])
     assert set(done.report["scores"]) == {"val", "test"}
 
@@ -134,7 +136,7 @@ def test_stopped_while_its_report_is_measured_a_run_goes_on_with_the_report(corp
 def test_a_killed_run_goes_on_to_the_same_weights(straight: Path, simulated: Path, tmp_path: Path) -> None:
     """kill -9 at a random moment after the first checkpoint."""
     out, file = tmp_path / "run", tmp_path / "config.toml"
-    file.write_text(base().changed(["save_minutes=0.00001"]).text())
+    file.write_text(base().with_changes(["save_minutes=0.00001"]).text())
     command = [sys.executable, "-m", "momentseek", "train", "--config", file, "--data", simulated, "--out", out, "-q"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
@@ -143,40 +145,42 @@ def test_a_killed_run_goes_on_to_the_same_weights(straight: Path, simulated: Pat
     finally:
         os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    assert load(out / "last.safetensors").step <= 6
+    assert load_checkpoint(out / "last.safetensors").step <= 6
     with Data.open(simulated) as data:
         train(replace(base(), training=saved_config(out).training), data, out, resume=True)
-    assert same_weights(load(straight / "last.safetensors").model, load(out / "last.safetensors").model)
+    assert same_weights(
+        load_checkpoint(straight / "last.safetensors").model, load_checkpoint(out / "last.safetensors").model
+    )
 
 
 def test_a_few_pairs_are_learnt_by_heart(spoilt: Path, config: TrainConfig, tmp_path: Path) -> None:
     truth = json.loads((spoilt / "train_top01.json").read_text())[:12]
     (spoilt / "train_top01.json").write_text(json.dumps(truth))
     by_heart = ["train=train_top01", "validate=train_top01", "steps=60", "validate_every=30", "lr=0.01", "hidden=16"]
-    told: list[Progress] = []
+    told: list[TrainingProgress] = []
     with Data.open(spoilt) as data:
-        learnt = config.changed([*by_heart, "dropout=0", "max_clips=100"])
-        train(learnt, data, tmp_path / "run", tell=told.append)
+        learnt = config.with_changes([*by_heart, "dropout=0", "max_clips=100"])
+        train(learnt, data, tmp_path / "run", progress=told.append)
     assert told[-1].loss < told[5].loss / 4
     assert told[-1].best is not None
     assert told[-1].best > 0.6
 
 
 def test_training_stops_without_gain(corpus: Data, config: TrainConfig, tmp_path: Path) -> None:
-    still = config.changed(["lr=0", "steps=100", "validate_every=1", "patience=2"])
+    still = config.with_changes(["lr=0", "steps=100", "validate_every=1", "patience=2"])
     outcome = train(still, corpus, tmp_path / "run")
     assert (outcome.stopped, outcome.step, outcome.best_step) == ("patience", 3, 1)
 
 
 def test_training_stops_when_time_is_up(corpus: Data, config: TrainConfig, tmp_path: Path) -> None:
-    outcome = train(config.changed(["minutes=0.000001", "validate_every=1"]), corpus, tmp_path / "run")
+    outcome = train(config.with_changes(["minutes=0.000001", "validate_every=1"]), corpus, tmp_path / "run")
     assert outcome.stopped == "time"
     assert outcome.step < 6
 
 
 def test_a_loss_that_is_no_number_stops_training(corpus: Data, config: TrainConfig, tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match=r"the loss is no number at step \d+ \(.*nan.*lower the learning rate"):
-        train(config.changed(["lr=1e36", "clip=0"]), corpus, tmp_path / "run")
+        train(config.with_changes(["lr=1e36", "clip=0"]), corpus, tmp_path / "run")
 
 
 def test_a_run_is_not_overwritten_by_accident(straight: Path, corpus: Data, tmp_path: Path) -> None:
@@ -188,7 +192,7 @@ def test_a_run_is_not_overwritten_by_accident(straight: Path, corpus: Data, tmp_
 
 def test_going_on_with_other_settings_or_data_is_refused(straight: Path, corpus: Data, spoilt: Path) -> None:
     with pytest.raises(MomentseekError, match=r"was begun with model\.hidden=8 and not 16"):
-        train(base().changed(["hidden=16"]), corpus, straight, resume=True)
+        train(base().with_changes(["hidden=16"]), corpus, straight, resume=True)
     with h5py.File(spoilt / "video.h5", "a") as file:
         first = sorted(file)[0]
         file[first][...] = file[first][()] + 1
@@ -244,11 +248,11 @@ def test_a_cut_feature_file_is_refused(spoilt: Path) -> None:
 
 
 def test_other_columns_than_the_checkpoint_are_refused(straight: Path, spoilt: Path) -> None:
-    from momentseek.training.setup import refuse_other_dims
+    from momentseek.training.checkpoint import refuse_other_dims
 
     edit(spoilt / "video.h5", lambda name, x: x[:, :5])
     with Data.open(spoilt) as data, pytest.raises(MomentseekError, match=r"video features have 5 columns and .* on 12"):
-        refuse_other_dims(load(straight), data, "test", "best.safetensors")
+        refuse_other_dims(load_checkpoint(straight), data, "test", "best.safetensors")
 
 
 def test_silent_subtitles_train(spoilt: Path, config: TrainConfig, tmp_path: Path) -> None:
@@ -256,7 +260,7 @@ def test_silent_subtitles_train(spoilt: Path, config: TrainConfig, tmp_path: Pat
     with Data.open(spoilt) as data:
         outcome = train(config, data, tmp_path / "run")
     assert outcome.stopped == "done"
-    assert all(torch.isfinite(t).all() for t in load(tmp_path / "run").model.state_dict().values())
+    assert all(torch.isfinite(t).all() for t in load_checkpoint(tmp_path / "run").model.state_dict().values())
 
 
 def test_a_model_that_ranks_no_videos_needs_a_first_stage(straight: Path, corpus: Data, tmp_path: Path) -> None:
@@ -269,9 +273,12 @@ def test_a_model_that_ranks_no_videos_needs_a_first_stage(straight: Path, corpus
     )
     with pytest.raises(MomentseekError, match="excl searches videos that another model found"):
         train(config, corpus, tmp_path / "none")
-    outcome = train(config.changed([f"first_stage={straight}"]), corpus, tmp_path / "run")
+    outcome = train(config.with_changes([f"first_stage={straight}"]), corpus, tmp_path / "run")
     assert outcome.stopped == "done"
-    assert train(config.changed(["task=SVMR", "measure=R@1[IoU>=0.5]", "report=[]"]), corpus, tmp_path / "s").step == 2
+    assert (
+        train(config.with_changes(["task=SVMR", "measure=R@1[IoU>=0.5]", "report=[]"]), corpus, tmp_path / "s").step
+        == 2
+    )
 
 
 def test_the_memory_for_features_is_bounded(
@@ -281,7 +288,7 @@ def test_the_memory_for_features_is_bounded(
     held: list[int] = []
     made: list[Hashable] = []
 
-    class Watched(Cache):
+    class Watched(ArrayCache):
         def get(self, key: Hashable, make: Callable[[], Array]) -> Array:
             def counted() -> Array:
                 made.append(key)
@@ -291,13 +298,13 @@ def test_the_memory_for_features_is_bounded(
             held.append(sum(array.nbytes for array in self._kept.values()))
             return found
 
-    monkeypatch.setattr("momentseek.training.batches.Cache", Watched)
+    monkeypatch.setattr("momentseek.training.batches.ArrayCache", Watched)
     train(config, corpus, tmp_path / "much")
     assert max(held) > 10_000
     assert len(set(made)) == len(made)
     held.clear()
     made.clear()
-    train(config.changed(["cache_mb=0.01"]), corpus, tmp_path / "little")
+    train(config.with_changes(["cache_mb=0.01"]), corpus, tmp_path / "little")
     assert 0 < max(held) <= 10_000
     assert len(set(made)) < len(made)
-    assert same_weights(load(tmp_path / "much").model, load(tmp_path / "little").model)
+    assert same_weights(load_checkpoint(tmp_path / "much").model, load_checkpoint(tmp_path / "little").model)

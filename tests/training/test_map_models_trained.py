@@ -13,7 +13,7 @@ from momentseek.features.data import Data
 from momentseek.models.inference import predict
 from momentseek.moments import Run
 from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
-from momentseek.training import load
+from momentseek.training import load_checkpoint
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train
 
@@ -43,7 +43,7 @@ def _run(model: str, seed: int, films: Data, out: Path) -> Run:
     }
     table["training"]["measure"] = "dR@1[IoU>=0.5]"
     train(TrainConfig.of(table), films, out)
-    return predict(load(out).model, films, "mvmr", k=10, nms=0.5)
+    return predict(load_checkpoint(out).model, films, "mvmr", k=10, nms=0.5)
 
 
 @pytest.mark.parametrize("model", SIZES)

@@ -5,8 +5,14 @@ import pytest
 import torch
 from torch import nn
 
-from momentseek.training import Training
-from momentseek.training.optimisers import BertAdam, clip_gradients, optimiser, restore, tensors
+from momentseek.training import TrainingSettings
+from momentseek.training.optimisers import (
+    BertAdam,
+    build_optimiser,
+    clip_gradients,
+    optimiser_tensors,
+    restore_optimiser,
+)
 
 
 def test_bert_adam_is_its_formula() -> None:
@@ -26,7 +32,7 @@ def test_bert_adam_is_its_formula() -> None:
 @pytest.mark.parametrize("name", ["adamw", "bert_adam"])
 def test_biases_and_norms_do_not_decay(name: str) -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3))
-    used = optimiser(model, Training(optimiser=name, weight_decay=0.5))
+    used = build_optimiser(model, TrainingSettings(optimiser=name, weight_decay=0.5))
     decay = {id(p): g["weight_decay"] for g in used.param_groups for p in g["params"]}
     assert {n: decay[id(p)] for n, p in model.named_parameters()} == {
         "0.weight": 0.5,
@@ -46,12 +52,12 @@ def test_an_optimisers_memory_can_be_restored(name: str) -> None:
 
     torch.manual_seed(0)
     one, two = nn.Linear(3, 2), nn.Linear(3, 2)
-    first = optimiser(one, Training(optimiser=name, lr=0.1))
+    first = build_optimiser(one, TrainingSettings(optimiser=name, lr=0.1))
     for seed in range(3):
         step(one, first, seed)
     two.load_state_dict(one.state_dict())
-    second = optimiser(two, Training(optimiser=name, lr=0.1))
-    restore(second, {n: t.clone() for n, t in tensors(first).items()})
+    second = build_optimiser(two, TrainingSettings(optimiser=name, lr=0.1))
+    restore_optimiser(second, {n: t.clone() for n, t in optimiser_tensors(first).items()})
     step(one, first, 9)
     step(two, second, 9)
     assert torch.equal(one.weight, two.weight)

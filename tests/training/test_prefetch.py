@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from momentseek.training.prefetch import Prefetched
+from momentseek.training.prefetch import Prefetcher
 
 
 def test_an_error_comes_where_its_value_would_have() -> None:
@@ -13,7 +13,7 @@ def test_an_error_comes_where_its_value_would_have() -> None:
             raise ValueError("two")
         return n
 
-    with Prefetched(make, range(5), ahead=4) as made:
+    with Prefetcher(make, range(5), ahead=4) as made:
         ready = iter(made)
         assert [next(ready), next(ready)] == [0, 1]
         with pytest.raises(ValueError, match="two"):
@@ -30,7 +30,7 @@ def test_no_more_is_made_ahead_than_asked_for() -> None:
             enough.set()
         return n
 
-    with Prefetched(make, range(100), ahead=2) as prefetched:
+    with Prefetcher(make, range(100), ahead=2) as prefetched:
         ready = iter(prefetched)
         assert next(ready) == 0
         assert enough.wait(5)
@@ -38,6 +38,6 @@ def test_no_more_is_made_ahead_than_asked_for() -> None:
 
 
 def test_leaving_early_stops_the_thread() -> None:
-    with Prefetched(lambda n: n, range(10**9), ahead=1) as made:
+    with Prefetcher(lambda n: n, range(10**9), ahead=1) as made:
         assert next(iter(made)) == 0
     assert not any(t.name == "batches" and t.is_alive() for t in threading.enumerate())

@@ -11,7 +11,7 @@ from momentseek.features import Data
 from momentseek.language.roles import resolve_parser
 from momentseek.models.actions import frequent_verbs
 from momentseek.models.mdd import Mdd
-from momentseek.training import TrainConfig, load, train
+from momentseek.training import TrainConfig, load_checkpoint, train
 from momentseek.training.batches import Batches
 
 
@@ -20,14 +20,14 @@ def config(*settings: str) -> TrainConfig:
     model = {"name": "mdd", "fit": "stretch", "modalities": "video", "confounders": "A*U", "actions": 6, **size}
     training = {"batch": 6, "steps": 1, "lr": 0.0, "measure": "R@1[IoU>=0.3]", "task": "SVMR", "report": []}
     data = {"train": "train_top01", "validate": "val"}
-    return TrainConfig.of({"model": model, "training": training, "data": data}).changed(settings)
+    return TrainConfig.of({"model": model, "training": training, "data": data}).with_changes(settings)
 
 
 def test_it_is_before_the_first_step_of_a_new_run_only(
     corpus: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(config(), corpus, tmp_path / "run")
-    kept, made = load(tmp_path / "run").model, config()
+    kept, made = load_checkpoint(tmp_path / "run").model, config()
     assert kept.config.parse == resolve_parser("auto") != "auto"  # type: ignore[attr-defined]
     batches = Batches(corpus, corpus.split("train_top01"), made.model_config, made.training)
     names, means = frequent_verbs(batches.queries(), 6)

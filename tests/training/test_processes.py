@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from weights import same_weights
 
 from momentseek.features import Data
-from momentseek.training import TrainConfig, load
-from momentseek.training.checkpoint import same_weights
+from momentseek.training import TrainConfig, load_checkpoint
 from momentseek.training.interrupts import Interrupts
-from momentseek.training.loop import Loop, _seed
+from momentseek.training.loop import TrainingLoop, _seed
 from momentseek.training.optimisers import clip_gradients
 from momentseek.training.processes import Processes
-from momentseek.training.schedules import factor
-from momentseek.training.setup import prepare
+from momentseek.training.schedules import rate_factor
+from momentseek.training.setup import prepare_training
 
 
 def free_port() -> int:
@@ -32,7 +32,7 @@ def free_port() -> int:
 def test_two_processes_do_what_one_would_do_for_both(
     simulated: Path, corpus: Data, config: TrainConfig, tmp_path: Path
 ) -> None:
-    config = config.changed(["steps=3"])
+    config = config.with_changes(["steps=3"])
     (tmp_path / "config.toml").write_text(config.text())
     arguments = ["train", "--config", tmp_path / "config.toml", "--data", simulated, "--out", tmp_path / "two", "-q"]
     around = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1"}
@@ -48,8 +48,8 @@ def test_two_processes_do_what_one_would_do_for_both(
     told = [p.communicate(timeout=240)[0].decode() for p in both]
     assert [p.returncode for p in both] == [0, 0], told
 
-    prepared = prepare(config, corpus, tmp_path / "one", False, Processes())
-    ranks = [Loop(prepared, tmp_path / "one", Processes(r, 2), Interrupts(), None) for r in range(2)]
+    prepared = prepare_training(config, corpus, tmp_path / "one", False, Processes())
+    ranks = [TrainingLoop(prepared, tmp_path / "one", Processes(r, 2), Interrupts(), None) for r in range(2)]
     model, training = prepared.model, config.training
     model.train()
     for step in range(3):
@@ -61,12 +61,12 @@ def test_two_processes_do_what_one_would_do_for_both(
             (torch.stack(list(terms.values())).sum() / 2).backward()  # type: ignore[no-untyped-call]
         clip_gradients(model, training.clip, training.clip_by)
         for group in prepared.optimiser.param_groups:
-            group["lr"] = training.lr * factor(training.schedule, step, 3, training.warmup)
+            group["lr"] = training.lr * rate_factor(training.schedule, step, 3, training.warmup)
         prepared.optimiser.step()
-    ours = load(tmp_path / "two" / "last.safetensors").model
+    ours = load_checkpoint(tmp_path / "two" / "last.safetensors").model
     for name, value in model.state_dict().items():
         torch.testing.assert_close(ours.state_dict()[name], value, rtol=1e-4, atol=1e-6, msg=name)
-    assert not same_weights(ours, prepare(config, corpus, tmp_path / "fresh", False, Processes()).model)
+    assert not same_weights(ours, prepare_training(config, corpus, tmp_path / "fresh", False, Processes()).model)
     ranks[0].log.close()  # type: ignore[union-attr]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from momentseek.moments import Judgements
-from momentseek.training.pairs import pairs_of
+from momentseek.training.pairs import training_pairs
 
 
 def test_related_videos_are_no_negatives() -> None:
     truth = Judgements.from_rows([("q1", "a", 0, 5, 1), ("q2", "b", 7, 9, 1), ("q3", "c", 1, 2, 1)])
-    pairs = pairs_of(truth, related={"q1": ["c", "elsewhere"], "q9": ["a"]})
+    pairs = training_pairs(truth, related={"q1": ["c", "elsewhere"], "q9": ["a"]})
     everything = np.arange(3)
     assert pairs.related(everything, everything).tolist() == [
         [True, False, True],

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from weights import same_weights
 
 from momentseek.errors import MomentseekError
 from momentseek.features import Data
 from momentseek.models import Batch
 from momentseek.models.inputs import clips_of, words_of
-from momentseek.training import Progress, TrainConfig, load, scoring, train
+from momentseek.training import TrainConfig, TrainingProgress, load_checkpoint, scoring, train
 from momentseek.training.batches import Batches
-from momentseek.training.checkpoint import same_weights
-from momentseek.training.hard_negatives import NEVER, UNIT
-from momentseek.training.setup import saved_config
-from momentseek.training.spread import train_seeds
+from momentseek.training.folder import saved_config
+from momentseek.training.hard_negatives import EXCLUDED, SCORE_SCALE
+from momentseek.training.seeds import train_seeds
 
 SPLIT = "train_top01"
 
@@ -38,7 +38,7 @@ def config(model: str = "crocs", *settings: str) -> TrainConfig:
             },
             "data": {"train": SPLIT, "validate": "val"},
         }
-    ).changed(settings)  # fmt: skip
+    ).with_changes(settings)  # fmt: skip
 
 
 def second(begin: Path | str, *settings: str) -> TrainConfig:
@@ -62,14 +62,19 @@ def straight(first: Path, simulated: Path, tmp_path_factory: pytest.TempPathFact
 
 
 def batches(data: Data, first: Path, monkeypatch: pytest.MonkeyPatch) -> Batches:
-    monkeypatch.setattr(scoring, "BLOCK", 7)
-    monkeypatch.setattr(scoring, "CELLS", 1000)
+    monkeypatch.setattr(scoring, "VIDEOS_PER_BLOCK", 7)
+    monkeypatch.setattr(scoring, "MAX_TENSOR_NUMBERS", 1000)
     settings = second(first)
     split = data.split(SPLIT)
     made = Batches(data, split, settings.model_config, settings.training)
     told: list[float] = []
-    made.hard = scoring.hard_negatives(
-        load(first).model, data, split, made.pairs, settings.training, lambda done, total: told.append(done / total)
+    made.hard = scoring.score_hard_negatives(
+        load_checkpoint(first).model,
+        data,
+        split,
+        made.pairs,
+        settings.training,
+        lambda done, total: told.append(done / total),
     )
     assert told == sorted(told)
     assert told[-1] == 1
@@ -77,7 +82,7 @@ def batches(data: Data, first: Path, monkeypatch: pytest.MonkeyPatch) -> Batches
 
 
 def test_scores_are_those_of_the_best_moments(corpus: Data, first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, model = batches(corpus, first, monkeypatch), load(first).model
+    made, model = batches(corpus, first, monkeypatch), load_checkpoint(first).model
     hard, split, pairs = made.hard, corpus.split(SPLIT), made.pairs
     assert hard is not None
     with torch.inference_mode():
@@ -86,8 +91,8 @@ def test_scores_are_those_of_the_best_moments(corpus: Data, first: Path, monkeyp
         scores = model.match(queries, videos).exp().numpy()
     true = np.zeros(scores.shape, bool)
     true[pairs.query, pairs.video] = True
-    assert ((hard.kept == NEVER) == true).all()
-    assert hard.kept[~true] / UNIT == pytest.approx(scores[~true], abs=1e-4)
+    assert ((hard.kept == EXCLUDED) == true).all()
+    assert hard.kept[~true] / SCORE_SCALE == pytest.approx(scores[~true], abs=1e-4)
     for q in range(len(scores)):
         assert hard.query_aim[q] == pytest.approx(scores[q, true[q]].mean(), abs=1e-5)
     for v in range(scores.shape[1]):
@@ -98,7 +103,7 @@ def test_scores_are_those_of_the_best_moments(corpus: Data, first: Path, monkeyp
 
 def test_many_scores_lie_in_a_mapped_file(corpus: Data, first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = batches(corpus, first, monkeypatch).hard
-    monkeypatch.setattr(scoring, "HELD", 10)
+    monkeypatch.setattr(scoring, "MAX_SCORE_BYTES_IN_MEMORY", 10)
     there = batches(corpus, first, monkeypatch).hard
     assert here is not None
     assert there is not None
@@ -153,7 +158,7 @@ def test_related_videos_are_never_drawn(spoilt: Path, first: Path, monkeypatch: 
     with Data.open(spoilt) as data:
         hard = batches(data, first, monkeypatch).hard
     assert hard is not None
-    assert (hard.kept[0] == NEVER).all()
+    assert (hard.kept[0] == EXCLUDED).all()
     found = hard.videos_of(np.array([0, 1]), np.random.default_rng(0))
     assert found is not None
     assert found.queries.tolist() == [1, 1, 1]
@@ -163,11 +168,11 @@ def test_it_begins_from_the_weights_and_says_so(straight: Path, first: Path, cor
     report = json.loads((straight / "report.json").read_text())
     assert report["began_from"]["path"] == str(first)
     assert report["began_from"]["model"] == "crocs"
-    assert report["began_from"]["step"] == load(first).step
+    assert report["began_from"]["step"] == load_checkpoint(first).step
     assert {"loss/rejection"} <= set((straight / "log.csv").read_text().splitlines()[0].split(","))
     still = config("crocs", f"begin={first}", "lr=0", "steps=1")
     train(still, corpus, tmp_path / "still")
-    one, two = (dict(load(p).model.named_parameters()) for p in (tmp_path / "still", first))
+    one, two = (dict(load_checkpoint(p).model.named_parameters()) for p in (tmp_path / "still", first))
     assert all(torch.equal(t, two[n]) for n, t in one.items())
     assert json.loads((first / "report.json").read_text())["began_from"] is None
 
@@ -177,16 +182,16 @@ class Crash(Exception):
 
 
 def test_a_killed_run_goes_on_to_the_same_weights(straight: Path, first: Path, corpus: Data, tmp_path: Path) -> None:
-    def crash(progress: Progress) -> None:
+    def crash(progress: TrainingProgress) -> None:
         if progress.step == 3 and progress.doing == "training":
             raise Crash
 
     with pytest.raises(Crash):
-        train(second(first), corpus, tmp_path / "run", tell=crash)
-    assert load(tmp_path / "run" / "last.safetensors").step == 2
+        train(second(first), corpus, tmp_path / "run", progress=crash)
+    assert load_checkpoint(tmp_path / "run" / "last.safetensors").step == 2
     done = train(saved_config(tmp_path / "run"), corpus, tmp_path / "run", resume=True)
     assert done.step == 5
-    one, two = (load(p / "last.safetensors") for p in (straight, tmp_path / "run"))
+    one, two = (load_checkpoint(p / "last.safetensors") for p in (straight, tmp_path / "run"))
     assert same_weights(one.model, two.model)
     assert done.report["began_from"]["path"] == str(first)
 
@@ -194,16 +199,16 @@ def test_a_killed_run_goes_on_to_the_same_weights(straight: Path, first: Path, c
 def test_stopped_while_scoring_it_can_go_on(straight: Path, first: Path, corpus: Data, tmp_path: Path) -> None:
     shares = []
 
-    def stop(progress: Progress) -> None:
+    def stop(progress: TrainingProgress) -> None:
         if progress.doing == "scoring":
             shares.append(progress.share)
             if len(shares) == 2:
                 signal.raise_signal(signal.SIGINT)
 
-    assert train(second(first), corpus, tmp_path / "run", tell=stop).stopped == "interrupted"  # type: ignore[arg-type]
+    assert train(second(first), corpus, tmp_path / "run", progress=stop).stopped == "interrupted"  # type: ignore[arg-type]
     assert len(shares) == 2
     assert train(saved_config(tmp_path / "run"), corpus, tmp_path / "run", resume=True).stopped == "done"
-    one, two = (load(p / "last.safetensors") for p in (straight, tmp_path / "run"))
+    one, two = (load_checkpoint(p / "last.safetensors") for p in (straight, tmp_path / "run"))
     assert same_weights(one.model, two.model)
 
 
@@ -220,18 +225,18 @@ def test_fine_tuning_goes_on_without_where_it_began(first: Path, corpus: Data, t
     settings = config("crocs", f"begin={begin}", "steps=2")
     train(settings, corpus, out)
     shutil.rmtree(begin)
-    done = train(settings.changed(["steps=3"]), corpus, out, resume=True)
+    done = train(settings.with_changes(["steps=3"]), corpus, out, resume=True)
     assert done.report["began_from"]["weights"]
 
 
 def test_each_seed_may_begin_from_its_own_run(simulated: Path, corpus: Data, tmp_path: Path) -> None:
     short = config("crocs", "steps=1")
-    assert len(train_seeds(short, corpus, tmp_path / "one", 2)) == 2
-    reports = train_seeds(second(str(tmp_path / "one" / "seed-{seed}"), "steps=1"), corpus, tmp_path / "two", 2)
+    assert len(train_seeds(short, corpus, tmp_path / "one", 2).reports) == 2
+    reports = train_seeds(second(str(tmp_path / "one" / "seed-{seed}"), "steps=1"), corpus, tmp_path / "two", 2).reports
     begun = [Path(r["began_from"]["path"]).name for r in reports]
     assert begun == ["seed-0", "seed-1"]
     assert reports[0]["began_from"]["weights"] != reports[1]["began_from"]["weights"]
-    again = train_seeds(second(str(tmp_path / "one" / "seed-{seed}"), "steps=1"), corpus, tmp_path / "two", 2)
+    again = train_seeds(second(str(tmp_path / "one" / "seed-{seed}"), "steps=1"), corpus, tmp_path / "two", 2).reports
     assert [r["seconds"] for r in again] == [r["seconds"] for r in reports]
 
 

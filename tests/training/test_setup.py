@@ -9,14 +9,15 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.features import Data
-from momentseek.training import Progress, TrainConfig, load, train
-from momentseek.training.processes import joined
-from momentseek.training.setup import prepare, saved_config
+from momentseek.training import TrainConfig, TrainingProgress, load_checkpoint, train
+from momentseek.training.folder import saved_config
+from momentseek.training.processes import join_processes
+from momentseek.training.setup import prepare_training
 
 
 @pytest.fixture
 def short(config: TrainConfig) -> TrainConfig:
-    return config.changed(["steps=2", "validate_every=2"])
+    return config.with_changes(["steps=2", "validate_every=2"])
 
 
 def add_split(folder: Path, name: str) -> None:
@@ -30,28 +31,28 @@ def test_a_split_that_is_not_used_may_be_missing(spoilt: Path, short: TrainConfi
     with Data.open(spoilt) as data:
         done = train(short, data, tmp_path / "run")
         assert done.stopped == "done"
-        assert load(tmp_path / "run").fingerprint == data.fingerprint_of(["train_top20", "val"])
+        assert load_checkpoint(tmp_path / "run").fingerprint == data.fingerprint_of(["train_top20", "val"])
         assert done.report["data"]["fingerprint"] == data.fingerprint_of(["train_top20", "val"])
-        assert train(short.changed(["steps=3"]), data, tmp_path / "run", resume=True).step == 3
+        assert train(short.with_changes(["steps=3"]), data, tmp_path / "run", resume=True).step == 3
 
 
 def test_the_fingerprint_is_of_the_data_before_the_first_step(spoilt: Path, short: TrainConfig, tmp_path: Path) -> None:
     with Data.open(spoilt) as data:
         before = data.fingerprint_of(["train_top20", "val"])
-    with Data.open(spoilt) as data, joined() as processes:
-        prepared = prepare(short, data, tmp_path / "run", False, processes)
+    with Data.open(spoilt) as data, join_processes() as processes:
+        prepared = prepare_training(short, data, tmp_path / "run", False, processes)
         assert prepared.fingerprint == before
     truth = spoilt / "val.json"
 
-    def spoil(progress: Progress) -> None:
+    def spoil(progress: TrainingProgress) -> None:
         if progress.step == 1:
             truth.write_bytes(truth.read_bytes() + b"\n")
 
     with Data.open(spoilt) as data:
-        report = train(short, data, tmp_path / "second", tell=spoil).report
+        report = train(short, data, tmp_path / "second", progress=spoil).report
     with Data.open(spoilt) as data:
         assert data.fingerprint_of(["train_top20", "val"]) != before
-    assert load(tmp_path / "second").fingerprint == report["data"]["fingerprint"] == before
+    assert load_checkpoint(tmp_path / "second").fingerprint == report["data"]["fingerprint"] == before
 
 
 def test_another_test_split_does_not_keep_a_run_from_going_on(
@@ -59,7 +60,7 @@ def test_another_test_split_does_not_keep_a_run_from_going_on(
 ) -> None:
     with Data.open(simulated) as data:
         train(short, data, tmp_path / "run")
-        done = train(short.changed(["steps=3", "test=test"]), data, tmp_path / "run", resume=True)
+        done = train(short.with_changes(["steps=3", "test=test"]), data, tmp_path / "run", resume=True)
     assert set(done.report["scores"]) == {"val", "test"}
 
 
@@ -74,7 +75,7 @@ def test_a_model_of_the_video_needs_no_subtitles(spoilt: Path, short: TrainConfi
     with Data.open(spoilt) as data:
         with pytest.raises(MomentseekError, match=r"has no features for video|columns and others have"):
             train(short, data, tmp_path / "both")
-        assert train(short.changed(["modalities=video"]), data, tmp_path / "video").stopped == "done"
+        assert train(short.with_changes(["modalities=video"]), data, tmp_path / "video").stopped == "done"
         with pytest.raises(MomentseekError, match=r"has no features for video|columns and others have"):
             train(short, data, tmp_path / "both")
     assert not (tmp_path / "both").exists()
@@ -102,10 +103,10 @@ def test_a_runs_config_has_absolute_paths(
     with Data.open(simulated) as data:
         train(short, data, tmp_path / "first")
         relative = os.path.relpath(tmp_path / "first")
-        second = short.changed([f"path={simulated.name}", f"first_stage={relative}"])
+        second = short.with_changes([f"path={simulated.name}", f"first_stage={relative}"])
         train(second, data, tmp_path / "second")
         kept = saved_config(tmp_path / "second")
         assert kept.data.path == str(simulated.resolve())
         assert kept.data.first_stage == str((tmp_path / "first").resolve())
         monkeypatch.chdir(tmp_path)
-        assert train(kept.changed(["steps=3"]), data, tmp_path / "second", resume=True).step == 3
+        assert train(kept.with_changes(["steps=3"]), data, tmp_path / "second", resume=True).step == 3

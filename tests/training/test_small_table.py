@@ -10,7 +10,7 @@ import pytest
 from momentseek.features.data import Data
 from momentseek.simulate import SimulationSettings, simulate
 from momentseek.training.loop import train
-from momentseek.training.presets import configure, table
+from momentseek.training.presets import configure, preset_table
 
 CORPUS = SimulationSettings(videos=200, queries=500, hard=0.4, video_dim=64, text_dim=48)
 SMALL = ("hidden=32", "batch=24", "steps=250", "validate_every=250")
@@ -24,7 +24,7 @@ def scores(tmp_path: Path):  # type: ignore[no-untyped-def]
 
     def score(model: str, *settings: str) -> float:
         with Data.open(corpus) as data:
-            config = configure(table("simulation"), model, [*SMALL, *settings])
+            config = configure(preset_table("simulation"), model, [*SMALL, *settings])
             config = replace(config, data=replace(config.data, path=str(corpus)))
             report = train(config, data, tmp_path / "-".join([model, *settings])).report
         return float(report["scores"]["test"]["NDCG@20[IoU>=0.5]"])

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.spread import spread
 from momentseek.features import Data
-from momentseek.training import Progress, TrainConfig
-from momentseek.training.spread import spreads, train_seeds
-from momentseek.training.sweep import cells, markdown, rows, write_tables
+from momentseek.training import TrainConfig, TrainingProgress
+from momentseek.training.seeds import score_spreads, train_seeds
+from momentseek.training.sweep import markdown_text, sweep_cells, table_rows, write_tables
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=8))
@@ -31,12 +31,14 @@ def test_one_run_has_no_sd() -> None:
 
 
 def test_every_combination_has_its_folder(tmp_path: Path) -> None:
-    found = cells({}, ["xml", "reloclnet"], ["train_top01", "train_top40"], ["kernel=1,5"], ["hidden=8"], tmp_path)
+    found = sweep_cells(
+        {}, ["xml", "reloclnet"], ["train_top01", "train_top40"], ["kernel=1,5"], ["hidden=8"], tmp_path
+    )
     assert len(found) == 8
     assert found[1].labels == {"model": "xml", "train": "train_top01", "kernel": "5"}
     assert found[1].folder == tmp_path / "xml" / "train_top01" / "kernel=5"
     assert {c.config.model_config.hidden for c in found} == {8}
-    first = cells({}, ["excl"], ["s"], [], ["first_stage=runs/xml/{train}/seed-0"], tmp_path)[0]
+    first = sweep_cells({}, ["excl"], ["s"], [], ["first_stage=runs/xml/{train}/seed-0"], tmp_path)[0]
     assert first.config.data.first_stage == "runs/xml/s/seed-0"
 
 
@@ -54,36 +56,36 @@ def test_the_training_split_is_known_however_it_is_named(
     preset: dict[str, object], varied: list[str], settings: list[str], split: str, tmp_path: Path
 ) -> None:
     first = f"first_stage={tmp_path}/xml/{{train}}/seed-0"
-    found = cells(preset, ["excl"], [], varied, [first, *settings], tmp_path)[0]
+    found = sweep_cells(preset, ["excl"], [], varied, [first, *settings], tmp_path)[0]
     assert found.config.data.train == split
     assert found.config.data.first_stage == str(tmp_path / "xml" / split / "seed-0")
 
 
 def test_mistakes_are_said_before_anything_is_trained(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="varies nothing"):
-        cells({}, ["xml"], [], ["kernel"], [], tmp_path)
+        sweep_cells({}, ["xml"], [], ["kernel"], [], tmp_path)
     with pytest.raises(MomentseekError, match="one combination twice"):
-        cells({}, ["xml", "xml"], [], [], [], tmp_path)
+        sweep_cells({}, ["xml", "xml"], [], [], [], tmp_path)
     with pytest.raises(MomentseekError, match="no setting 'kernle'"):
-        cells({}, ["xml"], [], ["kernle=1,2"], [], tmp_path)
+        sweep_cells({}, ["xml"], [], ["kernle=1,2"], [], tmp_path)
 
 
 def test_seeds_are_trained_once_and_tabulated(corpus: Data, config: TrainConfig, tmp_path: Path) -> None:
-    short = config.changed(["steps=2"])
+    short = config.with_changes(["steps=2"])
     steps: list[int] = []
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: TrainingProgress) -> None:
         steps.append(progress.step)
 
-    reports = train_seeds(short, corpus, tmp_path, 2, tell=tell)
+    reports = train_seeds(short, corpus, tmp_path, 2, progress=tell).reports
     assert [r["seed"] for r in reports] == [0, 1]
     steps.clear()
-    assert train_seeds(short, corpus, tmp_path, 2, tell=tell) == reports
+    assert train_seeds(short, corpus, tmp_path, 2, progress=tell).reports == reports
     assert steps == []  # finished runs are not trained again
-    assert train_seeds(short, corpus, tmp_path, 3, tell=tell)[:2] == reports
+    assert train_seeds(short, corpus, tmp_path, 3, progress=tell).reports[:2] == reports
     assert steps
 
-    cell = cells(short.table(), ["xml"], [], [], [], tmp_path)[0]
+    cell = sweep_cells(short.table(), ["xml"], [], [], [], tmp_path)[0]
     name = "NDCG@20[IoU>=0.5]"
     values = [r["scores"]["val"][name] for r in reports]
     write_tables(tmp_path, [(cell, reports)], [name], "a simulation")
@@ -91,8 +93,8 @@ def test_seeds_are_trained_once_and_tabulated(corpus: Data, config: TrainConfig,
         row = next(csv.DictReader(f))
     assert float(row[f"val {name}"]) == pytest.approx(mean(values))
     assert float(row[f"val {name} sd"]) == pytest.approx(stdev(values))
-    assert json.loads((tmp_path / "table.json").read_text())["rows"] == rows([(cell, reports)])
+    assert json.loads((tmp_path / "table.json").read_text())["rows"] == table_rows([(cell, reports)])
     text = (tmp_path / "table.md").read_text()
     assert text.startswith("a simulation\n\n| model |")
-    assert str(spreads(reports)["val"][name]) in text
-    assert text == markdown([(cell, reports)], [name], "a simulation")
+    assert str(score_spreads(reports)["val"][name]) in text
+    assert text == markdown_text([(cell, reports)], [name], "a simulation")

@@ -13,8 +13,8 @@ from momentseek.formats import write_run
 from momentseek.models import Dims, build
 from momentseek.models.inference import predict
 from momentseek.moments import Run
-from momentseek.training import TrainConfig, checkpoint, load, train
-from momentseek.training.validation import first_stage
+from momentseek.training import TrainConfig, checkpoint, load_checkpoint, train
+from momentseek.training.prediction import first_stage_run
 
 SECOND = {
     "mcn": {},
@@ -47,8 +47,8 @@ def test_moments_come_from_the_videos_of_the_first_stage(
     corpus: Data, retrieval: Path, tmp_path: Path, model: str
 ) -> None:
     train(config(model, retrieval, **SECOND[model]), corpus, tmp_path / "run")
-    found = first_stage(str(retrieval), corpus, "val", 4)
-    again = load(tmp_path / "run").model
+    found = first_stage_run(str(retrieval), corpus, "val", 4)
+    again = load_checkpoint(tmp_path / "run").model
     run = predict(again, corpus, "val", videos=found)
     for query in corpus.split("val").truth.query_ids:
         theirs = {found.videos[v] for v in found.video[found.rows(query)]}
@@ -66,7 +66,7 @@ def test_without_a_first_stage_it_is_asked_for(corpus: Data, tmp_path: Path, mod
 def test_a_first_stage_for_other_features_is_refused(corpus: Data, tmp_path: Path) -> None:
     other = config("xml", heads=2)
     model = build("xml", other.settings, Dims(8, 10, 8))
-    checkpoint.save(tmp_path / "other.safetensors", model, other, "", 0, None)
+    checkpoint.save_checkpoint(tmp_path / "other.safetensors", model, other, "", 0, None)
     with pytest.raises(MomentseekError, match=r"video features have 12 columns and .*other\.safetensors"):
         train(config("excl", tmp_path / "other.safetensors"), corpus, tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -85,14 +85,14 @@ def test_a_first_stage_is_needed_for_every_measured_split(
 ) -> None:
     """It is said before the first step, not when the report is due."""
     source = tmp_path / "first.jsonl"
-    write_run(predict(load(retrieval).model, corpus, given, task="VR", k=4), source)
+    write_run(predict(load_checkpoint(retrieval).model, corpus, given, task="VR", k=4), source)
     with pytest.raises(MomentseekError, match=f"of split {missing}"):
         train(config("excl", source).changed(["test=test"]), corpus, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_videos_from_outside_the_corpus_are_refused(corpus: Data, retrieval: Path, tmp_path: Path) -> None:
-    run = predict(load(retrieval).model, corpus, "val", task="VR", k=4)
+    run = predict(load_checkpoint(retrieval).model, corpus, "val", task="VR", k=4)
     write_run(replace(run, videos=("elsewhere", *run.videos[1:])), tmp_path / "first.jsonl")
     with pytest.raises(MomentseekError, match="elsewhere is not in the corpus"):
         train(config("excl", tmp_path / "first.jsonl"), corpus, tmp_path / "run")
@@ -113,8 +113,8 @@ def test_videos_are_found_once_per_split(
 
     def counted(source: str, data: Data, split: str, depth: int) -> Run:
         asked.append(split)
-        return first_stage(source, data, split, depth)
+        return first_stage_run(source, data, split, depth)
 
-    monkeypatch.setattr("momentseek.training.validation.first_stage", counted)
+    monkeypatch.setattr("momentseek.training.validation.first_stage_run", counted)
     train(config("excl", retrieval).changed(["test=test"]), corpus, tmp_path / "run")
     assert asked == ["val", "test"]

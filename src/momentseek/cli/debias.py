@@ -162,8 +162,6 @@ def _check(
 ) -> None:
     from momentseek.errors import MomentseekError
 
-    if preset and file:
-        raise MomentseekError("--preset and --config both say the settings; give one, and change it with --set")
     if folder and any(files):
         raise MomentseekError("--data names the truths already; leave out --truth-iid, --truth-ood and --truth-train")
     if training and not (folder and target):
@@ -291,27 +289,23 @@ def _trained(
     from momentseek.cli.training_line import TrainingLine
     from momentseek.evaluation.debias import System
     from momentseek.evaluation.debias.entrants import FilesEntrant
-    from momentseek.training.config import read
-    from momentseek.training.debias import PLAIN, carry_out, plan
-    from momentseek.training.presets import table
+    from momentseek.training.debias import DEFAULT_TABLE, carry_out_task, debias_tasks
+    from momentseek.training.presets import settings_table
 
     preset, file, settings, seeds = source
-    name = preset or ("films" if data.simulated and not file else None)
-    sections: dict[str, Any] = table(name) if name else read(Path(file)) if file else PLAIN
-    where = f"preset {name}" if name else file or "config"
+    sections, where = settings_table(preset, file, default="films" if data.simulated else None)
     wanted = [each for found in given.values() for each in found if not isinstance(each, FilesEntrant)]
     fixed = [f"data.train={train}", "data.test=", *settings]
-    todo = plan(wanted, sections, fixed, seeds, out / "runs", where)
+    todo = debias_tasks(wanted, sections or DEFAULT_TABLE, fixed, seeds, out / "runs", where)
     pairs: dict[str, list[tuple[Run | None, Run | None]]] = {}
     for number, one in enumerate(todo, start=1):
         if not quiet:
             options.say(f"{number} of {len(todo)}: {one.folder.name}")
         if one.config is not None:
             one = replace(one, config=replace(one.config, data=replace(one.config.data, path=data.location)))
-        line = TrainingLine(one.config.training.measure if one.config else "", quiet=quiet)
-        answered = carry_out(one, data, splits, tell=line)
+        answered = carry_out_task(one, data, splits, progress=TrainingLine(quiet=quiet))
         if answered is None:
-            options.say("stopped, and saved; the same command goes on")
+            options.say("stopped, and saved; the same command continues")
             sys.exit(130)
         pairs.setdefault(one.label, []).append((answered[0], answered[1]))
     return {label: System(label, tuple(found)) for label, found in pairs.items()}

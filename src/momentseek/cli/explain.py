@@ -51,10 +51,9 @@ def command(
     from momentseek.atomic import write_bytes
     from momentseek.features.data import Data
     from momentseek.models.explain import explain, question
-    from momentseek.training.checkpoint import load
-    from momentseek.training.setup import refuse_other_dims
+    from momentseek.training.checkpoint import load_checkpoint, refuse_other_dims
 
-    loaded = load(checkpoint)
+    loaded = load_checkpoint(checkpoint)
     training = loaded.config.training
     with Data.open(data) as opened:
         refuse_other_dims(loaded, opened, split, checkpoint)

@@ -62,9 +62,9 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
     optional_module("torch", "train")
     from momentseek.models.export import export
     from momentseek.models.export.window import check_window
-    from momentseek.training.checkpoint import load
+    from momentseek.training.checkpoint import load_checkpoint
 
-    loaded = load(checkpoint)
+    loaded = load_checkpoint(checkpoint)
     if window is not None:
         check_window(loaded.model, loaded.config.model)
     folder = data or loaded.config.data.path
@@ -111,7 +111,7 @@ def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str
         return {}, 1.5, (None, None), f"{unusable}the checkpoint does not say where its data lie; give --data DIR"
     try:
         with Data.open(folder) as data:
-            same = trained.made_from(data)
+            same = trained.was_trained_on(data)
             encoders, clip_seconds = sources_of(data.path), data.clip_seconds
             data.use(trained.model.config.modalities)
             split = trained.config.data.train

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from momentseek.cli import options
 from momentseek.cli.numbers import Number
 from momentseek.cli.writers import run_writer
-
-POOLED = 50
-"""Moments per query of a split with pools, unless told: MVMR's deepest cut-off."""
 
 
 @click.command()
@@ -93,89 +89,54 @@ def command(
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.errors import MomentseekError
-    from momentseek.features import Data
     from momentseek.formats import Writing, write_bytes
-    from momentseek.models.inference import predict
     from momentseek.tables import count
-    from momentseek.training import load
-    from momentseek.training.setup import device as device_named
-    from momentseek.training.setup import refuse_other_dims
-    from momentseek.training.validation import depth_for, first_stage
+    from momentseek.training import predict_split
 
     options.check_targets([checkpoint, videos], [target], force)
     writer = run_writer(to, Path(target))
-    found = load(checkpoint)
-    training = found.config.training
-    with Data.open(folder) as data:
-        data.use(found.model.config.modalities)
-        data.check([split])
-        refuse_other_dims(found, data, split, checkpoint)
-        has_pools = data.split(split).truth.pools is not None
-        pooled = has_pools and not whole_corpus
-        chosen = task or ("VCMR" if has_pools else training.task)
-        if chosen != "VCMR" and (videos or first):
-            raise MomentseekError(
-                f"{chosen} does not search the videos of another model; leave out {'--videos' if videos else '--first'}"
-            )
-        if chosen == "VR" and not found.model.retrieves:
-            raise MomentseekError(
-                f"{checkpoint}: {found.config.model} ranks no videos; ask for moments (--task VCMR or SVMR)"
-            )
-        source = (videos or found.config.data.first_stage) if chosen == "VCMR" else None
-        if source and has_pools and whole_corpus and (Path(source).is_dir() or Path(source).suffix == ".safetensors"):
-            raise MomentseekError(
-                f"{source}: would find videos of each query's pool only; let it write a run (--task VR --whole-corpus) "
-                "and give that with --videos"
-            )
-        few: list[int] = []
-        run = predict(
-            found.model.to(device_named(device)),
-            data,
-            data.split(split),
-            k=top or max(depth_for(training.report), POOLED if pooled else 1),
-            task=chosen,
-            videos=first_stage(source, data, split, first or found.model.config.videos) if source else None,
-            first=first,
-            pools=not whole_corpus,
-            nms=training.nms if nms is None else nms,
-            end_time=_end_time(training.end_time),
-            progress=None if quiet else _Told(),
-            searched=lambda counts: few.append(int((counts < (first or 0)).sum())),
-        )
-        simulated = data.simulated
-    in_pools = pooled and chosen != "SVMR"
+    prediction = predict_split(
+        checkpoint,
+        folder,
+        split,
+        task=task,
+        top=top,
+        videos=videos,
+        first=first,
+        whole_corpus=whole_corpus,
+        nms=nms,
+        device=device,
+        progress=None if quiet else _StageLine(),
+    )
+    run, fewer, in_pools = prediction.run, prediction.queries_with_fewer_videos, prediction.in_pools
     assert writer.write_runs is not None
     write_bytes(Path(target), writer.write_runs((run,), Writing()))
-    fewer, queries = few[0], count(len(run), "query", "queries")
+    queries = count(len(run), "query", "queries")
     if fewer and not quiet:
-        where = " or ".join([*(["the pool"] if in_pools else []), *([source] if source else [])]) or "the corpus"
+        places = [*(["the pool"] if in_pools else []), *([prediction.first_stage] if prediction.first_stage else [])]
         options.say(
-            f"note: {fewer:,} of {queries} searched fewer than {count(first or 0, 'video')}: {where} had no more"
+            f"note: {fewer:,} of {queries} searched fewer than {count(first or 0, 'video')}: "
+            f"{' or '.join(places) or 'the corpus'} had no more"
         )
     if as_json:
-        about = {"checkpoint": checkpoint, "model": found.config.model, "step": found.step, "split": split}
+        about = {"checkpoint": checkpoint, "model": prediction.model, "step": prediction.step, "split": split}
         figures = {
-            "task": chosen,
+            "task": prediction.task,
             "queries": len(run),
             "moments": len(run.start),
             "pools": in_pools,
             "queries_with_fewer_videos": fewer,
-            "simulated": simulated,
+            "simulated": prediction.simulated,
         }
         click.echo(json.dumps({**about, **figures, "run": target}, indent=2))
         return
-    what = count(len(run.start), "video" if chosen == "VR" else "moment")
+    what = count(len(run.start), "video" if prediction.task == "VR" else "moment")
     asked = queries + (", each in its pool" if in_pools else "")
-    options.say(f"wrote {target}: {found.config.model}, {chosen}; {asked}, {what}")
+    options.say(f"wrote {target}: {prediction.model}, {prediction.task}; {asked}, {what}")
 
 
-def _end_time(name: str) -> Any:
-    return name
-
-
-class _Told:
-    """Says what predicting is at, on a terminal."""
+class _StageLine:
+    """Shows the stage of a prediction and how much of it is done, on a terminal."""
 
     def __init__(self) -> None:
         import sys

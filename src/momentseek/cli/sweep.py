@@ -55,7 +55,6 @@ def command(
     import json
     import sys
 
-    from momentseek.errors import MomentseekError
     from momentseek.optional import optional_module
 
     for package in ("torch", "h5py", "safetensors"):
@@ -65,22 +64,19 @@ def command(
     from momentseek.cli.training_line import TrainingLine
     from momentseek.features import Data
     from momentseek.measures import expand
-    from momentseek.training.config import measures_of, read
-    from momentseek.training.presets import table
-    from momentseek.training.spread import train_seeds
-    from momentseek.training.sweep import cells, markdown, rows, write_tables
+    from momentseek.training.config import summed_measures
+    from momentseek.training.presets import settings_table
+    from momentseek.training.seeds import train_seeds
+    from momentseek.training.sweep import markdown_text, sweep_cells, table_rows, write_tables
 
-    if preset and file:
-        raise MomentseekError("--preset and --config both say the settings; give one, and change it with --set")
     out = Path(target)
     with Data.open(folder) as data:
-        name = preset or (None if file else data.preset)
-        sections = table(name) if name else read(Path(file)) if file else {}
-        todo = cells(sections, models, splits, varied, settings, out, f"preset {name}" if name else file or "config")
+        sections, where = settings_table(preset, file, default=data.preset)
+        todo = sweep_cells(sections, models, splits, varied, settings, out, where)
         out.mkdir(parents=True, exist_ok=True)
         note = f"{data.name}: a simulation, not real videos." if data.simulated else data.name
         explicit = [m for each in measures for m in expand(each)]
-        chosen_by = [m for cell in todo for m in measures_of(cell.config.training.measure)]
+        chosen_by = [m for cell in todo for m in summed_measures(cell.config.training.measure)]
         shown = list(dict.fromkeys(explicit or chosen_by))
         done = []
         for number, cell in enumerate(todo, start=1):
@@ -88,13 +84,14 @@ def command(
             if not quiet:
                 options.say(f"{number} of {len(todo)}: {label}")
             config = replace(cell.config, data=replace(cell.config.data, path=data.location))
-            line = TrainingLine(config.training.measure, quiet=quiet)
-            reports = train_seeds(config, data, cell.folder, seeds, tell=line)
+            line = TrainingLine(quiet=quiet)
+            reports = train_seeds(config, data, cell.folder, seeds, progress=line).reports
             done.append((cell, reports))
             write_tables(out, done, shown, note)
             if len(reports) < seeds:
-                options.say("stopped, and saved; the same command goes on")
+                options.say("stopped, and saved; the same command continues")
                 sys.exit(130)
     click.echo(
-        json.dumps({"note": note, "rows": rows(done)}, indent=2) if as_json else markdown(done, shown, note), nl=as_json
+        json.dumps({"note": note, "rows": table_rows(done)}, indent=2) if as_json else markdown_text(done, shown, note),
+        nl=as_json,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,7 @@ import click
 from momentseek.cli import options
 
 if TYPE_CHECKING:
-    from momentseek.features import Data
-    from momentseek.training import TrainConfig
+    from momentseek.training import TrainingOutcome
 
 
 @click.command()
@@ -66,151 +66,96 @@ def command(
     The run's folder gets config.toml, log.csv and an event file for TensorBoard, best.safetensors (by the measure
     `training.measure` on the validation split), last.safetensors and, at the end, report.json.
     """
+    import json
+    import sys
+
     from momentseek.errors import MomentseekError
     from momentseek.optional import optional_module
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
+    from momentseek.cli.training_line import TrainingLine
     from momentseek.features import Data
+    from momentseek.training import resume_training, train_model, train_model_with_seeds
 
     if listing:
         click.echo(_listing(model))
         return
+    line = TrainingLine(quiet=quiet)
     if resume is not None:
         if target is not None or force:
-            raise MomentseekError("--resume goes on in the run's own folder; leave out --out and --force")
-        _resume(resume, model, folder, preset, file, settings, seeds, as_json, quiet)
+            raise MomentseekError("--resume continues in the folder itself; leave out --out and --force")
+        if model or preset or file or seeds:
+            raise MomentseekError("--resume continues with the same model and settings; leave the others out")
+        _print_outcome(resume_training(resume, data=folder, settings=settings, progress=line), as_json)
         return
     if folder is None:
         raise MomentseekError("which data to train on is missing; give a folder with a data.toml (--data DIR)")
     with Data.open(folder) as data:
-        config = _config(data, model, preset, file, settings, quiet)
-        out = Path(target or Path("runs") / f"{config.model}-{config.data.train}")
-        if seeds is None:
-            _train(config, data, out, False, force, as_json, quiet)
-        else:
-            _seeds(config, data, out, seeds, force, as_json, quiet)
-
-
-def _config(
-    data: Data, model: str | None, preset: str | None, file: str | None, settings: tuple[str, ...], quiet: bool
-) -> TrainConfig:
-    from dataclasses import replace
-
-    from momentseek.errors import MomentseekError
-    from momentseek.training.config import read
-    from momentseek.training.presets import configure, table
-
-    if preset and file:
-        raise MomentseekError("--preset and --config both say the settings; give one, and change it with --set")
-    if not (preset or file or model):
-        raise MomentseekError("which model to train is missing; name it (momentseek train xml), or a --preset")
-    where = f"preset {preset}" if preset else file or "config"
-    if preset:
-        sections = table(preset)
-    elif file:
-        sections = read(Path(file))
-    elif data.preset:
-        if not quiet:
+        if not (preset or file or quiet) and model and data.preset:
             options.say(f"training with the preset {data.preset}, as the data ask for (--preset names another)")
-        sections, where = table(data.preset), f"preset {data.preset}"
+        if seeds is None:
+            outcome = train_model(
+                model, data=data, preset=preset, config=file, settings=settings, out=target, force=force, progress=line
+            )
+            _print_outcome(outcome, as_json)
+            return
+
+        def announce(seed: int, seed_folder: Path) -> None:
+            if not quiet:
+                options.say(f"seed {seed}: {seed_folder}")
+
+        several = train_model_with_seeds(
+            model, seeds=seeds, data=data, preset=preset, config=file, settings=settings, out=target, force=force,
+            progress=line, announce=announce,
+        )  # fmt: skip
+    if not several.complete:
+        how = "the same command without --force" if force else "the same command"
+        options.say(f"stopped, and saved; {how} continues ({len(several.reports)} of {seeds} seeds are done)")
+        sys.exit(130)
+    if as_json:
+        click.echo(json.dumps(several.as_json(), indent=2, ensure_ascii=False))
     else:
-        sections = {}
-    config = configure(sections, model, settings, where)
-    return replace(config, data=replace(config.data, path=data.location))
+        click.echo(_scores(several.reports))
 
 
-def _train(config: TrainConfig, data: Data, out: Path, resume: bool, force: bool, as_json: bool, quiet: bool) -> None:
+def _print_outcome(outcome: TrainingOutcome, as_json: bool) -> None:
     import json
     import sys
 
-    from momentseek.cli.training_line import TrainingLine, duration
-    from momentseek.training import train
+    from momentseek.cli.training_line import duration
 
-    line = TrainingLine(config.training.measure, quiet=quiet)
-    outcome = train(config, data, out, resume, tell=line, force=force)
     if outcome.stopped == "interrupted":
-        command = options.command_line(["train", "--resume", str(out)])
-        options.say(f"stopped at step {outcome.step:,} of {outcome.steps:,}, and saved; go on with: {command}")
+        command = options.command_line(["train", "--resume", str(outcome.folder)])
+        options.say(f"stopped at step {outcome.step:,} of {outcome.steps:,}, and saved; continue with: {command}")
         sys.exit(130)
-    if not outcome.report:  # another process writes
+    report = outcome.report
+    if not report:  # another process writes
         return
     if as_json:
-        click.echo(json.dumps(outcome.report, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(report, indent=2, ensure_ascii=False))
         return
     why = {"done": "done", "patience": "no better for a while", "time": "time is up"}[outcome.stopped]
     best = (
-        f"{config.training.measure} {outcome.best:.4f} at step {outcome.best_step:,}"
+        f"{report['measure']} {outcome.best:.4f} at step {outcome.best_step:,}"
         if outcome.best is not None
         else "no gain"
     )
-    options.say(f"{why} after {outcome.step:,} steps, {duration(outcome.seconds)}; best {best}; wrote {out}")
-    click.echo(_scores([outcome.report], data))
+    options.say(f"{why} after {outcome.step:,} steps, {duration(outcome.seconds)}; best {best}; wrote {outcome.folder}")
+    click.echo(_scores([report]))
 
 
-def _seeds(config: TrainConfig, data: Data, out: Path, count: int, force: bool, as_json: bool, quiet: bool) -> None:
-    import json
-    import sys
-
-    from momentseek.atomic import write_bytes
-    from momentseek.cli.training_line import TrainingLine
-    from momentseek.training.spread import spreads, train_seeds
-
-    def begin(seed: int, folder: Path) -> None:
-        if not quiet:
-            options.say(f"seed {seed}: {folder}")
-
-    line = TrainingLine(config.training.measure, quiet=quiet)
-    reports = train_seeds(config, data, out, count, tell=line, begin=begin, force=force)
-    if len(reports) < count:
-        how = "the same command without --force" if force else "the same command"
-        options.say(f"stopped, and saved; {how} goes on ({len(reports)} of {count} seeds are done)")
-        sys.exit(130)
-    result = {
-        split: {name: {"mean": s.mean, "sd": s.sd if count > 1 else None} for name, s in scores.items()}
-        for split, scores in spreads(reports).items()
-    }
-    text = json.dumps({"seeds": [r["seed"] for r in reports], "scores": result}, indent=2, ensure_ascii=False)
-    write_bytes(out / "seeds.json", (text + "\n").encode())
-    click.echo(text if as_json else _scores(reports, data))
-
-
-def _resume(
-    target: str,
-    model: str | None,
-    folder: str | None,
-    preset: str | None,
-    file: str | None,
-    settings: tuple[str, ...],
-    seeds: int | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    from dataclasses import replace
-
-    from momentseek.errors import MomentseekError
-    from momentseek.features import Data
-    from momentseek.training.setup import saved_config
-
-    if model or preset or file or seeds:
-        raise MomentseekError("--resume goes on with the run's own model and settings; leave the others out")
-    config = saved_config(Path(target)).changed(settings)
-    if not (folder or config.data.path):
-        raise MomentseekError(f"{target}: does not say where its data lie; give the folder (--data DIR)")
-    with Data.open(folder or config.data.path) as data:
-        config = replace(config, data=replace(config.data, path=data.location))
-        _train(config, data, Path(target), True, False, as_json, quiet)
-
-
-def _scores(reports: list[Any], data: Data) -> str:
+def _scores(reports: Sequence[Mapping[str, Any]]) -> str:
+    """The table of the reports' scores, mean ± sd where there are several."""
     from momentseek.tables import text_table
-    from momentseek.training.spread import spreads
+    from momentseek.training.seeds import score_spreads
 
-    found = spreads(reports)
-    names = list(dict.fromkeys(name for scores in found.values() for name in scores))
-    rows = [[name, *(str(found[split][name]) for split in found)] for name in names]
-    note = f"{data.name}, a simulation\n" if data.simulated else f"{data.name}\n"
-    return note + text_table(["measure", *found], rows)
+    scores = score_spreads(reports)
+    names = list(dict.fromkeys(name for of_split in scores.values() for name in of_split))
+    rows = [[name, *(str(scores[split][name]) for split in scores)] for name in names]
+    about = reports[0]["data"]
+    note = f"{about['name']}, a simulation\n" if about["simulated"] else f"{about['name']}\n"
+    return note + text_table(["measure", *scores], rows)
 
 
 def _listing(model: str | None) -> str:
@@ -218,12 +163,12 @@ def _listing(model: str | None) -> str:
 
     from momentseek.models import MODELS, entry
     from momentseek.tables import text_table
-    from momentseek.training.config import Source, Training
-    from momentseek.training.presets import names, table
+    from momentseek.training.config import DataSettings, TrainingSettings
+    from momentseek.training.presets import preset_names, preset_table
 
     if model is None:
         models = [[e.name, e.summary] for e in MODELS.values()]
-        presets = [[name, str(table(name).get("about", ""))] for name in names()]
+        presets = [[name, str(preset_table(name).get("about", ""))] for name in preset_names()]
         return "\n\n".join(
             [
                 text_table(["model", "what it is"], sorted(models), align="ll"),
@@ -231,7 +176,7 @@ def _listing(model: str | None) -> str:
                 "`momentseek train MODEL --list` lists the settings of a model.",
             ]
         )
-    sections = {"model": entry(model).config, "training": Training, "data": Source}
+    sections = {"model": entry(model).config, "training": TrainingSettings, "data": DataSettings}
     rows = [
         [f"{section}.{f.name}", "" if f.default in (None, dataclasses.MISSING) else str(f.default)]
         for section, kind in sections.items()

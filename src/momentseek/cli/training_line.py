@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from momentseek.training.progress import Progress
+    from momentseek.training.progress import TrainingProgress
 
 RENEW = 0.2
 """Seconds between renewals on a terminal."""
@@ -20,16 +20,15 @@ SILENCE = 30.0
 class TrainingLine:
     """A callback for ``training.train``."""
 
-    def __init__(self, measure: str, *, quiet: bool = False) -> None:
-        self.measure = measure
+    def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
         self._at = time.monotonic()
         self._shown = 0
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: TrainingProgress) -> None:
         if self.quiet:
             return
-        text, now = sentence(progress, self.measure), time.monotonic()
+        text, now = sentence(progress), time.monotonic()
         if progress.doing == "validated":
             self._clear()
             click.echo(text, err=True)
@@ -49,7 +48,7 @@ class TrainingLine:
             self._shown = 0
 
 
-def sentence(progress: Progress, measure: str) -> str:
+def sentence(progress: TrainingProgress) -> str:
     """One line: how far, the loss and its terms, the measure, the rate, the time left."""
     if progress.doing == "scoring":
         return f"scoring all training queries and videos, for hard negatives: {progress.share:.0%}"
@@ -61,7 +60,9 @@ def sentence(progress: Progress, measure: str) -> str:
         parts.append("validating")
     elif progress.value is not None and progress.best is not None:
         new = progress.doing == "validated" and progress.value >= progress.best
-        parts.append(f"{measure} {progress.value:.4f}" + (", the best" if new else f", best {progress.best:.4f}"))
+        parts.append(
+            f"{progress.measure} {progress.value:.4f}" + (", the best" if new else f", best {progress.best:.4f}")
+        )
     parts.append(f"{progress.pairs_per_second:,.0f} pairs/s")
     if progress.step < progress.steps and progress.seconds_left == progress.seconds_left:
         parts.append(f"{duration(progress.seconds_left)} left")

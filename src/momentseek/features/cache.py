@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 
-class Cache:
+class ArrayCache:
     """Arrays by key, at most ``megabytes`` of them; for several threads.
 
-    >>> cache = Cache(1)
+    >>> cache = ArrayCache(1)
     >>> cache.get("a", lambda: np.zeros(4, np.float32)).shape, cache.bytes
     ((4,), 16)
     """

@@ -36,16 +36,16 @@ def bounds(rows: int, most: int, how: str) -> Times:
     return np.floor(np.arange(most + 1) * rows / most)
 
 
-def fit(x: Array, most: int, how: str) -> Array:
+def fit_rows(x: Array, most: int, how: str) -> Array:
     """At most ``most`` rows.
 
     ``truncate`` keeps the first ones (XML), ``resample`` replaces longer videos by means of even stretches of whole
     rows (ReLoCLNet), ``stretch`` brings every video, shorter ones too, to exactly ``most`` parts of equal time, each
     the mean of what it covers (2D-TAN).
 
-    >>> fit(np.float32([[1], [3], [5], [7], [9]]), 2, "resample").ravel().tolist()
+    >>> fit_rows(np.float32([[1], [3], [5], [7], [9]]), 2, "resample").ravel().tolist()
     [2.0, 7.0]
-    >>> fit(np.float32([[1], [3], [5]]), 2, "stretch").ravel().round(3).tolist()
+    >>> fit_rows(np.float32([[1], [3], [5]]), 2, "stretch").ravel().round(3).tolist()
     [1.6670000553131104, 4.333000183105469]
     """
     at = bounds(len(x), most, how)
@@ -90,10 +90,10 @@ def labels(
     return first.astype(np.int64), final.astype(np.int64)
 
 
-def normalised(x: Array, eps: float = 1e-5) -> Array:
+def normalise_rows(x: Array, eps: float = 1e-5) -> Array:
     """Rows divided by their length plus ``eps``; rows of zeros (silence) stay zero.
 
-    >>> normalised(np.float32([[3, 4], [0, 0]])).round(3).tolist()
+    >>> normalise_rows(np.float32([[3, 4], [0, 0]])).round(3).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     length = np.sqrt(np.einsum("ij,ij->i", x, x, dtype=np.float32))[:, None]
@@ -111,8 +111,8 @@ def endpoints(length: int) -> Array:
     return np.stack([at[:-1], at[1:]], axis=1)
 
 
-def prepared(x: Array, most: int, how: str, normalise: bool, with_endpoints: bool) -> Array:
+def prepare_rows(x: Array, most: int, how: str, normalise: bool, with_endpoints: bool) -> Array:
     """All of it: fitted, normalised, endpoints appended; for those who prepare features without torch."""
-    x = fit(x, most, how)
-    x = normalised(x) if normalise else x
+    x = fit_rows(x, most, how)
+    x = normalise_rows(x) if normalise else x
     return np.concatenate([x, endpoints(len(x))], axis=1) if with_endpoints else x

@@ -23,7 +23,8 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,15 +34,15 @@ from momentseek.features.store import Features
 from momentseek.formats import read_corpus, read_truth
 from momentseek.moments import Judgements
 
-FILE = "data.toml"
-KEYS = ("truth", "query", "corpus", "durations", "related")
+DATA_FILE = "data.toml"
+SPLIT_KEYS = ("truth", "query", "corpus", "durations", "related")
 """What a split may say."""
 MODALITIES = ("video", "subtitle")
 
 
 @dataclass(frozen=True)
-class Columns:
-    """How many columns the features have; None for what the data lack."""
+class Dims:
+    """Number of columns of query, video and subtitle features; None for a modality that is missing or not used."""
 
     query: int
     video: int | None
@@ -49,7 +50,7 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class DataSplit:
     """One split: its truth, its queries' features, and the videos that are searched."""
 
     name: str
@@ -70,7 +71,7 @@ class Data:
         self.folder = path.parent
         self._settings = settings
         self._open: dict[tuple[Path, ...], Features] = {}
-        self._splits: dict[str, Split] = {}
+        self._splits: dict[str, DataSplit] = {}
         self._rows: dict[tuple[tuple[str, ...], str], int] = {}
         self._prints: dict[tuple[str, ...], str] = {}
         self._used: tuple[str, ...] = MODALITIES
@@ -94,12 +95,12 @@ class Data:
     def open(cls, path: str | os.PathLike[str]) -> Data:
         """The data of a folder (or of its data.toml)."""
         file = Path(path)
-        file = file / FILE if file.is_dir() or file.suffix != ".toml" else file
+        file = file / DATA_FILE if file.is_dir() or file.suffix != ".toml" else file
         try:
             settings = tomllib.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise MomentseekError(
-                f"{file}: there is no such file; data are described by a {FILE} (`momentseek simulate` makes one)"
+                f"{file}: there is no such file; data are described by a {DATA_FILE} (`momentseek simulate` makes one)"
             ) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as e:
             raise MomentseekError(f"{file}: cannot be read as TOML ({e}); correct the file") from None
@@ -109,7 +110,7 @@ class Data:
     @property
     def location(self) -> str:
         """The path that opens these data from anywhere: absolute."""
-        return str((self.folder if self.path.name == FILE else self.path).resolve())
+        return str((self.folder if self.path.name == DATA_FILE else self.path).resolve())
 
     def use(self, modalities: str) -> None:
         """Say which features a run uses (``video``, ``subtitle`` or ``video+subtitle``); the others may have gaps.
@@ -118,22 +119,22 @@ class Data:
         """
         self._used = tuple(name for name in MODALITIES if name in modalities.split("+"))
 
-    def split(self, name: str) -> Split:
+    def split(self, name: str) -> DataSplit:
         """The split called ``name``, read once."""
         if name not in self._splits:
             self._splits[name] = self._read_split(name)
         return self._splits[name]
 
-    def dims_of(self, split: str) -> Columns:
+    def dims_of(self, split: str) -> Dims:
         """Columns of the features, with the queries of one split."""
-        return Columns(
+        return Dims(
             self._query(split).dim,
             self.video.dim if self.video else None,
             self.subtitle.dim if self.subtitle else None,
         )
 
     @property
-    def dims(self) -> Columns:
+    def dims(self) -> Dims:
         """Columns of the features; every split has the same (``check`` makes sure)."""
         return self.dims_of(self.splits[0])
 
@@ -192,7 +193,7 @@ class Data:
             for name in names:
                 entry = self._entry(name)
                 seen.update(f"{name} {self._query(name).fingerprint()}\n".encode())
-                for key in KEYS:
+                for key in SPLIT_KEYS:
                     if key in entry and key != "query":
                         seen.update(f"{key} {_file_hash(self.folder / entry[key])}\n".encode())
             self._prints[names] = seen.hexdigest()[:16]
@@ -227,7 +228,7 @@ class Data:
         entry: Mapping[str, Any] = splits[name]
         return entry
 
-    def _read_split(self, name: str) -> Split:
+    def _read_split(self, name: str) -> DataSplit:
         entry = self._entry(name)
         corpus = read_corpus(self.folder / entry["corpus"]) if "corpus" in entry else None
         seconds_of = read_corpus(self.folder / entry["durations"]) if "durations" in entry else corpus
@@ -239,7 +240,17 @@ class Data:
             if seconds != seconds:
                 durations[video] = self.rows(video) * self.clip_seconds
         related = read_related(self.folder / entry["related"]) if "related" in entry else {}
-        return Split(name, truth, self._query(name), searched, durations, related)
+        return DataSplit(name, truth, self._query(name), searched, durations, related)
+
+
+@contextmanager
+def open_data(data: Data | str | os.PathLike[str]) -> Iterator[Data]:
+    """Open the data of a folder and close them at the end; data that are open already are left open."""
+    if isinstance(data, Data):
+        yield data
+    else:
+        with Data.open(data) as opened:
+            yield opened
 
 
 def _file_hash(path: Path) -> str:
@@ -247,7 +258,7 @@ def _file_hash(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as e:
-        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the path in {FILE}") from None
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the path in {DATA_FILE}") from None
 
 
 def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
@@ -271,8 +282,10 @@ def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
             if not isinstance(entry, dict) or key not in entry:
                 raise MomentseekError(f"{file}: split {name} does not say its {key} file; add {key} = ...")
         for key in entry:
-            if key not in KEYS or not isinstance(entry[key], str):
-                raise MomentseekError(f"{file}: splits.{name}.{key} is not understood; known are {', '.join(KEYS)}")
+            if key not in SPLIT_KEYS or not isinstance(entry[key], str):
+                raise MomentseekError(
+                    f"{file}: splits.{name}.{key} is not understood; known are {', '.join(SPLIT_KEYS)}"
+                )
 
 
 def read_related(path: Path) -> dict[str, tuple[str, ...]]:

@@ -24,11 +24,11 @@ from momentseek.optional import optional_module
 
 Array = NDArray[np.float32]
 PathLike = str | os.PathLike[str]
-COMPANIONS = ("-mask", "-lengths")
+COMPANION_SUFFIXES = ("-mask", "-lengths")
 """Endings of the datasets that stand beside the features in TVR's subtitle files."""
-SLACK = 2
+MAX_ROW_DIFFERENCE = 2
 """Rows by which files of the same video may differ; the extra ones are cut (I3D windows and ResNet frames do)."""
-SAMPLED = 48
+FINGERPRINT_SAMPLES = 48
 """Entries of a file whose values are in its fingerprint, spread evenly over the names."""
 
 
@@ -49,7 +49,7 @@ class Features:
         self._shapes: dict[tuple[int, str], tuple[int, int]] = {}
         try:
             for path in self.paths:
-                self._files.append(_opened(path))
+                self._files.append(_open_hdf5(path))
         except BaseException:
             self.close()
             raise
@@ -63,7 +63,7 @@ class Features:
     def names(self) -> tuple[str, ...]:
         """Videos or queries that every file has, in order."""
         with self._lock:
-            listed = [{k for k in file if not k.endswith(COMPANIONS)} for file in self._files]
+            listed = [{k for k in file if not k.endswith(COMPANION_SUFFIXES)} for file in self._files]
         return tuple(sorted(set.intersection(*listed)))
 
     @cached_property
@@ -92,7 +92,7 @@ class Features:
                     "one encoder"
                 )
         counts = [count for count, _ in shapes]
-        if max(counts) - min(counts) > SLACK:
+        if max(counts) - min(counts) > MAX_ROW_DIFFERENCE:
             raise MomentseekError(
                 f"{self.source}: {self.what} {name} has {' and '.join(map(str, counts))} rows; the files must be of "
                 "the same clips"
@@ -111,11 +111,11 @@ class Features:
     @cached_property
     def _fingerprint(self) -> str:
         seen = hashlib.sha256()
-        chosen = {int(i) for i in np.linspace(0, len(self.names) - 1, SAMPLED)} if self.names else set()
+        chosen = {int(i) for i in np.linspace(0, len(self.names) - 1, FINGERPRINT_SAMPLES)} if self.names else set()
         for file, path in enumerate(self.paths):
             seen.update(f"{path.stat().st_size}\n".encode())
             for number, name in enumerate(self.names):
-                seen.update(f"{name}\0{self._described(file, name)}\n".encode())
+                seen.update(f"{name}\0{self._shape_text(file, name)}\n".encode())
                 if number in chosen:
                     seen.update(self._values(file, name))
         return seen.hexdigest()[:16]
@@ -155,7 +155,7 @@ class Features:
             )
             raise MomentseekError(f"{path}: has no features for {self.what} {name}; {remedy}") from None
         except (OSError, RuntimeError) as e:
-            raise self._damaged(path, name, e) from None
+            raise self._damage_error(path, name, e) from None
         if getattr(found, "ndim", 0) != 2 or found.dtype.kind not in "fiu":
             shape = getattr(found, "shape", "a group")
             raise MomentseekError(f"{path}: {self.what} {name} must be a table of numbers (rows, columns), not {shape}")
@@ -168,7 +168,7 @@ class Features:
                 self._shapes[i, name] = int(count), int(columns)
             return self._shapes[i, name]
 
-    def _described(self, i: int, name: str) -> str:
+    def _shape_text(self, i: int, name: str) -> str:
         """Shape of an entry, whatever it is: one that nobody uses may be no table."""
         with self._lock:
             if (i, name) in self._shapes:
@@ -176,7 +176,7 @@ class Features:
             try:
                 return str(getattr(self._files[i][name], "shape", "a group"))
             except (KeyError, ValueError, OSError, RuntimeError) as e:
-                raise self._damaged(self.paths[i], name, e) from None
+                raise self._damage_error(self.paths[i], name, e) from None
 
     def _values(self, i: int, name: str) -> bytes:
         """The bytes of an entry as the file has them, whether they are numbers or not."""
@@ -185,7 +185,7 @@ class Features:
                 found = self._files[i][name]
                 return np.asarray(found[()]).tobytes() if hasattr(found, "shape") else b""
             except (KeyError, ValueError, OSError, RuntimeError) as e:
-                raise self._damaged(self.paths[i], name, e) from None
+                raise self._damage_error(self.paths[i], name, e) from None
 
     def _read(self, i: int, name: str) -> Array:
         with self._lock:
@@ -193,21 +193,21 @@ class Features:
             try:
                 rows: Array = np.asarray(dataset[()], dtype=np.float32)
             except (OSError, RuntimeError) as e:
-                raise self._damaged(self.paths[i], name, e) from None
+                raise self._damage_error(self.paths[i], name, e) from None
         return rows
 
-    def _damaged(self, path: Path, name: str, error: Exception) -> MomentseekError:
-        return MomentseekError(f"{path}: {self.what} {name} cannot be read ({_first(error)}); copy the file again")
+    def _damage_error(self, path: Path, name: str, error: Exception) -> MomentseekError:
+        return MomentseekError(f"{path}: {self.what} {name} cannot be read ({_first_line(error)}); copy the file again")
 
 
-def _opened(path: Path) -> Any:
+def _open_hdf5(path: Path) -> Any:
     h5py = optional_module("h5py", "train")
     if not path.is_file():
         raise MomentseekError(f"{path}: there is no such feature file; check the path in data.toml")
     try:
         return h5py.File(path, "r")
     except OSError as e:
-        why = _first(e)
+        why = _first_line(e)
         if "truncated" in why:
             raise MomentseekError(f"{path}: ends in the middle; copy or extract the file again") from None
         if "signature" in why:
@@ -215,5 +215,5 @@ def _opened(path: Path) -> Any:
         raise MomentseekError(f"{path}: cannot be opened as HDF5 ({why}); check the file") from None
 
 
-def _first(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).strip("'\" ") or type(error).__name__).splitlines()[0]

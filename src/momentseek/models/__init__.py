@@ -14,9 +14,9 @@ from momentseek.models import reloclnet as reloclnet
 from momentseek.models import tan2d as tan2d
 from momentseek.models import tef_only as tef_only
 from momentseek.models import xml as xml
-from momentseek.models.batch import Batch, Clips, Encoded, Pairs, Words, rows
+from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words, take_rows
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
-from momentseek.models.registry import MODELS, build, configured, entry, register
+from momentseek.models.registry import MODELS, build, build_config, entry, register
 
 __all__ = [
     "MODELS",
@@ -24,13 +24,13 @@ __all__ = [
     "Clips",
     "CorpusModel",
     "Dims",
-    "Encoded",
+    "Encodings",
     "ModelConfig",
-    "Pairs",
+    "BatchPairs",
     "Words",
     "build",
-    "configured",
+    "build_config",
     "entry",
     "register",
-    "rows",
+    "take_rows",
 ]

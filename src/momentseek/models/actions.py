@@ -17,12 +17,12 @@ from momentseek.language.roles import VERB, Roles, load_parser
 from momentseek.language.verbs import verb_bases
 
 Floats = NDArray[np.float32]
-Query = tuple[str, Floats]
+QueryRows = tuple[str, Floats]
 """A query's text and the features of its words."""
-TOGETHER = 1024
+QUERIES_PER_PARSE = 1024
 
 
-def frequent_verbs(queries: Iterable[Query], count: int, parse: str = "auto") -> tuple[list[str], Floats]:
+def frequent_verbs(queries: Iterable[QueryRows], count: int, parse: str = "auto") -> tuple[list[str], Floats]:
     """Base forms of the ``count`` most frequent verbs and their mean features (verbs, dim), the most frequent first.
 
     Verbs that are as frequent go by the alphabet. Where the words of a text and its rows disagree, it is passed over.
@@ -35,7 +35,7 @@ def frequent_verbs(queries: Iterable[Query], count: int, parse: str = "auto") ->
     sums: dict[str, NDArray[Any]] = {}
     seen: dict[str, int] = {}
     width = 0
-    for roles, rows in _parsed(queries, parse):
+    for roles, rows in _parse_queries(queries, parse):
         width = rows.shape[1]
         role, _ = roles.fit_to_features(len(rows))
         bases = verb_bases(list(roles.words))
@@ -49,7 +49,7 @@ def frequent_verbs(queries: Iterable[Query], count: int, parse: str = "auto") ->
     return names, means
 
 
-def _parsed(queries: Iterable[Query], parse: str) -> Iterator[tuple[Roles, Floats]]:
+def _parse_queries(queries: Iterable[QueryRows], parse: str) -> Iterator[tuple[Roles, Floats]]:
     several, parsing = iter(queries), load_parser(parse)
-    while part := list(islice(several, TOGETHER)):
+    while part := list(islice(several, QUERIES_PER_PARSE)):
         yield from zip(parsing([text for text, _ in part]), (rows for _, rows in part), strict=True)

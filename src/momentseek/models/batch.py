@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Encoded = dict[str, Tensor]
+Encodings = dict[str, Tensor]
 """What a model keeps of queries or videos: tensors by name, one row per query or video in each."""
 
 
@@ -47,7 +47,7 @@ class Clips:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class BatchPairs:
     """Query ``query[i]`` is answered by clips ``start[i]`` to ``end[i]``, both included, of video ``video[i]``."""
 
     query: Tensor
@@ -74,7 +74,7 @@ class Batch:
 
     words: Words
     clips: Clips
-    pairs: Pairs
+    pairs: BatchPairs
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
@@ -86,10 +86,10 @@ class Batch:
         return Batch(moved(self.words), moved(self.clips), moved(self.pairs))
 
 
-def rows(encoded: Encoded, index: Tensor) -> Encoded:
+def take_rows(encoded: Encodings, index: Tensor) -> Encodings:
     """The rows at ``index`` of everything kept.
 
-    >>> rows({"v": torch.tensor([[1.0], [2.0]])}, torch.tensor([1, 1]))["v"].tolist()
+    >>> take_rows({"v": torch.tensor([[1.0], [2.0]])}, torch.tensor([1, 1]))["v"].tolist()
     [[2.0], [2.0]]
     """
     return {name: tensor[index] for name, tensor in encoded.items()}

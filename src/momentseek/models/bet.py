@@ -13,13 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
+from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.checks import above_nothing, at_least
 from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.layers.spans import span_grid
 from momentseek.models.losses.interpolation import edge_labels, edge_loss
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
-from momentseek.models.pairwise import best_spans_of_pairs
+from momentseek.models.pairwise import match_by_best_span
 from momentseek.models.registry import register
 
 
@@ -81,25 +81,25 @@ class EdgeModel(CorpusModel):
 
     config: BetConfig
 
-    def edges(self, queries: Encoded, videos: Encoded) -> tuple[Tensor, Tensor]:
+    def edges(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
         """(n, clips) logits of starts and ends of query i in video i."""
         raise NotImplementedError
 
-    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         """Logarithm of the product of the edges' probabilities."""
         outside = ~videos["mask"]
         start, end = (F.logsigmoid(x).masked_fill(outside, -torch.inf) for x in self.edges(queries, videos))
         return span_grid(start, end, self.config.shortest, self.config.longest)
 
-    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """The best span's score, query by query."""
-        return best_spans_of_pairs(self, queries, videos)
+        return match_by_best_span(self, queries, videos)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """Cross-entropy of both edges and their soft labels (eq. 10–12)."""
         pairs, config = batch.pairs, self.config
-        queries = rows(self.encode_words(batch.words), pairs.query)
-        videos = rows(self.encode_clips(batch.clips), pairs.video)
+        queries = take_rows(self.encode_words(batch.words), pairs.query)
+        videos = take_rows(self.encode_clips(batch.clips), pairs.video)
         labels = edge_labels(pairs.start, pairs.end, videos["mask"].shape[1], config.power, config.printed_labels)
         each = edge_loss(self.edges(queries, videos), labels, videos["mask"])
         return {"edges": (each * pairs.weight).sum() / pairs.weight.sum().clamp(min=1e-6)}
@@ -117,18 +117,18 @@ class Bet(EdgeModel):
         self.words = nn.Linear(dims.query, config.hidden)
         self.start, self.end = mlp(config.hidden, config.hidden), mlp(config.hidden, config.hidden)
 
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         """The query as it looks for starts, and for ends; of length 1."""
         weight = words.mask.float()
         pooled = torch.einsum("qnd,qn->qd", self.words(words.features), weight) / weight.sum(1, keepdim=True)
         return {"start": F.normalize(self.start(pooled), dim=1), "end": F.normalize(self.end(pooled), dim=1)}
 
-    def encode_clips(self, clips: Clips) -> Encoded:
+    def encode_clips(self, clips: Clips) -> Encodings:
         """The clips in context, of length 1."""
         context = self.context(self.clips(clips), src_key_padding_mask=~clips.mask)
         return {"clips": F.normalize(context, dim=2), "mask": clips.mask}
 
-    def edges(self, queries: Encoded, videos: Encoded) -> tuple[Tensor, Tensor]:
+    def edges(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
         """Cosines, sharpened."""
         start, end = (torch.einsum("nd,nld->nl", queries[e], videos["clips"]) for e in ("start", "end"))
         return self.config.sharpness * start, self.config.sharpness * end

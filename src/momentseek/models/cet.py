@@ -10,7 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from momentseek.models.batch import Clips, Encoded, Words
+from momentseek.models.batch import Clips, Encodings, Words
 from momentseek.models.bet import BetConfig, ClipTokens, EdgeModel, mlp, transformer
 from momentseek.models.model import Dims
 from momentseek.models.registry import register
@@ -29,15 +29,15 @@ class Cet(EdgeModel):
         self.together = transformer(config)
         self.start, self.end = mlp(config.hidden, 1), mlp(config.hidden, 1)
 
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         """The words, projected."""
         return {"words": self.words(words.features) + self.places[: words.mask.shape[1]], "word_mask": words.mask}
 
-    def encode_clips(self, clips: Clips) -> Encoded:
+    def encode_clips(self, clips: Clips) -> Encodings:
         """The clips, projected."""
         return {"clips": self.clips(clips), "mask": clips.mask}
 
-    def edges(self, queries: Encoded, videos: Encoded) -> tuple[Tensor, Tensor]:
+    def edges(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
         """From the clips' part of the joint encoding."""
         tokens = torch.cat([videos["clips"], queries["words"]], dim=1)
         mask = torch.cat([videos["mask"], queries["word_mask"]], dim=1)

@@ -9,17 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
-from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
+from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.layers import Positions, Projection, clip_width, initialise, span_grid
-from momentseek.models.layers.fusion import ModalityWeights, fused
+from momentseek.models.layers.fusion import ModalityWeights, fuse
 from momentseek.models.layers.query_aware import QueryAware
 from momentseek.models.layers.transformer import TransformerLayer
-from momentseek.models.losses import drawn, related, weighted, weights
+from momentseek.models.losses import draw_negatives, pair_weights, related_masks, weighted_mean
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import register
 from momentseek.models.streams import features, streams
 
-SCORES = ("disjoint", "general", "exclusive")
+SCORE_KINDS = ("disjoint", "general", "exclusive")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +79,8 @@ class Conquer(CorpusModel):
 
     def __init__(self, config: ConquerConfig, dims: Dims) -> None:
         super().__init__(config, dims)
-        if config.score not in SCORES:
-            raise MomentseekError(f"score must be one of {', '.join(SCORES)}, not {config.score!r}")
+        if config.score not in SCORE_KINDS:
+            raise MomentseekError(f"score must be one of {', '.join(SCORE_KINDS)}, not {config.score!r}")
         if config.alpha and config.score == "disjoint":
             raise MomentseekError("disjoint scores leave the first stage out; set score to general, or alpha to 0")
         if config.kernel % 2 == 0:
@@ -105,12 +105,12 @@ class Conquer(CorpusModel):
         self.whole_score = nn.Linear(hidden, 1, bias=False) if config.score == "exclusive" else None
         initialise(self)
 
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         x = self.word_encoder(self.word_positions(self.project_words(words.features)), words.mask)
         weight = self.weigh(x, words.mask) if self.weigh is not None else x.new_ones(len(x), 1)
         return {"words": x * words.mask[..., None], "word_mask": words.mask, "weights": weight}
 
-    def encode_clips(self, clips: Clips) -> Encoded:
+    def encode_clips(self, clips: Clips) -> Encodings:
         parts = [
             self.clip_positions(self.project_clips[name](features(clips, name)) + self.kind.weight[m])
             for m, name in enumerate(self.streams)
@@ -122,17 +122,17 @@ class Conquer(CorpusModel):
         )
         return {"mask": clips.mask} | dict(zip(self.streams, x.chunk(several, dim=1), strict=True))
 
-    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """No video before another: a first stage ranks them."""
         return queries["words"].new_zeros(len(queries["words"]), len(videos["mask"]))
 
-    def logits(self, queries: Encoded, videos: Encoded) -> tuple[Tensor, Tensor, Tensor | None]:
+    def logits(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor, Tensor | None]:
         """Begin and end of video i for query i, (n, L), and the video's own score, (n,), if it has one.
 
         Logits of different videos can be compared for one query: they share their normalisation in training.
         """
         mask = videos["mask"]
-        clips = fused(queries["weights"], [videos[name] for name in self.streams])
+        clips = fuse(queries["weights"], [videos[name] for name in self.streams])
         clips = self.contextual(self.read(clips, mask, queries["words"], queries["word_mask"]), mask)
         begun, begin = self.begin(clips, mask)
         _, end = self.end(begun, mask)
@@ -141,7 +141,7 @@ class Conquer(CorpusModel):
         seen = self.whole(clips, mask).masked_fill(~mask[..., None], -torch.inf).amax(1)
         return begin, end, self.whole_score(seen).squeeze(-1)
 
-    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         begin, end, video = self.logits(queries, videos)
         grid = span_grid(begin, end, self.config.shortest, self.config.longest)
         return grid if video is None else grid + video[:, None, None]
@@ -153,23 +153,23 @@ class Conquer(CorpusModel):
         makes the batch may add a first stage's videos.
         """
         c, pairs = self.config, batch.pairs
-        wrong = ~related(pairs, masked=c.positive_mask).videos
+        wrong = ~related_masks(pairs, masked=c.positive_mask).videos
         chosen, there = [pairs.video], [torch.ones_like(pairs.video, dtype=torch.bool)]
         for _ in range(c.negatives):
-            video, found = drawn(wrong.float(), wrong, None, rng)
+            video, found = draw_negatives(wrong.float(), wrong, None, rng)
             chosen.append(video)
             there.append(found)
             wrong = wrong.scatter(1, video[:, None], False)
         shown, valid = torch.stack(chosen, 1), torch.stack(there, 1)  # (pairs, 1 + negatives), the right one first
-        queries = rows(self.encode_words(batch.words), pairs.query.repeat_interleave(shown.shape[1]))
-        videos = rows(self.encode_clips(batch.clips), shown.flatten())
+        queries = take_rows(self.encode_words(batch.words), pairs.query.repeat_interleave(shown.shape[1]))
+        videos = take_rows(self.encode_clips(batch.clips), shown.flatten())
         begin, end, video_score = self.logits(queries, videos)
         values = shared_cross_entropy(begin, valid, pairs.start) + shared_cross_entropy(end, valid, pairs.end)
-        weight = weights(pairs.weight, c.weighting)
-        terms = {"span": c.span_weight * weighted(values, weight)}
+        weight = pair_weights(pairs.weight, c.weighting)
+        terms = {"span": c.span_weight * weighted_mean(values, weight)}
         if video_score is not None:
             scores = video_score.float().view(valid.shape).masked_fill(~valid, -torch.inf)
-            terms["video"] = c.video_weight * weighted(-scores.log_softmax(1)[:, 0], weight)
+            terms["video"] = c.video_weight * weighted_mean(-scores.log_softmax(1)[:, 0], weight)
         return terms
 
 

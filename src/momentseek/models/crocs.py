@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from momentseek.models.batch import Batch, Encoded
+from momentseek.models.batch import Batch, Encodings
 from momentseek.models.checks import at_least
-from momentseek.models.mmn import SHARPNESS, Mmn, MmnConfig
+from momentseek.models.mmn import OVERLAP_SHARPNESS, Mmn, MmnConfig
 from momentseek.models.registry import register
 
 
@@ -53,7 +53,7 @@ class Crocs(Mmn):
             others if pairs.hard_queries is None else others & pairs.hard_queries,
         )
 
-    def terms(self, batch: Batch, words: Encoded, clips: Encoded, epoch: int) -> dict[str, Tensor]:
+    def terms(self, batch: Batch, words: Encodings, clips: Encodings, epoch: int) -> dict[str, Tensor]:
         """MMN's, and that negative videos of the queries asked overlap nothing (eq. 4 with a target of 0; mean)."""
         terms = super().terms(batch, words, clips, epoch)
         if not self.config.reject:
@@ -62,7 +62,7 @@ class Crocs(Mmn):
         wrong = self.negatives(batch)[0][asking]
         cosine = torch.einsum("qd,vcd->qvc", words["overlap"][asking], clips["overlap"])
         # -log(1 - sigmoid(x)) is softplus(x)
-        each = F.softplus(SHARPNESS * cosine).mean(2) * wrong
+        each = F.softplus(OVERLAP_SHARPNESS * cosine).mean(2) * wrong
         return {**terms, "rejection": self.config.reject * each.sum() / wrong.sum().clamp(min=1)}
 
 

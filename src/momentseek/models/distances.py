@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from momentseek.models.batch import Batch, Encoded, Words, rows
+from momentseek.models.batch import Batch, Encodings, Words, take_rows
 from momentseek.models.layers import Dropout
 from momentseek.models.layers.recurrent import Recurrent
 from momentseek.models.layers.windows import cell, fits, overlaps
-from momentseek.models.losses import drawn, hinge, related, weighted, weights
+from momentseek.models.losses import draw_negatives, hinge, pair_weights, related_masks, weighted_mean
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 
-BLOCK = 1 << 23
+MAX_SPAN_SCORES = 1 << 23
 """Scores of spans held at a time while matching: 32 MB."""
 
 
@@ -55,23 +55,23 @@ class DistanceModel(CorpusModel):
         self.query = nn.ModuleDict({name: nn.Linear(config.hidden, config.hidden) for name in streams})
 
     @abstractmethod
-    def distances(self, queries: Encoded, videos: Encoded, *, crossed: bool) -> Tensor:
+    def distances(self, queries: Encodings, videos: Encodings, *, crossed: bool) -> Tensor:
         """Squared distance of every span, averaged over the streams, by first clip and length.
 
         Of query i and video i, (n, clips, lengths), or ``crossed`` of every query and every video, (queries, videos,
         clips, lengths). What is said of spans that leave the video does not matter.
         """
 
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         _, last = self.words(words.features, words.mask)
         last = self.dropout(last)
         return {name: self.query[name](last) for name in self.streams}
 
-    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """The score of the video's best moment."""
         counted = len(next(iter(queries.values())))
         there = self._there(videos)
-        step = max(1, BLOCK // max(1, there.numel()))
+        step = max(1, MAX_SPAN_SCORES // max(1, there.numel()))
         blocks = []
         for first in range(0, counted, step):
             block = {name: part[first : first + step] for name, part in queries.items()}
@@ -79,7 +79,7 @@ class DistanceModel(CorpusModel):
             blocks.append(-far.flatten(2).min(2).values)
         return torch.cat(blocks) if blocks else there.new_zeros((0, len(there)), dtype=torch.float32)
 
-    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         scores = -self.distances(queries, videos, crossed=False)
         return scores.masked_fill(~self._there(videos), -torch.inf)
 
@@ -89,32 +89,32 @@ class DistanceModel(CorpusModel):
         The first is any that overlaps the right one little enough, the second lies where the right one does.
         """
         c, pairs = self.config, batch.pairs
-        queries = rows(self.encode_words(batch.words), pairs.query)
+        queries = take_rows(self.encode_words(batch.words), pairs.query)
         videos = self.encode_clips(batch.clips)
-        weight = weights(pairs.weight, c.weighting)
+        weight = pair_weights(pairs.weight, c.weighting)
         counts = batch.clips.mask.sum(1)
 
-        own = self.distances(queries, rows(videos, pairs.video), crossed=False)
+        own = self.distances(queries, take_rows(videos, pairs.video), crossed=False)
         first, column = cell(pairs.start, pairs.end, counts[pairs.video], c.shortest, c.longest)
         each = torch.arange(len(own), device=own.device)
         right = own[each, first, column]
         apart = overlaps(pairs.start, pairs.end, own.shape[1], c.shortest, c.longest) < c.intra_overlap
         allowed = (apart & fits(batch.clips.mask[pairs.video], c.shortest, c.longest)).flatten(1)
         flat = own.flatten(1)
-        chosen, found = drawn(flat, allowed, None, rng)
+        chosen, found = draw_negatives(flat, allowed, None, rng)
         intra = torch.where(found, hinge(-right, -flat[each, chosen], c.margin), 0.0)
 
-        wrong = ~related(pairs, masked=c.positive_mask).videos
-        video, found = drawn(wrong.float(), wrong, None, rng)
+        wrong = ~related_masks(pairs, masked=c.positive_mask).videos
+        video, found = draw_negatives(wrong.float(), wrong, None, rng)
         first, column = cell(pairs.start, pairs.end, counts[video], c.shortest, c.longest)
-        other = self.distances(queries, rows(videos, video), crossed=False)[each, first, column]
+        other = self.distances(queries, take_rows(videos, video), crossed=False)[each, first, column]
         inter = torch.where(found, hinge(-right, -other, c.margin), 0.0)
         return {
-            "intra": c.intra_weight * weighted(intra, weight),
-            "inter": c.inter_weight * weighted(inter, weight),
+            "intra": c.intra_weight * weighted_mean(intra, weight),
+            "inter": c.inter_weight * weighted_mean(inter, weight),
         }
 
-    def _there(self, videos: Encoded) -> Tensor:
+    def _there(self, videos: Encodings) -> Tensor:
         return fits(videos["mask"], self.config.shortest, self.config.longest)
 
 

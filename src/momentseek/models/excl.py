@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
-from momentseek.models.batch import Batch, Clips, Encoded, Words, rows
+from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.layers import Dropout, clip_width, span_grid
 from momentseek.models.layers.recurrent import Recurrent
-from momentseek.models.losses import span_cross_entropy, weighted, weights
+from momentseek.models.losses import pair_weights, span_cross_entropy, weighted_mean
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import register
 from momentseek.models.streams import features, streams
@@ -76,34 +76,34 @@ class ExCL(CorpusModel):
             {name: Predictor(config.hidden, config.dropout, config.predictor) for name in self.streams}
         )
 
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         _, last = self.words(words.features, words.mask)
         return {"query": self.dropout(last)}
 
-    def encode_clips(self, clips: Clips) -> Encoded:
+    def encode_clips(self, clips: Clips) -> Encodings:
         states = {name: self.dropout(self.clips[name](features(clips, name), clips.mask)[0]) for name in self.streams}
         return {"mask": clips.mask} | states
 
-    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """No video before another: probabilities within a video say nothing about which video."""
         return queries["query"].new_zeros(len(queries["query"]), len(videos["mask"]))
 
-    def boundaries(self, queries: Encoded, videos: Encoded) -> tuple[Tensor, Tensor]:
+    def boundaries(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
         """(n, L) log-probabilities of the first and of the last clip of video i for query i."""
         mask = videos["mask"]
         logits = [self.predictors[name](videos[name], queries["query"], mask) for name in self.streams]
         start, end = (torch.stack(parts).mean(0) for parts in zip(*logits, strict=True))
         return tuple(part.float().masked_fill(~mask, -torch.inf).log_softmax(1) for part in (start, end))  # type: ignore[return-value]
 
-    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         return span_grid(*self.boundaries(queries, videos), self.config.shortest, self.config.longest)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         pairs = batch.pairs
         queries, videos = self.encode_words(batch.words), self.encode_clips(batch.clips)
-        start, end = self.boundaries(rows(queries, pairs.query), rows(videos, pairs.video))
+        start, end = self.boundaries(take_rows(queries, pairs.query), take_rows(videos, pairs.video))
         values = span_cross_entropy(start, end, pairs.start, pairs.end)
-        return {"span": weighted(values, weights(pairs.weight, self.config.weighting))}
+        return {"span": weighted_mean(values, pair_weights(pairs.weight, self.config.weighting))}
 
 
 register(

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from momentseek.errors import MomentseekError
-from momentseek.features.clips import endpoints, fit, normalised
+from momentseek.features.clips import endpoints, fit_rows, normalise_rows
+from momentseek.features.data import Data, Dims
 from momentseek.language.roles import Roles, load_parser
 from momentseek.models.batch import Clips, Words
 from momentseek.models.model import ModelConfig
@@ -23,7 +24,7 @@ from momentseek.models.model import ModelConfig
 Floats = NDArray[np.float32]
 
 
-class Table(Protocol):
+class FeatureTable(Protocol):
     """Feature rows by name; ``features.store.Features`` is one."""
 
     def read(self, name: str, /) -> Floats:
@@ -31,45 +32,45 @@ class Table(Protocol):
         ...
 
 
-class Videos(Protocol):
+class VideoFeatures(Protocol):
     """Clip features of videos; ``features.data.Data`` is one."""
 
     @property
-    def video(self) -> Table | None: ...
+    def video(self) -> FeatureTable | None: ...
     @property
-    def subtitle(self) -> Table | None: ...
+    def subtitle(self) -> FeatureTable | None: ...
 
 
-class Queries(Protocol):
+class QueryFeatures(Protocol):
     """Word features of queries; ``features.data.Split`` is one."""
 
     @property
-    def query(self) -> Table: ...
+    def query(self) -> FeatureTable: ...
 
 
-def clips_of(data: Videos, names: Sequence[str], config: ModelConfig) -> Clips:
+def clips_of(data: VideoFeatures, names: Sequence[str], config: ModelConfig) -> Clips:
     """The videos as a model with this config sees them, padded to the longest of them."""
     video, subtitle = (
         [clip_rows(table.read(name), config) for name in names] if table is not None else None
         for table in tables(data, config)
     )
-    return stacked_clips(video, subtitle, names)
+    return stack_clips(video, subtitle, names)
 
 
-def words_of(split: Queries, query_ids: Sequence[str], config: ModelConfig) -> Words:
+def words_of(split: QueryFeatures, query_ids: Sequence[str], config: ModelConfig) -> Words:
     """The queries as a model with this config sees them, padded to the longest of them."""
     whole = [split.query.read(str(q)) for q in query_ids]
     parts = [word_rows(rows, config) for rows in whole]
     for query, part in zip(query_ids, parts, strict=True):
         if not len(part):
             raise MomentseekError(f"query {query} has no words; leave it out or encode its text again")
-    if not wants_roles(config):
-        return stacked_words(parts)
+    if not needs_roles(config):
+        return stack_words(parts)
     texts = [_text(split, str(q)) for q in query_ids]
-    return stacked_words(parts, texts, [len(rows) for rows in whole], parse_of(config))
+    return stack_words(parts, texts, [len(rows) for rows in whole], role_parser(config))
 
 
-def tables(data: Videos, config: ModelConfig) -> tuple[Table | None, Table | None]:
+def tables(data: VideoFeatures, config: ModelConfig) -> tuple[FeatureTable | None, FeatureTable | None]:
     """The features for the model's modalities: video, subtitle; None for one it does not use."""
     wanted = set(config.modalities.split("+"))
     found = tuple(getattr(data, name) if name in wanted else None for name in ("video", "subtitle"))
@@ -80,11 +81,25 @@ def tables(data: Videos, config: ModelConfig) -> tuple[Table | None, Table | Non
     return found[0], found[1]
 
 
+def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:
+    """Columns of the features that a model with this config uses, with the queries of ``split`` (default: the first).
+
+    A model adds the two columns of the endpoint feature itself.
+    """
+    columns = data.dims_of(split) if split else data.dims
+    video, subtitle = tables(data, config)
+    return Dims(
+        columns.query,
+        columns.video if video is not None else None,
+        columns.subtitle if subtitle is not None else None,
+    )
+
+
 def clip_rows(features: Floats, config: ModelConfig) -> Floats:
     """One video's rows of one modality, prepared: as many as the model takes, of length 1, with endpoints."""
-    rows = fit(features, config.max_clips, config.fit)
+    rows = fit_rows(features, config.max_clips, config.fit)
     if config.normalise:
-        rows = normalised(rows)
+        rows = normalise_rows(rows)
     if config.endpoints:
         rows = np.concatenate([rows, endpoints(len(rows))], axis=1)
     return np.asarray(rows, dtype=np.float32)
@@ -97,10 +112,10 @@ def word_rows(features: Floats, config: ModelConfig) -> Floats:
 
 def all_word_rows(rows: Floats, config: ModelConfig) -> Floats:
     """All of one query's words, prepared but for the cut."""
-    return np.asarray(normalised(rows) if config.normalise else rows, dtype=np.float32)
+    return np.asarray(normalise_rows(rows) if config.normalise else rows, dtype=np.float32)
 
 
-def stacked_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | None, names: Sequence[str]) -> Clips:
+def stack_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | None, names: Sequence[str]) -> Clips:
     """Prepared rows of each video as one padded batch."""
     for name, v, s in zip(names, video or (), subtitle or (), strict=False):
         if len(v) != len(s):
@@ -113,22 +128,22 @@ def stacked_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | N
     for name, rows in zip(names, seen, strict=True):
         if not len(rows):
             raise MomentseekError(f"video {name} has no clips; leave it out or extract its features again")
-    mask = padded(seen)[1]
-    first, second = (None if part is None else padded(part)[0] for part in (video, subtitle))
+    mask = pad_rows(seen)[1]
+    first, second = (None if part is None else pad_rows(part)[0] for part in (video, subtitle))
     return Clips(first, second, mask)
 
 
-def wants_roles(config: ModelConfig) -> bool:
+def needs_roles(config: ModelConfig) -> bool:
     """Whether the model asks who does what in a query (MDD's tree)."""
     return bool(getattr(config, "tree", False))
 
 
-def parse_of(config: ModelConfig) -> str:
+def role_parser(config: ModelConfig) -> str:
     """What parses queries for the model."""
     return str(getattr(config, "parse", "auto"))
 
 
-def stacked_words(
+def stack_words(
     parts: Sequence[Floats], texts: Sequence[str] | None = None, counts: Sequence[int] | None = None,
     parse: str = "auto",
 ) -> Words:  # fmt: skip
@@ -136,35 +151,35 @@ def stacked_words(
 
     ``counts`` are the rows each query had before it was cut to ``max_words``: they tell which row is which word.
 
-    >>> stacked_words([np.ones((3, 2), np.float32)], ["she opens doors"]).roles.tolist()
+    >>> stack_words([np.ones((3, 2), np.float32)], ["she opens doors"]).roles.tolist()
     [[0, 1, 2]]
     """
-    features, mask = padded(parts)
+    features, mask = pad_rows(parts)
     if texts is None:
         return Words(features, mask)
     roles, phrase = torch.zeros(mask.shape, dtype=torch.long), torch.full(mask.shape, -1)
     had = counts if counts is not None else [len(part) for part in parts]
     for row, (part, text, count) in enumerate(zip(parts, texts, had, strict=True)):
         left = len(part)
-        of_words, of_phrases = _parsed(text, parse).fit_to_features(count)
+        of_words, of_phrases = _parse_roles(text, parse).fit_to_features(count)
         roles[row, :left], phrase[row, :left] = torch.tensor(of_words[:left]), torch.tensor(of_phrases[:left])
     return Words(features, mask, roles, phrase)
 
 
 @cache
-def _parsed(text: str, parse: str) -> Roles:
+def _parse_roles(text: str, parse: str) -> Roles:
     return load_parser(parse)([text])[0]
 
 
-def _text(split: Queries, query_id: str) -> str:
+def _text(split: QueryFeatures, query_id: str) -> str:
     truth = getattr(split, "truth", None)
     return (truth.text(query_id) if truth is not None else None) or ""
 
 
-def padded(parts: Sequence[Floats]) -> tuple[Tensor, Tensor]:
+def pad_rows(parts: Sequence[Floats]) -> tuple[Tensor, Tensor]:
     """Rows of different counts as one tensor, zero where there are none, and the mask of where there are.
 
-    >>> features, mask = padded([np.ones((1, 2), np.float32), np.ones((2, 2), np.float32)])
+    >>> features, mask = pad_rows([np.ones((1, 2), np.float32), np.ones((2, 2), np.float32)])
     >>> features[:, :, 0].tolist(), mask.tolist()
     ([[1.0, 0.0], [1.0, 1.0]], [[True, False], [True, True]])
     """

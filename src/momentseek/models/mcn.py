@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from momentseek.models.batch import Clips, Encoded
+from momentseek.models.batch import Clips, Encodings
 from momentseek.models.distances import DistanceConfig, DistanceModel, dots, squares
 from momentseek.models.layers import Projection, clip_width
 from momentseek.models.layers.windows import window_squares, window_sums
@@ -65,14 +65,14 @@ class MCN(DistanceModel):
             width = clip_width(dims, config, name)
             self.stream[name] = MomentStream(width, config.hidden, config.dropout, context=self.context, endpoints=tef)
 
-    def encode_clips(self, clips: Clips) -> Encoded:
-        encoded: Encoded = {"mask": clips.mask}
+    def encode_clips(self, clips: Clips) -> Encodings:
+        encoded: Encodings = {"mask": clips.mask}
         for name in self.streams:
             x = self._stream(name)(features(clips, name), clips.mask)
             encoded[name], encoded[f"{name}.square"] = x, self._squares(name, x, clips.mask)
         return encoded
 
-    def distances(self, queries: Encoded, videos: Encoded, *, crossed: bool) -> Tensor:
+    def distances(self, queries: Encodings, videos: Encodings, *, crossed: bool) -> Tensor:
         total: Tensor | None = None
         for name in self.streams:
             q, ends = queries[name], self._stream(name).endpoints

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
 from momentseek.language.roles import load_parser
-from momentseek.models.actions import Query, frequent_verbs
-from momentseek.models.batch import Encoded, Pairs, Words
+from momentseek.models.actions import QueryRows, frequent_verbs
+from momentseek.models.batch import BatchPairs, Encodings, Words
 from momentseek.models.checks import at_least, one_of
 from momentseek.models.layers.deconfounder import Deconfounder, branches_of
 from momentseek.models.layers.positions_2d import positions_2d
@@ -26,7 +26,7 @@ from momentseek.models.model import Dims
 from momentseek.models.registry import register
 from momentseek.models.tan2d import Tan2d, Tan2dConfig
 
-NONE = "none"
+NO_CONFOUNDERS = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,15 +52,15 @@ class MddConfig(Tan2dConfig):
         at_least(self, 1, "actions", "unobserved")
         at_least(self, 0, "reconstruction")
         one_of(self, "parse", "auto", "spacy", "rules")
-        if self.confounders != NONE:
+        if self.confounders != NO_CONFOUNDERS:
             branches_of(self.confounders)
 
 
-def told_apart(queries: Iterable[Query], parse: str) -> bool:
+def has_known_roles(queries: Iterable[QueryRows], parse: str) -> bool:
     """Whether there is a query with a verb or noun whose row is known; reads no further than that one.
 
     >>> rows = torch.zeros(3, 2).numpy()
-    >>> told_apart([("she opens doors", rows)], "rules"), told_apart([("open it", rows)], "rules")
+    >>> has_known_roles([("she opens doors", rows)], "rules"), has_known_roles([("open it", rows)], "rules")
     (True, False)
     """
     parsing = load_parser(parse)
@@ -79,19 +79,19 @@ class Mdd(Tan2d):
         self.where: Tensor
         self.register_buffer("where", positions_2d(self.cells, config.hidden), persistent=False)
         self.deconfounder = None
-        if config.confounders != NONE:
+        if config.confounders != NO_CONFOUNDERS:
             self.deconfounder = Deconfounder(
                 config.confounders, config.hidden, config.heads, config.max_clips, dims.query,
                 actions=config.actions, unobserved=config.unobserved,
             )  # fmt: skip
 
-    def prepare(self, queries: Iterable[Query]) -> None:
+    def prepare(self, queries: Iterable[QueryRows]) -> None:
         """Refuse to gate queries whose words cannot be told; begin the dictionary of actions, if there is one.
 
         It begins from the most frequent verbs (section 4.4).
         """
         looked, queries = tee(queries)
-        if self.tree is not None and not told_apart(looked, self.config.parse):
+        if self.tree is not None and not has_known_roles(looked, self.config.parse):
             raise MomentseekError(
                 "model: no training query's verbs and nouns are known, as its features have no row per word (rows for "
                 "[CLS] and [SEP]?) or it has no text; encode the words alone, or set tree=false"
@@ -100,7 +100,7 @@ class Mdd(Tan2d):
             _, means = frequent_verbs(queries, self.config.actions, self.config.parse)
             self.deconfounder.set_actions(torch.from_numpy(means))
 
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         """The query's vector, gated by its roles where they are known."""
         sentence, states = self.sentence(words)
         if self.tree is not None and words.roles is not None and words.phrase is not None:
@@ -117,7 +117,7 @@ class Mdd(Tan2d):
         assert self.position is not None
         return (torch.tanh(self.position(candidates)) - self.where).square().mean(2).sqrt().mean()
 
-    def terms(self, pairs: Pairs, query: Tensor, candidates: Tensor) -> dict[str, Tensor]:
+    def terms(self, pairs: BatchPairs, query: Tensor, candidates: Tensor) -> dict[str, Tensor]:
         """2D-TAN's, and the reconstruction of positions (eq. 13, 14)."""
         terms = super().terms(pairs, query, candidates)
         if self.position is not None:

@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
-from momentseek.models.batch import Batch, Clips, Encoded, Words
+from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.layers import Dropout, clip_width
 from momentseek.models.layers.netvlad import NetVLAD
 from momentseek.models.layers.windows import fits
-from momentseek.models.losses import related, weighted, weights
+from momentseek.models.losses import pair_weights, related_masks, weighted_mean
 from momentseek.models.losses.max_margin import max_margin
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import register
@@ -75,14 +75,14 @@ class MEE(CorpusModel):
         self.pools = nn.ModuleDict(pools)
         self.experts = nn.ModuleDict({n: GatedEmbedding(w, config.hidden) for n, w in widths.items()})
 
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         pooled = self.dropout(self.words(words.features, words.mask))
         encoded = {name: self.text[name](pooled) for name in self.streams}
         ones = pooled.new_zeros(len(pooled), 1)
         return encoded | {"weights": self.weigh(pooled) if self.weigh is not None else ones}
 
-    def encode_clips(self, clips: Clips) -> Encoded:
-        encoded: Encoded = {"mask": clips.mask}
+    def encode_clips(self, clips: Clips) -> Encodings:
+        encoded: Encodings = {"mask": clips.mask}
         there = []
         for name in self.streams:
             x = features(clips, name)
@@ -91,7 +91,7 @@ class MEE(CorpusModel):
             there.append((content != 0).any(-1).logical_and(clips.mask).any(1))
         return encoded | {"there": torch.stack(there, 1)}
 
-    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         there = videos["there"].float()
         rest = (queries["weights"] - queries["weights"].amax(1, keepdim=True)).exp()
         parts = [
@@ -99,7 +99,7 @@ class MEE(CorpusModel):
         ]
         return torch.stack(parts).sum(0) / (rest @ there.T).clamp(min=1e-12)
 
-    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         """Every span that fits is as likely as any other."""
         inside = fits(videos["mask"], self.config.shortest, self.config.longest)
         even = -inside.sum((1, 2), keepdim=True).clamp(min=1).float().log()
@@ -107,9 +107,9 @@ class MEE(CorpusModel):
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         scores = self.match(self.encode_words(batch.words), self.encode_clips(batch.clips))
-        known = related(batch.pairs, masked=self.config.positive_mask)
+        known = related_masks(batch.pairs, masked=self.config.positive_mask)
         values = max_margin(scores, batch.pairs, known, self.config.margin)
-        return {"max_margin": weighted(values, weights(batch.pairs.weight, self.config.weighting))}
+        return {"max_margin": weighted_mean(values, pair_weights(batch.pairs.weight, self.config.weighting))}
 
     def _pooled(self, name: str, x: Tensor, mask: Tensor) -> Tensor:
         if self.config.pooling == "netvlad":

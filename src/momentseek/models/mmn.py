@@ -16,18 +16,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from momentseek.errors import MomentseekError
-from momentseek.models.batch import Batch, Clips, Encoded, Words
+from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.checks import above_nothing, at_least, one_of
 from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.losses.mutual_matching import mutual_matching
 from momentseek.models.model import CorpusModel, Dims
 from momentseek.models.moment_map import MapConvolution, cells, max_over, overlap
 from momentseek.models.registry import register
-from momentseek.models.tan2d import Sentence, Tan2dConfig, overlap_loss
+from momentseek.models.tan2d import SentenceEncoder, Tan2dConfig, overlap_loss
 
-SHARPNESS = 10.0
+OVERLAP_SHARPNESS = 10.0
 """What the overlap's cosine is multiplied by before the sigmoid."""
-AFTERWARDS = 0.01
+LATE_MATCHING_FACTOR = 0.01
 """What is left of the mutual matching loss's weight after ``only_overlap_after`` epochs."""
 
 
@@ -85,14 +85,16 @@ class Mmn(CorpusModel):
             self.cells.mask(), config.hidden, config.hidden, config.map_layers, config.kernel, norm=config.norm,
             padding=config.padding,
         )  # fmt: skip
-        self.sentence = Sentence(dims.query, config.hidden, config.text_layers) if config.text == "lstm" else None
+        self.sentence = (
+            SentenceEncoder(dims.query, config.hidden, config.text_layers) if config.text == "lstm" else None
+        )
         width = config.hidden if config.text == "lstm" else dims.query
         self.text_norm, self.moment_norm = nn.LayerNorm(width), nn.LayerNorm(config.hidden)
         self.text_match, self.text_overlap = nn.Linear(width, config.space), nn.Linear(width, config.space)
         self.moment_match = nn.Linear(config.hidden, config.space)
         self.moment_overlap = nn.Linear(config.hidden, config.space)
 
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         """The query in both spaces, of length 1."""
         if self.sentence is not None:
             pooled = self.sentence(words)[0]
@@ -105,7 +107,7 @@ class Mmn(CorpusModel):
             "overlap": F.normalize(self.text_overlap(pooled), dim=1),
         }
 
-    def encode_clips(self, clips: Clips) -> Encoded:
+    def encode_clips(self, clips: Clips) -> Encodings:
         """Every candidate moment in both spaces, of length 1."""
         moments = max_over(F.relu(self.clips(clips)), self.cells)
         near = self.moment_norm(self.cells.of_map(self.neighbours(self.cells.as_map(moments))))
@@ -115,26 +117,26 @@ class Mmn(CorpusModel):
             "mask": clips.mask,
         }
 
-    def combined(self, match: Tensor, overlap: Tensor) -> Tensor:
+    def log_score(self, match: Tensor, overlap: Tensor) -> Tensor:
         """Logarithm of the score, from the two cosines."""
         base = (0.5 * match + 0.5).clamp(min=1e-6)
-        return self.config.power * base.log() + F.logsigmoid(SHARPNESS * overlap)
+        return self.config.power * base.log() + F.logsigmoid(OVERLAP_SHARPNESS * overlap)
 
-    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """The best candidate's score: all queries against all moments, two matrix products."""
         cosines = (torch.einsum("qd,vcd->qvc", queries[s], videos[s]) for s in ("match", "overlap"))
-        return self.combined(*cosines).amax(2)
+        return self.log_score(*cosines).amax(2)
 
-    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         """Logarithm of each candidate's score."""
         cosines = (torch.einsum("nd,ncd->nc", queries[s], videos[s]) for s in ("match", "overlap"))
-        return self.cells.as_spans(self.combined(*cosines), self.config.longest)
+        return self.cells.as_spans(self.log_score(*cosines), self.config.longest)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """Overlap by cross-entropy, and mutual matching of moments and queries (eq. 4–6 of CroCs, as in MMN)."""
         return self.terms(batch, self.encode_words(batch.words), self.encode_clips(batch.clips), epoch)
 
-    def terms(self, batch: Batch, words: Encoded, clips: Encoded, epoch: int) -> dict[str, Tensor]:
+    def terms(self, batch: Batch, words: Encodings, clips: Encodings, epoch: int) -> dict[str, Tensor]:
         """The loss's terms, from what was encoded: once, so that batch normalisation sees a step's videos once."""
         pairs, config = batch.pairs, self.config
         assert pairs.times is not None, "the map's targets are overlaps in time"
@@ -146,8 +148,10 @@ class Mmn(CorpusModel):
             negative_overlap=config.negative_overlap, positives=config.positives,
         )  # fmt: skip
         return {
-            "overlap": overlap_loss(SHARPNESS * cosine, iou, pairs.weight, config),
-            "matching": (AFTERWARDS if 0 < config.only_overlap_after <= epoch else 1.0) * config.contrast * contrast,
+            "overlap": overlap_loss(OVERLAP_SHARPNESS * cosine, iou, pairs.weight, config),
+            "matching": (LATE_MATCHING_FACTOR if 0 < config.only_overlap_after <= epoch else 1.0)
+            * config.contrast
+            * contrast,
         }
 
     def negatives(self, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -19,18 +19,10 @@ from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import FITS
-from momentseek.models.batch import Batch, Clips, Encoded, Words
+from momentseek.features.data import Dims as Dims
+from momentseek.models.batch import Batch, Clips, Encodings, Words
 
 MODALITIES = ("video", "subtitle")
-
-
-@dataclass(frozen=True)
-class Dims:
-    """Columns of the features a model is built for; a modality the data do not have is None."""
-
-    query: int
-    video: int | None
-    subtitle: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,19 +90,19 @@ class CorpusModel(nn.Module, ABC):
         """Look at the training queries, each a text and its words' features, before the first step of a new run."""
 
     @abstractmethod
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         """What is kept of queries."""
 
     @abstractmethod
-    def encode_clips(self, clips: Clips) -> Encoded:
+    def encode_clips(self, clips: Clips) -> Encodings:
         """What is kept of videos; ``mask``, (videos, clips), is always there. Padding changes nothing else."""
 
     @abstractmethod
-    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """(queries, videos): how well each video answers each query."""
 
     @abstractmethod
-    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         """(n, clips, lengths): row i scores spans of video i for query i, by first clip and length.
 
         Entry ``[i, s, w]`` is the span of clips ``s`` to ``s + shortest - 1 + w`` (included), with

@@ -5,15 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from momentseek.models.batch import Encoded, rows
+from momentseek.models.batch import Encodings, take_rows
 from momentseek.models.model import CorpusModel
 
 
-def best_spans_of_pairs(model: CorpusModel, queries: Encoded, videos: Encoded) -> Tensor:
+def match_by_best_span(model: CorpusModel, queries: Encodings, videos: Encodings) -> Tensor:
     """(queries, videos): the best span's score, query by query."""
     mask = videos["mask"]
     found = []
     for i in range(len(next(iter(queries.values())))):
         here = torch.full((len(mask),), i, device=mask.device)
-        found.append(model.spans(rows(queries, here), videos).flatten(1).amax(1))
+        found.append(model.spans(take_rows(queries, here), videos).flatten(1).amax(1))
     return torch.stack(found)

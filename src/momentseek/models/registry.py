@@ -15,7 +15,7 @@ from momentseek.models.model import CorpusModel, Dims, ModelConfig
 
 
 @dataclass(frozen=True)
-class Entry:
+class ModelSpec:
     """One registered model."""
 
     name: str
@@ -24,7 +24,7 @@ class Entry:
     summary: str
 
 
-MODELS: dict[str, Entry] = {}
+MODELS: dict[str, ModelSpec] = {}
 C = TypeVar("C")
 
 
@@ -32,10 +32,10 @@ def register(name: str, config: type[ModelConfig], model: type[CorpusModel], sum
     """Make a model known; its file calls this once, at its end."""
     if name in MODELS and MODELS[name].model.__qualname__ != model.__qualname__:
         raise MomentseekError(f"a model called {name!r} is there already; choose another name")
-    MODELS[name] = Entry(name, config, model, summary)
+    MODELS[name] = ModelSpec(name, config, model, summary)
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> ModelSpec:
     """The model called ``name``."""
     if name not in MODELS:
         near = difflib.get_close_matches(name, MODELS, n=1)
@@ -47,15 +47,15 @@ def entry(name: str) -> Entry:
 def build(name: str, settings: Mapping[str, Any], dims: Dims) -> CorpusModel:
     """A fresh model with the settings given, and its defaults for the rest."""
     found = entry(name)
-    return found.model(configured(found.config, settings, f"model {name}"), dims)
+    return found.model(build_config(found.config, settings, f"model {name}"), dims)
 
 
-def configured(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
+def build_config(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
     """An instance of a config class from named values, each checked for its name and type.
 
-    >>> configured(ModelConfig, {"hidden": 64, "dropout": 0}, "model").dropout
+    >>> build_config(ModelConfig, {"hidden": 64, "dropout": 0}, "model").dropout
     0.0
-    >>> configured(ModelConfig, {"hiden": 64}, "model xml")
+    >>> build_config(ModelConfig, {"hiden": 64}, "model xml")
     Traceback (most recent call last):
         ...
     momentseek.errors.MomentseekError: model xml has no setting 'hiden'; did you mean 'hidden'?

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from momentseek.models.batch import Batch, Encoded
+from momentseek.models.batch import Batch, Encodings
 from momentseek.models.layers import best_clip, inside
-from momentseek.models.losses import frame_contrast, mil_nce, related, weighted
+from momentseek.models.losses import frame_contrast, mil_nce, related_masks, weighted_mean
 from momentseek.models.registry import register
 from momentseek.models.xml import XML, XMLConfig
 
@@ -54,13 +54,13 @@ class ReLoCLNet(XML):
             | self._contrast_loss(batch, pooled, stack)
         )
 
-    def curve(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def curve(self, queries: Encodings, videos: Encodings) -> Tensor:
         dots = ((videos[m] @ queries[f"{m}_span"][..., None]).squeeze(-1) for m in self.modalities)
         return self._mean([dot * videos[f"{m}_length"] for m, dot in zip(self.modalities, dots, strict=True)])
 
-    def _clip_parts(self, stack: dict[str, list[Tensor]], mask: Tensor) -> Encoded:
+    def _clip_parts(self, stack: dict[str, list[Tensor]], mask: Tensor) -> Encodings:
         """Unit vectors and their lengths: videos are matched and localised on the same layer, kept once."""
-        kept: Encoded = {"mask": mask}
+        kept: Encodings = {"mask": mask}
         for m, layers in stack.items():
             last = layers[-1]
             kept[m] = normalize(last, dim=-1) * mask[..., None]
@@ -74,7 +74,7 @@ class ReLoCLNet(XML):
         """VideoCL and FrameCL, on the middle layer and without normalisation, as the authors' code has them."""
         config, pairs, mask = self.config, batch.pairs, batch.clips.mask
         weight = self._weight(batch)
-        known = related(pairs, masked=config.positive_mask)
+        known = related_masks(pairs, masked=config.positive_mask)
         moment, seen = inside(pairs.start, pairs.end, mask.shape[1]), mask[pairs.video]
         scores, frames = [], []
         for m, query in zip(self.modalities, pooled.unbind(1), strict=True):
@@ -84,8 +84,8 @@ class ReLoCLNet(XML):
             frames.append(frame_contrast(curve, moment, seen))
         video = mil_nce(self._mean(scores), pairs, known)
         return {
-            "video_contrast": weighted(video, weight * config.video_weight),
-            "frame_contrast": weighted(self._mean(frames), weight * config.frame_weight),
+            "video_contrast": weighted_mean(video, weight * config.video_weight),
+            "frame_contrast": weighted_mean(self._mean(frames), weight * config.frame_weight),
         }
 
 

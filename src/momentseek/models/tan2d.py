@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from momentseek.errors import MomentseekError
-from momentseek.models.batch import Batch, Clips, Encoded, Pairs, Words
+from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words
 from momentseek.models.checks import at_least, one_of
 from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
-from momentseek.models.moment_map import ConvolutionStack, MapConvolution, cells, max_over, overlap, scaled
-from momentseek.models.pairwise import best_spans_of_pairs
+from momentseek.models.moment_map import ConvolutionStack, MapConvolution, cells, max_over, overlap, scale_overlap
+from momentseek.models.pairwise import match_by_best_span
 from momentseek.models.registry import register
 
 
@@ -72,7 +72,7 @@ class Tan2dConfig(ModelConfig):
             )
 
 
-class Sentence(nn.Module):
+class SentenceEncoder(nn.Module):
     """The last state of a one-way LSTM over a query's words; 2D-TAN and MDD read queries so."""
 
     def __init__(self, dim: int, hidden: int, layers: int) -> None:
@@ -88,7 +88,7 @@ class Sentence(nn.Module):
 
 def overlap_loss(logits: Tensor, iou: Tensor, weight: Tensor, config: Tan2dConfig) -> Tensor:
     """Cross-entropy of scores (pairs, cells) and overlaps ``iou``, scaled; mean over cells, then pairs by weight."""
-    target = scaled(iou, config.low, config.high)
+    target = scale_overlap(iou, config.low, config.high)
     each = F.binary_cross_entropy_with_logits(logits, target, reduction="none").mean(1)
     return (each * weight).sum() / weight.sum().clamp(min=1e-6)
 
@@ -102,7 +102,7 @@ class Tan2d(CorpusModel):
     def __init__(self, config: Tan2dConfig, dims: Dims) -> None:
         super().__init__(config, dims)
         self.cells = cells(config.max_clips)
-        self.sentence = Sentence(dims.query, config.hidden, config.text_layers)
+        self.sentence = SentenceEncoder(dims.query, config.hidden, config.text_layers)
         self.clips = JointClips(config, dims)
         self.stack = ConvolutionStack(config.hidden, config.max_clips) if config.moments == "convolution" else None
         self.text_in = nn.Linear(config.hidden, config.hidden)
@@ -112,11 +112,11 @@ class Tan2d(CorpusModel):
         )
         self.score = nn.Linear(config.hidden, 1)
 
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         """The query's vector."""
         return {"query": self.text_in(self.sentence(words)[0])}
 
-    def encode_clips(self, clips: Clips) -> Encoded:
+    def encode_clips(self, clips: Clips) -> Encodings:
         """The clips; candidates are pooled when they are scored, as they outnumber the clips tenfold."""
         return {"clips": F.relu(self.clips(clips)), "mask": clips.mask}
 
@@ -132,21 +132,21 @@ class Tan2d(CorpusModel):
         scores: Tensor = self.score(near)[..., 0]
         return scores
 
-    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         """Logarithm of each candidate's score."""
         scores = F.logsigmoid(self.logits(queries["query"], self.candidates(videos["clips"])))
         return self.cells.as_spans(scores, self.config.longest)
 
-    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """The best candidate's score, pair by pair; costly, for small sets."""
-        return best_spans_of_pairs(self, queries, videos)
+        return match_by_best_span(self, queries, videos)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """The terms of queries and candidates as they are encoded."""
         query = self.encode_words(batch.words)["query"]
         return self.terms(batch.pairs, query, self.candidates(self.encode_clips(batch.clips)["clips"]))
 
-    def terms(self, pairs: Pairs, query: Tensor, candidates: Tensor) -> dict[str, Tensor]:
+    def terms(self, pairs: BatchPairs, query: Tensor, candidates: Tensor) -> dict[str, Tensor]:
         """Cross-entropy of the scores and the scaled overlaps (eq. 13 of MDD)."""
         assert pairs.times is not None, "the map's targets are overlaps in time"
         logits = self.logits(query[pairs.query], candidates[pairs.video])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from momentseek.models.batch import Clips, Encoded
+from momentseek.models.batch import Clips, Encodings
 from momentseek.models.distances import DistanceConfig, DistanceModel, dots, squares
 from momentseek.models.mcn import places
 from momentseek.models.model import Dims
@@ -30,10 +30,10 @@ class TEFOnly(DistanceModel):
         super().__init__(config, dims, ("endpoints",))
         self.moment = nn.Sequential(nn.Linear(2, config.hidden), nn.ReLU(), nn.Linear(config.hidden, config.hidden))
 
-    def encode_clips(self, clips: Clips) -> Encoded:
+    def encode_clips(self, clips: Clips) -> Encodings:
         return {"mask": clips.mask}
 
-    def distances(self, queries: Encoded, videos: Encoded, *, crossed: bool) -> Tensor:
+    def distances(self, queries: Encodings, videos: Encodings, *, crossed: bool) -> Tensor:
         """Videos of as many clips have the same moments, so each length is looked at once."""
         mask, q = videos["mask"], queries["endpoints"]
         counts, which = torch.unique(mask.sum(1), return_inverse=True)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from momentseek.errors import MomentseekError
-from momentseek.models.batch import Batch, Clips, Encoded, Words
+from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.layers import (
     Boundaries,
     CrossEncoder,
@@ -29,12 +29,19 @@ from momentseek.models.layers import (
     initialise,
     span_grid,
 )
-from momentseek.models.losses import Negatives, ranking_hinge, related, span_cross_entropy, weighted, weights
+from momentseek.models.losses import (
+    Negatives,
+    pair_weights,
+    ranking_hinge,
+    related_masks,
+    span_cross_entropy,
+    weighted_mean,
+)
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import register
 
 MODALITIES = ("video", "subtitle")
-WEIGHTED = ("all", "not-hinge", "none")
+WEIGHTED_TERMS = ("all", "not-hinge", "none")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +90,8 @@ class XML(CorpusModel):
         self.modalities = tuple(m for m in MODALITIES if m in wanted)
         if set(wanted) - set(MODALITIES):
             raise MomentseekError(f"modalities must be video, subtitle or video+subtitle, not {config.modalities!r}")
-        if config.weighted not in WEIGHTED:
-            raise MomentseekError(f"weighted must be one of {', '.join(WEIGHTED)}, not {config.weighted!r}")
+        if config.weighted not in WEIGHTED_TERMS:
+            raise MomentseekError(f"weighted must be one of {', '.join(WEIGHTED_TERMS)}, not {config.weighted!r}")
         hidden, dropout = config.hidden, config.dropout
 
         def stack(count: int) -> Stack:
@@ -109,16 +116,16 @@ class XML(CorpusModel):
         self.boundaries_head = Boundaries(config.kernel)
         initialise(self)
 
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         return self._query_parts(self.pooling(self._words(words), words.mask))
 
-    def encode_clips(self, clips: Clips) -> Encoded:
+    def encode_clips(self, clips: Clips) -> Encodings:
         return self._clip_parts(self._clip_stack(clips), clips.mask)
 
-    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         return self._mean([best_clip(queries[m], videos[m], videos["mask"]) for m in self.modalities])
 
-    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         return span_grid(*self.boundaries(queries, videos), self.config.shortest, self.config.longest)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
@@ -134,15 +141,15 @@ class XML(CorpusModel):
         weight = self.pooling.attention(self._words(words), words.mask)
         return dict(zip(self.modalities, weight.unbind(1), strict=True))
 
-    def curve(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def curve(self, queries: Encodings, videos: Encodings) -> Tensor:
         """(n, clips): similarity of query i with each clip of video i, ``(H_v q_v + H_s q_s) / 2``."""
-        return self._mean([_paired(queries[f"{m}_span"], videos[f"{m}_span"]) for m in self.modalities])
+        return self._mean([_clip_products(queries[f"{m}_span"], videos[f"{m}_span"]) for m in self.modalities])
 
-    def responses(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def responses(self, queries: Encodings, videos: Encodings) -> Tensor:
         """(n, 2, clips): answers of the start and the end filter to the curve."""
         return self.boundaries_head.responses(self.curve(queries, videos), videos["mask"])
 
-    def boundaries(self, queries: Encoded, videos: Encoded) -> tuple[Tensor, Tensor]:
+    def boundaries(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
         """Log-probabilities (n, clips) that each clip of video i is the first, and the last, for query i."""
         start, end = self.boundaries_head(self.curve(queries, videos), videos["mask"])
         return start, end
@@ -154,9 +161,9 @@ class XML(CorpusModel):
         encoded: list[Tensor] = self.word_encoders(x, words.mask)
         return encoded[-1]
 
-    def _query_parts(self, pooled: Tensor) -> Encoded:
+    def _query_parts(self, pooled: Tensor) -> Encodings:
         """What is kept of queries (queries, modalities, hidden): unit vectors to match, vectors for the curve."""
-        kept: Encoded = {}
+        kept: Encodings = {}
         for m, q in zip(self.modalities, pooled.unbind(1), strict=True):
             kept[m] = normalize(q, dim=-1)
             kept[f"{m}_span"] = self.span_queries[m](q)
@@ -180,9 +187,9 @@ class XML(CorpusModel):
             stack[m] = stack[m] + self.clip_later[m](x, mask)
         return stack
 
-    def _clip_parts(self, stack: dict[str, list[Tensor]], mask: Tensor) -> Encoded:
+    def _clip_parts(self, stack: dict[str, list[Tensor]], mask: Tensor) -> Encodings:
         """What is kept of encoded clips: unit vectors to match, the last layer for the curve; zero where padded."""
-        kept: Encoded = {"mask": mask}
+        kept: Encodings = {"mask": mask}
         for m, layers in stack.items():
             kept[m] = normalize(layers[self.match_layer], dim=-1) * mask[..., None]
             kept[f"{m}_span"] = layers[-1] * mask[..., None]
@@ -193,16 +200,16 @@ class XML(CorpusModel):
         return [f"{m}_span" for m in self.modalities]
 
     def _retrieval_loss(
-        self, batch: Batch, queries: Encoded, videos: Encoded, epoch: int, rng: torch.Generator
+        self, batch: Batch, queries: Encodings, videos: Encodings, epoch: int, rng: torch.Generator
     ) -> dict[str, Tensor]:
         config, pairs = self.config, batch.pairs
-        known = related(pairs, masked=config.positive_mask)
+        known = related_masks(pairs, masked=config.positive_mask)
         pool = Negatives(config.hard_from, config.hard_pool).at(epoch)
         video, query = ranking_hinge(self.match(queries, videos), pairs, known, config.margin, pool, rng)
         weight = self._weight(batch, hinge=True) * config.hinge_weight
-        return {"wrong_video": weighted(video, weight), "wrong_query": weighted(query, weight)}
+        return {"wrong_video": weighted_mean(video, weight), "wrong_query": weighted_mean(query, weight)}
 
-    def _span_loss(self, batch: Batch, queries: Encoded, videos: Encoded) -> dict[str, Tensor]:
+    def _span_loss(self, batch: Batch, queries: Encodings, videos: Encodings) -> dict[str, Tensor]:
         pairs = batch.pairs
         # Of the videos only what the curve needs is copied per pair.
         start, end = self.boundaries(
@@ -210,18 +217,18 @@ class XML(CorpusModel):
             {name: videos[name][pairs.video] for name in ("mask", *self._curve_parts())},
         )
         values = span_cross_entropy(start, end, pairs.start, pairs.end)
-        return {"span": weighted(values, self._weight(batch) * self.config.span_weight)}
+        return {"span": weighted_mean(values, self._weight(batch) * self.config.span_weight)}
 
     def _weight(self, batch: Batch, *, hinge: bool = False) -> Tensor:
         """Each pair's weight in a term, from its similarity."""
         plain = self.config.weighted == "none" or (hinge and self.config.weighted == "not-hinge")
-        return weights(batch.pairs.weight, "none" if plain else self.config.weighting)
+        return pair_weights(batch.pairs.weight, "none" if plain else self.config.weighting)
 
     def _mean(self, parts: list[Tensor]) -> Tensor:
         return parts[0] if len(parts) == 1 else (parts[0] + parts[1]) / 2
 
 
-def _paired(queries: Tensor, clips: Tensor) -> Tensor:
+def _clip_products(queries: Tensor, clips: Tensor) -> Tensor:
     return (clips @ queries[..., None]).squeeze(-1)
 
 

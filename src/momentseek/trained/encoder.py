@@ -139,11 +139,11 @@ class TrainedEncoder:
 
     def queries(self, tables: Sequence[Vectors]) -> tuple[Vectors, Vectors]:
         """Queries as tables of word features to their vectors for match and for spans."""
-        from momentseek.features.clips import normalised  # here, because a plain library needs none of it
+        from momentseek.features.clips import normalise_rows  # here, because a plain library needs none of it
 
         cut = [table[: self.about.max_words] for table in tables]
         if self.about.normalise:
-            cut = [normalised(table) for table in cut]
+            cut = [normalise_rows(table) for table in cut]
         words = np.zeros((len(cut), max(map(len, cut)), self.about.query.dim), np.float32)
         mask = np.zeros(words.shape[:2], np.bool_)
         for i, table in enumerate(cut):
@@ -161,10 +161,10 @@ class TrainedEncoder:
         return np.concatenate(rows)
 
     def _prepared(self, rows: Vectors) -> Vectors:
-        from momentseek.features.clips import prepared
+        from momentseek.features.clips import prepare_rows
 
         about = self.about
-        return prepared(rows, about.max_clips, self.fit, about.normalise, about.endpoints)[None]
+        return prepare_rows(rows, about.max_clips, self.fit, about.normalise, about.endpoints)[None]
 
     def _run(self, network: Any, outputs: list[str], given: dict[str, Any]) -> list[Vectors]:
         try:

@@ -204,12 +204,12 @@ class Reranker:
         return [_together(part, most) for part in parts]
 
     def _asked(self, words: Vectors, text: str) -> dict[str, Any]:
-        from momentseek.features.clips import normalised
+        from momentseek.features.clips import normalise_rows
 
         rows = words[: self.about.max_words]
         if not len(rows):
             raise MomentseekError("the query has no words that could be encoded; say what to look for")
-        asked: dict[str, Any] = {"words": normalised(rows)[None] if self.about.normalise else rows[None]}
+        asked: dict[str, Any] = {"words": normalise_rows(rows)[None] if self.about.normalise else rows[None]}
         asked["words"] = np.ascontiguousarray(asked["words"], np.float32)
         if self.about.roles:
             from momentseek.language.roles import load_parser
@@ -222,13 +222,13 @@ class Reranker:
 
     def _grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
         """(clips, lengths) of each part, minus infinity where there is no span."""
-        from momentseek.features.clips import prepared
+        from momentseek.features.clips import prepare_rows
 
         about = self.about
         given = dict(asked)
         sizes: list[int] = []
         for name in parts[0]:
-            rows = [prepared(p[name], about.max_clips, about.fit, about.normalise, about.endpoints) for p in parts]
+            rows = [prepare_rows(p[name], about.max_clips, about.fit, about.normalise, about.endpoints) for p in parts]
             sizes = [len(r) for r in rows]
             block = np.zeros((len(rows), max(sizes), rows[0].shape[1]), np.float32)
             for i, row in enumerate(rows):

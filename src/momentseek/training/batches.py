@@ -10,41 +10,37 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from momentseek.features.cache import Cache
+from momentseek.features.cache import ArrayCache
 from momentseek.features.clips import EndLabel, edges, labels
-from momentseek.features.data import Data, Split
-from momentseek.models.batch import Batch, Clips, Pairs, Words
+from momentseek.features.data import Data, DataSplit
+from momentseek.models.batch import Batch, BatchPairs, Clips, Words
 from momentseek.models.inputs import (
     all_word_rows,
     clip_rows,
-    clips_of,
-    parse_of,
-    stacked_clips,
-    stacked_words,
+    needs_roles,
+    role_parser,
+    stack_clips,
+    stack_words,
     tables,
-    wants_roles,
     word_rows,
-    words_of,
 )
-from momentseek.models.model import Dims, ModelConfig
-from momentseek.training.config import Training
-from momentseek.training.hard_negatives import Drawn, HardNegatives
+from momentseek.models.model import ModelConfig
+from momentseek.training.config import TrainingSettings
+from momentseek.training.hard_negatives import HardNegatives, NegativePairs
 from momentseek.training.order import Ints
-from momentseek.training.pairs import pairs_of
-
-__all__ = ["Batches", "clips_of", "dims_of", "words_of"]
+from momentseek.training.pairs import training_pairs
 
 
 class Batches:
     """Makes batches of chosen pairs; features read lately are kept, up to ``cache_mb``."""
 
-    def __init__(self, data: Data, split: Split, config: ModelConfig, training: Training) -> None:
-        self.pairs = pairs_of(split.truth, training.similarity, split.related)
+    def __init__(self, data: Data, split: DataSplit, config: ModelConfig, training: TrainingSettings) -> None:
+        self.pairs = training_pairs(split.truth, training.similarity, split.related)
         self._data, self._split, self._config, self._training = data, split, config, training
         self.hard: HardNegatives | None = None
-        self._cache = Cache(training.cache_mb)
+        self._cache = ArrayCache(training.cache_mb)
         self._tables = tables(data, config)
-        self._roles = wants_roles(config)
+        self._roles = needs_roles(config)
         self._counts: dict[str, int] = {}  # words of each query read, before it was cut
         self._edges: dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
 
@@ -65,7 +61,7 @@ class Batches:
         queries that bring words but no pairs.
         """
         queries, videos = np.unique(self.pairs.query[chosen]), np.unique(self.pairs.video[chosen])
-        drawn: list[Drawn | None] = [None, None]
+        drawn: list[NegativePairs | None] = [None, None]
         if self.hard is not None:
             assert rng is not None, "hard negatives are drawn at random"
             drawn = [self.hard.videos_of(queries, rng), self.hard.queries_of(videos, rng)]
@@ -78,7 +74,7 @@ class Batches:
         return Batch(
             self._words(queries),
             self._clips(videos),
-            Pairs(
+            BatchPairs(
                 torch.from_numpy(query),
                 torch.from_numpy(video),
                 torch.from_numpy(first),
@@ -124,7 +120,7 @@ class Batches:
             ]
             for kind, table in enumerate(self._tables)
         )
-        return stacked_clips(video, subtitle, names)
+        return stack_clips(video, subtitle, names)
 
     def _word_rows(self, query: str) -> NDArray[np.float32]:
         def read() -> NDArray[np.float32]:
@@ -138,24 +134,13 @@ class Batches:
         ids = [self._split.truth.query_ids[q] for q in queries]
         rows = [self._word_rows(q) for q in ids]
         if not self._roles:
-            return stacked_words(rows)
+            return stack_words(rows)
         texts = [self._split.truth.text(q) or "" for q in ids]
-        return stacked_words(rows, texts, [self._counts[q] for q in ids], parse_of(self._config))
+        return stack_words(rows, texts, [self._counts[q] for q in ids], role_parser(self._config))
 
 
-def _among(drawn: Drawn, queries: Ints, videos: Ints) -> Tensor:
+def _among(drawn: NegativePairs, queries: Ints, videos: Ints) -> Tensor:
     """(queries, videos): True for what was drawn."""
     mask = torch.zeros(len(queries), len(videos), dtype=torch.bool)
     mask[np.searchsorted(queries, drawn.queries), np.searchsorted(videos, drawn.videos)] = True
     return mask
-
-
-def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:
-    """Columns of the data's features (models add the endpoint feature's two themselves); None for what is not seen."""
-    columns = data.dims_of(split) if split else data.dims
-    video, subtitle = tables(data, config)
-    return Dims(
-        columns.query,
-        columns.video if video is not None else None,
-        columns.subtitle if subtitle is not None else None,
-    )

@@ -8,12 +8,12 @@ a checkpoint.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from momentseek import __version__
@@ -21,41 +21,46 @@ from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.models import CorpusModel, Dims, build
+from momentseek.models.inputs import dims_of
 from momentseek.optional import optional_module
 from momentseek.training.config import TrainConfig
+from momentseek.training.folder import find_checkpoint
 
-KIND = "momentseek checkpoint"
-OPTIMISER = "optimiser/"
+CHECKPOINT_KIND = "momentseek checkpoint"
+OPTIMISER_PREFIX = "optimiser/"
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A trained model and where it comes from."""
+    """A trained model with its settings, what it was trained on, and what training needs to continue."""
 
     model: CorpusModel
     config: TrainConfig
     dims: Dims
     fingerprint: str
-    """Of the data it was trained on (``Data.fingerprint_of`` its training and validation split)."""
+    """Fingerprint of the data it was trained on: ``Data.fingerprint_of`` its training and validation splits."""
     version: str
+    """Version of Momentseek that wrote it."""
     step: int
+    """Training steps taken."""
     value: float | None
-    """What it scored on the validation split, if it was measured."""
+    """The measure on the validation split, if it was evaluated."""
     optimiser: Mapping[str, Tensor] = field(default_factory=dict)
+    """The tensors of the optimiser; empty for a checkpoint that is not continued from."""
     state: Mapping[str, Any] = field(default_factory=dict)
-    """What training needs to go on."""
+    """The counters of the training loop."""
 
-    def made_from(self, data: Data) -> bool:
-        """Whether these are the data it was trained on."""
-        return data.fingerprint_of(trained_on(self.config)) == self.fingerprint
+    def was_trained_on(self, data: Data) -> bool:
+        """Whether ``data`` are the data that the model was trained on."""
+        return data.fingerprint_of(training_splits(self.config)) == self.fingerprint
 
 
-def trained_on(config: TrainConfig) -> tuple[str, str]:
-    """The splits that make a model what it is; the test split may change when a run goes on."""
+def training_splits(config: TrainConfig) -> tuple[str, str]:
+    """The training and the validation split, which decide the weights; the test split may change later."""
     return config.data.train, config.data.validate
 
 
-def save(
+def save_checkpoint(
     path: Path,
     model: CorpusModel,
     config: TrainConfig,
@@ -65,10 +70,10 @@ def save(
     optimiser: Mapping[str, Tensor] | None = None,
     state: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a checkpoint; one that is there already is replaced when the new one is complete."""
+    """Write a checkpoint; an existing one is replaced once the new one is complete."""
     safetensors = optional_module("safetensors.torch", "train")
     metadata = {
-        "kind": KIND,
+        "kind": CHECKPOINT_KIND,
         "version": __version__,
         "config": json.dumps(config.table()),
         "dims": json.dumps(asdict(model.dims)),
@@ -78,18 +83,18 @@ def save(
         "state": json.dumps(state or {}),
     }
     tensors = {name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
-    tensors |= {OPTIMISER + name: t.detach().cpu().contiguous() for name, t in (optimiser or {}).items()}
+    tensors |= {OPTIMISER_PREFIX + name: t.detach().cpu().contiguous() for name, t in (optimiser or {}).items()}
     write_bytes(path, safetensors.save(tensors, metadata=metadata))
 
 
-def load(path: str | Path) -> Checkpoint:
-    """The checkpoint of a file, or the best (else the last) of a run's folder; the model is on the CPU, to be used."""
-    file = find(Path(path))
+def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
+    """Load a checkpoint file, or the best (else the last) of a training run's folder; the model is on the CPU."""
+    file = find_checkpoint(Path(path))
     metadata, tensors = _read(file)
     config = TrainConfig.of(_mapping(metadata, "config", file), str(file))
     dims = _dims(metadata, file)
     model = build(config.model, config.settings, dims)
-    weights = {n: t for n, t in tensors.items() if not n.startswith(OPTIMISER)}
+    weights = {n: t for n, t in tensors.items() if not n.startswith(OPTIMISER_PREFIX)}
     try:
         model.load_state_dict(weights)
     except RuntimeError as e:
@@ -107,21 +112,21 @@ def load(path: str | Path) -> Checkpoint:
         _text(metadata, "version", file),
         _whole(metadata, "step", file),
         _number(metadata, "value", file),
-        {n.removeprefix(OPTIMISER): t for n, t in tensors.items() if n.startswith(OPTIMISER)},
+        {n.removeprefix(OPTIMISER_PREFIX): t for n, t in tensors.items() if n.startswith(OPTIMISER_PREFIX)},
         _mapping(metadata, "state", file),
     )
 
 
-def find(path: Path) -> Path:
-    """The checkpoint file that a path means: itself, or ``best`` (else ``last``) of a run's folder."""
-    if path.is_dir():
-        for name in ("best.safetensors", "last.safetensors"):
-            if (path / name).is_file():
-                return path / name
-        raise MomentseekError(f"{path}: holds no checkpoint (best.safetensors); is it the folder of a training run?")
-    if not path.is_file():
-        raise MomentseekError(f"{path}: there is no such checkpoint; give a .safetensors file or a run's folder")
-    return path
+def refuse_other_dims(trained: Checkpoint, data: Data, split: str, source: str) -> None:
+    """Refuse data whose features have another number of columns than those a model was trained on."""
+    here = dims_of(data, trained.model.config, split)
+    for name in ("query", "video", "subtitle"):
+        was, now = getattr(trained.dims, name), getattr(here, name)
+        if was != now:
+            raise MomentseekError(
+                f"{data.path}: {name} features have {now:,} columns and {source} was trained on {was:,}; give the data "
+                "it was trained on, or extract with the same encoder"
+            )
 
 
 def _read(file: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
@@ -130,13 +135,13 @@ def _read(file: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
         with safetensors.safe_open(file, framework="pt") as opened:
             metadata = opened.metadata() or {}
             tensors: dict[str, Tensor] = {}
-            if metadata.get("kind") == KIND:
+            if metadata.get("kind") == CHECKPOINT_KIND:
                 tensors = {name: opened.get_tensor(name).clone() for name in opened.keys()}  # noqa: SIM118
     except OSError as e:
         raise MomentseekError(f"{file}: cannot be read ({e.strerror or e})") from None
     except safetensors.SafetensorError as e:
         raise MomentseekError(f"{file}: is cut off or no checkpoint ({e}); copy it again, or train again") from None
-    if metadata.get("kind") != KIND:
+    if metadata.get("kind") != CHECKPOINT_KIND:
         raise MomentseekError(f"{file}: holds tensors but is no checkpoint of momentseek; give one that `train` wrote")
     return metadata, tensors
 
@@ -186,9 +191,3 @@ def _dims(metadata: Mapping[str, str], file: Path) -> Dims:
 
 def _unreadable(key: str, file: Path) -> MomentseekError:
     return MomentseekError(f"{file}: its metadata lack a readable {key!r}; train again")
-
-
-def same_weights(a: torch.nn.Module, b: torch.nn.Module) -> bool:
-    """Whether two models have the same weights, bit for bit."""
-    one, two = a.state_dict(), b.state_dict()
-    return one.keys() == two.keys() and all(torch.equal(t, two[n]) for n, t in one.items())

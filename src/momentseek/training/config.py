@@ -16,7 +16,6 @@ A config comes from a preset or a file, changed by ``key=value`` settings; every
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,14 +24,17 @@ from typing import Any
 
 from momentseek.errors import MomentseekError
 from momentseek.measures import parse_all
-from momentseek.models import ModelConfig, configured, entry  # the package, for the models it registers
-from momentseek.training import toml
+from momentseek.models import ModelConfig, build_config, entry  # the package, for the models it registers
+from momentseek.registry import did_you_mean
+from momentseek.toml import toml_text
 
 SECTIONS = ("model", "training", "data")
+Assignments = Mapping[str, Any] | Iterable[str]
+"""Settings by name: a mapping such as ``{"lr": 5e-4}``, or texts such as ``"lr=5e-4"``."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class TrainingSettings:
     """How a model is trained."""
 
     seed: int = 0
@@ -98,7 +100,7 @@ class Training:
     """A checkpoint at least this often."""
 
     def __post_init__(self) -> None:
-        for name, allowed in CHOICES.items():
+        for name, allowed in SETTING_CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise MomentseekError(f"training: {name} must be {' or '.join(allowed)}, not {getattr(self, name)!r}")
         for name in ("batch", "pairs_per_video", "alike", "prefetch"):
@@ -126,11 +128,11 @@ class Training:
             raise MomentseekError(f"training: warmup is a share of all steps, from 0 to below 1, not {self.warmup:g}")
         if self.nms is not None and not 0 <= self.nms <= 1:
             raise MomentseekError(f"training: nms is an overlap, from 0 to 1, not {self.nms:g}")
-        parse_all(measures_of(self.measure))
+        parse_all(summed_measures(self.measure))
         parse_all(self.report)
 
 
-CHOICES = {
+SETTING_CHOICES = {
     "optimiser": ("adamw", "bert_adam"),
     "schedule": ("constant", "linear", "cosine"),
     "clip_by": ("all", "tensor"),
@@ -141,7 +143,7 @@ CHOICES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class DataSettings:
     """Which data are used."""
 
     path: str = ""
@@ -162,13 +164,13 @@ class TrainConfig:
 
     model: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    training: Training = field(default_factory=Training)
-    data: Source = field(default_factory=Source)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    data: DataSettings = field(default_factory=DataSettings)
 
     @property
     def model_config(self) -> ModelConfig:
         """The model's settings, its defaults filled in."""
-        return configured(entry(self.model).config, self.settings, f"model {self.model}")
+        return build_config(entry(self.model).config, self.settings, f"model {self.model}")
 
     @classmethod
     def of(cls, table: Mapping[str, Any], where: str = "config") -> TrainConfig:
@@ -183,8 +185,8 @@ class TrainConfig:
         config = cls(
             name,
             model,
-            configured(Training, _section(table, "training", where), f"{where}: training"),
-            configured(Source, _section(table, "data", where), f"{where}: data"),
+            build_config(TrainingSettings, _section(table, "training", where), f"{where}: training"),
+            build_config(DataSettings, _section(table, "data", where), f"{where}: data"),
         )
         _ = config.model_config
         return config
@@ -200,23 +202,23 @@ class TrainConfig:
 
     def text(self) -> str:
         """As a TOML file."""
-        return toml.text(self.table())
+        return toml_text(self.table())
 
-    def changed(self, assignments: Iterable[str]) -> TrainConfig:
-        """With ``key=value`` settings applied; ``key`` may name its section (``training.lr``) or leave it out."""
-        return TrainConfig.of(with_settings(self.table(), assignments))
+    def with_changes(self, settings: Assignments) -> TrainConfig:
+        """The config changed by settings; a key may name its section (``training.lr``) or leave it out."""
+        return TrainConfig.of(apply_settings(self.table(), settings))
 
 
-def measures_of(text: str) -> list[str]:
+def summed_measures(text: str) -> list[str]:
     """The measures of a sum.
 
-    >>> measures_of("R@1[IoU>=0.5] + R@1[IoU>=0.7]")
+    >>> summed_measures("R@1[IoU>=0.5] + R@1[IoU>=0.7]")
     ['R@1[IoU>=0.5]', 'R@1[IoU>=0.7]']
     """
     return [part.strip() for part in text.split(" + ")]
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_config_table(path: Path) -> dict[str, Any]:
     """The sections of a config file, unchecked."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -226,22 +228,28 @@ def read(path: Path) -> dict[str, Any]:
         raise MomentseekError(f"{path}: cannot be read as TOML ({e}); correct the file") from None
 
 
-def with_settings(table: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
-    """Sections with ``key=value`` settings applied; values are TOML or plain words, and ``key=`` takes one away.
+def apply_settings(table: Mapping[str, Any], settings: Assignments) -> dict[str, Any]:
+    """Sections changed by settings: a mapping, or ``key=value`` texts whose values are TOML or plain words.
 
-    >>> with_settings({"model": {"name": "xml"}, "training": {"lr": 1e-4}}, ["lr=0.001", "data.train=train_top20"])
+    None, or ``key=``, takes a setting away.
+
+    >>> apply_settings({"model": {"name": "xml"}, "training": {"lr": 1e-4}}, ["lr=0.001", "data.train=train_top20"])
     {'model': {'name': 'xml'}, 'training': {'lr': 0.001}, 'data': {'train': 'train_top20'}}
     """
     changed = {k: dict(v) if isinstance(v, Mapping) else v for k, v in table.items()}
-    for assignment in assignments:
-        key, sign, value = assignment.partition("=")
-        if not sign:
-            raise MomentseekError(f"{assignment!r} is not a setting; write key=value, such as lr=0.0005")
-        section, key = _place(key.strip(), changed)
-        changed.setdefault(section, {})[key] = _value(value.strip())
+    for name, value in settings.items() if isinstance(settings, Mapping) else map(_parse_assignment, settings):
+        section, key = _place(name, changed)
+        changed.setdefault(section, {})[key] = value
         if (section, key) == ("training", "epochs"):
             changed[section].pop("steps", None)
     return changed
+
+
+def _parse_assignment(text: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise MomentseekError(f"{text!r} is not a setting; write key=value, such as lr=0.0005")
+    return key.strip(), _value(value.strip())
 
 
 def _place(key: str, table: Mapping[str, Any]) -> tuple[str, str]:
@@ -254,8 +262,8 @@ def _place(key: str, table: Mapping[str, Any]) -> tuple[str, str]:
         return section, name
     model = _section(table, "model", "config").get("name", "")
     known = {
-        "training": [f.name for f in dataclasses.fields(Training)],
-        "data": [f.name for f in dataclasses.fields(Source)],
+        "training": [f.name for f in dataclasses.fields(TrainingSettings)],
+        "data": [f.name for f in dataclasses.fields(DataSettings)],
         "model": [f.name for f in dataclasses.fields(entry(model).config)] if model and "model" in table else [],
     }
     holders = [s for s, names in known.items() if key in names]
@@ -263,8 +271,8 @@ def _place(key: str, table: Mapping[str, Any]) -> tuple[str, str]:
         return holders[0], key
     if holders:
         raise MomentseekError(f"{key} is a setting of {' and '.join(holders)}; write {holders[0]}.{key}=...")
-    near = difflib.get_close_matches(key, [n for names in known.values() for n in names], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else "`momentseek train --list` shows what can be set"
+    every = [name for names in known.values() for name in names]
+    hint = did_you_mean(key, every, "`momentseek train --list` shows what can be set")
     raise MomentseekError(f"there is no setting {key!r}; {hint}")
 
 

@@ -1,7 +1,7 @@
-"""The runs of a debias report: models trained for every seed, and what they answer on both splits.
+"""The trained models of a debias report: trained for every seed, and their predictions on both splits.
 
-A run lies in ``runs/LABEL-SEED``: its training, and its predictions as ``SPLIT.jsonl``. What is finished is not done
-again; ``predictions.json`` says of which weights and data the predictions are.
+Each is in a folder ``runs/LABEL-SEED``: the training run, and its predictions as ``SPLIT.jsonl``. What is finished is
+not done again; ``predictions.json`` says which weights and data the predictions are from.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from momentseek import __version__
 from momentseek.atomic import write_all
@@ -21,32 +21,32 @@ from momentseek.evaluation.debias.entrants import ModelEntrant, TrainedEntrant
 from momentseek.features.data import Data
 from momentseek.formats import FORMATS, Writing, read_run
 from momentseek.models import MODELS
-from momentseek.models.inference import predict
 from momentseek.moments import Run
-from momentseek.training.checkpoint import find, load
+from momentseek.training.checkpoint import load_checkpoint
 from momentseek.training.config import TrainConfig
+from momentseek.training.folder import BEST_CHECKPOINT, LAST_CHECKPOINT, REPORT_FILE, find_checkpoint
+from momentseek.training.prediction import predict_split
 from momentseek.training.presets import configure
-from momentseek.training.progress import Tell
+from momentseek.training.progress import TrainingCallback
 from momentseek.training.report import read_report
-from momentseek.training.setup import BEST, LAST, REPORT, device, refuse_other_dims
-from momentseek.training.spread import train_or_read
+from momentseek.training.seeds import train_or_read
 
-TOP = 10
-"""Predictions per query: the report looks at the first, whoever reads the files may look further."""
-STAMPS = "predictions.json"
-PLAIN: dict[str, Any] = {
+PREDICTIONS_PER_QUERY = 10
+"""Moments kept per query: the report looks at the first only, but readers of the files may look further."""
+STAMPS_FILE = "predictions.json"
+DEFAULT_TABLE: dict[str, Any] = {
     "training": {
         "task": "SVMR",
         "measure": "dR@1[IoU>=0.5]",
         "report": ["R@1[IoU>={0.3,0.5,0.7}]", "dR@1[IoU>={0.3,0.5,0.7}]"],
     }
 }
-"""What is trained for where no preset says: moments in the right video."""
+"""Settings where no preset gives any: moments in the right video (SVMR), chosen by discounted recall."""
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A run to be made: a config to train in ``folder``, or a checkpoint that is there already."""
+class DebiasTask:
+    """One model of the report: settings to train it in ``folder``, or a checkpoint that exists already."""
 
     label: str
     folder: Path
@@ -54,28 +54,28 @@ class Planned:
     checkpoint: Path | None = None
 
 
-def plan(
+def debias_tasks(
     entrants: Iterable[ModelEntrant | TrainedEntrant],
     sections: dict[str, Any],
     assignments: Sequence[str],
     seeds: int,
     out: Path,
     where: str = "config",
-) -> list[Planned]:
-    """Every run, with its settings checked; nothing is trained yet."""
-    found: list[Planned] = []
+) -> list[DebiasTask]:
+    """One task per model and seed, with all settings checked; nothing is trained yet."""
+    found: list[DebiasTask] = []
     for each in entrants:
         if isinstance(each, ModelEntrant):
             if each.name not in MODELS and Path(each.name).is_dir():
-                raise MomentseekError(f"{each.name}: is a folder, not a model; to take a run from it: ./{each.name}")
+                raise MomentseekError(f"{each.name}: is a folder, not a model; to take its checkpoint: ./{each.name}")
             config = configure(sections, each.name, [*assignments, *each.settings], where)
             for seed in range(config.training.seed, config.training.seed + seeds):
                 seeded = replace(config, training=replace(config.training, seed=seed))
-                found.append(Planned(each.label, out / f"{safe(each.label)}-{seed}", config=seeded))
+                found.append(DebiasTask(each.label, out / f"{folder_name(each.label)}-{seed}", config=seeded))
         else:
             for path in checkpoints(Path(each.path)):
                 earlier = sum(p.label == each.label for p in found)
-                found.append(Planned(each.label, out / f"{safe(each.label)}-{earlier}", checkpoint=path))
+                found.append(DebiasTask(each.label, out / f"{folder_name(each.label)}-{earlier}", checkpoint=path))
     labels: dict[Path, str] = {}
     for one in found:
         if labels.setdefault(one.folder, one.label) != one.label:
@@ -87,42 +87,35 @@ def plan(
 
 
 def checkpoints(path: Path) -> list[Path]:
-    """The checkpoint of a finished run's folder (or the file itself), or those of its ``seed-N`` folders."""
+    """The checkpoint of a finished training run (or the file itself), or those of its ``seed-N`` folders."""
     if not path.is_dir():
-        return [find(path)]
+        return [find_checkpoint(path)]
     seeds = sorted(path.glob("seed-*"), key=lambda p: (len(p.name), p.name))
-    if seeds and not (path / BEST).is_file():
-        return [_finished(seed) for seed in seeds]
-    return [_finished(path)]
+    if seeds and not (path / BEST_CHECKPOINT).is_file():
+        return [_finished_checkpoint(seed) for seed in seeds]
+    return [_finished_checkpoint(path)]
 
 
-def carry_out(
-    planned: Planned,
+def carry_out_task(
+    task: DebiasTask,
     data: Data,
     splits: Sequence[str],
     *,
-    tell: Tell | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: TrainingCallback | None = None,
 ) -> tuple[Run, ...] | None:
-    """Train, unless that is done, and predict each split in the right video; None if training was stopped."""
-    checkpoint = planned.checkpoint
-    if planned.config is not None:
-        report, _ = train_or_read(planned.config, data, planned.folder, tell=tell)
+    """Train the model, unless that is done, and predict each split; None if training was stopped."""
+    checkpoint = task.checkpoint
+    if task.config is not None:
+        report, _ = train_or_read(task.config, data, task.folder, progress=progress)
         if not report:
             return None
-        checkpoint = find(planned.folder)
+        checkpoint = find_checkpoint(task.folder)
     assert checkpoint is not None
-    return tuple(predicted(checkpoint, data, split, planned.folder, progress) for split in splits)
+    return tuple(predict_or_read(checkpoint, data, split, task.folder) for split in splits)
 
 
-def predicted(
-    checkpoint: Path,
-    data: Data,
-    split: str,
-    folder: Path,
-    progress: Callable[[str, int, int], None] | None = None,
-) -> Run:
-    """What a checkpoint answers on a split; read from ``folder`` if the same was predicted before."""
+def predict_or_read(checkpoint: Path, data: Data, split: str, folder: Path) -> Run:
+    """Moments that a checkpoint finds in the right video of each query; read if ``folder`` has the same already."""
     target, stamps = folder / f"{split}.jsonl", _stamps(folder)
     stamp = {
         "weights": hashlib.sha256(checkpoint.read_bytes()).hexdigest()[:16],
@@ -131,55 +124,42 @@ def predicted(
     }
     if stamps.get(split) == stamp and target.is_file():
         return read_run(target)
-    found = load(checkpoint)
-    training = found.config.training
-    data.use(found.model.config.modalities)
-    data.check([split])
-    refuse_other_dims(found, data, split, str(checkpoint))
-    run = predict(
-        found.model.to(device(training.device)),
-        data,
-        data.split(split),
-        k=TOP,
-        task="SVMR",
-        nms=training.nms,
-        end_time=cast(Any, training.end_time),
-        progress=progress,
-    )
+    run = predict_split(checkpoint, data, split, task="SVMR", top=PREDICTIONS_PER_QUERY).run
     writer = FORMATS["native-run"].write_runs
     assert writer is not None
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**stamps, split: stamp}, indent=2) + "\n"
-    write_all({target: writer((run,), Writing()), folder / STAMPS: text.encode()})
+    write_all({target: writer((run,), Writing()), folder / STAMPS_FILE: text.encode()})
     return run
 
 
-def safe(label: str) -> str:
-    """A label as the name of a folder.
+def folder_name(label: str) -> str:
+    """A label as a folder's name, without characters that file systems or shells treat specially.
 
-    >>> safe("mdd[confounders=L*A, tree=true]"), safe("base + EM")
+    >>> folder_name("mdd[confounders=L*A, tree=true]"), folder_name("base + EM")
     ('mdd-confounders=L-A-tree=true', 'base-+-EM')
     """
     kept = "".join(c if c.isalnum() or c in "=+._" else "-" for c in label)
     return "-".join(part for part in kept.split("-") if part).strip(".") or "run"
 
 
-def _finished(folder: Path) -> Path:
-    """The checkpoint of a run; refused if its training was stopped, as half a training says little of a model."""
-    file = find(folder)
+def _finished_checkpoint(folder: Path) -> Path:
+    """The checkpoint of a training run; refused if it was stopped, as half a training says little about a model."""
+    file = find_checkpoint(folder)
     if read_report(folder) is not None:
         return file
-    if (folder / LAST).is_file():
+    if (folder / LAST_CHECKPOINT).is_file():
+        step = load_checkpoint(folder / LAST_CHECKPOINT).step
         raise MomentseekError(
-            f"{folder}: was stopped at step {load(folder / LAST).step:,}; go on with it (momentseek train --resume "
+            f"{folder}: was stopped at step {step:,}; finish it first (momentseek train --resume "
             f"{shlex.quote(str(folder))})"
         )
-    raise MomentseekError(f"{folder}: holds no {REPORT} of a finished run; name the checkpoint itself ({file})")
+    raise MomentseekError(f"{folder}: holds no {REPORT_FILE} of finished training; name the checkpoint itself ({file})")
 
 
 def _stamps(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / STAMPS).read_text(encoding="utf-8"))
+        found = json.loads((folder / STAMPS_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # predicting again does no harm
         return {}
     return found if isinstance(found, dict) else {}

@@ -34,7 +34,7 @@ def crc32c(data: bytes) -> int:
     return value ^ 0xFFFFFFFF
 
 
-class Events:
+class EventFile:
     """Appends scalars to a new event file in ``folder``; every record is on disk when ``add`` returns.
 
     Started at a ``step`` above 0 (training goes on), it tells readers to forget what older files say of later steps.

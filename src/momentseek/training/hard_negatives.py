@@ -18,9 +18,9 @@ Floats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
-UNIT = 65534
+SCORE_SCALE = 65534
 """A score of 1 as it is kept: 16 bits hold scores from 0 to 1 to within 1/130,000, in a quarter of float64's space."""
-NEVER = 65535
+EXCLUDED = 65535
 """Kept for pairs that are true or related, and never drawn."""
 
 
@@ -54,7 +54,7 @@ def draw(logits: Floats, count: int, rng: np.random.Generator) -> list[Ints]:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class NegativePairs:
     """The hard negatives of a step: of which query (video) which videos (queries), as places in the truth."""
 
     queries: Ints
@@ -71,25 +71,25 @@ class HardNegatives:
         self, kept: NDArray[np.uint16], query_aim: Floats, video_aim: Floats, *, videos: int, queries: int,
         sharpness: float = 1.0, pool: int = 0,
     ) -> None:  # fmt: skip
-        """``kept`` (queries, videos): scores times ``UNIT``, or ``NEVER``; the aims are means over the true pairs."""
+        """``kept`` (queries, videos): scores times ``SCORE_SCALE``, or ``EXCLUDED``; the aims average true pairs."""
         self.kept, self.query_aim, self.video_aim = kept, query_aim, video_aim
         self.videos, self.queries = videos, queries
         self.sharpness, self.pool = sharpness, pool
 
-    def videos_of(self, queries: Ints, rng: np.random.Generator) -> Drawn | None:
+    def videos_of(self, queries: Ints, rng: np.random.Generator) -> NegativePairs | None:
         """``videos`` hard negatives of each of these queries; None if none are wanted."""
         if not self.videos:
             return None
         found = self._drawn(self.kept[queries], self.query_aim[queries], self.videos, rng)
-        return Drawn(np.repeat(queries, [len(f) for f in found]), np.concatenate(found))
+        return NegativePairs(np.repeat(queries, [len(f) for f in found]), np.concatenate(found))
 
-    def queries_of(self, videos: Ints, rng: np.random.Generator) -> Drawn | None:
+    def queries_of(self, videos: Ints, rng: np.random.Generator) -> NegativePairs | None:
         """``queries`` hard negatives of each of these videos; None if none are wanted."""
         if not self.queries:
             return None
         found = self._drawn(self.kept[:, videos].T, self.video_aim[videos], self.queries, rng)
-        return Drawn(np.concatenate(found), np.repeat(videos, [len(f) for f in found]))
+        return NegativePairs(np.concatenate(found), np.repeat(videos, [len(f) for f in found]))
 
     def _drawn(self, kept: NDArray[np.uint16], aim: Floats, count: int, rng: np.random.Generator) -> list[Ints]:
-        scores = kept.astype(np.float32) / np.float32(UNIT)
-        return draw(logits(scores, aim, kept != NEVER, self.sharpness, self.pool), count, rng)
+        scores = kept.astype(np.float32) / np.float32(SCORE_SCALE)
+        return draw(logits(scores, aim, kept != EXCLUDED, self.sharpness, self.pool), count, rng)

@@ -1,4 +1,4 @@
-"""Being asked to stop: finish the step, write everything down, then leave."""
+"""Ctrl-C during training: finish the step, save everything, then stop."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Interrupted(Exception):
-    """Raised between two parts of a long piece of work, after a signal."""
+class TrainingInterrupted(Exception):
+    """Raised between two parts of training after a signal asked it to stop."""
 
 
 class Interrupts:
-    """Within it, Ctrl-C only sets ``asked``; a second one stops at once, as always."""
+    """A context in which Ctrl-C (or SIGTERM) only sets ``requested``; a second one stops at once, as always."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._old: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            self._old = {s: signal.signal(s, self._note) for s in SIGNALS}
+            self._old = {s: signal.signal(s, self._note) for s in STOP_SIGNALS}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -31,11 +31,11 @@ class Interrupts:
             signal.signal(s, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
+        if self.requested:
             raise KeyboardInterrupt
-        self.asked = True
+        self.requested = True
 
     def check(self, *_: object) -> None:
-        """Leave if asked to; fit to be called as a progress callback."""
-        if self.asked:
-            raise Interrupted
+        """Raise ``TrainingInterrupted`` if a signal came; can be passed as a progress callback."""
+        if self.requested:
+            raise TrainingInterrupted

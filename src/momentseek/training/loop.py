@@ -1,7 +1,7 @@
 """The loop that trains every model.
 
 Whatever a step draws (its pairs, its dropout, its negatives) is a function of the seed and the step's number, and a
-checkpoint holds weights, the optimiser's memory and what the loop has counted. So a run that was killed goes on from
+checkpoint holds the weights, the optimiser's state and the loop's counters. So training that was killed continues from
 its last checkpoint to the same weights, bit for bit on a CPU, as if nothing had happened.
 """
 
@@ -20,26 +20,27 @@ from torch import Tensor
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.models import Batch, CorpusModel
-from momentseek.training import checkpoint
+from momentseek.training.checkpoint import save_checkpoint
 from momentseek.training.config import TrainConfig
-from momentseek.training.interrupts import Interrupted, Interrupts
-from momentseek.training.log import Log
-from momentseek.training.optimisers import clip_gradients, restore, tensors
-from momentseek.training.prefetch import Prefetched
-from momentseek.training.processes import Processes, joined
-from momentseek.training.progress import Outcome, Progress, Tell
+from momentseek.training.folder import BEST_CHECKPOINT, LAST_CHECKPOINT
+from momentseek.training.interrupts import Interrupts, TrainingInterrupted
+from momentseek.training.log import TrainingLog
+from momentseek.training.optimisers import clip_gradients, optimiser_tensors, restore_optimiser
+from momentseek.training.prefetch import Prefetcher
+from momentseek.training.processes import Processes, join_processes
+from momentseek.training.progress import TrainingCallback, TrainingOutcome, TrainingProgress
 from momentseek.training.report import write_report
-from momentseek.training.schedules import factor
-from momentseek.training.scoring import hard_negatives
-from momentseek.training.setup import LAST, Prepared, prepare
+from momentseek.training.schedules import rate_factor
+from momentseek.training.scoring import score_hard_negatives
+from momentseek.training.setup import TrainingSetup, prepare_training
 
-LOG_EVERY = 50
-"""Steps between rows of the log, if no validation comes before."""
+STEPS_PER_LOG_ROW = 50
+"""Steps between two rows of the log, unless a validation comes first."""
 
 
 @dataclass
-class Counts:
-    """What the loop has counted; all of it is in the checkpoint."""
+class LoopState:
+    """The counters of the training loop; a checkpoint holds them all."""
 
     step: int = 0
     best: float | None = None
@@ -49,42 +50,53 @@ class Counts:
     value: float | None = None
     seconds: float = 0.0
     begun: dict[str, Any] | None = None
-    """The checkpoint the run began from: its path, model, step, value and a digest of its weights."""
+    """The checkpoint that training began from: its path, model, step, value and a digest of its weights."""
 
 
 def train(
-    config: TrainConfig, data: Data, out: Path, resume: bool = False, *, tell: Tell | None = None, force: bool = False
-) -> Outcome:
-    """Train a model on ``data`` and leave its run in the folder ``out``; ``resume`` goes on with what is there.
+    config: TrainConfig,
+    data: Data,
+    out: Path,
+    resume: bool = False,
+    *,
+    progress: TrainingCallback | None = None,
+    force: bool = False,
+) -> TrainingOutcome:
+    """Train a model on ``data`` in the folder ``out``; ``resume`` continues the training run that is there.
 
     The folder then has config.toml, log.csv and an event file, best.safetensors, last.safetensors and report.json.
     """
-    with joined() as processes:
-        prepared = prepare(config, data, out, resume, processes, force)
+    with join_processes() as processes:
+        prepared = prepare_training(config, data, out, resume, processes, force)
         with Interrupts() as interrupts:
-            return Loop(prepared, out, processes, interrupts, tell).run()
+            return TrainingLoop(prepared, out, processes, interrupts, progress).run()
 
 
-class Loop:
-    """One training run."""
+class TrainingLoop:
+    """Trains one model: steps, validations, checkpoints and the report at the end."""
 
     def __init__(
-        self, prepared: Prepared, out: Path, processes: Processes, interrupts: Interrupts, tell: Tell | None
+        self,
+        prepared: TrainingSetup,
+        out: Path,
+        processes: Processes,
+        interrupts: Interrupts,
+        progress: TrainingCallback | None,
     ) -> None:
         self.config, self.data, self.model = prepared.config, prepared.data, prepared.model
         self.training = self.config.training
         self.optimiser, self.order, self.batches = prepared.optimiser, prepared.order, prepared.batches
         self.validation, self.fingerprint = prepared.validation, prepared.fingerprint
-        self.out, self.processes, self.interrupts, self.tell = out, processes, interrupts, tell
+        self.out, self.processes, self.interrupts, self.progress = out, processes, interrupts, progress
         self.per_epoch = math.ceil(self.order.per_epoch / processes.count)
         self.steps = self.training.steps or max(1, math.ceil(self.training.epochs * self.per_epoch))
         self.every = self.training.validate_every or max(1, round(self.per_epoch / self.training.validations))
         self.scorer = prepared.scorer
-        self.counts = Counts(begun=prepared.begun)
+        self.counts = LoopState(begun=prepared.begun)
         if prepared.resumed is not None:
-            restore(self.optimiser, dict(prepared.resumed.optimiser))
-            self.counts = Counts(**prepared.resumed.state)
-        self.log = Log(out, self.counts.step) if processes.first else None
+            restore_optimiser(self.optimiser, dict(prepared.resumed.optimiser))
+            self.counts = LoopState(**prepared.resumed.state)
+        self.log = TrainingLog(out, self.counts.step) if processes.first else None
         self._sums: dict[str, float] = {}
         self._summed = 0
         self._began = time.monotonic() - self.counts.seconds
@@ -92,13 +104,13 @@ class Loop:
         self._saved = time.monotonic()
         self._pairs = 0
 
-    def run(self) -> Outcome:
-        """Train to the end, or until told to stop."""
+    def run(self) -> TrainingOutcome:
+        """Train to the end, or until interrupted."""
         self.model.train()
         try:
             self._score()
             stopped = self._steps()
-        except Interrupted:
+        except TrainingInterrupted:
             stopped = "interrupted"
         finally:
             if self.log is not None:
@@ -108,29 +120,30 @@ class Loop:
         if stopped != "interrupted" and self.processes.first:
             try:
                 report = write_report(self.out, self.validation, asdict(self.counts), stopped, self.interrupts.check)
-            except Interrupted:
-                stopped = "interrupted"  # all steps are saved: going on only measures
+            except TrainingInterrupted:
+                stopped = "interrupted"  # all steps are saved: continuing only evaluates
         counts = self.counts
-        return Outcome(
+        return TrainingOutcome(
             self.out, counts.step, self.steps, counts.best, counts.best_step, stopped, counts.seconds, report
         )
 
     def _score(self) -> None:
-        """Score training queries and videos by the model the run began from, if hard negatives are drawn."""
+        """Score training queries and videos with the model that training began from, if hard negatives are drawn."""
         if self.scorer is None:
             return
 
-        def scored(done: int, total: int) -> None:
+        def report_scoring(done: int, total: int) -> None:
             self.interrupts.check()
-            self._tell("scoring", done / total)
+            self._report_progress("scoring", done / total)
 
         trained = self.scorer.to(_device(self.model))
         split = self.data.split(self.config.data.train)
-        self.batches.hard = hard_negatives(trained, self.data, split, self.batches.pairs, self.training, scored)
+        pairs = self.batches.pairs
+        self.batches.hard = score_hard_negatives(trained, self.data, split, pairs, self.training, report_scoring)
         self.scorer = None
 
     def _steps(self) -> str:
-        with Prefetched(self._batch, range(self.counts.step, self.steps), self.training.prefetch) as batches:
+        with Prefetcher(self._batch, range(self.counts.step, self.steps), self.training.prefetch) as batches:
             ready = iter(batches)
             while True:
                 if self._due() and self.counts.validated != self.counts.step:
@@ -139,8 +152,8 @@ class Loop:
                     return "done"
                 if self.training.patience is not None and self.counts.without_gain >= self.training.patience:
                     return "patience"
-                if self.processes.any(self.interrupts.asked):
-                    raise Interrupted
+                if self.processes.any(self.interrupts.requested):
+                    raise TrainingInterrupted
                 if self.processes.any(self.processes.first and self._out_of_time()):
                     return "time"
                 self._step(next(ready))
@@ -156,7 +169,7 @@ class Loop:
         step, training = self.counts.step, self.training
         rng = torch.Generator().manual_seed(_seed(training.seed, step, self.processes.rank, 1))
         torch.manual_seed(_seed(training.seed, step, self.processes.rank, 0))
-        rate = training.lr * factor(training.schedule, step, self.steps, training.warmup)
+        rate = training.lr * rate_factor(training.schedule, step, self.steps, training.warmup)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.zero_grad(set_to_none=True)
@@ -173,7 +186,7 @@ class Loop:
 
     def _not_finite(self, terms: dict[str, Tensor]) -> MomentseekError:
         shown = ", ".join(f"{name} {float(value.detach()):g}" for name, value in terms.items())
-        kept = f"; {self.out / LAST} is from before" if (self.out / LAST).is_file() else ""
+        kept = f"; {self.out / LAST_CHECKPOINT} is from before" if (self.out / LAST_CHECKPOINT).is_file() else ""
         return MomentseekError(
             f"the loss is no number at step {self.counts.step:,} ({shown}); lower the learning rate "
             f"(lr={self.training.lr / 10:g}) or check the features{kept}"
@@ -186,8 +199,8 @@ class Loop:
         self._summed += 1
         self._pairs += pairs
         counts.seconds = time.monotonic() - self._began
-        self._tell("training")
-        if self._due() or counts.step % LOG_EVERY == 0:
+        self._report_progress("training")
+        if self._due() or counts.step % STEPS_PER_LOG_ROW == 0:
             row = {f"loss/{name}": value for name, value in self._means().items()}
             row = {"epoch": counts.step / self.per_epoch, "loss": sum(row.values()), **row, "lr": rate}
             if self.log is not None:
@@ -198,7 +211,7 @@ class Loop:
             self._save()
 
     def _validate(self) -> None:
-        self._tell("validating")
+        self._report_progress("validating")
         value = math.nan
         if self.processes.first:
             value = self.validation.value(self.model, self.interrupts.check)
@@ -209,13 +222,13 @@ class Loop:
         if counts.best is None or value > counts.best:
             counts.best, counts.best_step, counts.without_gain = value, counts.step, 0
             if self.processes.first:
-                self._write("best.safetensors", value)
+                self._write(BEST_CHECKPOINT, value)
         else:
             counts.without_gain += 1
         if self.log is not None:
             self.log.add(counts.step, {f"val/{self.training.measure}": value})
         self._save()
-        self._tell("validated")
+        self._report_progress("validated")
 
     def _due(self) -> bool:
         return self.counts.step > 0 and (self.counts.step % self.every == 0 or self.counts.step >= self.steps)
@@ -226,19 +239,19 @@ class Loop:
 
     def _save(self) -> None:
         if self.processes.first:
-            self._write(LAST, self.counts.value, tensors(self.optimiser), asdict(self.counts))
+            self._write(LAST_CHECKPOINT, self.counts.value, optimiser_tensors(self.optimiser), asdict(self.counts))
         self._saved = time.monotonic()
 
     def _write(self, name: str, value: float | None, *memory: Any) -> None:
-        checkpoint.save(self.out / name, self.model, self.config, self.fingerprint, self.counts.step, value, *memory)
+        save_checkpoint(self.out / name, self.model, self.config, self.fingerprint, self.counts.step, value, *memory)
 
     def _means(self) -> dict[str, float]:
         return {name: value / max(self._summed, 1) for name, value in self._sums.items()} or self._last_terms
 
     _last_terms: dict[str, float] = {}  # noqa: RUF012
 
-    def _tell(self, doing: str, share: float = math.nan) -> None:
-        if self.tell is None or not self.processes.first:
+    def _report_progress(self, doing: str, share: float = math.nan) -> None:
+        if self.progress is None or not self.processes.first:
             return
         began, first = self._session
         spent, done = time.monotonic() - began, self.counts.step - first
@@ -246,8 +259,8 @@ class Loop:
         if self.training.minutes is not None:
             left = min(left, max(0.0, self.training.minutes * 60 - self.counts.seconds))
         counts, rate = self.counts, self._pairs * self.processes.count / spent if spent else 0.0
-        self.tell(
-            Progress(
+        self.progress(
+            TrainingProgress(
                 counts.step,
                 self.steps,
                 counts.step / self.per_epoch,
@@ -258,12 +271,13 @@ class Loop:
                 left,
                 doing,
                 share,
+                self.training.measure,
             )
         )
 
 
 def _seed(*parts: int) -> int:
-    """A seed of its own for every purpose of every step."""
+    """A seed for each purpose of each step."""
     return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 

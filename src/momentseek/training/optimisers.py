@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from momentseek.training.config import Training
+from momentseek.training.config import TrainingSettings
 
 
 class BertAdam(torch.optim.Optimizer):
@@ -50,7 +50,7 @@ class BertAdam(torch.optim.Optimizer):
         return value
 
 
-def optimiser(model: nn.Module, training: Training) -> torch.optim.Optimizer:
+def build_optimiser(model: nn.Module, training: TrainingSettings) -> torch.optim.Optimizer:
     """The optimiser of a model's parameters."""
     named = [p for p in model.parameters() if p.requires_grad]
     groups = [
@@ -75,13 +75,13 @@ def clip_gradients(model: nn.Module, limit: float, by: str) -> None:
         nn.utils.clip_grad_norm_([p], limit, foreach=False)
 
 
-def tensors(used: torch.optim.Optimizer) -> dict[str, Tensor]:
+def optimiser_tensors(used: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's memory as named tensors."""
     return {f"{i}.{name}": value for i, kept in used.state_dict()["state"].items() for name, value in kept.items()}
 
 
-def restore(used: torch.optim.Optimizer, kept: dict[str, Tensor]) -> None:
-    """Give an optimiser the memory ``tensors`` wrote down."""
+def restore_optimiser(used: torch.optim.Optimizer, kept: dict[str, Tensor]) -> None:
+    """Give an optimiser the memory ``optimiser_tensors`` wrote down."""
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in kept.items():
         i, name = key.split(".", 1)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 
-class Order:
+class PairOrder:
     """Batches of pairs, every pair once per epoch.
 
     ``per_video`` = 1 draws pairs at random. Above 1, a video is drawn with up to that many of its pairs, and ``batch``
@@ -16,7 +16,7 @@ class Order:
     are of even size, so that none is too small to have negatives. With ``lengths`` of the videos and a ``window`` of
     several batches, videos of like length meet in a batch, and less is spent on padding.
 
-    >>> order = Order(np.array([0, 0, 1, 1, 1]), batch=2, per_video=2, seed=0)
+    >>> order = PairOrder(np.array([0, 0, 1, 1, 1]), batch=2, per_video=2, seed=0)
     >>> order.per_epoch, sorted(np.concatenate([order.batch_at(0, i) for i in range(order.per_epoch)]).tolist())
     (2, [0, 1, 2, 3, 4])
     """

@@ -56,13 +56,13 @@ class TrainingPairs:
         return result
 
 
-def pairs_of(
+def training_pairs(
     truth: Judgements, similarity: bool = True, related: Mapping[str, Sequence[str]] | None = None
 ) -> TrainingPairs:
     """The pairs of a truth; moments of relevance 0 are none. ``related`` names further videos that answer a query.
 
     >>> truth = Judgements.from_rows([("q1", "a", 0, 5, 1), ("q1", "b", 2, 9, 0), ("q2", "a", 7, 9, 1)])
-    >>> pairs = pairs_of(truth)
+    >>> pairs = training_pairs(truth)
     >>> len(pairs), pairs.related(np.array([0, 1]), np.array([1, 0])).tolist()
     (2, [[False, True], [False, True]])
     """

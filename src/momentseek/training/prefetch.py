@@ -11,12 +11,12 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 
-class Prefetched(Generic[T]):
+class Prefetcher(Generic[T]):
     """``make(key)`` for each key, in order, made by one thread at most ``ahead`` before they are asked for.
 
     An error while making one is raised where it would have been returned. Close it, or use it with ``with``.
 
-    >>> with Prefetched(lambda n: n * n, range(3), ahead=2) as squares:
+    >>> with Prefetcher(lambda n: n * n, range(3), ahead=2) as squares:
     ...     list(squares)
     [0, 1, 4]
     """
@@ -59,7 +59,7 @@ class Prefetched(Generic[T]):
         self._stop.set()
         self._thread.join()
 
-    def __enter__(self) -> Prefetched[T]:
+    def __enter__(self) -> Prefetcher[T]:
         return self
 
     def __exit__(self, *_: object) -> None:

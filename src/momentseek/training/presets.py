@@ -6,38 +6,50 @@ A preset is a config file that may say more: ``[models.NAME]`` has settings for 
 
 from __future__ import annotations
 
-import difflib
+import os
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Mapping
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from momentseek.errors import MomentseekError
 from momentseek.models import entry
-from momentseek.training.config import TrainConfig, with_settings
+from momentseek.registry import did_you_mean
+from momentseek.training.config import Assignments, TrainConfig, apply_settings, read_config_table
 
 
-def names() -> tuple[str, ...]:
-    """All presets."""
+def preset_names() -> tuple[str, ...]:
+    """The names of all presets, in alphabetical order."""
     found = (f.name for f in (files("momentseek.training") / "presets").iterdir())
     return tuple(sorted(n.removesuffix(".toml") for n in found if n.endswith(".toml")))
 
 
-def table(name: str) -> dict[str, Any]:
-    """A preset as its file has it."""
-    if name not in names():
-        near = difflib.get_close_matches(name, names(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names())}"
-        raise MomentseekError(f"there is no preset {name!r}; {hint}")
+def preset_table(name: str) -> dict[str, Any]:
+    """The sections of a preset, as its file has them."""
+    if name not in preset_names():
+        raise MomentseekError(f"there is no preset {name!r}; {did_you_mean(name, preset_names())}")
     return tomllib.loads((files("momentseek.training") / "presets" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def configure(
-    preset: dict[str, Any], model: str | None, assignments: Iterable[str] = (), where: str = "config"
-) -> TrainConfig:
-    """A config from a preset's (or file's) sections, for a model, with ``key=value`` settings on top.
+def settings_table(
+    preset: str | None, config: str | os.PathLike[str] | None, default: str | None = None
+) -> tuple[dict[str, Any], str]:
+    """The sections of a preset or of a config file (else of the preset ``default``), and how messages call them."""
+    if preset and config:
+        raise MomentseekError("`preset` and `config` both give the settings; give one, and change it with `settings`")
+    if config:
+        return read_config_table(Path(config)), str(config)
+    name = preset or default
+    return (preset_table(name), f"preset {name}") if name else ({}, "config")
 
-    >>> config = configure(table("tvr-ranking-reloclnet"), None, ["train=train_top20"])
+
+def configure(
+    preset: dict[str, Any], model: str | None, settings: Assignments = (), where: str = "config"
+) -> TrainConfig:
+    """The config of a model from the sections of a preset or a file, with settings such as ``lr=0.001`` on top.
+
+    >>> config = configure(preset_table("tvr-ranking-reloclnet"), None, ["train=train_top20"])
     >>> config.model, config.training.epochs, config.training.batch
     ('reloclnet', 200.0, 512)
     """
@@ -54,7 +66,7 @@ def configure(
     training = for_model.pop("training", {})
     sections["model"] = {"name": model, **sections.get("model", {}), **for_model}
     sections["training"] = {**sections.get("training", {}), **training}
-    assignments = list(assignments)
-    split = with_settings(sections, assignments).get("data", {}).get("train")
+    settings = settings if isinstance(settings, Mapping) else list(settings)
+    split = apply_settings(sections, settings).get("data", {}).get("train")
     sections["training"] |= by_split.get(split, {})
-    return TrainConfig.of(with_settings(sections, assignments), where)
+    return TrainConfig.of(apply_settings(sections, settings), where)

@@ -18,7 +18,7 @@ from torch import nn
 
 from momentseek.errors import MomentseekError
 
-PATIENCE = timedelta(hours=6)
+MAX_PROCESS_WAIT = timedelta(hours=6)
 """How long the others wait while process 0 validates."""
 
 
@@ -57,7 +57,7 @@ class Processes:
         """Process 0's value, everywhere."""
         if self.count == 1:
             return value
-        shared = torch.tensor([value], dtype=torch.float64, device=_device())
+        shared = torch.tensor([value], dtype=torch.float64, device=torch_device("auto"))
         dist.broadcast(shared, 0)
         return float(shared.item())
 
@@ -65,13 +65,13 @@ class Processes:
         """Whether any process says so."""
         if self.count == 1:
             return mine
-        votes = torch.tensor([1.0 if mine else 0.0], device=_device())
+        votes = torch.tensor([1.0 if mine else 0.0], device=torch_device("auto"))
         dist.all_reduce(votes)
         return bool(votes.item())
 
 
 @contextmanager
-def joined() -> Iterator[Processes]:
+def join_processes() -> Iterator[Processes]:
     """Say which process this is; joins the others if ``torchrun`` (or alike) started several."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
@@ -79,7 +79,7 @@ def joined() -> Iterator[Processes]:
         return
     rank = int(os.environ.get("RANK", "0"))
     try:
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo", timeout=PATIENCE)
+        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo", timeout=MAX_PROCESS_WAIT)
     except (RuntimeError, ValueError) as e:
         raise MomentseekError(f"the {count} processes cannot find each other ({e}); start them with torchrun") from None
     try:
@@ -88,5 +88,13 @@ def joined() -> Iterator[Processes]:
         dist.destroy_process_group()
 
 
-def _device() -> str:
-    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+def torch_device(name: str) -> torch.device:
+    """The device called ``name``; ``auto`` is this process's GPU if there is one, else the CPU."""
+    if name == "auto":
+        name = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+    try:
+        found = torch.device(name)
+        torch.zeros(1, device=found)
+    except (RuntimeError, AssertionError) as e:
+        raise MomentseekError(f"device {name!r} cannot be used ({str(e).splitlines()[0]}); set device=cpu") from None
+    return found

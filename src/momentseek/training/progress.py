@@ -1,4 +1,4 @@
-"""What a training run tells while it goes, and at its end."""
+"""What training reports while it runs, and at its end."""
 
 from __future__ import annotations
 
@@ -10,44 +10,53 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far training is."""
+class TrainingProgress:
+    """How far training is: its step, its loss, and its latest validation."""
 
     step: int
     steps: int
+    """Steps in all."""
     epoch: float
     terms: Mapping[str, float]
-    """The loss's terms, averaged over the latest steps."""
+    """The terms of the loss, averaged over the latest steps."""
     value: float | None
-    """The latest validation."""
+    """The measure at the latest validation."""
     best: float | None
+    """The measure at the best validation."""
     pairs_per_second: float
     seconds_left: float
     doing: str = "training"
     """``training``, ``validating`` or, just after, ``validated``; ``scoring`` for hard negatives, before all steps."""
     share: float = math.nan
-    """How much of the scoring is done."""
+    """The part of the scoring that is done, from 0 to 1."""
+    measure: str = ""
+    """Name of the measure by which the best checkpoint is chosen."""
 
     @property
     def loss(self) -> float:
-        """The sum of the terms."""
+        """The loss: the sum of its terms."""
         return sum(self.terms.values())
 
 
-Tell = Callable[[Progress], None]
+TrainingCallback = Callable[[TrainingProgress], None]
+"""Called after every step, and before and after every validation."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How training ended."""
+class TrainingOutcome:
+    """How training ended: why it stopped, its best validation, and its report."""
 
     folder: Path
+    """The folder of the training run."""
     step: int
+    """Steps taken."""
     steps: int
+    """Steps planned."""
     best: float | None
+    """The measure at the best validation."""
     best_step: int | None
     stopped: str
     """``done``, ``patience``, ``time`` or ``interrupted``."""
     seconds: float
     report: Mapping[str, Any] = field(default_factory=dict)
-    """What stands in report.json; empty after an interruption."""
+    """The content of report.json; empty after an interruption, and in processes that do not write."""

@@ -1,4 +1,4 @@
-"""report.json: what was trained, on what, how long, and what the best checkpoint scores."""
+"""report.json: what was trained, on which data, for how long, and how good the best checkpoint is."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import torch
 from momentseek import __version__
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
-from momentseek.training import checkpoint
-from momentseek.training.validation import PROTOCOL, Progress, Validation
-
-FILE = "report.json"
+from momentseek.models.inference.encode import StageCallback
+from momentseek.training.checkpoint import load_checkpoint
+from momentseek.training.folder import REPORT_FILE
+from momentseek.training.validation import VALIDATION_PROTOCOL, Validation
 
 
 def write_report(
-    out: Path, validation: Validation, counts: Mapping[str, Any], stopped: str, progress: Progress | None = None
+    out: Path, validation: Validation, counts: Mapping[str, Any], stopped: str, progress: StageCallback | None = None
 ) -> dict[str, Any]:
-    """Measure the best checkpoint on the validation and the test split, and write down the run."""
+    """Evaluate the best checkpoint on the validation and the test split, and write report.json."""
     config, data = validation.config, validation.data
-    best = checkpoint.load(out)
+    best = load_checkpoint(out)
     names = list(config.training.report)
     scores = {
         split: validation.measures(best.model, split, names, progress)
@@ -35,7 +35,7 @@ def write_report(
         "model": config.model,
         "train": config.data.train,
         "began_from": counts.get("begun"),
-        "first_stage": validation.found_by,
+        "first_stage": validation.first_stage_source,
         "seed": config.training.seed,
         "measure": config.training.measure,
         "best": counts["best"],
@@ -44,7 +44,7 @@ def write_report(
         "stopped": stopped,
         "seconds": round(counts["seconds"], 1),
         "parameters": sum(p.numel() for p in best.model.parameters()),
-        "protocol": PROTOCOL,
+        "protocol": VALIDATION_PROTOCOL,
         "scores": scores,
         "data": {
             "name": data.name,
@@ -54,18 +54,18 @@ def write_report(
         "versions": {"momentseek": __version__, "torch": torch.__version__, "python": platform.python_version()},
         "config": config.table(),
     }
-    write_bytes(out / FILE, (json.dumps(report, indent=2, ensure_ascii=False) + "\n").encode())
+    write_bytes(out / REPORT_FILE, (json.dumps(report, indent=2, ensure_ascii=False) + "\n").encode())
     return report
 
 
 def read_report(out: Path) -> dict[str, Any] | None:
-    """The report of a finished run; None if there is none yet."""
+    """The report of a finished training run; None if there is none yet."""
     try:
-        found = json.loads((out / FILE).read_text(encoding="utf-8"))
+        found = json.loads((out / REPORT_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as e:
-        raise MomentseekError(f"{out / FILE}: cannot be read ({e}); delete it and go on with --resume") from None
+        raise MomentseekError(f"{out / REPORT_FILE}: cannot be read ({e}); delete it and continue (`resume`)") from None
     if not isinstance(found, dict):
-        raise MomentseekError(f"{out / FILE}: is no report of a training run; delete it and go on with --resume")
+        raise MomentseekError(f"{out / REPORT_FILE}: is no report of a training run; delete it and continue (`resume`)")
     return found

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 
-def factor(schedule: str, step: int, total: int, warmup: float = 0.0) -> float:
+def rate_factor(schedule: str, step: int, total: int, warmup: float = 0.0) -> float:
     """The factor of step ``step`` (from 0) of ``total``.
 
     During the first ``warmup`` share it rises from 0 (so that the first step of BertAdam changes nothing, as in the
     public code), then stays (``constant``), falls in a straight line to 0 (``linear``) or as half a ``cosine`` wave.
 
-    >>> [factor("linear", s, 10, warmup=0.2) for s in (0, 1, 2, 6, 10)]
+    >>> [rate_factor("linear", s, 10, warmup=0.2) for s in (0, 1, 2, 6, 10)]
     [0.0, 0.5, 1.0, 0.5, 0.0]
-    >>> [round(factor("cosine", s, 4), 3) for s in range(5)]
+    >>> [round(rate_factor("cosine", s, 4), 3) for s in range(5)]
     [1.0, 0.854, 0.5, 0.146, 0.0]
     """
     done = min(step / max(total, 1), 1.0)

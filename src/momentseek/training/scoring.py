@@ -3,7 +3,7 @@
 ``r(q, v)`` is the best moment's score (CroCs, section 6.2): models of MMN's family ``match`` by its logarithm, so here
 it is exp(match), from 0 to 1. Videos pass by in blocks that are encoded, matched with all queries and forgotten; what
 stays is 16 bits per pair, 130 MB for Charades-STA (12,408 queries, 5,338 videos) and 750 MB for ActivityNet Captions;
-once it is over ``HELD``, in a mapped file without a name.
+once it is over ``MAX_SCORE_BYTES_IN_MEMORY``, in a mapped file without a name.
 """
 
 from __future__ import annotations
@@ -15,27 +15,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.features.data import Data, Split
+from momentseek.features.data import Data, DataSplit
 from momentseek.models import CorpusModel
 from momentseek.models.inference import encode_corpus, encode_queries
-from momentseek.models.inference.encode import device_of, searching
-from momentseek.training.config import Training
-from momentseek.training.hard_negatives import NEVER, UNIT, Floats, HardNegatives, Ints
+from momentseek.models.inference.encode import device_of, inference_mode
+from momentseek.training.config import TrainingSettings
+from momentseek.training.hard_negatives import EXCLUDED, SCORE_SCALE, Floats, HardNegatives, Ints
 from momentseek.training.pairs import TrainingPairs
 
-BLOCK = 64
+VIDEOS_PER_BLOCK = 64
 """Videos encoded at once."""
-CELLS = 1 << 22
+MAX_TENSOR_NUMBERS = 1 << 22
 """Numbers of one temporary tensor."""
-HELD = 1 << 30
+MAX_SCORE_BYTES_IN_MEMORY = 1 << 30
 """Bytes of scores in memory; more lie in a file."""
 
-Progress = Callable[[int, int], None]
+ScoringCallback = Callable[[int, int], None]
 """Told how many scores are made, of how many."""
 
 
-def hard_negatives(
-    model: CorpusModel, data: Data, split: Split, pairs: TrainingPairs, training: Training, progress: Progress
+def score_hard_negatives(
+    model: CorpusModel,
+    data: Data,
+    split: DataSplit,
+    pairs: TrainingPairs,
+    training: TrainingSettings,
+    progress: ScoringCallback,
 ) -> HardNegatives:
     """Score all training pairs of query and video by ``model``; ``progress`` may raise to stop."""
     shape = (len(split.truth.query_ids), pairs.videos)
@@ -45,7 +50,7 @@ def hard_negatives(
             raise MomentseekError("the scores of the model to begin from are no numbers; begin from another checkpoint")
         own.add(videos, scores)
         never = pairs.related(np.arange(shape[0]), videos)
-        kept[:, videos] = np.where(never, NEVER, np.rint(scores * UNIT)).astype(np.uint16)
+        kept[:, videos] = np.where(never, EXCLUDED, np.rint(scores * SCORE_SCALE)).astype(np.uint16)
     return HardNegatives(
         kept, *own.aims(), videos=training.hard_videos, queries=training.hard_queries, sharpness=training.sharpness,
         pool=training.hard_pool,
@@ -53,7 +58,7 @@ def hard_negatives(
 
 
 def _columns(
-    model: CorpusModel, data: Data, split: Split, progress: Progress
+    model: CorpusModel, data: Data, split: DataSplit, progress: ScoringCallback
 ) -> Iterator[tuple[Ints, NDArray[np.float32]]]:
     """Blocks of videos, and the scores of all queries with them."""
     truth, device = split.truth, device_of(model)
@@ -64,14 +69,16 @@ def _columns(
         progress(done, total)  # encoding counts for nothing, but may be stopped too
 
     asked = encode_queries(model, split, truth.query_ids, progress=encoding)
-    for first in range(0, len(truth.videos), BLOCK):
-        block = np.arange(first, min(first + BLOCK, len(truth.videos)))
+    for first in range(0, len(truth.videos), VIDEOS_PER_BLOCK):
+        block = np.arange(first, min(first + VIDEOS_PER_BLOCK, len(truth.videos)))
         corpus = encode_corpus(model, data, [truth.videos[v] for v in block], progress=encoding)
         scores = np.empty((len(asked), len(block)), np.float32)
-        with searching(model):
+        with inference_mode(model):
             videos = corpus.take(block - first, device)
             moments = max(t.shape[0] * t.shape[1] for t in videos.values() if t.ndim > 1)
-            many = max(1, CELLS // moments)  # queries at once: (queries, videos, moments) stays within the cells
+            many = max(
+                1, MAX_TENSOR_NUMBERS // moments
+            )  # queries at once: (queries, videos, moments) stays within the cells
             for q in range(0, len(asked), many):
                 queries = asked.take(np.arange(q, min(q + many, len(asked))), device)
                 scores[q : q + many] = model.match(queries, videos).float().exp().cpu().numpy()
@@ -109,7 +116,7 @@ class _Means:
 
 
 def _space(shape: tuple[int, int]) -> NDArray[np.uint16]:
-    if 2 * shape[0] * shape[1] <= HELD:
+    if 2 * shape[0] * shape[1] <= MAX_SCORE_BYTES_IN_MEMORY:
         return np.empty(shape, np.uint16)
     try:
         with tempfile.TemporaryFile() as file:  # mapped files live on without their name

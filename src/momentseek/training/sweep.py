@@ -1,4 +1,4 @@
-"""Many runs and one table: models, training splits, seeds, and any setting varied over values."""
+"""Many trainings and one table: models, training splits, seeds, and any setting varied over values."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from typing import Any
 
 from momentseek.atomic import write_all
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.spread import SeedSpread
 from momentseek.tables import markdown_table
 from momentseek.training.config import TrainConfig
 from momentseek.training.presets import configure
-from momentseek.training.spread import spreads
+from momentseek.training.seeds import score_spreads
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One line of the table: a config, trained with several seeds."""
+class SweepCell:
+    """One row of a sweep's table: settings that are trained with several seeds."""
 
     labels: Mapping[str, str]
-    """What this line varies: model, train, and settings, by name."""
+    """What tells this row from the others: model, train, and varied settings, by name."""
     config: TrainConfig
     folder: Path
 
 
-def cells(
+def sweep_cells(
     preset: dict[str, Any],
     models: Sequence[str],
     splits: Sequence[str],
@@ -38,12 +37,12 @@ def cells(
     assignments: Iterable[str],
     out: Path,
     where: str = "config",
-) -> list[Cell]:
-    """Every combination; ``varied`` are ``key=value,value,...``. All are checked before anything is trained.
+) -> list[SweepCell]:
+    """Every combination of models, splits and varied settings (``key=value,value,...``), checked before training.
 
-    In settings, ``{model}`` and ``{train}`` stand for the run's, whoever names its training split.
+    In settings, ``{model}`` and ``{train}`` stand for the cell's model and training split.
     """
-    axes = [_axis(text) for text in varied]
+    axes = [_parse_axis(text) for text in varied]
     found = []
     fixed = list(assignments)
     for model, split, *values in itertools.product(models, splits or [""], *(axis[1] for axis in axes)):
@@ -53,21 +52,21 @@ def cells(
         train = configure(preset, model, [s for s in settings if "{train}" not in s], where).data.train
         config = configure(preset, model, [s.replace("{train}", train) for s in settings], where)
         labels = {"model": model, "train": config.data.train, **{k: v for (k, _), v in zip(axes, values, strict=True)}}
-        folder = out.joinpath(model, config.data.train, *(_safe(text) for text in chosen))
-        found.append(Cell(labels, config, folder))
+        folder = out.joinpath(model, config.data.train, *(_folder_name(text) for text in chosen))
+        found.append(SweepCell(labels, config, folder))
     if len({cell.folder for cell in found}) != len(found):
         raise MomentseekError("the sweep names one combination twice; leave out what is repeated")
     return found
 
 
-def rows(done: Sequence[tuple[Cell, Sequence[Mapping[str, Any]]]]) -> list[dict[str, str | float | None]]:
-    """One row per cell: its labels, how many seeds, minutes per run, and mean and sd of every measure by split."""
+def table_rows(done: Sequence[tuple[SweepCell, Sequence[Mapping[str, Any]]]]) -> list[dict[str, str | float | None]]:
+    """One row per cell: labels, number of seeds, minutes per training run, and every measure's mean and sd by split."""
     table = []
     for cell, reports in done:
         row: dict[str, str | float | None] = {**cell.labels, "seeds": len(reports)}
         if reports:
             row["minutes"] = round(sum(r["seconds"] for r in reports) / len(reports) / 60, 2)
-        for split, scores in spreads(reports).items():
+        for split, scores in score_spreads(reports).items():
             for name, value in scores.items():
                 row[f"{split} {name}"] = value.mean
                 row[f"{split} {name} sd"] = value.sd if value.count > 1 else None
@@ -75,15 +74,18 @@ def rows(done: Sequence[tuple[Cell, Sequence[Mapping[str, Any]]]]) -> list[dict[
     return table
 
 
-def markdown(done: Sequence[tuple[Cell, Sequence[Mapping[str, Any]]]], measures: Sequence[str], note: str = "") -> str:
-    """The table to read: mean ± sd of some measures."""
+def markdown_text(
+    done: Sequence[tuple[SweepCell, Sequence[Mapping[str, Any]]]], measures: Sequence[str], note: str = ""
+) -> str:
+    """The table as Markdown: mean ± sd of some measures."""
     labels = list(done[0][0].labels)
-    found = [spreads(reports) for _, reports in done]
+    found = [score_spreads(reports) for _, reports in done]
     splits = list(dict.fromkeys(split for each in found for split in each))
     header = [*labels, "seeds", *(f"{split} {m}" for split in splits for m in measures), "minutes per run"]
     lines = []
     for (cell, reports), scores in zip(done, found, strict=True):
-        shown = [_shown(scores.get(split, {}).get(m)) for split in splits for m in measures]
+        values = [scores.get(split, {}).get(m) for split in splits for m in measures]
+        shown = ["" if value is None else str(value) for value in values]
         minutes = f"{sum(r['seconds'] for r in reports) / len(reports) / 60:.1f}" if reports else ""
         lines.append([*cell.labels.values(), str(len(reports)), *shown, minutes])
     table = markdown_table(header, lines, align="l" * len(labels) + "r")
@@ -91,10 +93,10 @@ def markdown(done: Sequence[tuple[Cell, Sequence[Mapping[str, Any]]]], measures:
 
 
 def write_tables(
-    out: Path, done: Sequence[tuple[Cell, Sequence[Mapping[str, Any]]]], measures: Sequence[str], note: str
+    out: Path, done: Sequence[tuple[SweepCell, Sequence[Mapping[str, Any]]]], measures: Sequence[str], note: str
 ) -> None:
-    """table.csv, table.json and table.md, together."""
-    table = rows(done)
+    """Write table.csv, table.json and table.md, all three or none."""
+    table = table_rows(done)
     columns = list(dict.fromkeys(key for row in table for key in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -106,16 +108,12 @@ def write_tables(
             out / "table.json": (
                 json.dumps({"note": note, "rows": table}, indent=2, ensure_ascii=False) + "\n"
             ).encode(),
-            out / "table.md": markdown(done, measures, note).encode(),
+            out / "table.md": markdown_text(done, measures, note).encode(),
         }
     )
 
 
-def _shown(value: SeedSpread | None) -> str:
-    return "" if value is None else str(value)
-
-
-def _axis(text: str) -> tuple[str, list[str]]:
+def _parse_axis(text: str) -> tuple[str, list[str]]:
     key, sign, values = text.partition("=")
     found = [v.strip() for v in values.split(",") if v.strip()]
     if not sign or not found:
@@ -123,5 +121,5 @@ def _axis(text: str) -> tuple[str, list[str]]:
     return key.strip(), found
 
 
-def _safe(text: str) -> str:
+def _folder_name(text: str) -> str:
     return "".join(c if c.isalnum() or c in "=+-._" else "-" for c in text)

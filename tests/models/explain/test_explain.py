@@ -19,7 +19,7 @@ from momentseek.models.explain import explain, question
 from momentseek.models.explain.figure import save
 from momentseek.models.inference import predict
 from momentseek.simulate import SimulationSettings, simulate
-from momentseek.training.checkpoint import save as save_checkpoint
+from momentseek.training.checkpoint import save_checkpoint as save_checkpoint
 from momentseek.training.config import TrainConfig
 
 SMALL = {"hidden": 16, "heads": 2, "longest": 8}

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from momentseek.models import Batch, Clips, CorpusModel, Dims, Encoded, ModelConfig, Words
+from momentseek.models import Batch, Clips, CorpusModel, Dims, Encodings, ModelConfig, Words
 from momentseek.moments import Judgements
 
 COLUMNS = 3
@@ -77,22 +77,22 @@ class Whole(CorpusModel):
 
     mix: Tensor
 
-    def encode_words(self, words: Words) -> Encoded:
+    def encode_words(self, words: Words) -> Encodings:
         return {"word": words.features * words.mask[..., None], "word_mask": words.mask}
 
-    def encode_clips(self, clips: Clips) -> Encoded:
+    def encode_clips(self, clips: Clips) -> Encodings:
         assert clips.video is not None
         clip = (clips.video @ self.mix) * clips.mask[..., None]
         sums = torch.cat([torch.zeros_like(clip[:, :1]), clip.cumsum(1)], 1)
         return {"mask": clips.mask, "clip": clip, "sums": sums, "total": clip.sum(1), "count": clips.mask.sum(1)}
 
-    def match(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         q = queries["word"].sum(1)
         scores = torch.einsum("qd,vld->qvl", q, videos["clip"]).masked_fill(~videos["mask"], -torch.inf)
         self.seen.append(scores.numel())
         return scores.amax(-1) + q @ videos["total"].T / 4 - videos["count"]
 
-    def spans(self, queries: Encoded, videos: Encoded) -> Tensor:
+    def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         q = queries["word"].sum(1)
         curve = torch.einsum("nd,nld->nl", q, videos["clip"]).masked_fill(~videos["mask"], -torch.inf)
         inside = torch.einsum("nd,nld->nl", q, videos["sums"])

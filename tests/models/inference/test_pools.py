@@ -109,7 +109,7 @@ def test_a_pool_is_searched_as_loops_search_it(small, seed, size, k, nms, alpha,
 @pytest.mark.parametrize("few", [1, 3, 20])
 def test_suppression_looks_at_as_many_spans_as_it_needs(small, monkeypatch, few):
     """However few it begins with: of each video, and of all of a query's."""
-    monkeypatch.setattr("momentseek.models.inference.run.BEFORE", few)
+    monkeypatch.setattr("momentseek.models.inference.prediction.MIN_SPANS_BEFORE_NMS", few)
     world, pools = pooled(small.world(videos=20, queries=12, longest=10), 6)
     model = small.model(longest=8)
     for k, nms in ((3, 0.1), (5, 0.3), (40, 0.3)):
@@ -144,7 +144,7 @@ def test_batches_and_blocks_change_nothing(small, name, monkeypatch):
     model = build(name, SMALL[name], Dims(3, 3, None))
     first, second = (predict(model, world, world, k=20, nms=0.5) for _ in range(2))
     assert small.rows(first) == small.rows(second)
-    monkeypatch.setattr("momentseek.models.inference.second.ALIKE", 3)
+    monkeypatch.setattr("momentseek.models.inference.second_stage.MIN_QUERIES_PER_VIDEO", 3)
     for cells, batch in ((300, 1), (2_000, 3), (1 << 20, 64)):
         tolerant(small.rows(predict(model, world, world, k=20, nms=0.5, cells=cells, batch=batch)), small.rows(first))
 
@@ -154,10 +154,10 @@ def test_the_same_run_in_any_blocks_to_the_last_bit(small, monkeypatch):
     world, _ = pooled(small.world(videos=15, queries=30), 8)
     model = small.model()
     whole = small.rows(predict(model, world, world, k=9, nms=0.4))
-    monkeypatch.setattr("momentseek.models.inference.run.SPANS", 60)
-    monkeypatch.setattr("momentseek.models.inference.run.MERGED", 50)
+    monkeypatch.setattr("momentseek.models.inference.prediction.MAX_HELD_SPANS", 60)
+    monkeypatch.setattr("momentseek.models.inference.prediction.MAX_MERGED_SPANS", 50)
     for alike, cells, batch in ((1, 40, 1), (4, 7, 3), (10**6, 200, 64)):
-        monkeypatch.setattr("momentseek.models.inference.second.ALIKE", alike)
+        monkeypatch.setattr("momentseek.models.inference.second_stage.MIN_QUERIES_PER_VIDEO", alike)
         assert small.rows(predict(model, world, world, k=9, nms=0.4, cells=cells, batch=batch)) == whole
 
 
@@ -171,7 +171,7 @@ def test_every_model_scores_much_asked_videos_alike(small, name, monkeypatch):
     fields = {f.name for f in dataclasses.fields(MODELS[name].config)}
     model = build(name, {n: v for n, v in wanted.items() if n in fields}, Dims(3, 3, 3))
     apart = sorted(small.rows(predict(model, world, world, k=10_000)))
-    monkeypatch.setattr("momentseek.models.inference.second.ALIKE", 2)
+    monkeypatch.setattr("momentseek.models.inference.second_stage.MIN_QUERIES_PER_VIDEO", 2)
     tolerant(sorted(small.rows(predict(model, world, world, k=10_000))), apart)
 
 

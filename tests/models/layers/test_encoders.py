@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from momentseek.errors import MomentseekError
-from momentseek.models.layers import ENCODERS, Stack, encoder
+from momentseek.models.layers import SEQUENCE_ENCODERS, Stack, encoder
 from momentseek.models.layers.encoders import CnnEncoder, LstmEncoder
 
 
-@pytest.mark.parametrize("kind", ENCODERS)
+@pytest.mark.parametrize("kind", SEQUENCE_ENCODERS)
 def test_padding_changes_nothing(kind: str) -> None:
     torch.manual_seed(0)
     layer = encoder(kind, 8, 2, 0.1).eval()

@@ -8,7 +8,7 @@ from momentseek.models.layers import best_clip, late
 
 @pytest.mark.parametrize("block", [1, 50, 1 << 24])
 def test_best_clip_is_the_largest_dot_product(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(late, "BLOCK", block)
+    monkeypatch.setattr(late, "MAX_CLIP_SCORES", block)
     torch.manual_seed(0)
     queries, clips = torch.randn(4, 3), torch.randn(5, 6, 3)
     lengths = [6, 1, 3, 5, 2]

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from momentseek.models.layers.fusion import ModalityWeights, fused
+from momentseek.models.layers.fusion import ModalityWeights, fuse
 from momentseek.models.layers.netvlad import NetVLAD
 
 
@@ -48,6 +48,6 @@ def test_modalities_share_one_weight_per_query() -> None:
     weights = weigh(words, torch.ones(3, 5, dtype=torch.bool))
     torch.testing.assert_close(weights.sum(1), torch.ones(3))
     video, subtitle = torch.randn(3, 7, 4), torch.randn(3, 7, 4)
-    joined = fused(weights, [video, subtitle])
+    joined = fuse(weights, [video, subtitle])
     for i in range(3):
         torch.testing.assert_close(joined[i], weights[i, 0] * video[i] + weights[i, 1] * subtitle[i])

@@ -5,15 +5,15 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.models import Batch, Pairs
-from momentseek.models.losses import ranking_hinge, related
+from momentseek.models import Batch, BatchPairs
+from momentseek.models.losses import ranking_hinge, related_masks
 
 
 @pytest.mark.parametrize("masked", [True, False], ids=["masked", "public-code"])
 def test_values_are_the_papers_formula_for_some_negative(make_batch: Callable[..., Batch], masked: bool) -> None:
     pairs = make_batch(5, 4, 8).pairs
     scores = torch.randn(5, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    known = related(pairs, masked=masked)
+    known = related_masks(pairs, masked=masked)
     seen: list[set[float]] = [set() for _ in range(16)]
     for seed in range(200):
         video, query = ranking_hinge(scores, pairs, known, 0.1, None, torch.Generator().manual_seed(seed))
@@ -34,7 +34,7 @@ def test_values_are_the_papers_formula_for_some_negative(make_batch: Callable[..
 def test_hardest_negative_with_a_pool_of_one(make_batch: Callable[..., Batch]) -> None:
     pairs = make_batch(5, 4, 8).pairs
     scores = torch.randn(5, 4, generator=torch.Generator().manual_seed(2))
-    known = related(pairs)
+    known = related_masks(pairs)
     video, _ = ranking_hinge(scores, pairs, known, 0.1, 1, torch.Generator())
     for i, (q, v) in enumerate(zip(pairs.query.tolist(), pairs.video.tolist(), strict=True)):
         worst = max(scores[q, j].item() for j in range(4) if not pairs.positive[q, j])
@@ -43,7 +43,7 @@ def test_hardest_negative_with_a_pool_of_one(make_batch: Callable[..., Batch]) -
 
 def test_nothing_to_rank_costs_nothing() -> None:
     one = torch.tensor([0])
-    pairs = Pairs(one, one, one, one, torch.ones(1), torch.ones(1, 1, dtype=torch.bool))
+    pairs = BatchPairs(one, one, one, one, torch.ones(1), torch.ones(1, 1, dtype=torch.bool))
     scores = torch.zeros(1, 1, requires_grad=True)
-    video, query = ranking_hinge(scores, pairs, related(pairs), 0.1, None, torch.Generator())
+    video, query = ranking_hinge(scores, pairs, related_masks(pairs), 0.1, None, torch.Generator())
     assert video.tolist() == query.tolist() == [0.0]

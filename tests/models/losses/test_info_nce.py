@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from momentseek.models import Batch
-from momentseek.models.losses import info_nce, mil_nce, related
+from momentseek.models.losses import info_nce, mil_nce, related_masks
 
 
 @pytest.mark.parametrize("masked", [True, False], ids=["masked", "public-code"])
 def test_mil_nce_is_the_papers_formula(make_batch: Callable[..., Batch], masked: bool) -> None:
     pairs = make_batch(5, 4, 8).pairs
     scores = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
-    values = mil_nce(scores, pairs, related(pairs, masked=masked))
+    values = mil_nce(scores, pairs, related_masks(pairs, masked=masked))
     for i, (q, v) in enumerate(zip(pairs.query.tolist(), pairs.video.tolist(), strict=True)):
         positives = {(q, j) for j in range(4) if (pairs.positive[q, j] if masked else j == v)}
         rows = {(q, j) for j in range(4)} - positives
@@ -27,7 +27,7 @@ def test_mil_nce_is_the_papers_formula(make_batch: Callable[..., Batch], masked:
 def test_info_nce_in_both_directions(make_batch: Callable[..., Batch]) -> None:
     pairs = make_batch(5, 4, 8).pairs
     scores = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
-    values = info_nce(scores, pairs, related(pairs), temperature=0.5)
+    values = info_nce(scores, pairs, related_masks(pairs), temperature=0.5)
     for i, (q, v) in enumerate(zip(pairs.query.tolist(), pairs.video.tolist(), strict=True)):
         own = math.exp(scores[q, v].item() / 0.5)
         rows = sum(math.exp(scores[q, j].item() / 0.5) for j in range(4) if not pairs.positive[q, j])
@@ -39,7 +39,7 @@ def test_info_nce_in_both_directions(make_batch: Callable[..., Batch]) -> None:
 def test_large_scores_stay_finite(make_batch: Callable[..., Batch]) -> None:
     pairs = make_batch(5, 4, 8).pairs
     scores = (torch.randn(5, 4) * 1e4).requires_grad_()
-    total = mil_nce(scores, pairs, related(pairs)).sum() + info_nce(scores, pairs, related(pairs)).sum()
+    total = mil_nce(scores, pairs, related_masks(pairs)).sum() + info_nce(scores, pairs, related_masks(pairs)).sum()
     total.backward()  # type: ignore[no-untyped-call]
     assert torch.isfinite(total)
     assert scores.grad is not None

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from momentseek.models import Batch
-from momentseek.models.losses import related
+from momentseek.models.losses import related_masks
 from momentseek.models.losses.max_margin import max_margin
 
 
@@ -14,7 +14,7 @@ from momentseek.models.losses.max_margin import max_margin
 def test_every_wrong_video_and_query_counts(make_batch: Callable[..., Batch], masked: bool) -> None:
     pairs = make_batch().pairs
     scores = torch.randn(pairs.positive.shape, generator=torch.Generator().manual_seed(0))
-    found = max_margin(scores, pairs, related(pairs, masked=masked), 0.2)
+    found = max_margin(scores, pairs, related_masks(pairs, masked=masked), 0.2)
     for p, (q, v) in enumerate(zip(pairs.query.tolist(), pairs.video.tolist(), strict=True)):
         wrong = {"videos": [], "queries": []}
         for other in range(scores.shape[1]):

@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from momentseek.models.batch import Pairs
+from momentseek.models.batch import BatchPairs
 from momentseek.models.losses.mutual_matching import mutual_matching
 from momentseek.models.moment_map import cells, overlap
 
 TAU, PSI, LOW = 0.2, 0.3, 0.5
 
 
-def example(seed: int) -> tuple[torch.Tensor, torch.Tensor, Pairs, torch.Tensor, torch.Tensor]:
+def example(seed: int) -> tuple[torch.Tensor, torch.Tensor, BatchPairs, torch.Tensor, torch.Tensor]:
     g = torch.Generator().manual_seed(seed)
     queries = F.normalize(torch.randn(5, 6, generator=g, dtype=torch.float64), dim=1)
     candidates = cells(4)
@@ -26,7 +26,7 @@ def example(seed: int) -> tuple[torch.Tensor, torch.Tensor, Pairs, torch.Tensor,
     positive = torch.zeros(5, 3, dtype=torch.bool)
     positive[query, video] = True
     weight = torch.rand(6, generator=g, dtype=torch.float64) + 0.1
-    pairs = Pairs(query, video, query, query, weight, positive, times)
+    pairs = BatchPairs(query, video, query, query, weight, positive, times)
     return queries, moments, pairs, overlap(candidates, times), ~positive
 
 
@@ -64,7 +64,7 @@ def test_equals_the_formula_in_loops(seed: int, positives: int) -> None:
 
 def test_without_negatives_the_loss_is_nothing_and_its_gradient_finite() -> None:
     queries = torch.ones(1, 2, requires_grad=True)
-    pairs = Pairs(*(torch.zeros(1, dtype=torch.long) for _ in range(4)), torch.ones(1), torch.ones(1, 1).bool())
+    pairs = BatchPairs(*(torch.zeros(1, dtype=torch.long) for _ in range(4)), torch.ones(1), torch.ones(1, 1).bool())
     loss = mutual_matching(queries, torch.ones(1, 1, 2), pairs, torch.ones(1, 1), torch.zeros(1, 1).bool())
     loss.backward()
     assert float(loss.detach()) == pytest.approx(0)

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.models.losses import drawn
+from momentseek.models.losses import draw_negatives
 
 
 @settings(deadline=None)
@@ -13,7 +13,7 @@ def test_draws_are_allowed_and_among_the_hardest(seed: int, columns: int, pool: 
     rng = torch.Generator().manual_seed(seed)
     scores = torch.rand(7, columns, generator=rng)
     allowed = torch.rand(7, columns, generator=rng) < 0.6
-    column, found = drawn(scores, allowed, pool, rng)
+    column, found = draw_negatives(scores, allowed, pool, rng)
     for row in range(7):
         candidates = [j for j in range(columns) if allowed[row, j]]
         assert found[row] == bool(candidates)
@@ -25,7 +25,7 @@ def test_draws_are_allowed_and_among_the_hardest(seed: int, columns: int, pool: 
 def test_each_of_the_pool_is_drawn_as_often() -> None:
     scores = torch.arange(6.0).repeat(6000, 1)
     allowed = torch.tensor([True, True, True, True, True, False]).repeat(6000, 1)
-    column, _ = drawn(scores, allowed, 3, torch.Generator().manual_seed(0))
+    column, _ = draw_negatives(scores, allowed, 3, torch.Generator().manual_seed(0))
     counts = torch.bincount(column, minlength=6)
     assert counts[[0, 1, 5]].tolist() == [0, 0, 0]
     assert (counts[2:5] - 2000).abs().max() < 150  # 4 standard deviations
@@ -33,12 +33,12 @@ def test_each_of_the_pool_is_drawn_as_often() -> None:
 
 def test_same_seed_same_draw() -> None:
     scores, allowed = torch.rand(50, 9), torch.ones(50, 9, dtype=torch.bool)
-    first, second = (drawn(scores, allowed, None, torch.Generator().manual_seed(3))[0] for _ in range(2))
+    first, second = (draw_negatives(scores, allowed, None, torch.Generator().manual_seed(3))[0] for _ in range(2))
     assert torch.equal(first, second)
     assert len(first.unique()) > 5
 
 
 def test_no_columns_nothing_found() -> None:
-    column, found = drawn(torch.zeros(2, 0), torch.zeros(2, 0, dtype=torch.bool), None, torch.Generator())
+    column, found = draw_negatives(torch.zeros(2, 0), torch.zeros(2, 0, dtype=torch.bool), None, torch.Generator())
     assert column.tolist() == [0, 0]
     assert not found.any()

@@ -12,7 +12,7 @@ import torch
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import edges
 from momentseek.features.data import Data
-from momentseek.models.batch import Encoded
+from momentseek.models.batch import Encodings
 from momentseek.models.explain.question import Question
 from momentseek.models.inference import predict
 from momentseek.models.inputs import clips_of, words_of
@@ -115,7 +115,7 @@ def _view(
     model: XML,
     data: Data,
     asked: Question,
-    queries: Encoded,
+    queries: Encodings,
     video: str,
     moments: Sequence[tuple[int, float, float, float]],
 ) -> View:

@@ -11,7 +11,7 @@ import numpy as np
 from momentseek.encoders.protocol import WordEncoder, fingerprint
 from momentseek.encoders.registry import text_encoder
 from momentseek.errors import MomentseekError
-from momentseek.features.data import Data, Split
+from momentseek.features.data import Data, DataSplit
 from momentseek.features.store import Array
 from momentseek.moments import Judgements, Moment
 from momentseek.trained.manifest import sources_of
@@ -75,7 +75,7 @@ def question(data: Data, split: str, asked: str) -> Question:
     return Question(OWN, asked, words, (), Table(encoder.words([asked])[0]), truth, of.corpus, of.durations)
 
 
-def _known(data: Data, of: Split, id: str) -> Question:
+def _known(data: Data, of: DataSplit, id: str) -> Question:
     rows = of.truth.rows(id)
     moments, levels = of.truth.moments(id), of.truth.relevance[rows].tolist()
     order = np.argsort([-level for level in levels], kind="stable").tolist()

@@ -17,19 +17,19 @@ from torch import Tensor, nn
 
 from momentseek.encoders.onnx_writer import Shape
 from momentseek.encoders.runtime import session
-from momentseek.models.batch import Clips, Words, rows
+from momentseek.models.batch import Clips, Words, take_rows
 from momentseek.models.bet import ClipTokens
 from momentseek.models.cet import Cet
 from momentseek.models.export.drawn import VIDEOS, Drawn, Kind, far
 from momentseek.models.export.map_nodes import as_spans, max_over, neighbours, stacked
 from momentseek.models.export.nodes import NEVER, Nodes
-from momentseek.models.inputs import parse_of, wants_roles
+from momentseek.models.inputs import needs_roles, role_parser
 from momentseek.models.layers.deconfounder import Branch, Deconfounder
 from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.layers.projection import clip_width
 from momentseek.models.layers.role_tree import NOUN, VERB, RoleTree
 from momentseek.models.mdd import Mdd
-from momentseek.models.tan2d import Sentence, Tan2d
+from momentseek.models.tan2d import SentenceEncoder, Tan2d
 from momentseek.trained.manifest import JOINT_KIND
 from momentseek.trained.reranker import JOINT_GRAPH
 
@@ -39,8 +39,8 @@ def draw(model: Tan2d | Cet, settings: Mapping[str, Any]) -> Drawn:
     graph = network(model)
     head = {
         "kind": JOINT_KIND,
-        "roles": wants_roles(model.config),
-        "parse": parse_of(model.config),
+        "roles": needs_roles(model.config),
+        "parse": role_parser(model.config),
         "end_time": settings["end_time"],
         "nms": settings.get("nms"),
         "window": settings.get("window"),
@@ -90,7 +90,7 @@ def _map(nodes: Nodes, model: Tan2d, words: str, clips: list[str]) -> str:
     return as_spans(nodes, scores, cells, model.config.longest)
 
 
-def _sentence(nodes: Nodes, layer: Sentence, words: str) -> tuple[str, str]:
+def _sentence(nodes: Nodes, layer: SentenceEncoder, words: str) -> tuple[str, str]:
     """The LSTM's last state (1, hidden) and all of them (1, words, hidden)."""
     own = layer.lstm
     x = nodes.add("Transpose", words, perm=[1, 0, 2])
@@ -250,12 +250,14 @@ def compared(model: Tan2d | Cet, graph: bytes) -> float:
     for count in {1, max(1, config.max_words // 2), config.max_words}:
         asked: dict[str, NDArray[Any]] = {"words": rng.standard_normal((1, count, model.dims.query), np.float32)}
         words = Words(torch.from_numpy(asked["words"]), torch.ones(1, count, dtype=torch.bool))
-        if wants_roles(config):
+        if needs_roles(config):
             asked |= {"roles": rng.integers(0, 3, (1, count)), "phrase": np.arange(count)[None] // 3}
             parts = (torch.from_numpy(asked[part]) for part in ("roles", "phrase"))
             words = Words(words.features, words.mask, *parts)
         (ours,) = network.run(["spans"], {**given, **asked})
-        theirs = model.spans(rows(model.encode_words(words), torch.zeros(VIDEOS, dtype=torch.long)), videos).numpy()
+        theirs = model.spans(
+            take_rows(model.encode_words(words), torch.zeros(VIDEOS, dtype=torch.long)), videos
+        ).numpy()
         real = np.isfinite(theirs)
         if ours.shape != theirs.shape or not np.array_equal(ours > NEVER / 2, real):
             return math.inf

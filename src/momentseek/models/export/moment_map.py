@@ -22,7 +22,7 @@ from momentseek.models.export.drawn import VIDEOS, Drawn, Kind, far, random_word
 from momentseek.models.export.map_nodes import max_over, neighbours
 from momentseek.models.export.nodes import Nodes
 from momentseek.models.layers.projection import clip_width
-from momentseek.models.mmn import SHARPNESS, Mmn
+from momentseek.models.mmn import OVERLAP_SHARPNESS, Mmn
 from momentseek.trained.manifest import CLIPS_GRAPH, WORDS_GRAPH
 
 
@@ -40,7 +40,7 @@ def draw(model: Mmn, settings: Mapping[str, Any]) -> Drawn:
     window = min(window or whole, whole)
     head = {
         "kind": "map", "match": config.space, "spans": 2 * config.space, "window": window, "whole": whole,
-        "power": config.power, "sharpness": SHARPNESS, "end_time": settings["end_time"],
+        "power": config.power, "sharpness": OVERLAP_SHARPNESS, "end_time": settings["end_time"],
         "cells": [model.cells.start.tolist(), model.cells.length.tolist()],
     }  # fmt: skip
     return Drawn(graphs, tuple(model.clips.modalities), head, compared(model, graphs))
@@ -101,9 +101,9 @@ def compared(model: Mmn, graphs: Mapping[str, bytes]) -> float:
     queries = model.encode_words(Words(torch.from_numpy(words["words"]), torch.from_numpy(words["mask"])))
     wanted = [torch.einsum("qd,vcd->qvc", queries[s], videos[s]) for s in ("match", "overlap")]
     sides = [2 * np.einsum("qd,vcd->qvc", a, b) for a, b in zip(*(_sides(x) for x in (asked, moments)), strict=True)]
-    scores = model.combined(*(torch.from_numpy(side) for side in sides)).numpy()
+    scores = model.log_score(*(torch.from_numpy(side) for side in sides)).numpy()
     worst = max(far(ours, theirs.numpy()) for ours, theirs in zip(sides, wanted, strict=True))
-    return max(worst, far(scores, model.combined(*wanted).numpy()))
+    return max(worst, far(scores, model.log_score(*wanted).numpy()))
 
 
 def _sides(rows: NDArray[Any]) -> list[NDArray[Any]]:

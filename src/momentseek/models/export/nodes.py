@@ -21,7 +21,7 @@ from momentseek.models.layers import CrossEncoder, ModularQuery, Positions, Proj
 from momentseek.models.layers.attention import Attention, SelfEncoder
 from momentseek.models.layers.encoders import CnnEncoder, LstmEncoder, Stack
 from momentseek.models.layers.joint_clips import JointClips
-from momentseek.models.tan2d import Sentence
+from momentseek.models.tan2d import SentenceEncoder
 
 NEVER = -3e38
 """In the place of minus infinity, of which an exponential also makes 0."""
@@ -186,7 +186,7 @@ class Nodes:
         turned = self.add("Transpose", out, perm=[2, 0, 1, 3])  # from (length, directions, rows, columns)
         return self.add("Reshape", turned, self.integers(0, 0, 2 * own.hidden_size))
 
-    def sentence(self, layer: Sentence, x: str, mask: str) -> tuple[str, str]:
+    def sentence(self, layer: SentenceEncoder, x: str, mask: str) -> tuple[str, str]:
         """The state at the last word of a query, and at each word: one-way LSTMs, one on the other."""
         own, x = layer.lstm, self.add("Transpose", x, perm=[1, 0, 2])
         for at in range(own.num_layers):

@@ -14,21 +14,21 @@ from torch import Tensor
 
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import bounds
-from momentseek.models.batch import Clips, Encoded, Words
-from momentseek.models.inference.ragged import EncodedCorpus, Shape
-from momentseek.models.inputs import Floats, Table, Videos, clips_of, words_of
+from momentseek.models.batch import Clips, Encodings, Words
+from momentseek.models.inference.ragged import EncodedCorpus, TensorShape
+from momentseek.models.inputs import FeatureTable, Floats, VideoFeatures, clips_of, words_of
 from momentseek.models.model import CorpusModel
 from momentseek.models.moment_map import MapConvolution
 from momentseek.moments.arrays import IntArray
 
-Progress = Callable[[str, int, int], None]
+StageCallback = Callable[[str, int, int], None]
 """Told the stage, what is done and what there is to do."""
 Precision = Literal["float32", "float16"]
-MAPS = 1 << 25
+MAX_MAP_NUMBERS = 1 << 25
 """Numbers in the maps of candidate moments that are made at once: 128 MB."""
 
 
-class Searched(Videos, Protocol):
+class TimedVideoFeatures(VideoFeatures, Protocol):
     """Videos with the lengths of their clips; ``features.data.Data`` is one."""
 
     @property
@@ -38,29 +38,29 @@ class Searched(Videos, Protocol):
         ...
 
 
-class Counted(Table, Protocol):
+class CountedFeatureTable(FeatureTable, Protocol):
     """Feature rows whose number is known without reading them; ``features.store.Features`` is one."""
 
     def rows(self, name: str, /) -> int: ...
     def read(self, name: str, /) -> Floats: ...
 
 
-class Asked(Protocol):
+class CountedQueryFeatures(Protocol):
     """Queries; ``features.data.Split`` is one."""
 
     @property
-    def query(self) -> Counted: ...
+    def query(self) -> CountedFeatureTable: ...
 
 
 def encode_corpus(
     model: CorpusModel,
-    data: Searched,
+    data: TimedVideoFeatures,
     names: Sequence[str],
     *,
     batch: int = 64,
     precision: Precision = "float32",
     folder: Path | None = None,
-    progress: Progress | None = None,
+    progress: StageCallback | None = None,
 ) -> EncodedCorpus:
     """What the model keeps of these videos, in their order.
 
@@ -73,49 +73,49 @@ def encode_corpus(
     counts = np.array(fitted, dtype=np.int64)
 
     if model.retrieves and (numbers := map_numbers(model)):  # the map is made here, not when pairs are scored
-        batch = max(1, min(batch, MAPS // numbers))
+        batch = max(1, min(batch, MAX_MAP_NUMBERS // numbers))
 
-    def encode(index: IntArray, padding: int) -> Encoded:
+    def encode(index: IntArray, padding: int) -> Encodings:
         clips = clips_of(data, [names[i] for i in index], config)
-        return model.encode_clips(_moved(_longer(clips, padding), device_of(model)))
+        return model.encode_clips(_move(_pad(clips, padding), device_of(model)))
 
-    return _encoded(model, names, counts, encode, batch, precision, folder, "videos", progress)
+    return _encode_all(model, names, counts, encode, batch, precision, folder, "videos", progress)
 
 
 def encode_queries(
     model: CorpusModel,
-    split: Asked,
+    split: CountedQueryFeatures,
     query_ids: Sequence[str],
     *,
     batch: int = 256,
-    progress: Progress | None = None,
+    progress: StageCallback | None = None,
 ) -> EncodedCorpus:
     """What the model keeps of these queries, in their order."""
     config = model.config
     counts = np.array([min(split.query.rows(q), config.max_words) for q in query_ids], dtype=np.int64)
 
-    def encode(index: IntArray, padding: int) -> Encoded:
+    def encode(index: IntArray, padding: int) -> Encodings:
         words = words_of(split, [query_ids[i] for i in index], config)
-        return model.encode_words(_moved(_longer(words, padding), device_of(model)))
+        return model.encode_words(_move(_pad(words, padding), device_of(model)))
 
-    return _encoded(model, query_ids, counts, encode, batch, "float32", None, "queries", progress)
+    return _encode_all(model, query_ids, counts, encode, batch, "float32", None, "queries", progress)
 
 
-def _encoded(
+def _encode_all(
     model: CorpusModel,
     names: Sequence[str],
     counts: IntArray,
-    encode: Callable[[IntArray, int], Encoded],
+    encode: Callable[[IntArray, int], Encodings],
     batch: int,
     precision: Precision,
     folder: Path | None,
     what: str,
-    progress: Progress | None,
+    progress: StageCallback | None,
 ) -> EncodedCorpus:
     if not len(names):
         raise MomentseekError(f"there are no {what} to encode; check the split")
     tell = progress or _silent
-    with searching(model):
+    with inference_mode(model):
         shapes = _shapes(counts, encode, precision)
         kept = EncodedCorpus.empty(names, counts, shapes, folder)
         order = np.argsort(counts, kind="stable")
@@ -129,7 +129,9 @@ def _encoded(
     return kept
 
 
-def _shapes(counts: IntArray, encode: Callable[[IntArray, int], Encoded], precision: Precision) -> Mapping[str, Shape]:
+def _shapes(
+    counts: IntArray, encode: Callable[[IntArray, int], Encodings], precision: Precision
+) -> Mapping[str, TensorShape]:
     """Which of the model's tensors have a row per clip, found by encoding the shortest item with padding and without.
 
     Where all items are of one length nothing grows, and nothing has to be asked.
@@ -144,9 +146,9 @@ def _shapes(counts: IntArray, encode: Callable[[IntArray, int], Encoded], precis
         grows = [axis for axis in range(tensor.ndim) if tensor.shape[axis] != other[key].shape[axis]]
         kind = precision if tensor.is_floating_point() else str(tensor.dtype).removeprefix("torch.")
         if not grows:
-            shapes[key] = Shape(None, tuple(tensor.shape[1:]), kind)
+            shapes[key] = TensorShape(None, tuple(tensor.shape[1:]), kind)
         elif grows == [1] and other[key].shape[1] - tensor.shape[1] == change:
-            shapes[key] = Shape(tensor.shape[1] - int(counts[item]), tuple(tensor.shape[2:]), kind)
+            shapes[key] = TensorShape(tensor.shape[1] - int(counts[item]), tuple(tensor.shape[2:]), kind)
         else:
             raise MomentseekError(f"the model's {key!r} grows with clips in axis {grows[-1]}; only axis 1 may grow")
     return shapes
@@ -155,7 +157,7 @@ def _shapes(counts: IntArray, encode: Callable[[IntArray, int], Encoded], precis
 P = TypeVar("P", Clips, Words)
 
 
-def _longer(part: P, more: int) -> P:
+def _pad(part: P, more: int) -> P:
     """With so many places of padding more."""
 
     def padded(tensor: Tensor) -> Tensor:
@@ -164,7 +166,7 @@ def _longer(part: P, more: int) -> P:
     return _each(part, padded) if more else part
 
 
-def _moved(part: P, device: torch.device) -> P:
+def _move(part: P, device: torch.device) -> P:
     return _each(part, lambda tensor: tensor.to(device))
 
 
@@ -190,7 +192,7 @@ def device_of(model: CorpusModel) -> torch.device:
 
 
 @contextmanager
-def searching(model: CorpusModel) -> Iterator[None]:
+def inference_mode(model: CorpusModel) -> Iterator[None]:
     """Without gradients and dropout; the model is left as it was."""
     training = model.training
     model.eval()

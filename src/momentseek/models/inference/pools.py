@@ -11,21 +11,21 @@ from collections.abc import Mapping
 import numpy as np
 
 from momentseek.errors import MomentseekError
-from momentseek.models.inference.encode import Progress, device_of, searching
+from momentseek.models.inference.encode import StageCallback, device_of, inference_mode
+from momentseek.models.inference.first_stage import QUERIES_PER_MATCH, RankedVideos, stack_lists
 from momentseek.models.inference.ragged import EncodedCorpus
-from momentseek.models.inference.videos import TOGETHER, Candidates, together
 from momentseek.models.model import CorpusModel
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import BoolArray
 
 
-def pooled_videos(truth: Judgements) -> tuple[str, ...]:
+def pool_videos(truth: Judgements) -> tuple[str, ...]:
     """All videos that are in some pool, each once, in the truth's order."""
     assert truth.pools is not None
     return tuple(truth.videos[i] for i in np.unique(truth.pools.video).tolist())
 
 
-def from_pools(truth: Judgements, position: Mapping[str, int]) -> Candidates:
+def from_pools(truth: Judgements, position: Mapping[str, int]) -> RankedVideos:
     """Every query's pool, in the order of the corpus, each video once; scores are 0."""
     assert truth.pools is not None
     places = np.array([position.get(name, -1) for name in truth.videos], dtype=np.int64)
@@ -34,10 +34,10 @@ def from_pools(truth: Judgements, position: Mapping[str, int]) -> Candidates:
         name = truth.videos[missing[0]]
         raise MomentseekError(f"{truth.source}: video {name} of a pool was not encoded; encode all pools' videos")
     pools = np.split(places[truth.pools.video], truth.pools.offsets[1:-1])
-    return together([(np.unique(pool), np.zeros(len(np.unique(pool)))) for pool in pools])
+    return stack_lists([(np.unique(pool), np.zeros(len(np.unique(pool)))) for pool in pools])
 
 
-def membership(pools: Candidates, videos: int) -> BoolArray:
+def membership(pools: RankedVideos, videos: int) -> BoolArray:
     """(queries, videos): which videos are in which query's pool."""
     inside = np.zeros((len(pools), videos), dtype=bool)
     row, column = np.nonzero(pools.video >= 0)
@@ -45,13 +45,13 @@ def membership(pools: Candidates, videos: int) -> BoolArray:
     return inside
 
 
-def matched(
+def match_pools(
     model: CorpusModel,
     queries: EncodedCorpus,
     corpus: EncodedCorpus,
-    pools: Candidates,
-    progress: Progress | None = None,
-) -> Candidates:
+    pools: RankedVideos,
+    progress: StageCallback | None = None,
+) -> RankedVideos:
     """The same videos with the model's ``match`` as scores, video by video: pairs outside the pools cost nothing."""
     device = device_of(model)
     score = np.full(pools.video.shape, -np.inf)
@@ -60,10 +60,10 @@ def matched(
     row, column = row[order], column[order]
     video = pools.video[row, column]
     done = 0
-    with searching(model):
+    with inference_mode(model):
         for group in np.split(np.arange(len(row)), np.flatnonzero(np.diff(video)) + 1):
             here = corpus.take(video[group[:1]], device)
-            for part in np.split(group, range(TOGETHER, len(group), TOGETHER)):
+            for part in np.split(group, range(QUERIES_PER_MATCH, len(group), QUERIES_PER_MATCH)):
                 found = model.match(queries.take(row[part], device), here)[:, 0].float().cpu().numpy()
                 if np.isnan(found).any():
                     raise MomentseekError("the model's scores are no numbers; its training has diverged")
@@ -71,10 +71,10 @@ def matched(
             done += len(group)
             if progress is not None:
                 progress("first stage", done, len(row))
-    return Candidates(pools.video, score)
+    return RankedVideos(pools.video, score)
 
 
-def best(pools: Candidates, n: int) -> Candidates:
+def best_videos(pools: RankedVideos, n: int) -> RankedVideos:
     """The ``n`` videos of each query that score best, best first; ties go to the video first in the corpus."""
     order = np.lexsort((pools.video, -pools.score), axis=-1)[:, :n]
-    return Candidates(np.take_along_axis(pools.video, order, 1), np.take_along_axis(pools.score, order, 1))
+    return RankedVideos(np.take_along_axis(pools.video, order, 1), np.take_along_axis(pools.score, order, 1))

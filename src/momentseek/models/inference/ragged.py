@@ -16,19 +16,19 @@ from torch import Tensor
 
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
-from momentseek.models.batch import Encoded
+from momentseek.models.batch import Encodings
 from momentseek.moments.arrays import IntArray, offsets_of
 
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_keys, dict_values
 
-CONTENTS = "contents.json"
+CONTENTS_FILE = "contents.json"
 
 
-class OnUse(dict[str, Tensor]):
+class LazyTensors(dict[str, Tensor]):
     """Tensors by name that are made when they are first asked for: matching needs other ones than spans do.
 
-    >>> made = OnUse(["a", "b"], lambda key: torch.tensor([len(key)]))
+    >>> made = LazyTensors(["a", "b"], lambda key: torch.tensor([len(key)]))
     >>> made["a"].item(), dict.__len__(made), sorted(made), {**made}.keys()
     (1, 1, ['a', 'b'], dict_keys(['a', 'b']))
     """
@@ -70,7 +70,7 @@ class OnUse(dict[str, Tensor]):
 
 
 @dataclass(frozen=True)
-class Shape:
+class TensorShape:
     """How one of a model's tensors grows: ``(items, count + extra, *rest)``, or ``(items, *rest)`` if extra is None."""
 
     extra: int | None
@@ -93,7 +93,7 @@ class EncodedCorpus:
     names: tuple[str, ...]
     counts: IntArray
     """Clips (or words) of each."""
-    shapes: Mapping[str, Shape]
+    shapes: Mapping[str, TensorShape]
     values: Mapping[str, NDArray[Any]]
 
     def __len__(self) -> int:
@@ -132,17 +132,17 @@ class EncodedCorpus:
             found[key] = self.values[key][a] if shape.extra is None else self.values[key][a:b]
         return found
 
-    def take(self, index: IntArray, device: torch.device | str = "cpu") -> Encoded:
+    def take(self, index: IntArray, device: torch.device | str = "cpu") -> Encodings:
         """Those at ``index`` as the model gave them, padded by zeros to the longest; each tensor fetched when used."""
-        return OnUse(self.shapes, lambda key: self._tensor(key, index).to(device))
+        return LazyTensors(self.shapes, lambda key: self._tensor(key, index).to(device))
 
-    def spread(self, index: IntArray, device: torch.device | str = "cpu") -> Encoded:
+    def spread(self, index: IntArray, device: torch.device | str = "cpu") -> Encodings:
         """The same where ``index`` names many twice: each distinct one is fetched once."""
         distinct, inverse = np.unique(index, return_inverse=True)
         if np.array_equal(distinct, index):
             return self.take(index, device)
         at = torch.from_numpy(inverse).to(device)
-        return OnUse(self.shapes, lambda key: self._tensor(key, distinct).to(device).index_select(0, at))
+        return LazyTensors(self.shapes, lambda key: self._tensor(key, distinct).to(device).index_select(0, at))
 
     def _tensor(self, key: str, index: IntArray) -> Tensor:
         shape, values, offsets = self.shapes[key], self.values[key], self.offsets[key]
@@ -156,7 +156,7 @@ class EncodedCorpus:
 
     @classmethod
     def empty(
-        cls, names: Sequence[str], counts: IntArray, shapes: Mapping[str, Shape], folder: Path | None
+        cls, names: Sequence[str], counts: IntArray, shapes: Mapping[str, TensorShape], folder: Path | None
     ) -> EncodedCorpus:
         """Room for encodings, in memory or as mapped files in a folder."""
         values: dict[str, NDArray[Any]] = {}
@@ -165,13 +165,13 @@ class EncodedCorpus:
                 values[key] = np.empty(shape.space(counts), shape.dtype)
             else:
                 folder.mkdir(parents=True, exist_ok=True)
-                (folder / CONTENTS).unlink(missing_ok=True)
+                (folder / CONTENTS_FILE).unlink(missing_ok=True)
                 values[key] = np.lib.format.open_memmap(
                     folder / f"{key}.npy", mode="w+", dtype=shape.dtype, shape=shape.space(counts)
                 )
         return cls(tuple(names), counts, dict(shapes), values)
 
-    def put(self, index: IntArray, encoded: Encoded) -> None:
+    def put(self, index: IntArray, encoded: Encodings) -> None:
         """Keep the model's output for the names at ``index``."""
         for key, shape in self.shapes.items():
             block, values, offsets = encoded[key].cpu().numpy(), self.values[key], self.offsets[key]
@@ -186,14 +186,14 @@ class EncodedCorpus:
                 values.flush()
         shapes = {key: [s.extra, list(s.rest), s.dtype] for key, s in self.shapes.items()}
         contents = {"names": self.names, "counts": self.counts.tolist(), "shapes": shapes}
-        write_bytes(folder / CONTENTS, json.dumps(contents).encode())
+        write_bytes(folder / CONTENTS_FILE, json.dumps(contents).encode())
 
     @classmethod
     def open(cls, folder: Path) -> EncodedCorpus:
         """Encodings that were kept in a folder, mapped: only what is searched is read."""
         try:
-            contents = json.loads((folder / CONTENTS).read_bytes())
-            shapes = {key: Shape(e, tuple(rest), kind) for key, (e, rest, kind) in contents["shapes"].items()}
+            contents = json.loads((folder / CONTENTS_FILE).read_bytes())
+            shapes = {key: TensorShape(e, tuple(rest), kind) for key, (e, rest, kind) in contents["shapes"].items()}
             counts = np.array(contents["counts"], dtype=np.int64)
             values = {key: np.load(folder / f"{key}.npy", mmap_mode="r") for key in shapes}
             names = tuple(contents["names"])

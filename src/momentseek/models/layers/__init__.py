@@ -3,7 +3,7 @@
 from momentseek.models.layers.attention import Attention, CrossEncoder, SelfEncoder
 from momentseek.models.layers.boundaries import Boundaries
 from momentseek.models.layers.dropout import Dropout
-from momentseek.models.layers.encoders import ENCODERS, Encoder, Stack, encoder
+from momentseek.models.layers.encoders import SEQUENCE_ENCODERS, Encoder, Stack, encoder
 from momentseek.models.layers.initial import initialise
 from momentseek.models.layers.late import best_clip
 from momentseek.models.layers.modular import MaxQuery, ModularQuery
@@ -11,7 +11,7 @@ from momentseek.models.layers.projection import Positions, Projection, clip_widt
 from momentseek.models.layers.spans import inside, span_grid
 
 __all__ = [
-    "ENCODERS",
+    "SEQUENCE_ENCODERS",
     "Attention",
     "Boundaries",
     "CrossEncoder",

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from momentseek.errors import MomentseekError
 from momentseek.models.layers.positions_2d import grid_2d
 
-KINDS = {"L": "locations", "A": "actions", "U": "unobserved"}
+CONFOUNDERS = {"L": "locations", "A": "actions", "U": "unobserved"}
 
 
 def branches_of(combination: str) -> list[str]:
@@ -28,7 +28,7 @@ def branches_of(combination: str) -> list[str]:
     ['L', 'U', 'U']
     """
     kinds = [k.strip().upper() for k in combination.split("*")]
-    if unknown := [k for k in kinds if k not in KINDS]:
+    if unknown := [k for k in kinds if k not in CONFOUNDERS]:
         raise MomentseekError(f"there is no confounder {unknown[0]!r}; combine L, A and U with *, such as L*U*U")
     return kinds
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-STEPS = 1 << 16
+PROBABILITY_STEPS = 1 << 16
 
 
 class Dropout(nn.Module):
@@ -35,5 +35,5 @@ def scales(like: Tensor, p: float) -> Tensor:
     """
     count = like.numel()
     drawn = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-    kept = drawn[:count] >= round(p * STEPS) - STEPS // 2
+    kept = drawn[:count] >= round(p * PROBABILITY_STEPS) - PROBABILITY_STEPS // 2
     return kept.to(like.dtype).mul_(1 / (1 - p)).view(like.shape)

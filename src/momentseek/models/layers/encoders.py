@@ -49,7 +49,7 @@ class CnnEncoder(nn.Module):
         return out
 
 
-ENCODERS: dict[str, Callable[[int, int, float], Encoder]] = {
+SEQUENCE_ENCODERS: dict[str, Callable[[int, int, float], Encoder]] = {
     "transformer": SelfEncoder,
     "lstm": lambda hidden, heads, dropout: LstmEncoder(hidden, dropout),
     "cnn": lambda hidden, heads, dropout: CnnEncoder(hidden, dropout),
@@ -64,9 +64,9 @@ def encoder(kind: str, hidden: int, heads: int, dropout: float) -> Encoder:
         ...
     momentseek.errors.MomentseekError: there is no encoder 'gru'; choose transformer, lstm, cnn
     """
-    if kind not in ENCODERS:
-        raise MomentseekError(f"there is no encoder {kind!r}; choose {', '.join(ENCODERS)}")
-    return ENCODERS[kind](hidden, heads, dropout)
+    if kind not in SEQUENCE_ENCODERS:
+        raise MomentseekError(f"there is no encoder {kind!r}; choose {', '.join(SEQUENCE_ENCODERS)}")
+    return SEQUENCE_ENCODERS[kind](hidden, heads, dropout)
 
 
 class Stack(nn.Module):

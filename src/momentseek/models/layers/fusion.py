@@ -24,10 +24,10 @@ class ModalityWeights(nn.Module):
         return weights
 
 
-def fused(weights: Tensor, streams: Sequence[Tensor]) -> Tensor:
+def fuse(weights: Tensor, streams: Sequence[Tensor]) -> Tensor:
     """``sum_m weights[:, m] * streams[m]``, clip by clip.
 
-    >>> fused(torch.tensor([[0.25, 0.75]]), [torch.ones(1, 1, 2), 2 * torch.ones(1, 1, 2)]).tolist()
+    >>> fuse(torch.tensor([[0.25, 0.75]]), [torch.ones(1, 1, 2), 2 * torch.ones(1, 1, 2)]).tolist()
     [[[1.75, 1.75]]]
     """
     return torch.einsum("nm,mnld->nld", weights, torch.stack(list(streams)))

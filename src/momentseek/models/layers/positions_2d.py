@@ -9,7 +9,7 @@ from torch import Tensor
 
 from momentseek.models.moment_map import Cells
 
-BASE = 10_000.0
+WAVE_BASE = 10_000.0
 
 
 def waves(places: Tensor, dim: int) -> Tensor:
@@ -19,7 +19,7 @@ def waves(places: Tensor, dim: int) -> Tensor:
     [[0.0, 1.0, 0.0, 1.0]]
     """
     steps = torch.arange(0, dim, 2)
-    angles = places[:, None] * torch.exp(steps * (-math.log(BASE) / dim))
+    angles = places[:, None] * torch.exp(steps * (-math.log(WAVE_BASE) / dim))
     pairs = torch.stack([angles.sin(), angles.cos()], dim=2)
     return pairs.flatten(1)[:, :dim]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from momentseek.models.batch import Pairs
-from momentseek.models.losses.negatives import drawn
-from momentseek.models.losses.positives import Related
+from momentseek.models.batch import BatchPairs
+from momentseek.models.losses.negatives import draw_negatives
+from momentseek.models.losses.positives import RelatedMasks
 
 
 def hinge(positive: Tensor, negative: Tensor, margin: float) -> Tensor:
@@ -20,7 +20,7 @@ def hinge(positive: Tensor, negative: Tensor, margin: float) -> Tensor:
 
 
 def ranking_hinge(
-    scores: Tensor, pairs: Pairs, known: Related, margin: float, pool: int | None, rng: torch.Generator
+    scores: Tensor, pairs: BatchPairs, known: RelatedMasks, margin: float, pool: int | None, rng: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """Two values per pair (q, v) from ``scores`` (queries, videos): against a wrong video, and against a wrong query.
 
@@ -30,7 +30,7 @@ def ranking_hinge(
     own = scores[pairs.query, pairs.video]
     values = []
     for rows, taken in ((scores[pairs.query], known.videos), (scores.T[pairs.video], known.queries)):
-        column, found = drawn(rows, ~taken, pool, rng)
+        column, found = draw_negatives(rows, ~taken, pool, rng)
         negative = rows.gather(1, column[:, None]).squeeze(1) if rows.shape[1] else own
         values.append(torch.where(found, hinge(own, negative, margin), 0.0))
     return values[0], values[1]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from momentseek.models.batch import Pairs
-from momentseek.models.losses.positives import Related
+from momentseek.models.batch import BatchPairs
+from momentseek.models.losses.positives import RelatedMasks
 
 
-def mil_nce(scores: Tensor, pairs: Pairs, known: Related) -> Tensor:
+def mil_nce(scores: Tensor, pairs: BatchPairs, known: RelatedMasks) -> Tensor:
     """``-log(sum_P e^s / (sum_P e^s + sum_N e^s))`` for each pair (q, v), from ``scores`` (queries, videos).
 
     P are the videos related to q (with the positive-pair mask all of them, else only v); N are the unrelated videos
@@ -23,7 +23,7 @@ def mil_nce(scores: Tensor, pairs: Pairs, known: Related) -> Tensor:
     return torch.cat([rows, negative], 1).logsumexp(1) - positive.logsumexp(1)
 
 
-def info_nce(scores: Tensor, pairs: Pairs, known: Related, temperature: float = 1.0) -> Tensor:
+def info_nce(scores: Tensor, pairs: BatchPairs, known: RelatedMasks, temperature: float = 1.0) -> Tensor:
     """Both directions apart: ``-log softmax`` of the pair among videos for q, plus that among queries for v.
 
     Related others are left out of the denominator, so nothing true is pushed away.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from momentseek.models.batch import Pairs
+from momentseek.models.batch import BatchPairs
 from momentseek.models.losses.hinge import hinge
-from momentseek.models.losses.positives import Related
+from momentseek.models.losses.positives import RelatedMasks
 
 
-def max_margin(scores: Tensor, pairs: Pairs, known: Related, margin: float) -> Tensor:
+def max_margin(scores: Tensor, pairs: BatchPairs, known: RelatedMasks, margin: float) -> Tensor:
     """One value per pair (q, v) from ``scores`` (queries, videos): the hinge's means over all wrong videos and queries.
 
     ``mean_v' max(0, D + s(q, v') - s(q, v)) + mean_q' max(0, D + s(q', v) - s(q, v))`` with v' and q' all that

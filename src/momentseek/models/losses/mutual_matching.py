@@ -14,11 +14,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from momentseek.models.batch import Pairs
+from momentseek.models.batch import BatchPairs
 
 
 def mutual_matching(
-    queries: Tensor, moments: Tensor, pairs: Pairs, iou: Tensor, negative: Tensor, held: Tensor | None = None, *,
+    queries: Tensor, moments: Tensor, pairs: BatchPairs, iou: Tensor, negative: Tensor, held: Tensor | None = None, *,
     temperature: float = 0.1, margin: float = 0.4, negative_overlap: float = 0.5, positives: int = 1,
 ) -> Tensor:  # fmt: skip
     """Of ``queries`` (Q, d), ``moments`` (V, cells, d), the pairs' overlaps ``iou`` (P, cells) and who is ``negative``.
@@ -39,7 +39,7 @@ def mutual_matching(
 
 
 def _among_moments(
-    queries: Tensor, moments: Tensor, pairs: Pairs, iou: Tensor, negative: Tensor, temperature: float, low: float
+    queries: Tensor, moments: Tensor, pairs: BatchPairs, iou: Tensor, negative: Tensor, temperature: float, low: float
 ) -> Tensor:
     """(P,): log of the sum over each pair's negative moments."""
     # queries without pairs are others' negatives only
@@ -53,7 +53,7 @@ def _among_moments(
 
 
 def _among_queries(
-    queries: Tensor, found: Tensor, best: Tensor, pairs: Pairs, iou: Tensor, negative: Tensor, temperature: float,
+    queries: Tensor, found: Tensor, best: Tensor, pairs: BatchPairs, iou: Tensor, negative: Tensor, temperature: float,
     low: float,
 ) -> Tensor:  # fmt: skip
     """(P, positives): log of the sum over each moment's negative queries."""

@@ -25,14 +25,14 @@ class Negatives:
         return self.pool if self.hard_from is not None and epoch >= self.hard_from else None
 
 
-def drawn(scores: Tensor, allowed: Tensor, pool: int | None, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+def draw_negatives(scores: Tensor, allowed: Tensor, pool: int | None, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     """One column of each row, uniformly among the allowed or among the ``pool`` best-scored of them.
 
     Returns the columns (rows,) and whether there was any to draw (rows,); where there was none, the column is 0.
 
     >>> scores = torch.tensor([[9.0, 1.0, 5.0], [1.0, 2.0, 3.0]])
     >>> allowed = torch.tensor([[False, True, True], [False, False, False]])
-    >>> [t.tolist() for t in drawn(scores, allowed, 1, torch.Generator())]
+    >>> [t.tolist() for t in draw_negatives(scores, allowed, 1, torch.Generator())]
     [[2, 0], [True, False]]
     """
     if not scores.shape[1]:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from momentseek.models.batch import Pairs
+from momentseek.models.batch import BatchPairs
 
 
 @dataclass(frozen=True, eq=False)
-class Related:
+class RelatedMasks:
     """For each pair, what of the batch is related to it."""
 
     videos: Tensor
@@ -24,11 +24,11 @@ class Related:
     """(pairs, queries), True where the query is answered by the pair's video."""
 
 
-def related(pairs: Pairs, *, masked: bool = True) -> Related:
+def related_masks(pairs: BatchPairs, *, masked: bool = True) -> RelatedMasks:
     """What belongs to each pair: all the training set says, or only the pair itself."""
     queries, videos = pairs.positive.shape
     own_video = pairs.video[:, None] == torch.arange(videos, device=pairs.video.device)
     own_query = pairs.query[:, None] == torch.arange(queries, device=pairs.query.device)
     if not masked:
-        return Related(own_video, own_query)
-    return Related(own_video | pairs.positive[pairs.query], own_query | pairs.positive.T[pairs.video])
+        return RelatedMasks(own_video, own_query)
+    return RelatedMasks(own_video | pairs.positive[pairs.query], own_query | pairs.positive.T[pairs.video])

@@ -17,10 +17,10 @@ WEIGHTINGS: dict[str, Callable[[Tensor], Tensor]] = {
 """The paper multiplies by the similarity; runs of the public code of March 2024 by exp(10 (similarity - 0.7))."""
 
 
-def weights(similarity: Tensor, how: str) -> Tensor:
+def pair_weights(similarity: Tensor, how: str) -> Tensor:
     """Each pair's weight in the loss.
 
-    >>> [round(w, 2) for w in weights(torch.tensor([0.7, 0.9]), "exponential").tolist()]
+    >>> [round(w, 2) for w in pair_weights(torch.tensor([0.7, 0.9]), "exponential").tolist()]
     [1.0, 7.39]
     """
     if how not in WEIGHTINGS:
@@ -28,6 +28,6 @@ def weights(similarity: Tensor, how: str) -> Tensor:
     return WEIGHTINGS[how](similarity)
 
 
-def weighted(values: Tensor, weight: Tensor) -> Tensor:
+def weighted_mean(values: Tensor, weight: Tensor) -> Tensor:
     """The mean of the values, each multiplied by its weight (which are not made to add up to 1)."""
     return (values * weight).mean()

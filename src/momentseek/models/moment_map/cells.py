@@ -13,9 +13,9 @@ from functools import cache
 import torch
 from torch import Tensor
 
-WHOLE = 16
+DENSE_LENGTHS = 16
 """Lengths that may start at every clip."""
-GROUP = 8
+LENGTHS_PER_GRID = 8
 """Lengths per coarser grid."""
 
 
@@ -73,13 +73,13 @@ def cells(clips: int) -> Cells:
     """
     starts: list[int] = []
     lengths: list[int] = []
-    length, stride, left = 1, 1, WHOLE
+    length, stride, left = 1, 1, DENSE_LENGTHS
     while length <= clips:
         here = range(0, clips - length + 1, stride)
         starts += here
         lengths += [length] * len(here)
         left -= 1
         if not left:
-            stride, left = 2 * stride, GROUP
+            stride, left = 2 * stride, LENGTHS_PER_GRID
         length += stride
     return Cells(clips, torch.tensor(starts), torch.tensor(lengths))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from momentseek.models.moment_map.cells import GROUP, WHOLE, Cells
+from momentseek.models.moment_map.cells import DENSE_LENGTHS, LENGTHS_PER_GRID, Cells
 
 
 def max_over(clips: Tensor, cells: Cells) -> Tensor:
@@ -33,12 +33,12 @@ def growth(clips: int) -> list[bool]:
     [False, False, True]
     """
     steps = []
-    length, stride, left = 2, 1, WHOLE - 1
+    length, stride, left = 2, 1, DENSE_LENGTHS - 1
     while length <= clips:
-        steps.append(left == GROUP and stride > 1)
+        steps.append(left == LENGTHS_PER_GRID and stride > 1)
         left -= 1
         if not left:
-            stride, left = 2 * stride, GROUP
+            stride, left = 2 * stride, LENGTHS_PER_GRID
         length += stride
     return steps
 

@@ -22,11 +22,11 @@ def overlap(cells: Cells, times: Tensor) -> Tensor:
     return shared / ((last - first) + (end - start) - shared)
 
 
-def scaled(iou: Tensor, low: float, high: float) -> Tensor:
+def scale_overlap(iou: Tensor, low: float, high: float) -> Tensor:
     """0 up to ``low``, 1 from ``high``, a straight line between (2D-TAN, section 3.4).
 
     >>> import torch
-    >>> scaled(torch.tensor([0.4, 0.75, 1.0]), 0.5, 1.0).tolist()
+    >>> scale_overlap(torch.tensor([0.4, 0.75, 1.0]), 0.5, 1.0).tolist()
     [0.0, 0.5, 1.0]
     """
     return ((iou - low) / (high - low)).clamp(0, 1)

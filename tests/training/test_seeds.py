@@ -10,13 +10,13 @@ from momentseek.errors import MomentseekError
 from momentseek.features import Data
 from momentseek.formats import write_run
 from momentseek.models.inference import predict
-from momentseek.training import Progress, TrainConfig, load, train
-from momentseek.training.spread import _refuse_other_limits, train_or_read, train_seeds
+from momentseek.training import TrainConfig, TrainingProgress, load_checkpoint, train
+from momentseek.training.seeds import _refuse_other_limits, train_or_read, train_seeds
 
 
 @pytest.fixture(scope="module")
 def short(config: TrainConfig) -> TrainConfig:
-    return config.changed(["steps=2", "validate_every=2"])
+    return config.with_changes(["steps=2", "validate_every=2"])
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +31,10 @@ def test_numbers_of_other_data_are_not_reused(
     simulated: Path, spoilt: Path, short: TrainConfig, tmp_path: Path
 ) -> None:
     with Data.open(simulated) as data:
-        reports = train_seeds(short, data, tmp_path / "runs", 1)
+        reports = train_seeds(short, data, tmp_path / "runs", 1).reports
     copied = Path(shutil.copytree(simulated, tmp_path / "copied"))
     with Data.open(copied) as data:  # the same data, elsewhere
-        assert train_seeds(short.changed([f"path={copied}"]), data, tmp_path / "runs", 1) == reports
+        assert train_seeds(short.with_changes([f"path={copied}"]), data, tmp_path / "runs", 1).reports == reports
     (spoilt / "val.json").write_bytes((spoilt / "val.json").read_bytes() + b"\n")
     with Data.open(spoilt) as data, pytest.raises(MomentseekError, match="seed-0: its report is of other data than"):
         train_seeds(short, data, tmp_path / "runs", 1)
@@ -54,11 +54,11 @@ def test_numbers_of_an_earlier_stage_are_not_reused(
 ) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     train(short, corpus, one)
-    second = short.changed([f"{setting}={one}"])
+    second = short.with_changes([f"{setting}={one}"])
     report, _ = train_or_read(second, corpus, two)
     again, outcome = train_or_read(second, corpus, two)
     assert (again, outcome) == (report, None)
-    train(short.changed(["seed=1"]), corpus, one, force=True)
+    train(short.with_changes(["seed=1"]), corpus, one, force=True)
     what = {"begin": "has other weights than .*two began from; put", "first_stage": "is another first stage than .*two"}
     with pytest.raises(MomentseekError, match=what[setting]):
         train_or_read(second, corpus, two)
@@ -70,12 +70,12 @@ def test_numbers_of_an_earlier_stage_are_not_reused(
 def test_a_first_stage_of_predictions_is_known_by_its_bytes(corpus: Data, short: TrainConfig, tmp_path: Path) -> None:
     train(short, corpus, tmp_path / "one")
     run = tmp_path / "videos.jsonl"
-    write_run(predict(load(tmp_path / "one").model, corpus, "val", task="VR", k=4), run)
-    second = short.changed([f"first_stage={run}"])
+    write_run(predict(load_checkpoint(tmp_path / "one").model, corpus, "val", task="VR", k=4), run)
+    second = short.with_changes([f"first_stage={run}"])
     report, _ = train_or_read(second, corpus, tmp_path / "two")
     assert report["first_stage"]["path"] == str(run)
     old = {key: value for key, value in report.items() if key != "first_stage"}  # as earlier versions wrote it
-    write_run(predict(load(tmp_path / "one").model, corpus, "val", task="VR", k=3), run)
+    write_run(predict(load_checkpoint(tmp_path / "one").model, corpus, "val", task="VR", k=3), run)
     with pytest.raises(MomentseekError, match="is another first stage than"):
         train_or_read(second, corpus, tmp_path / "two")
     (tmp_path / "two" / "report.json").write_text(json.dumps(old))
@@ -98,7 +98,7 @@ def test_a_finished_run_is_not_made_another(
 ) -> None:
     before = (finished / "seed-0" / "report.json").read_text()
     with pytest.raises(MomentseekError, match=what):
-        train_seeds(short.changed(settings), corpus, finished, 1)
+        train_seeds(short.with_changes(settings), corpus, finished, 1)
     assert (finished / "seed-0" / "report.json").read_text() == before
 
 
@@ -107,21 +107,21 @@ def test_what_ran_out_of_patience_goes_on_with_more(finished: Path, short: Train
     report["config"]["training"]["patience"] = 2
     report["stopped"] = "patience"
     for more in ("patience=3", "patience="):
-        _refuse_other_limits(report, short.changed([more]), tmp_path)
+        _refuse_other_limits(report, short.with_changes([more]), tmp_path)
     for other in ("patience=1", "minutes=1"):
         with pytest.raises(MomentseekError, match="holds a finished run of"):
-            _refuse_other_limits(report, short.changed(["patience=2", other]), tmp_path)
+            _refuse_other_limits(report, short.with_changes(["patience=2", other]), tmp_path)
 
 
 def test_force_trains_anew(corpus: Data, short: TrainConfig, tmp_path: Path) -> None:
     steps: list[int] = []
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: TrainingProgress) -> None:
         steps.append(progress.step)
 
-    first = train_seeds(short, corpus, tmp_path, 2)
-    again = train_seeds(short, corpus, tmp_path, 2, tell=tell, force=True)
+    first = train_seeds(short, corpus, tmp_path, 2).reports
+    again = train_seeds(short, corpus, tmp_path, 2, progress=tell, force=True).reports
     assert steps.count(1) == 2
     assert [r["scores"] for r in again] == [r["scores"] for r in first]
-    longer = train_seeds(short.changed(["lr=0.001"]), corpus, tmp_path, 1, force=True)  # another run in its place
+    longer = train_seeds(short.with_changes(["lr=0.001"]), corpus, tmp_path, 1, force=True).reports  # in its place
     assert longer[0]["config"]["training"]["lr"] == 0.001

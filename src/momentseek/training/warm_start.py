@@ -1,4 +1,4 @@
-"""Beginning from the weights of another run: a second stage (CroCs, section 6.2), or a finer tuning of any model."""
+"""Training that begins from the weights of a checkpoint: a second stage (CroCs, section 6.2), or fine-tuning."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 from momentseek.errors import MomentseekError
 from momentseek.models import CorpusModel
-from momentseek.training import checkpoint
-from momentseek.training.checkpoint import Checkpoint
+from momentseek.training.checkpoint import Checkpoint, load_checkpoint
 from momentseek.training.config import TrainConfig
+from momentseek.training.folder import find_checkpoint, is_checkpoint
 
 
 def check_hard_negatives(config: TrainConfig, model: CorpusModel) -> None:
-    """Refuse hard negatives that a model would not learn from, or that nothing could be drawn by."""
-    if not draws(config):
+    """Refuse hard negatives for a model that does not learn from them, or without a model to score them."""
+    if not uses_hard_negatives(config):
         return
     if not model.hard_negatives:
         raise MomentseekError(
@@ -25,23 +25,23 @@ def check_hard_negatives(config: TrainConfig, model: CorpusModel) -> None:
         )
     if config.data.begin is None:
         raise MomentseekError(
-            "hard negatives are drawn by the scores of a trained model; name its run (--set begin=RUN), or leave out "
+            "hard negatives are drawn by the scores of a trained model; name its checkpoint (begin=PATH), or leave out "
             "hard_videos and hard_queries"
         )
 
 
-def draws(config: TrainConfig) -> bool:
-    """Whether hard negatives are drawn."""
+def uses_hard_negatives(config: TrainConfig) -> bool:
+    """Whether training draws hard negatives."""
     return bool(config.training.hard_videos or config.training.hard_queries)
 
 
-def load(config: TrainConfig, model: CorpusModel, out: Path) -> Checkpoint:
-    """The checkpoint to begin from; refused if its weights are not of the model that is trained."""
+def load_initial_checkpoint(config: TrainConfig, model: CorpusModel, out: Path) -> Checkpoint:
+    """The checkpoint to begin from; refused if its weights do not fit the model that is trained."""
     source = Path(config.data.begin or "")
-    file = checkpoint.find(source)
+    file = find_checkpoint(source)
     if file.resolve().parent == out.resolve():
-        raise MomentseekError(f"{out}: cannot begin from the checkpoint it replaces; train in another folder (--out)")
-    found = checkpoint.load(file)
+        raise MomentseekError(f"{out}: cannot begin from the checkpoint it replaces; train in another folder (`out`)")
+    found = load_checkpoint(file)
     kinds = type(found.model), type(model)
     if not (issubclass(*kinds) or issubclass(*reversed(kinds))):
         raise MomentseekError(
@@ -55,47 +55,44 @@ def load(config: TrainConfig, model: CorpusModel, out: Path) -> Checkpoint:
     return found
 
 
-def described(found: Checkpoint, source: str) -> dict[str, Any]:
-    """What a run's report says of where it began."""
+def start_description(found: Checkpoint, source: str) -> dict[str, Any]:
+    """What a training report says about the checkpoint that training began from."""
     return {
         "path": source,
         "model": found.config.model,
         "step": found.step,
         "value": found.value,
-        "weights": digest(found.model),
+        "weights": weights_digest(found.model),
     }
 
 
 def refuse_other_weights(begun: Mapping[str, Any] | None, weights: str, config: TrainConfig, out: Path) -> None:
-    """Refuse a checkpoint whose weights are not those that a run says it began from."""
+    """Refuse a checkpoint whose weights are no longer those that a training run began from."""
     if (begun or {}).get("weights") != weights:
-        why = ", so other negatives would be drawn" if draws(config) else ""
+        why = ", so other negatives would be drawn" if uses_hard_negatives(config) else ""
         raise MomentseekError(
-            f"{config.data.begin}: has other weights than {out} began from{why}; put the checkpoint back, or begin "
-            "a run in another folder"
+            f"{config.data.begin}: has other weights than {out} began from{why}; put the checkpoint back, or train "
+            "in another folder"
         )
 
 
-def digest_of(source: Path) -> str:
-    """Tells a first stage from others: by its weights, or, of a file of predictions, by its bytes."""
-    if source.is_dir() or source.suffix == ".safetensors":
-        return digest(checkpoint.load(source).model)
+def source_digest(source: Path) -> str:
+    """A digest that identifies a first stage: of a checkpoint's weights, or of the bytes of a run's file."""
+    if is_checkpoint(source):
+        return weights_digest(load_checkpoint(source).model)
     try:
         return hashlib.sha256(source.read_bytes()).hexdigest()[:16]
     except OSError as e:
         raise MomentseekError(f"{source}: cannot be read ({e.strerror}); name a checkpoint or a run") from None
 
 
-def digest(model: CorpusModel) -> str:
-    """Tells weights from others.
-
-    The order of names does not count, types and shapes do.
-    """
-    told = hashlib.sha256()
+def weights_digest(model: CorpusModel) -> str:
+    """A digest that identifies a model's weights with their names, types and shapes, whatever their order."""
+    hashed = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
-        told.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        told.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return told.hexdigest()[:16]
+        hashed.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        hashed.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return hashed.hexdigest()[:16]
 
 
 def _difference(found: Checkpoint, model: CorpusModel) -> str:

@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.models.inference.encode import Progress, device_of, searching
+from momentseek.models.inference.encode import StageCallback, device_of, inference_mode
 from momentseek.models.inference.ragged import EncodedCorpus
 from momentseek.models.model import CorpusModel
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.ranking import Running, top_videos
 
-CELLS = 1 << 22
+MAX_TENSOR_NUMBERS = 1 << 22
 """Numbers of one temporary tensor (16 MB, measured to be quicker than less or more); a model makes a handful."""
-TOGETHER = 512
+QUERIES_PER_MATCH = 512
 """Queries matched at once, against as many clips as the cells allow."""
-HELD = 1 << 22
+MAX_WAITING_SCORES = 1 << 22
 """Scores of queries and videos that wait to be sifted."""
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class RankedVideos:
     """Videos of each query, best first, as places in the corpus; -1 where a query has fewer."""
 
     video: IntArray
@@ -35,9 +35,9 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.video)
 
-    def of(self, queries: IntArray) -> Candidates:
+    def of(self, queries: IntArray) -> RankedVideos:
         """Those of some queries."""
-        return Candidates(self.video[queries], self.score[queries])
+        return RankedVideos(self.video[queries], self.score[queries])
 
 
 def retrieve(
@@ -46,9 +46,9 @@ def retrieve(
     corpus: EncodedCorpus,
     n: int,
     *,
-    cells: int = CELLS,
-    progress: Progress | None = None,
-) -> Candidates:
+    cells: int = MAX_TENSOR_NUMBERS,
+    progress: StageCallback | None = None,
+) -> RankedVideos:
     """The ``n`` best videos of each query by the model's ``match``; ties go to the video first in the corpus.
 
     Videos pass by in blocks of like length, each meets the queries in blocks, and only the best ``n`` are kept.
@@ -57,16 +57,19 @@ def retrieve(
         raise MomentseekError("this model does not rank videos; give it another model's run with --videos")
     device = device_of(model)
     size = max(1, (8 * cells) // (queries.width * max(1, int(queries.counts.max())) + queries.fixed))
-    size = min(size, 8 * TOGETHER)
+    size = min(size, 8 * QUERIES_PER_MATCH)
     # A block's encodings and its scores for the queries matched at once both stay within the cells.
-    sizes = corpus.counts * max(corpus.width, min(TOGETHER, len(queries))) + corpus.fixed
-    blocks = [np.sort(block) for block in alike(sizes, cells)]
+    sizes = corpus.counts * max(corpus.width, min(QUERIES_PER_MATCH, len(queries))) + corpus.fixed
+    blocks = [np.sort(block) for block in like_sized_blocks(sizes, cells)]
     found = []
     done, total = 0, len(queries) * len(corpus)
-    with searching(model):
+    with inference_mode(model):
         for first in range(0, len(queries), size):
             asked = np.arange(first, min(first + size, len(queries)))
-            parts = [queries.take(part, device) for part in np.split(asked, range(TOGETHER, len(asked), TOGETHER))]
+            parts = [
+                queries.take(part, device)
+                for part in np.split(asked, range(QUERIES_PER_MATCH, len(asked), QUERIES_PER_MATCH))
+            ]
             running = Running(len(asked), n)
             waiting: list[tuple[NDArray[np.float32], IntArray]] = []
             for block in blocks:
@@ -75,20 +78,20 @@ def retrieve(
                 if np.isnan(scores).any():
                     raise MomentseekError("the model's scores are no numbers; its training has diverged")
                 waiting.append((scores, block))
-                if sum(s.size for s, _ in waiting) >= HELD or block is blocks[-1]:
+                if sum(s.size for s, _ in waiting) >= MAX_WAITING_SCORES or block is blocks[-1]:
                     running.add(np.concatenate([s for s, _ in waiting], 1), np.concatenate([b for _, b in waiting]))
                     waiting.clear()
                 done += scores.size
                 if progress is not None:
                     progress("first stage", done, total)
-            found.append(Candidates(running.video, running.score))
-    return Candidates(np.concatenate([f.video for f in found]), np.concatenate([f.score for f in found]))
+            found.append(RankedVideos(running.video, running.score))
+    return RankedVideos(np.concatenate([f.video for f in found]), np.concatenate([f.score for f in found]))
 
 
-def alike(sizes: IntArray, cells: int) -> Iterator[IntArray]:
+def like_sized_blocks(sizes: IntArray, cells: int) -> Iterator[IntArray]:
     """Places of items in blocks of like size, smallest first: at most ``cells`` each if all were as large as the last.
 
-    >>> [block.tolist() for block in alike(np.array([5, 1, 4, 1]), 10)]
+    >>> [block.tolist() for block in like_sized_blocks(np.array([5, 1, 4, 1]), 10)]
     [[1, 3], [2, 0]]
     """
     order = np.argsort(sizes, kind="stable")
@@ -100,7 +103,9 @@ def alike(sizes: IntArray, cells: int) -> Iterator[IntArray]:
             first = last
 
 
-def from_scores(scores: NDArray[Any], queries: int, videos: int, n: int, inside: BoolArray | None = None) -> Candidates:
+def from_scores(
+    scores: NDArray[Any], queries: int, videos: int, n: int, inside: BoolArray | None = None
+) -> RankedVideos:
     """The ``n`` best videos by scores ``(queries, videos)`` from elsewhere; minus infinity leaves a video out.
 
     With ``inside``, of the same shape, the best of those in the query's pool.
@@ -110,12 +115,12 @@ def from_scores(scores: NDArray[Any], queries: int, videos: int, n: int, inside:
     if np.isnan(scores).any():
         raise MomentseekError("scores of videos must be numbers; minus infinity leaves a video out")
     place, best = top_videos(scores if inside is None else np.where(inside, scores, -np.inf), n)
-    return Candidates(place, best.astype(np.float64))
+    return RankedVideos(place, best.astype(np.float64))
 
 
 def from_run(
     run: Run, query_ids: Sequence[str], position: Mapping[str, int], n: int, inside: BoolArray | None = None
-) -> Candidates:
+) -> RankedVideos:
     """The first ``n`` distinct videos of each query's ranked moments; a video's score is that of its first moment.
 
     With ``inside``, (queries, videos), the first ``n`` of those that are in the query's pool.
@@ -139,10 +144,10 @@ def from_run(
         found.append((places[video], run.score[rows][first[order]]))
     if inside is not None and not any(len(v) for v, _ in found):
         raise MomentseekError(f"{run.source}: names no video of any query's pool; make the list for this split")
-    return together(found)
+    return stack_lists(found)
 
 
-def from_truth(truth: Judgements, query_ids: Sequence[str], position: Mapping[str, int]) -> Candidates:
+def from_truth(truth: Judgements, query_ids: Sequence[str], position: Mapping[str, int]) -> RankedVideos:
     """The videos that hold a relevant moment of each query, for moment retrieval in a known video (SVMR)."""
     places = np.array([position.get(name, -1) for name in truth.videos], dtype=np.int64)
     found = []
@@ -154,14 +159,14 @@ def from_truth(truth: Judgements, query_ids: Sequence[str], position: Mapping[st
                 f"{truth.source}: a video of query {query} was not encoded; encode all that are judged"
             )
         found.append((np.array(list(video), dtype=np.int64), np.zeros(len(video))))
-    return together(found)
+    return stack_lists(found)
 
 
-def together(found: Sequence[tuple[IntArray, FloatArray]]) -> Candidates:
+def stack_lists(found: Sequence[tuple[IntArray, FloatArray]]) -> RankedVideos:
     """Lists of videos and scores, one per query, as one table."""
     most = max((len(v) for v, _ in found), default=0)
     video = np.full((len(found), most), -1, dtype=np.int64)
     score = np.full((len(found), most), -np.inf)
     for i, (v, s) in enumerate(found):
         video[i, : len(v)], score[i, : len(v)] = v, s
-    return Candidates(video, score)
+    return RankedVideos(video, score)

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.models.batch import Encoded
-from momentseek.models.inference.encode import Progress, device_of, map_numbers, searching
-from momentseek.models.inference.ragged import EncodedCorpus, OnUse
-from momentseek.models.inference.videos import CELLS, alike
+from momentseek.models.batch import Encodings
+from momentseek.models.inference.encode import StageCallback, device_of, inference_mode, map_numbers
+from momentseek.models.inference.first_stage import MAX_TENSOR_NUMBERS, like_sized_blocks
+from momentseek.models.inference.ragged import EncodedCorpus, LazyTensors
 from momentseek.models.model import CorpusModel
 from momentseek.moments.arrays import IntArray
 from momentseek.ranking import Spans, best_spans
 
-ALIKE = 32
+MIN_QUERIES_PER_VIDEO = 32
 """Queries that ask one video, from which on they are scored apart from those of other videos."""
-UNCOPIED = 4
+SHARED_VIDEO_FACTOR = 4
 """These may be so many times as many as of other videos, because the video is there once."""
 
 
@@ -32,8 +32,8 @@ def spans_of(
     *,
     least: int = 1,
     usable: IntArray | None = None,
-    cells: int = CELLS,
-    progress: Progress | None = None,
+    cells: int = MAX_TENSOR_NUMBERS,
+    progress: StageCallback | None = None,
 ) -> Spans:
     """The ``k`` best spans of every (query, video): arrays ``(queries, videos, k)``, minus infinity where none is left.
 
@@ -99,22 +99,22 @@ def _grids(
     device = device_of(model)
     starts = np.flatnonzero(np.diff(video, prepend=-1))
     counts = np.diff(starts, append=len(video))
-    popular = counts >= ALIKE
-    with searching(model):
+    popular = counts >= MIN_QUERIES_PER_VIDEO
+    with inference_mode(model):
         for first, count in zip(starts[popular].tolist(), counts[popular].tolist(), strict=True):
             one = corpus.take(video[first : first + 1], device)
-            step = max(1, UNCOPIED * cells // int(sizes[first]))
+            step = max(1, SHARED_VIDEO_FACTOR * cells // int(sizes[first]))
             for a in range(first, first + count, step):
                 part = np.arange(a, min(a + step, first + count))
-                grid = model.spans(queries.take(query[part], device), _repeated(one, len(part)))
+                grid = model.spans(queries.take(query[part], device), _repeat(one, len(part)))
                 yield part, grid.float().cpu().numpy()
         rest = np.flatnonzero(~np.repeat(popular, counts))
-        for block in alike(sizes[rest], cells):
+        for block in like_sized_blocks(sizes[rest], cells):
             part = rest[block]
             grid = model.spans(queries.spread(query[part], device), corpus.spread(video[part], device))
             yield part, grid.float().cpu().numpy()
 
 
-def _repeated(one: Encoded, n: int) -> Encoded:
+def _repeat(one: Encodings, n: int) -> Encodings:
     """One video ``n`` times, without copies."""
-    return OnUse(one, lambda key: one[key].expand(n, *one[key].shape[1:]))
+    return LazyTensors(one, lambda key: one[key].expand(n, *one[key].shape[1:]))

@@ -33,9 +33,9 @@ def test_blocks_and_batches_change_nothing(small, cells, batch):
 
 def test_waiting_scores_and_spans_change_nothing_when_they_are_few(small, monkeypatch):
     """What is sifted together: scores of several blocks, queries matched at once, spans before merging."""
-    monkeypatch.setattr("momentseek.models.inference.videos.HELD", 8)
-    monkeypatch.setattr("momentseek.models.inference.videos.TOGETHER", 2)
-    monkeypatch.setattr("momentseek.models.inference.run.SPANS", 60)
+    monkeypatch.setattr("momentseek.models.inference.first_stage.HELD", 8)
+    monkeypatch.setattr("momentseek.models.inference.first_stage.TOGETHER", 2)
+    monkeypatch.setattr("momentseek.models.inference.prediction.MAX_HELD_SPANS", 60)
     world, model = small.world(videos=25, queries=19), small.model()
     run = predict(model, world, "all", k=7, cells=60)
     assert small.rows(run) == small.by_loops(model, world, 7)
@@ -44,8 +44,8 @@ def test_waiting_scores_and_spans_change_nothing_when_they_are_few(small, monkey
 @pytest.mark.parametrize("nms", [None, 0.5])
 def test_spans_held_at_once_are_bounded_with_suppression_too(small, monkeypatch, nms):
     """Suppression chooses from more spans than it leaves, and these are what is held."""
-    monkeypatch.setattr("momentseek.models.inference.run.SPANS", 1500)
-    monkeypatch.setattr("momentseek.models.inference.run.BEFORE", 20)
+    monkeypatch.setattr("momentseek.models.inference.prediction.MAX_HELD_SPANS", 1500)
+    monkeypatch.setattr("momentseek.models.inference.prediction.MIN_SPANS_BEFORE_NMS", 20)
     world, model = small.world(videos=25, queries=40), small.model(videos=10)
     held = []
 
@@ -54,7 +54,7 @@ def test_spans_held_at_once_are_bounded_with_suppression_too(small, monkeypatch,
         held.append(spans.score.size)
         return spans
 
-    monkeypatch.setattr("momentseek.models.inference.run.spans_of", watched)
+    monkeypatch.setattr("momentseek.models.inference.prediction.spans_of", watched)
     predict(model, world, "all", k=3, nms=nms)
     assert 750 < max(held) <= 1500
 

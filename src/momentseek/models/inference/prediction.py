@@ -10,11 +10,24 @@ from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import edges
-from momentseek.models.inference.encode import Asked, Progress, Searched, encode_corpus, encode_queries
-from momentseek.models.inference.pools import best, from_pools, matched, membership, pooled_videos
+from momentseek.models.inference.encode import (
+    CountedQueryFeatures,
+    StageCallback,
+    TimedVideoFeatures,
+    encode_corpus,
+    encode_queries,
+)
+from momentseek.models.inference.first_stage import (
+    MAX_TENSOR_NUMBERS,
+    RankedVideos,
+    from_run,
+    from_scores,
+    from_truth,
+    retrieve,
+)
+from momentseek.models.inference.pools import best_videos, from_pools, match_pools, membership, pool_videos
 from momentseek.models.inference.ragged import EncodedCorpus
-from momentseek.models.inference.second import spans_of
-from momentseek.models.inference.videos import CELLS, Candidates, from_run, from_scores, from_truth, retrieve
+from momentseek.models.inference.second_stage import spans_of
 from momentseek.models.model import CorpusModel, ModelConfig
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray, IntArray, offsets_of
@@ -22,17 +35,17 @@ from momentseek.moments.run import TASKS
 from momentseek.ranking import Spans, merge, moments_of, suppress, top
 from momentseek.ranking.times import EndTime
 
-BEFORE = 200
+MIN_SPANS_BEFORE_NMS = 200
 """Spans of a video that suppression chooses from at first, if more than it is to leave."""
-FEW = 4
+DEPTH_GROWTH = 4
 """Where these are too few, so many times as many."""
-MERGED = 1 << 22
+MAX_MERGED_SPANS = 1 << 22
 """Spans of several queries that are ranked together."""
-SPANS = 1 << 25
+MAX_HELD_SPANS = 1 << 25
 """Spans held at once between the second stage and the merging."""
 
 
-class Split(Asked, Protocol):
+class SearchableSplit(CountedQueryFeatures, Protocol):
     """What is searched and asked; ``features.data.Split`` is one."""
 
     @property
@@ -45,8 +58,8 @@ class Split(Asked, Protocol):
 
 def predict(
     model: CorpusModel,
-    data: Searched,
-    split: Split | str,
+    data: TimedVideoFeatures,
+    split: SearchableSplit | str,
     *,
     k: int = 40,
     task: str = "VCMR",
@@ -58,8 +71,8 @@ def predict(
     end_time: EndTime = "inclusive",
     encoded: EncodedCorpus | None = None,
     batch: int = 64,
-    cells: int = CELLS,
-    progress: Progress | None = None,
+    cells: int = MAX_TENSOR_NUMBERS,
+    progress: StageCallback | None = None,
     searched: Callable[[IntArray], None] | None = None,
 ) -> Run:
     r"""The ``k`` best moments (VCMR, SVMR) or videos (VR) for each query of the split.
@@ -83,7 +96,7 @@ def predict(
     if k < 1:
         raise MomentseekError(f"{k} moments per query cannot be ranked; ask for 1 or more")
     if isinstance(split, str):
-        split = cast(Split, cast(Any, data).split(split))
+        split = cast(SearchableSplit, cast(Any, data).split(split))
     truth, ids = split.truth, split.truth.query_ids
     if not ids:
         raise MomentseekError(f"{truth.source}: has no queries; nothing can be predicted")
@@ -95,9 +108,9 @@ def predict(
     if corpus is None:
         names = split.corpus
         if task == "SVMR":
-            names = _relevant(truth)
+            names = _relevant_videos(truth)
         elif pooled and not isinstance(videos, np.ndarray):
-            names = pooled_videos(truth)
+            names = pool_videos(truth)
         corpus = encode_corpus(model, data, names, batch=batch, progress=progress)
     queries = encode_queries(model, split, ids, progress=progress)
     weight = 0.0 if task == "SVMR" else (model.config.alpha if alpha is None else alpha)
@@ -108,15 +121,15 @@ def predict(
     if searched is not None:
         searched(np.count_nonzero(candidates.video >= 0, axis=1))
     if task == "VR":
-        return _videos(candidates, corpus.names, truth)
-    clocks = Clocks(data, corpus.names, model.config, split.durations)
+        return _video_run(candidates, corpus.names, truth)
+    clocks = ClipTimes(data, corpus.names, model.config, split.durations)
     grid = int(corpus.counts.max()) * (model.config.longest - model.config.shortest + 1)
     least = 2 if end_time == "start" else 1  # a span of one clip would have no length
 
-    def search(asked: IntArray, wanted: int) -> Iterator[tuple[IntArray, Moments]]:
+    def search(asked: IntArray, wanted: int) -> Iterator[tuple[IntArray, MomentArrays]]:
         """Moments of some queries, from the ``wanted`` best spans of each video; again from more if these were few."""
-        wanted = grid if nms is not None and grid <= FEW * wanted else min(wanted, grid)
-        most = max(1, SPANS // max(1, candidates.video.shape[1] * wanted))
+        wanted = grid if nms is not None and grid <= DEPTH_GROWTH * wanted else min(wanted, grid)
+        most = max(1, MAX_HELD_SPANS // max(1, candidates.video.shape[1] * wanted))
         each = -(-len(asked) // -(-len(asked) // most))  # as few parts as that allows, alike in size
         for begin in range(0, len(asked), each):
             mine = asked[begin : begin + each]
@@ -126,18 +139,20 @@ def predict(
                 None if wanted == grid and nms is not None else wanted,
                 least=least, usable=clocks.usable, cells=cells, progress=progress,
             )  # fmt: skip
-            found = ranked(spans, part, clocks, weight, k, nms, end_time)
-            sure = np.ones(len(mine), bool) if nms is None or wanted == grid else _sure(spans, part, weight, found, k)
-            yield mine[sure], cast(Moments, tuple(x[sure] for x in found))
+            found = rank_moments(spans, part, clocks, weight, k, nms, end_time)
+            sure = (
+                np.ones(len(mine), bool) if nms is None or wanted == grid else _is_final(spans, part, weight, found, k)
+            )
+            yield mine[sure], cast(MomentArrays, tuple(x[sure] for x in found))
             if progress is not None:
                 progress("ranking", int(mine[-1]) + 1, len(ids))
             if not sure.all():
-                yield from search(mine[~sure], FEW * wanted)
+                yield from search(mine[~sure], DEPTH_GROWTH * wanted)
 
-    parts = list(search(np.arange(len(ids)), k if nms is None else max(k, BEFORE)))
+    parts = list(search(np.arange(len(ids)), k if nms is None else max(k, MIN_SPANS_BEFORE_NMS)))
     order = np.argsort(np.concatenate([asked for asked, _ in parts]), kind="stable")
     width = max(found[0].shape[1] for _, found in parts)
-    return _moments(_joined([found for _, found in parts], width, order), corpus.names, truth, task)
+    return _moment_run(_join_parts([found for _, found in parts], width, order), corpus.names, truth, task)
 
 
 def _candidates(
@@ -153,8 +168,8 @@ def _candidates(
     ranks: bool,
     scored: bool,
     cells: int,
-    progress: Progress | None,
-) -> Candidates:
+    progress: StageCallback | None,
+) -> RankedVideos:
     """The videos each query is searched in: the truth's, its pool, another system's list or the model's own."""
     ids = truth.query_ids
     if task == "SVMR":
@@ -168,15 +183,15 @@ def _candidates(
     if pool is None:
         return retrieve(model, queries, corpus, n, cells=cells, progress=progress)
     if ranks or (scored and model.retrieves):
-        pool = matched(model, queries, corpus, pool, progress)
-    return best(pool, n) if ranks else pool
+        pool = match_pools(model, queries, corpus, pool, progress)
+    return best_videos(pool, n) if ranks else pool
 
 
-class Clocks:
+class ClipTimes:
     """When the clips of each video begin and end; none ends after its video."""
 
     def __init__(
-        self, data: Searched, names: Sequence[str], config: ModelConfig, durations: Mapping[str, float]
+        self, data: TimedVideoFeatures, names: Sequence[str], config: ModelConfig, durations: Mapping[str, float]
     ) -> None:
         times, usable = [], []
         for name in names:
@@ -190,46 +205,52 @@ class Clocks:
         self.usable: IntArray = np.array(usable, dtype=np.int64)
 
 
-Moments = tuple[IntArray, FloatArray, FloatArray, FloatArray]
+MomentArrays = tuple[IntArray, FloatArray, FloatArray, FloatArray]
 """Videos, starts, ends and scores, ``(queries, k)``; a score of minus infinity where there is none."""
 
 
-def ranked(
-    spans: Spans, candidates: Candidates, clocks: Clocks, alpha: float, k: int, nms: float | None, end_time: EndTime
-) -> Moments:
+def rank_moments(
+    spans: Spans,
+    candidates: RankedVideos,
+    clocks: ClipTimes,
+    alpha: float,
+    k: int,
+    nms: float | None,
+    end_time: EndTime,
+) -> MomentArrays:
     """The ``k`` best spans of each query's videos, as moments in seconds.
 
     With ``nms`` each video's moments drop each other, best first, and the ``k`` best survivors of all videos stay.
     What survives depends on better moments only, so the best few of a query are looked at first, and more of them
     only for queries that have too few survivors.
     """
-    each = max(1, MERGED // max(1, spans.score[:1].size))
+    each = max(1, MAX_MERGED_SPANS // max(1, spans.score[:1].size))
     found = []
     for first in range(0, len(candidates), each):
         rows = np.arange(first, min(first + each, len(candidates)))
-        depth = k if nms is None else FEW * k
+        depth = k if nms is None else DEPTH_GROWTH * k
         while len(rows):
-            moments = _merged(spans, candidates, rows, clocks, alpha, depth, end_time)
+            moments = _merge_spans(spans, candidates, rows, clocks, alpha, depth, end_time)
             enough = np.ones(len(rows), dtype=bool)
             if nms is not None:
                 complete = (moments[3][:, -1] == -np.inf) | (depth >= spans.score[0].size)
-                moments = _suppressed(moments, nms, k)
+                moments = _suppress_overlaps(moments, nms, k)
                 enough = complete | (moments[3][:, -1] > -np.inf)
-            found.append((rows[enough], cast(Moments, tuple(x[enough] for x in moments))))
-            rows, depth = rows[~enough], FEW * depth
+            found.append((rows[enough], cast(MomentArrays, tuple(x[enough] for x in moments))))
+            rows, depth = rows[~enough], DEPTH_GROWTH * depth
     order = np.argsort(np.concatenate([rows for rows, _ in found]), kind="stable")
-    return _joined([moments for _, moments in found], min(k, spans.score[0].size), order)
+    return _join_parts([moments for _, moments in found], min(k, spans.score[0].size), order)
 
 
-def _merged(
+def _merge_spans(
     spans: Spans,
-    candidates: Candidates,
+    candidates: RankedVideos,
     rows: IntArray,
-    clocks: Clocks,
+    clocks: ClipTimes,
     alpha: float,
     depth: int,
     end_time: EndTime,
-) -> Moments:
+) -> MomentArrays:
     """The ``depth`` best spans of all videos of the queries at ``rows``, best first."""
     scores = spans.score[rows]
     if alpha:
@@ -246,16 +267,16 @@ def _merged(
     return video, start, end, score
 
 
-def _suppressed(moments: Moments, nms: float, k: int) -> Moments:
+def _suppress_overlaps(moments: MomentArrays, nms: float, k: int) -> MomentArrays:
     """The first ``k`` moments that no better one of their video drops."""
     video, start, end, score = moments
     kept = suppress(start, end, nms, limit=k, video=video) & (score > -np.inf)
     order = np.argsort(~kept, axis=1, kind="stable")[:, :k]
     score = np.where(kept, score, -np.inf)
-    return cast(Moments, tuple(np.take_along_axis(x, order, axis=1) for x in (video, start, end, score)))
+    return cast(MomentArrays, tuple(np.take_along_axis(x, order, axis=1) for x in (video, start, end, score)))
 
 
-def _sure(spans: Spans, candidates: Candidates, alpha: float, found: Moments, k: int) -> BoolArray:
+def _is_final(spans: Spans, candidates: RankedVideos, alpha: float, found: MomentArrays, k: int) -> BoolArray:
     """Which queries' moments stay the same however many more spans of each video are looked at.
 
     A span that was not looked at scores at most as high as the last one of its video that was.
@@ -268,7 +289,7 @@ def _sure(spans: Spans, candidates: Candidates, alpha: float, found: Moments, k:
     return sure
 
 
-def _joined(parts: Sequence[Moments], width: int, order: IntArray) -> Moments:
+def _join_parts(parts: Sequence[MomentArrays], width: int, order: IntArray) -> MomentArrays:
     """Parts below each other, each widened by places without a moment, with their rows put in order."""
     columns = []
     for i in range(4):
@@ -277,20 +298,20 @@ def _joined(parts: Sequence[Moments], width: int, order: IntArray) -> Moments:
             fill = -np.inf if i == 3 else 0
             blocks.append(np.pad(part[i], ((0, 0), (0, width - part[i].shape[1])), constant_values=fill))
         columns.append(np.concatenate(blocks)[order])
-    return cast(Moments, tuple(columns))
+    return cast(MomentArrays, tuple(columns))
 
 
-def _relevant(truth: Judgements) -> tuple[str, ...]:
+def _relevant_videos(truth: Judgements) -> tuple[str, ...]:
     named = np.unique(truth.video[truth.relevance > 0])
     return tuple(truth.videos[i] for i in named)
 
 
-def _videos(candidates: Candidates, names: Sequence[str], truth: Judgements) -> Run:
+def _video_run(candidates: RankedVideos, names: Sequence[str], truth: Judgements) -> Run:
     zeros = np.zeros(candidates.score.shape)
-    return _moments((candidates.video, zeros, zeros, candidates.score), names, truth, "VR")
+    return _moment_run((candidates.video, zeros, zeros, candidates.score), names, truth, "VR")
 
 
-def _moments(found: Moments, names: Sequence[str], truth: Judgements, task: str) -> Run:
+def _moment_run(found: MomentArrays, names: Sequence[str], truth: Judgements, task: str) -> Run:
     """A Run, each query's rows in the order files are written in: by score, then video, start, end."""
     real = found[3] > -np.inf
     counts = np.count_nonzero(real, axis=1)

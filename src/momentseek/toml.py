@@ -1,0 +1,52 @@
+"""Writing the part of TOML that settings need; the standard library only reads it.
+
+Our own thirty lines rather than tomli-w: the same bytes as ever (lists on one line), and no package for the core.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def toml_text(table: Mapping[str, Any]) -> str:
+    """A table as TOML: its plain values first, then each table in it as a section.
+
+    >>> print(toml_text({"name": "films", "splits": {"train": {"truth": "train.json", "parts": ("a", "b")}}}), end="")
+    name = "films"
+    <BLANKLINE>
+    [splits.train]
+    truth = "train.json"
+    parts = ["a", "b"]
+    """
+    return "\n".join(_blocks(table, ()))
+
+
+def _blocks(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    lines = [f"{_key(key)} = {_value(value)}\n" for key, value in table.items() if not isinstance(value, Mapping)]
+    tables = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    header = f"[{'.'.join(map(_key, path))}]\n" if path and (lines or not tables) else ""
+    own = [header + "".join(lines)] if header or lines else []
+    return own + [block for key, value in tables.items() for block in _blocks(value, (*path, key))]
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _value(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    raise TypeError(f"{value!r} has no place in TOML")

@@ -1,0 +1,186 @@
+"""Training runs that differ only in their seed: mean and standard deviation of their scores (TVR-Ranking, Table 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from momentseek.errors import MomentseekError
+from momentseek.evaluation.spread import SeedSpread, spread
+from momentseek.features.data import Data
+from momentseek.training.checkpoint import load_checkpoint
+from momentseek.training.config import TrainConfig, TrainingSettings
+from momentseek.training.folder import CONFIG_FILE
+from momentseek.training.loop import train
+from momentseek.training.progress import TrainingCallback, TrainingOutcome
+from momentseek.training.report import read_report
+from momentseek.training.setup import resolve_config, used_splits
+from momentseek.training.warm_start import refuse_other_weights, source_digest, weights_digest
+
+LIMIT_STOP_REASONS = {"minutes": "time", "patience": "patience"}
+"""Limits that may end training before its last step, and the reason its report then gives."""
+SeedCallback = Callable[[int, Path], None]
+"""Called with a seed and its folder."""
+
+
+def score_spreads(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, SeedSpread]]:
+    """Mean and standard deviation of every measure over training reports: split → measure → spread."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for report in reports:
+        for split, scores in report["scores"].items():
+            for name, value in scores.items():
+                values.setdefault(split, {}).setdefault(name, []).append(value)
+    return {split: {name: spread(v) for name, v in scores.items()} for split, scores in values.items()}
+
+
+def train_or_read(
+    config: TrainConfig, data: Data, out: Path, *, progress: TrainingCallback | None = None, force: bool = False
+) -> tuple[Mapping[str, Any], TrainingOutcome | None]:
+    """The report of a training run: read if it is finished, else trained, from where it was stopped if it was.
+
+    The outcome is None if it was finished before. An empty report means that training was stopped. A training run
+    that was finished on other data or after other steps, or whose earlier stage was trained again, is refused;
+    ``force`` trains anew.
+    """
+    report = read_report(out) if out.is_dir() and not force else None
+    if report is not None and _is_same_config(report.get("config"), resolve_config(config).table()):
+        if report.get("data", {}).get("fingerprint") != data.fingerprint_of(used_splits(config)):
+            raise MomentseekError(
+                f"{out}: its report is of other data than {data.path} has now; give the data it was trained on, or "
+                "train in another folder"
+            )
+        _refuse_other_stages(report, resolve_config(config), out)
+        return report, None
+    if report is not None:
+        _refuse_other_limits(report, config, out)
+    outcome = train(
+        config, data, out, resume=(out / CONFIG_FILE).is_file() and not force, progress=progress, force=force
+    )
+    return outcome.report, outcome
+
+
+@dataclass(frozen=True)
+class SeedsOutcome:
+    """How training with several seeds ended: the reports of those that are finished."""
+
+    folder: Path
+    """The folder that has a training run per seed."""
+    wanted: int
+    """Number of seeds to be trained."""
+    reports: list[Mapping[str, Any]]
+    """The content of each report.json, in the order of the seeds."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all seeds are finished; False if training was stopped."""
+        return len(self.reports) == self.wanted
+
+    @property
+    def scores(self) -> dict[str, dict[str, SeedSpread]]:
+        """Mean and standard deviation of every measure: split → measure → spread."""
+        return score_spreads(self.reports)
+
+    def as_json(self) -> dict[str, Any]:
+        """The seeds, and the mean and standard deviation of every measure by split: what seeds.json holds."""
+        several = len(self.reports) > 1
+        return {
+            "seeds": [report["seed"] for report in self.reports],
+            "scores": {
+                split: {name: {"mean": s.mean, "sd": s.sd if several else None} for name, s in scores.items()}
+                for split, scores in self.scores.items()
+            },
+        }
+
+
+def train_seeds(
+    config: TrainConfig,
+    data: Data,
+    out: Path,
+    count: int,
+    *,
+    progress: TrainingCallback | None = None,
+    announce: SeedCallback | None = None,
+    force: bool = False,
+) -> SeedsOutcome:
+    """Train with ``count`` seeds, from the config's on, each in a folder seed-N of ``out``.
+
+    A seed that is finished is not trained again, unless ``force`` asks for it; one that was stopped is continued.
+    ``announce`` is called with each seed and its folder before it is trained.
+    """
+    outcome = SeedsOutcome(out, count, [])
+    for seed in range(config.training.seed, config.training.seed + count):
+        folder = out / f"seed-{seed}"
+        if announce is not None:
+            announce(seed, folder)
+        seeded = replace(config, training=replace(config.training, seed=seed))
+        report, _ = train_or_read(seeded, data, folder, progress=progress, force=force)
+        if not report:
+            return outcome
+        outcome.reports.append(report)
+    return outcome
+
+
+def _refuse_other_limits(report: Mapping[str, Any], config: TrainConfig, out: Path) -> None:
+    """Refuse to change the length of finished training: its learning rate fell with the steps it was given.
+
+    Training that ran out of time or patience continues if it is given more.
+    """
+    try:
+        was, wanted = TrainConfig.of(report["config"]).training, config.training
+    except (KeyError, TypeError, AttributeError, MomentseekError):
+        return  # of another version; prepare_training checks what may change when training continues
+    for name in ("steps", *LIMIT_STOP_REASONS):
+        if _limit(was, name) == _limit(wanted, name):
+            continue
+        old, new = getattr(was, name), getattr(wanted, name)
+        if (
+            name in LIMIT_STOP_REASONS
+            and report.get("stopped") == LIMIT_STOP_REASONS[name]
+            and (new is None or new > (old or 0))
+        ):
+            continue
+        raise MomentseekError(
+            f"{out}: holds finished training with {_limit(was, name)} and not {_limit(wanted, name)}; choose another "
+            "folder, or train anew (force=True)"
+        )
+
+
+def _limit(training: TrainingSettings, name: str) -> str:
+    """A limit of training as a message gives it; epochs count where no steps are given."""
+    value = getattr(training, name)
+    if name == "steps" and not value:
+        return f"epochs={training.epochs:g}"
+    return f"no {name}" if value is None else f"{name}={value:g}"
+
+
+def _refuse_other_stages(report: Mapping[str, Any], config: TrainConfig, out: Path) -> None:
+    """Refuse a report if the checkpoint it began from, or its first stage, has changed since.
+
+    One that is gone cannot have changed. Reports of earlier versions do not say what their first stage was.
+    """
+    begin, first = config.data.begin, report.get("first_stage")
+    if begin is not None and Path(begin).exists():
+        weights = weights_digest(load_checkpoint(begin).model)
+        refuse_other_weights(report.get("began_from"), weights, config, out)
+    if isinstance(first, Mapping) and config.data.first_stage is not None and Path(config.data.first_stage).exists():
+        source = Path(config.data.first_stage)
+        if first.get("digest") != source_digest(source):
+            raise MomentseekError(
+                f"{source}: is another first stage than {out} was measured with; put it back, or train in another "
+                "folder"
+            )
+
+
+def _is_same_config(one: Any, two: Mapping[str, Any]) -> bool:
+    """Whether a report's config is this one, except for the place of the data: they have a fingerprint."""
+    if not isinstance(one, Mapping) or not isinstance(one.get("data"), Mapping):
+        return False
+    try:
+        filled = resolve_config(
+            TrainConfig.of(one)
+        ).table()  # a setting that is newer than the report was at its default
+    except MomentseekError:
+        return False
+    return {**filled, "data": {**filled["data"], "path": two["data"]["path"]}} == two
