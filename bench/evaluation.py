@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from momentseek.formats import read_run, read_truth
-from momentseek.measures import Alignment, parse_all, protocol_named
+from momentseek.measures import PROTOCOLS, Alignment, parse_all
 from momentseek.moments import Judgements, Run
 
 CUTOFFS, THRESHOLDS = (10, 20, 40), (0.3, 0.5, 0.7)
@@ -130,7 +130,7 @@ def tables(truth: dict, run: dict) -> tuple[Judgements, Run]:
 
 
 def compute(judged: Judgements, run: Run) -> dict[tuple[int, float], float]:
-    rules = protocol_named("tvr-ranking")
+    rules = PROTOCOLS["tvr-ranking"]
     view = Alignment(run, judged, max(CUTOFFS))
     return {(m.k, m.iou): m.summarise(m(view)) for m in parse_all(rules.measures, rules.options)}  # type: ignore[attr-defined]
 

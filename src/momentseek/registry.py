@@ -79,9 +79,17 @@ class Registry(Generic[T]):
     def __len__(self) -> int:
         return len(self._load())
 
+    def items(self) -> Collection[tuple[str, T]]:
+        """Pairs of a name and its thing."""
+        return self._load().items()
+
     def values(self) -> Collection[T]:
         """The things themselves."""
         return self._load().values()
+
+    def load(self) -> None:
+        """Import the plug-ins now, so that their order does not depend on which of them is imported first."""
+        self._load()
 
     def _load(self) -> dict[str, T]:
         if self._package is not None:

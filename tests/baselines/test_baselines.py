@@ -5,16 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from momentseek.baselines import (
-    BASELINES,
-    BaselineSettings,
-    baseline_named,
-    bias_based,
-    chance,
-    default_bandwidth,
-    moment_frequency,
-    predict_all,
-)
+from momentseek.baselines import BASELINES, BaselineSettings
+from momentseek.baselines.bias_based import bias_based, default_bandwidth
+from momentseek.baselines.chance import chance
+from momentseek.baselines.moment_frequency import moment_frequency
+from momentseek.baselines.predict_all import predict_all
 from momentseek.errors import MomentseekError
 from momentseek.evaluation import evaluate
 from momentseek.formats import read_truth
@@ -51,7 +46,7 @@ def test():
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_every_baseline_answers_every_query_within_its_video(train, test, name):
-    run = baseline_named(name).predict(train, test, BaselineSettings(top=7))
+    run = BASELINES[name].predict(train, test, BaselineSettings(top=7))
     assert run.query_ids == test.query_ids
     assert run.queries == test.queries
     seconds = dict(zip(test.videos, test.durations, strict=True))
@@ -66,7 +61,7 @@ def test_every_baseline_answers_every_query_within_its_video(train, test, name):
 
 @pytest.mark.parametrize("name", ["chance", "bias-based"])
 def test_seeds(train, test, name):
-    one, same, other = (baseline_named(name).predict(train, test, BaselineSettings(seed=s)) for s in (1, 1, 2))
+    one, same, other = (BASELINES[name].predict(train, test, BaselineSettings(seed=s)) for s in (1, 1, 2))
     assert one.start.tolist() == same.start.tolist()
     assert one.start.tolist() != other.start.tolist()
 
@@ -127,8 +122,8 @@ def test_queries_of_several_videos_and_pools():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda a, b: baseline_named("nonsense"), "no baseline is called 'nonsense'; there are chance, predict-all"),
-        (lambda a, b: baseline_named("bias-based").predict(None, b), "bias-based learns where moments lie"),
+        (lambda a, b: BASELINES["nonsense"], "there is no baseline 'nonsense'; there are bias-based, chance"),
+        (lambda a, b: BASELINES["bias-based"].predict(None, b), "bias-based learns where moments lie"),
         (lambda a, b: predict_all(table([("q", "a", 0, 1)], None)), r"duration of video a is unknown; .*\(`videos`\)"),
         (lambda a, b: moment_frequency(table([("q", "z", 0, 1)], None), b), "duration of video z is unknown"),
         (lambda a, b: moment_frequency(table([("q", "z", 8, 9)], {"z": 5.0}), b), "no moment to learn from"),

@@ -79,7 +79,7 @@ def test_other_formats_and_durations_from_a_list(momentseek, tmp_path):
     ("arguments", "sentence"),
     [
         (["chance"], "needs all three"),
-        (["nonsense", "--test", "test.json", "--out", "r.jsonl"], "no baseline is called 'nonsense'"),
+        (["nonsense", "--test", "test.json", "--out", "r.jsonl"], "there is no baseline 'nonsense'"),
         (["bias-based", "--test", "test.json", "--out", "r.jsonl"], "give the training set"),
         (["predict-all", "--test", "sta.txt", "--out", "r.jsonl"], r"duration of video A is unknown; .*--videos"),
         (["chance", "--test", "test.json", "--out", "r.json"], "say which format to write"),

@@ -47,7 +47,7 @@ def test_differences_of_resampled_means_are_resampled_differences() -> None:
 def test_the_size_of_the_chunks_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(5).random((31, 2))
     whole = bootstrap_means(values, resamples=20)
-    monkeypatch.setattr(bootstrap, "CHUNK", 100)
+    monkeypatch.setattr(bootstrap, "DRAWS_AT_ONCE", 100)
     np.testing.assert_allclose(bootstrap_means(values, resamples=20), whole, rtol=1e-14)
 
 

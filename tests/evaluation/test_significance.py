@@ -58,7 +58,7 @@ def test_exact_randomisation_agrees_with_scipy(size: int, seed: int) -> None:
 def test_random_flips_approach_the_exact_p_value(monkeypatch: pytest.MonkeyPatch) -> None:
     difference = np.random.default_rng(2).normal(0.03, 0.1, (14, 6))
     exact = randomisation_test(difference)
-    monkeypatch.setattr(significance, "EXACT", 0)
+    monkeypatch.setattr(significance, "MAX_EXACT_QUERIES", 0)
     drawn = randomisation_test(difference, resamples=20_000)
     np.testing.assert_allclose(drawn, exact, atol=4 * 0.5 / np.sqrt(20_000))
     assert not (drawn == exact).all()
@@ -69,7 +69,7 @@ def test_random_flips_are_symmetric_seeded_and_the_same_in_any_chunk(monkeypatch
     p = randomisation_test(difference, resamples=500)
     np.testing.assert_array_equal(randomisation_test(-difference, resamples=500), p)
     assert not (randomisation_test(difference, resamples=500, seed=1) == p).all()
-    monkeypatch.setattr(significance, "CHUNK", 1000)
+    monkeypatch.setattr(significance, "SIGNS_AT_ONCE", 1000)
     np.testing.assert_array_equal(randomisation_test(difference, resamples=500), p)
 
 

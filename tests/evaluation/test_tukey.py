@@ -44,7 +44,7 @@ def test_listing_and_shuffling_draw_the_same_distribution(systems: int) -> None:
 def test_listing_is_the_same_in_any_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(3).random((33, 4, 2))
     p = tukey_test(values, resamples=200)
-    monkeypatch.setattr(module, "CHUNK", 100)
+    monkeypatch.setattr(module, "ORDERS_AT_ONCE", 100)
     np.testing.assert_array_equal(tukey_test(values, resamples=200), p)
 
 

@@ -1,9 +1,11 @@
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.measures import MEASURES, NDCG, PROTOCOLS, Recall, expand, parse, parse_all, protocol_named
+from momentseek.measures import MEASURES, PROTOCOLS, expand, parse, parse_all
 from momentseek.measures.catalogue import describe_measures, describe_protocols
 from momentseek.measures.measure import register
+from momentseek.measures.ndcg import NDCG
+from momentseek.measures.recall import Recall
 
 
 def test_braces_expand_to_every_combination():
@@ -20,11 +22,11 @@ def test_a_measure_asked_for_twice_is_computed_once():
 
 
 def test_the_name_overrides_the_protocol_and_the_protocol_the_paper():
-    options = protocol_named("tvr-ranking").options
+    options = PROTOCOLS["tvr-ranking"].options
     assert parse("NDCG@10[IoU>=0.5]") == NDCG(k=10, iou=0.5)
     assert parse("NDCG@10[IoU>=0.5]", options) == NDCG(k=10, iou=0.5, strict=True, gain="exp2")
     assert parse("NDCG@10[IoU>=0.5,gain=linear]", options) == NDCG(k=10, iou=0.5, strict=True, gain="linear")
-    assert parse("R@1[IoU>0.5]", protocol_named("mmn").options) == Recall(k=1, iou=0.5, strict=True, overlap="hull32")
+    assert parse("R@1[IoU>0.5]", PROTOCOLS["mmn"].options) == Recall(k=1, iou=0.5, strict=True, overlap="hull32")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_every_protocol_computes_its_own_measures():
 
 
 def test_names_are_unique():
-    with pytest.raises(ValueError, match="two measures are called NDCG"):
+    with pytest.raises(MomentseekError, match="a measure called 'NDCG' is there already"):
         register(MEASURES["NDCG"])
 
 

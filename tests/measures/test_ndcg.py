@@ -7,7 +7,7 @@ from tests.measures.strategies import pairs
 
 from momentseek.errors import MomentseekError
 from momentseek.formats import read_run, read_truth
-from momentseek.measures import Alignment, parse, parse_all, protocol_named
+from momentseek.measures import PROTOCOLS, Alignment, parse, parse_all
 from momentseek.moments import Judgements, Run
 
 
@@ -26,7 +26,7 @@ def test_official_scores_in_all_nine_cells(golden, protocol):
     truth = read_truth(golden / "tvr_ranking_gt.json.gz")
     run = read_run(golden / "tvr_ranking_predictions.json.gz")
     official = json.loads((golden / "tvr_ranking_official_scores.json").read_text())[protocol]
-    rules = protocol_named(protocol)
+    rules = PROTOCOLS[protocol]
     view = Alignment(run, truth)
     measures = parse_all(rules.measures, rules.options)
     assert len(measures) == 9

@@ -43,7 +43,7 @@ def test_sums_at_other_places_near_and_far(clumped):
 
 def test_tiles_do_not_matter(clumped, monkeypatch):
     whole = kernel_sums(clumped, clumped, 0.05)
-    monkeypatch.setattr(density, "TILE", 7)
+    monkeypatch.setattr(density, "KERNEL_VALUES_AT_ONCE", 7)
     assert kernel_sums(clumped, clumped, 0.05) == pytest.approx(whole, rel=1e-12)
 
 
@@ -82,7 +82,7 @@ def test_lowest_where_the_cut_off_sums_would_err(monkeypatch):
     # With a radius of 1 bandwidth every sum is 1 or 2 and says nothing; the full sums decide.
     points = np.array([[x, 0.0] for x in (0.0, 1.5, 2.9, 4.2, 20.0, 21.4)])
     expected = np.argsort(plain(points, points, 1.0), kind="stable")
-    monkeypatch.setattr(density, "RADIUS", 1.0)
+    monkeypatch.setattr(density, "CUTOFF_BANDWIDTHS", 1.0)
     for k in (1, 3):
         assert set(np.flatnonzero(sparsest_points(points, k, 1.0).chosen)) == set(expected[:k])
 

@@ -1,19 +1,7 @@
-"""Predictors that learn nothing, or only where moments lie; each returns a Run."""
+"""Predictors that learn nothing, or only where moments lie: one file each, and each returns a Run."""
 
-from momentseek.baselines.bias_based import bias_based, default_bandwidth
-from momentseek.baselines.chance import chance
-from momentseek.baselines.moment_frequency import moment_frequency
-from momentseek.baselines.predict_all import predict_all
-from momentseek.baselines.registry import BASELINES, Baseline, BaselineSettings, baseline_named
+from momentseek.baselines.registry import BASELINES, Baseline, BaselineSettings
 
-__all__ = [
-    "BASELINES",
-    "Baseline",
-    "BaselineSettings",
-    "baseline_named",
-    "bias_based",
-    "chance",
-    "default_bandwidth",
-    "moment_frequency",
-    "predict_all",
-]
+BASELINES.load()
+
+__all__ = ["BASELINES", "Baseline", "BaselineSettings"]

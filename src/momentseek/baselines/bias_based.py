@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.baselines.places import DEFAULT_TOP, query_videos, rank_candidates, training_locations
+from momentseek.baselines.places import query_videos, rank_candidates, training_locations
+from momentseek.baselines.registry import DEFAULT_SAMPLES, DEFAULT_TOP, Baseline, register
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray
 from momentseek.moments.density import kernel_sums
 
-DEFAULT_SAMPLES = 100
 BANDWIDTHS = {"Charades": 0.008, "ActivityNet": 0.0013}
 """With 100 samples, those that give the paper's figures (docs/baselines.md)."""
-MOST_ROUNDS = 1000
+MAX_DRAWING_ROUNDS = 1000
 
 
 def bias_based(
@@ -63,7 +63,7 @@ def default_bandwidth(train: Judgements) -> float:
 def _draw(known: FloatArray, count: int, width: float, rng: np.random.Generator) -> FloatArray:
     """``count`` draws that overlap the video: a training location each, moved by Gaussian noise."""
     found = np.empty((0, 2))
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_DRAWING_ROUNDS):
         missing = count - len(found)
         if not missing:
             return found
@@ -73,3 +73,20 @@ def _draw(known: FloatArray, count: int, width: float, rng: np.random.Generator)
     raise MomentseekError(
         f"a density of bandwidth {width:g} has hardly any moments within a video; choose a smaller `bandwidth`"
     )
+
+
+register(
+    Baseline(
+        "bias-based",
+        "draws from the density of training locations, densest first",
+        learns=True,
+        predictor=lambda train, test, settings: bias_based(
+            train,
+            test,
+            bandwidth=settings.bandwidth,
+            samples=settings.samples,
+            top=settings.top,
+            seed=settings.seed,
+        ),
+    )
+)

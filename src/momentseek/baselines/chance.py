@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.baselines.places import DEFAULT_TOP, query_videos, rank_candidates
+from momentseek.baselines.places import query_videos, rank_candidates
+from momentseek.baselines.registry import DEFAULT_TOP, Baseline, register
 from momentseek.moments import Judgements, Run
 
 
@@ -22,3 +23,13 @@ def chance(test: Judgements, *, top: int = DEFAULT_TOP, seed: int = 0) -> Run:
     where = query_videos(test)
     ends = np.sort(rng.random((len(where), top, 2)), axis=2)
     return rank_candidates(test, where, ends[:, :, 0], ends[:, :, 1], rng.random((len(where), top)), top)
+
+
+register(
+    Baseline(
+        "chance",
+        "random stretches of the video",
+        learns=False,
+        predictor=lambda _, test, settings: chance(test, top=settings.top, seed=settings.seed),
+    )
+)

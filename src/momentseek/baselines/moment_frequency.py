@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.baselines.places import DEFAULT_TOP, query_videos, rank_candidates, training_locations
+from momentseek.baselines.places import query_videos, rank_candidates, training_locations
+from momentseek.baselines.registry import DEFAULT_TOP, Baseline, register
 from momentseek.moments import Judgements, Run
 
 DEFAULT_BINS = 20
@@ -34,3 +35,13 @@ def moment_frequency(train: Judgements, test: Judgements, *, bins: int = DEFAULT
         for column in (spans[best, 0] / bins, spans[best, 1] / bins, counts[best] / len(shares))
     )
     return rank_candidates(test, where, start, end, score, top)
+
+
+register(
+    Baseline(
+        "moment-frequency",
+        "the most frequent training locations",
+        learns=True,
+        predictor=lambda train, test, settings: moment_frequency(train, test, top=settings.top),
+    )
+)

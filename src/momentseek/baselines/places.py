@@ -10,9 +10,6 @@ from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray, IntArray
 
-DEFAULT_TOP = 10
-"""Predictions per query, unless told otherwise."""
-
 
 @dataclass(frozen=True, eq=False)
 class QueryVideos:

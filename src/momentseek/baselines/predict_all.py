@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.baselines.places import DEFAULT_TOP, query_videos, rank_candidates
+from momentseek.baselines.places import query_videos, rank_candidates
+from momentseek.baselines.registry import DEFAULT_TOP, Baseline, register
 from momentseek.moments import Judgements, Run
 
 
@@ -20,3 +21,13 @@ def predict_all(test: Judgements, *, top: int = DEFAULT_TOP) -> Run:
     where = query_videos(test)
     whole = np.ones((len(where), 1))
     return rank_candidates(test, where, 0 * whole, whole, whole, top)
+
+
+register(
+    Baseline(
+        "predict-all",
+        "the whole video",
+        learns=False,
+        predictor=lambda _, test, settings: predict_all(test, top=settings.top),
+    )
+)

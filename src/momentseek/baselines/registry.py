@@ -1,22 +1,23 @@
-"""The baselines by name, with one signature for the command line and for scripts that run them all."""
+"""What a baseline is, and the list of all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from momentseek.baselines.bias_based import DEFAULT_SAMPLES, bias_based
-from momentseek.baselines.chance import chance
-from momentseek.baselines.moment_frequency import moment_frequency
-from momentseek.baselines.places import DEFAULT_TOP
-from momentseek.baselines.predict_all import predict_all
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements, Run
+from momentseek.registry import Registry
+
+DEFAULT_TOP = 10
+"""Predictions per query, unless another number is asked for."""
+DEFAULT_SAMPLES = 100
+"""Draws per query of a baseline that draws."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineSettings:
-    """What a baseline may be told; each takes what concerns it."""
+    """The settings of all baselines; each uses those that concern it."""
 
     seed: int = 0
     samples: int = DEFAULT_SAMPLES
@@ -26,7 +27,7 @@ class BaselineSettings:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A name, a line about it, whether it looks at a training set, and the predictor."""
+    """A predictor that never looks at a video: its name, a line about it, and whether it needs a training set."""
 
     name: str
     title: str
@@ -40,45 +41,11 @@ class Baseline:
         return self.predictor(train if train is not None else test, test, settings or BaselineSettings())
 
 
-BASELINES: dict[str, Baseline] = {
-    b.name: b
-    for b in (
-        Baseline(
-            "chance",
-            "random stretches of the video",
-            False,
-            lambda _, test, s: chance(test, top=s.top, seed=s.seed),
-        ),
-        Baseline(
-            "predict-all",
-            "the whole video",
-            False,
-            lambda _, test, s: predict_all(test, top=s.top),
-        ),
-        Baseline(
-            "moment-frequency",
-            "the most frequent training locations",
-            True,
-            lambda train, test, s: moment_frequency(train, test, top=s.top),
-        ),
-        Baseline(
-            "bias-based",
-            "draws from the density of training locations, densest first",
-            True,
-            lambda train, test, s: bias_based(
-                train, test, bandwidth=s.bandwidth, samples=s.samples, top=s.top, seed=s.seed
-            ),
-        ),
-    )
-}
+BASELINES: Registry[Baseline] = Registry("baseline", package="momentseek.baselines")
+"""Name → baseline; every file of this folder that defines one adds it with ``register``."""
 
 
-def baseline_named(name: str) -> Baseline:
-    """The baseline called ``name``.
-
-    >>> baseline_named("predict-all").title
-    'the whole video'
-    """
-    if name not in BASELINES:
-        raise MomentseekError(f"no baseline is called {name!r}; there are {', '.join(BASELINES)}")
-    return BASELINES[name]
+def register(baseline: Baseline) -> Baseline:
+    """Make a baseline known by its name, which no other may have."""
+    BASELINES.add(baseline.name, baseline)
+    return baseline

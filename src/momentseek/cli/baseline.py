@@ -63,7 +63,8 @@ def command(
     """
     import json
 
-    from momentseek.baselines import BASELINES, BaselineSettings, baseline_named, default_bandwidth
+    from momentseek.baselines import BASELINES, BaselineSettings
+    from momentseek.baselines.bias_based import default_bandwidth
     from momentseek.errors import MomentseekError
     from momentseek.formats import Writing, read_corpus, read_truth, write_bytes
     from momentseek.tables import count, text_table
@@ -74,7 +75,7 @@ def command(
         return
     if name is None or test is None or target is None:
         raise MomentseekError("momentseek baseline NAME --test FILE --out RUN needs all three; --list shows the names")
-    baseline = baseline_named(name)
+    baseline = BASELINES[name]
     if baseline.learns and train is None:
         raise MomentseekError(f"{name} learns where moments lie; give the training set (--train FILE)")
     if train is not None and not baseline.learns:

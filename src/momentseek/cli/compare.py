@@ -84,7 +84,7 @@ def command(
     from momentseek.evaluation.compare import compare, largest_differences
     from momentseek.evaluation.evaluate import Missing, evaluate
     from momentseek.formats import read_corpus, read_runs, read_truth
-    from momentseek.measures import parse_all, protocol_named
+    from momentseek.measures import PROTOCOLS, parse_all
     from momentseek.moments import Policy
 
     if len(runs) < 2:
@@ -95,7 +95,7 @@ def command(
         )
     if markdown + latex + as_json > 1:
         raise MomentseekError("choose one of --markdown, --latex and --json")
-    rules = protocol_named(protocol or "paper")  # names are checked before large files are read
+    rules = PROTOCOLS[protocol or "paper"]  # names are checked before large files are read
     parse_all(measures, rules.options)
     policy = cast(Policy, invalid or "error")
     corpus = read_corpus(videos) if videos else None

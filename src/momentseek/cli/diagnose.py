@@ -104,12 +104,12 @@ def command(
     from momentseek.evaluation.diagnose.report import as_text
     from momentseek.evaluation.evaluate import Missing
     from momentseek.formats import read_corpus, read_runs, read_truth
-    from momentseek.measures import parse_all, protocol_named
+    from momentseek.measures import PROTOCOLS, parse_all
     from momentseek.moments import Policy
 
     if not runs:
         raise MomentseekError("there is nothing to diagnose: momentseek diagnose RUN… --truth FILE")
-    rules = protocol_named(protocol or "paper")  # names are checked before large files are read
+    rules = PROTOCOLS[protocol or "paper"]  # names are checked before large files are read
     parse_all(measures, rules.options)
     if folder:
         from momentseek.evaluation.diagnose.plots import draw

@@ -63,7 +63,7 @@ def command(
     from momentseek.evaluation.report import as_json as to_json
     from momentseek.evaluation.report import as_text, intervals
     from momentseek.evaluation.report import per_query as to_lines
-    from momentseek.measures import parse_all, protocol_named
+    from momentseek.measures import PROTOCOLS, parse_all
 
     if official and (measures or by or ci or as_json or per_query):
         raise MomentseekError("--official prints a fixed report; leave out -m, --by, --ci, --per-query and --json")
@@ -71,7 +71,7 @@ def command(
     if ending not in (".csv", ".jsonl"):
         raise MomentseekError(f"{per_query}: per-query values are written as .csv or .jsonl (or .gz of them)")
     options.check_targets([run, truth, videos], [per_query], force=True)
-    rules = protocol_named(protocol or "paper")  # names are checked before large files are read
+    rules = PROTOCOLS[protocol or "paper"]  # names are checked before large files are read
     parse_all(measures, rules.options)
     judgements, runs = options.read(run, truth, videos, invalid or ("keep" if official else "error"))
     if official:

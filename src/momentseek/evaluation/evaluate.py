@@ -21,7 +21,7 @@ from momentseek.evaluation.coverage import (
     without_relevant,
 )
 from momentseek.evaluation.groups import labels_of
-from momentseek.measures import Alignment, Measure, parse, parse_all, protocol_named
+from momentseek.measures import PROTOCOLS, Alignment, Measure, parse, parse_all
 from momentseek.measures.protocols import RANKED, UNGRADED, Protocol
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
@@ -110,7 +110,7 @@ def evaluate(
     judgements, runs = _open(run, truth)
     for each in runs:
         refuse_unknown(each, judgements)
-    rules = protocol_named(protocol)
+    rules = PROTOCOLS[protocol]
     asked = (measures,) if isinstance(measures, str) else tuple(measures or ())
     chosen = parse_all(asked, rules.options) if asked else default_measures(rules, judgements, runs)
     reach = [m.reach for m in chosen if m.NAME not in HIGHLIGHTS]

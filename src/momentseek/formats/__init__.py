@@ -1,24 +1,6 @@
 """One file per community file format, to and from Judgements and Run; files are recognised by their shape."""
 
 from momentseek.atomic import write_all, write_bytes
-from momentseek.formats import (
-    activitynet,
-    activitynet_results,
-    charades_sta,
-    didemo,
-    hidden_challenges,
-    mvmr,
-    native,
-    parquet,
-    qvhighlights,
-    qvhighlights_submission,
-    tacos,
-    tvr,
-    tvr_ranking,
-    tvr_ranking_predictions,
-    tvr_submission,
-    video_corpus,
-)
 from momentseek.formats.files import (
     read_corpus,
     read_run,
@@ -29,6 +11,8 @@ from momentseek.formats.files import (
     write_truth,
 )
 from momentseek.formats.registry import FORMATS, FileFormat, Reading, Writing, recognise
+
+FORMATS.load()
 
 __all__ = [
     "FORMATS",
@@ -46,21 +30,3 @@ __all__ = [
     "write_runs",
     "write_truth",
 ]
-_ = (
-    activitynet,
-    activitynet_results,
-    charades_sta,
-    didemo,
-    hidden_challenges,
-    mvmr,
-    native,
-    parquet,
-    qvhighlights,
-    qvhighlights_submission,
-    tacos,
-    tvr,
-    tvr_ranking,
-    tvr_ranking_predictions,
-    tvr_submission,
-    video_corpus,
-)  # imported for what they register

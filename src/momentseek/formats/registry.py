@@ -9,6 +9,7 @@ from typing import Literal
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
 from momentseek.moments import Corpus, Judgements, Policy, Run
+from momentseek.registry import Registry
 
 Kind = Literal["truth", "run", "corpus"]
 KINDS: dict[Kind, str] = {"truth": "ground truth", "run": "predictions", "corpus": "a list of videos"}
@@ -63,16 +64,15 @@ class FileFormat:
         return bool(self.write_truth or self.write_runs or self.write_corpus)
 
 
-FORMATS: dict[str, FileFormat] = {}
+FORMATS: Registry[FileFormat] = Registry("format", package="momentseek.formats")
+"""Name → format; every file of this folder that defines one adds it with ``register``."""
 KNOWN_STRANGERS: list[tuple[Callable[[Document], bool], str]] = []
 """Files people do hand in that are none of these, and what to tell them."""
 
 
 def register(format: FileFormat) -> FileFormat:
-    """Add a format under its unique name."""
-    if format.name in FORMATS:
-        raise ValueError(f"two formats are called {format.name}")
-    FORMATS[format.name] = format
+    """Make a format known by its name, which no other may have."""
+    FORMATS.add(format.name, format)
     return format
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from momentseek.measures.alignment import Alignment
 from momentseek.moments.arrays import FloatArray
+from momentseek.registry import Registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +43,12 @@ class Measure(ABC):
         return float(np.mean(counted)) if len(counted) else float("nan")
 
 
-MEASURES: dict[str, type[Measure]] = {}
-M = TypeVar("M", bound=type[Measure])
+MEASURES: Registry[type[Measure]] = Registry("measure", package="momentseek.measures")
+"""Name → measure; every file of this folder that defines one adds it with ``register``."""
+MeasureType = TypeVar("MeasureType", bound=type[Measure])
 
 
-def register(measure: M) -> M:
-    """Class decorator: list the measure under its unique name."""
-    if measure.NAME in MEASURES:
-        raise ValueError(f"two measures are called {measure.NAME}")
-    MEASURES[measure.NAME] = measure
+def register(measure: MeasureType) -> MeasureType:
+    """Class decorator: make the measure known by its ``NAME``, which no other may have."""
+    MEASURES.add(measure.NAME, measure)
     return measure

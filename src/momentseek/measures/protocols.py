@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from momentseek.errors import MomentseekError
+from momentseek.registry import Registry
 
 RANKED = ("NDCG@{10,20,40}[IoU>={0.3,0.5,0.7}]",)
 UNGRADED = ("R@{1,5,10}[IoU>={0.3,0.5,0.7}]", "AxIoU@{1,5,10}", "mIoU")
@@ -28,89 +27,73 @@ class Protocol:
     """Whether its users print values times 100."""
 
 
-PROTOCOLS = {
-    p.name: p
-    for p in (
-        Protocol("paper", "each measure as its paper defines it: linear gain and >= for NDCG", by_truth=True),
-        Protocol(
-            "tvr-ranking",
-            "TVR-Ranking's evaluator: gain 2^rel-1, IoU compared with >, relevance-0 moments absorb matches",
-            {"strict": True, "gain": "exp2", "zeros": "absorb", "empty": "zero"},
-            RANKED,
+PROTOCOLS: Registry[Protocol] = Registry("protocol")
+for _protocol in (
+    Protocol("paper", "each measure as its paper defines it: linear gain and >= for NDCG", by_truth=True),
+    Protocol(
+        "tvr-ranking",
+        "TVR-Ranking's evaluator: gain 2^rel-1, IoU compared with >, relevance-0 moments absorb matches",
+        {"strict": True, "gain": "exp2", "zeros": "absorb", "empty": "zero"},
+        RANKED,
+    ),
+    Protocol(
+        "spr",
+        "SPR's evaluator: gain 2^rel-1, >=, relevance-0 moments left out, queries without others skipped",
+        {"strict": False, "gain": "exp2", "zeros": "ignore", "empty": "skip"},
+        RANKED,
+    ),
+    Protocol(
+        "tvr",
+        "TVR's evaluator: float32, hull union, >=, first 100 predictions",
+        {"strict": False, "overlap": "hull32", "depth": 100},
+        (
+            "R@{1,5,10,100}[IoU>={0.5,0.7},task=VCMR]",
+            "R@{1,5,10,100}[IoU>={0.5,0.7},task=SVMR]",
+            "R@{1,5,10,100}[task=VR]",
         ),
-        Protocol(
-            "spr",
-            "SPR's evaluator: gain 2^rel-1, >=, relevance-0 moments left out, queries without others skipped",
-            {"strict": False, "gain": "exp2", "zeros": "ignore", "empty": "skip"},
-            RANKED,
+        percent=True,
+    ),
+    Protocol(
+        "qvhighlights",
+        "QVHighlights' evaluator: the query's video is given; R1 of the first window, mAP of ten, highlights",
+        {"strict": False, "overlap": "hull", "videos": "ignore"},
+        (
+            "R@1[IoU>={0.5,0.7}]",
+            "mAP",
+            "mAP[IoU>={0.5,0.75}]",
+            "mAP[length={short,middle,long}]",
+            "SaliencyAP[level={fair,good,verygood}]",
+            "HIT@1[level={fair,good,verygood}]",
         ),
-        Protocol(
-            "tvr",
-            "TVR's evaluator: float32, hull union, >=, first 100 predictions",
-            {"strict": False, "overlap": "hull32", "depth": 100},
-            (
-                "R@{1,5,10,100}[IoU>={0.5,0.7},task=VCMR]",
-                "R@{1,5,10,100}[IoU>={0.5,0.7},task=SVMR]",
-                "R@{1,5,10,100}[task=VR]",
-            ),
-            percent=True,
-        ),
-        Protocol(
-            "qvhighlights",
-            "QVHighlights' evaluator: the query's video is given; R1 of the first window, mAP of ten, highlights",
-            {"strict": False, "overlap": "hull", "videos": "ignore"},
-            (
-                "R@1[IoU>={0.5,0.7}]",
-                "mAP",
-                "mAP[IoU>={0.5,0.75}]",
-                "mAP[length={short,middle,long}]",
-                "SaliencyAP[level={fair,good,verygood}]",
-                "HIT@1[level={fair,good,verygood}]",
-            ),
-            percent=True,
-        ),
-        Protocol(
-            "2d-tan",
-            "2D-TAN's evaluator: IoU compared with >; the run comes after its suppression",
-            {"strict": True, "overlap": "hull"},
-            GROUNDING,
-            percent=True,
-        ),
-        Protocol(
-            "mmn",
-            "MMN's evaluator: float32, >=; the run comes after its suppression",
-            {"strict": False, "overlap": "hull32"},
-            GROUNDING,
-            percent=True,
-        ),
-        Protocol(
-            "mvmr",
-            "MVMR's evaluator: float32, >=, any positive in its own video, queries with incomplete pools left out",
-            {"strict": False, "overlap": "hull32", "pools": "full"},
-            ("R@{1,5,10,20,50}[IoU>={0.3,0.5,0.7}]",),
-            percent=True,
-        ),
-        Protocol(
-            "mvmr-all",
-            "as mvmr, with every query",
-            {"strict": False, "overlap": "hull32", "pools": "any"},
-            ("R@{1,5,10,20,50}[IoU>={0.3,0.5,0.7}]",),
-            percent=True,
-        ),
-    )
-}
-
-
-def protocol_named(name: str) -> Protocol:
-    """The protocol of that name.
-
-    >>> protocol_named("tvr-rankin")
-    Traceback (most recent call last):
-        ...
-    momentseek.errors.MomentseekError: there is no protocol 'tvr-rankin'; did you mean 'tvr-ranking'?
-    """
-    if name in PROTOCOLS:
-        return PROTOCOLS[name]
-    near = difflib.get_close_matches(name, PROTOCOLS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(PROTOCOLS)}"
-    raise MomentseekError(f"there is no protocol {name!r}; {hint}")
+        percent=True,
+    ),
+    Protocol(
+        "2d-tan",
+        "2D-TAN's evaluator: IoU compared with >; the run comes after its suppression",
+        {"strict": True, "overlap": "hull"},
+        GROUNDING,
+        percent=True,
+    ),
+    Protocol(
+        "mmn",
+        "MMN's evaluator: float32, >=; the run comes after its suppression",
+        {"strict": False, "overlap": "hull32"},
+        GROUNDING,
+        percent=True,
+    ),
+    Protocol(
+        "mvmr",
+        "MVMR's evaluator: float32, >=, any positive in its own video, queries with incomplete pools left out",
+        {"strict": False, "overlap": "hull32", "pools": "full"},
+        ("R@{1,5,10,20,50}[IoU>={0.3,0.5,0.7}]",),
+        percent=True,
+    ),
+    Protocol(
+        "mvmr-all",
+        "as mvmr, with every query",
+        {"strict": False, "overlap": "hull32", "pools": "any"},
+        ("R@{1,5,10,20,50}[IoU>={0.3,0.5,0.7}]",),
+        percent=True,
+    ),
+):
+    PROTOCOLS.add(_protocol.name, _protocol)

@@ -20,7 +20,7 @@ from momentseek.evaluation.diagnose.location_bias import LocationReport, locatio
 from momentseek.evaluation.diagnose.sides import Side, sides
 from momentseek.evaluation.diagnose.ties import TieReport, count_ties
 from momentseek.evaluation.evaluate import Missing, evaluate
-from momentseek.measures import Alignment, Measure, parse_all, protocol_named
+from momentseek.measures import PROTOCOLS, Alignment, Measure, parse_all
 from momentseek.moments import Judgements, Run
 
 PARTS = ("axioms", "ties", "noise", "location")
@@ -68,7 +68,7 @@ def diagnose(
     >>> found.axioms.measures[0].verdicts[1].broken > 0, found.ties, found.reasons["ties"]
     (True, None, 'ties need at least two runs to compare')
     """
-    options = protocol_named(protocol).options
+    options = PROTOCOLS[protocol].options
     given = sides(runs, truths)
     for side in given:
         check_queries([Alignment(run, side.truth) for _, run in side.runs], side.truth, missing)

@@ -14,7 +14,8 @@ from momentseek.evaluation.diagnose.noise_model import axiou_errors, recall_erro
 from momentseek.evaluation.diagnose.noise_scores import covers, depth_of, value_of
 from momentseek.evaluation.diagnose.noise_simulation import DRAWS, Overlaps, Score, simulate_noise
 from momentseek.evaluation.evaluate import Missing
-from momentseek.measures import Alignment, Measure, Recall
+from momentseek.measures import Alignment, Measure
+from momentseek.measures.recall import Recall
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
 

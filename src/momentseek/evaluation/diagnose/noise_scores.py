@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from momentseek.measures import AxIoU, Measure, Recall
+from momentseek.measures import Measure
+from momentseek.measures.axiou import AxIoU
+from momentseek.measures.recall import Recall
 from momentseek.moments.arrays import FloatArray
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from momentseek.evaluation.evaluate import Missing, evaluate
-from momentseek.measures import NDCG
+from momentseek.measures.ndcg import NDCG
 from momentseek.moments import Judgements, Run
 
 
