@@ -242,4 +242,4 @@ def _check_target(out: Path, force: bool) -> None:
     if not (out / DATA_FILE).is_file():
         raise MomentseekError(f"{out}: holds other files; name a new folder for the features")
     if not force:
-        raise MomentseekError(f"{out}: is there already; choose another name, or overwrite it (--force)")
+        raise MomentseekError(f"{out}: is there already; choose another name, or overwrite it (force=True)")

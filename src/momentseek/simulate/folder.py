@@ -28,7 +28,7 @@ def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[P
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
     except OSError as e:
-        raise MomentseekError(f"{target}: cannot be made ({e.strerror}); choose another folder (--out)") from None
+        raise MomentseekError(f"{target}: cannot be made ({e.strerror}); choose another folder (`out`)") from None
     try:
         yield folder
         _move(folder, target)
@@ -39,9 +39,9 @@ def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[P
 def check_target(target: Path, force: bool) -> None:
     """Refuse a folder with something in it."""
     if target.exists() and not target.is_dir():
-        raise MomentseekError(f"{target}: is a file; give the name of a folder (--out)")
+        raise MomentseekError(f"{target}: is a file; give the name of a folder (`out`)")
     if not force and target.is_dir() and any(target.iterdir()):
-        raise MomentseekError(f"{target}: is not empty; choose another folder, or replace its files (--force)")
+        raise MomentseekError(f"{target}: is not empty; choose another folder, or replace its files (force=True)")
 
 
 def _move(folder: Path, target: Path) -> None:

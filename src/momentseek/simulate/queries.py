@@ -51,7 +51,7 @@ def choose_queries(
     if len(first) < settings.queries:
         raise MomentseekError(
             f"{settings.videos:,} videos give only {len(first):,} different queries, not {settings.queries:,}; "
-            "ask for fewer (--queries) or make more videos (--videos)"
+            "ask for fewer (`queries`) or make more videos (`videos`)"
         )
     chosen = list(first.items())[: settings.queries]
     chosen = [chosen[i] for i in rng.permutation(len(chosen)).tolist()]

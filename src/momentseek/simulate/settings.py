@@ -43,7 +43,7 @@ class Difficulty:
         True
         """
         if not 0 <= hard <= 1:
-            raise MomentseekError(f"a difficulty of {hard:g} is out of range; choose one from 0 to 1 (--hard)")
+            raise MomentseekError(f"a difficulty of {hard:g} is out of range; choose one from 0 to 1 (`hard`)")
 
         def between(easy: float, default: float, hardest: float) -> float:
             return easy + (default - easy) * 2 * hard if hard <= 0.5 else default + (hardest - default) * (2 * hard - 1)
@@ -84,11 +84,11 @@ class SimulationSettings:
 
     def __post_init__(self) -> None:
         for what, value, least in (
-            ("the number of videos", self.videos, MIN_VIDEOS),
-            ("the number of queries", self.queries, MIN_QUERIES),
-            ("the video dimension", self.video_dim, MIN_DIM),
-            ("the text dimension", self.text_dim, MIN_DIM),
-            ("the seed", self.seed, 0),
+            ("the number of videos (`videos`)", self.videos, MIN_VIDEOS),
+            ("the number of queries (`queries`)", self.queries, MIN_QUERIES),
+            ("the video dimension (`video_dim`)", self.video_dim, MIN_DIM),
+            ("the text dimension (`text_dim`)", self.text_dim, MIN_DIM),
+            ("the seed (`seed`)", self.seed, 0),
         ):
             if value < least:
                 raise MomentseekError(f"{what} is {value}; give at least {least}")

@@ -51,14 +51,14 @@ def test_given_durations_replace_the_files_own():
 
 
 def test_a_given_duration_must_be_one():
-    with pytest.raises(MomentseekError, match=r"one: the duration of video a is 0.0; .*--durations"):
+    with pytest.raises(MomentseekError, match=r"one: the duration of video a is 0.0; .*`durations`"):
         merge_truths([part("one", [("a", 0, 5, "x")])], {"a": 0.0})
 
 
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [
-        ([part("one", [("a", 0, 5, "x")])], r"one: the duration of video a is unknown; .*\(--durations\)"),
+        ([part("one", [("a", 0, 5, "x")])], r"one: the duration of video a is unknown; .*\(`durations`\)"),
         (
             [part("one", [("a", 0, 5, "x")], {"a": 10.0}), part("two", [("a", 0, 5, "x")], {"a": 11.0})],
             "two: video a lasts 11 s, but 10 s in one; say which",

@@ -216,7 +216,7 @@ def test_visual_scores_filter_both_sides():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: build(videos=3), "has 3 videos, fewer than a pool of 6; choose a smaller --pool"),
+        (lambda: build(videos=3), "has 3 videos, fewer than a pool of 6; choose a smaller `pool`"),
         (lambda: build(videos=1, per_video=1), "has 1 video, fewer than a pool of 6"),
         (
             lambda: prepare_source(

@@ -96,7 +96,7 @@ def test_queries_have_verbs_to_parse(films: Path) -> None:
 
 
 def test_a_bias_out_of_range_is_named() -> None:
-    with pytest.raises(MomentseekError, match="--bias"):
+    with pytest.raises(MomentseekError, match="`bias`"):
         GroundingSettings(bias=2)
 
 
@@ -130,7 +130,7 @@ def test_no_moment_ends_after_its_film(films: Path) -> None:
 
 
 def test_films_like_nothing_are_named() -> None:
-    with pytest.raises(MomentseekError, match="--like"):
+    with pytest.raises(MomentseekError, match="`like`"):
         GroundingSettings(like="youtube")
 
 
@@ -143,7 +143,7 @@ def test_habits_may_be_common_to_all_actions() -> None:
     kept = np.isin(half.place, own.place)
     assert 15 < kept.sum() < 45
     assert len(set(half.place[~kept].tolist())) == 1
-    with pytest.raises(MomentseekError, match="--verb-bias"):
+    with pytest.raises(MomentseekError, match="`verb_bias`"):
         GroundingSettings(verb_bias=1.5)
 
 

@@ -151,6 +151,7 @@ def command(
     if published is not None:
         from dataclasses import replace
 
+        from momentseek.cli.flags import to_flags
         from momentseek.construct.massive.comparison import compare_draws, compare_pools
         from momentseek.construct.massive.report import comparison_text, why_differ
 
@@ -160,7 +161,7 @@ def command(
             key: None if value != value else value  # JSON has no NaN
             for key, value in {**asdict(beside), "seeds_positives": chance[0], "seeds_negatives": chance[1]}.items()
         }
-        why = why_differ(encoder, features)
+        why = to_flags(why_differ(encoder, features))
         found["reference"]["why"] = why
         texts += ["", comparison_text(beside, chance, why, str(reference))]
     writer = FORMATS["mvmr"].write_truth

@@ -120,7 +120,7 @@ def find_consensus(
         raise MomentseekError(
             f"{labels.source}: pair {labels.pair_ids[first]} has {count(int(counts[first]), 'label')}"
             f"{f', and {others} a wrong number' if more else ''}; the rule needs two, or four where "
-            "two disagree (--incomplete drop leaves such pairs out)"
+            'two disagree (incomplete="drop" leaves such pairs out)'
         )
     if repeats == "error" and labels.repeated.any():
         row = int(np.flatnonzero(labels.repeated)[0])
@@ -128,7 +128,7 @@ def find_consensus(
         raise MomentseekError(
             f"{labels.source}: worker {labels.workers[labels.worker[row]]} judged pair "
             f"{labels.pair_ids[labels.pair[row]]} twice, and in all {many} "
-            "a repeated worker; keep one label each (--repeats count takes them as they are)"
+            'a repeated worker; keep one label each (repeats="count" takes them as they are)'
         )
     low = np.full(len(counts), -1)
     high = low.copy()

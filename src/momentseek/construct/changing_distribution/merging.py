@@ -129,12 +129,12 @@ def _durations(truths: Sequence[Judgements], given: Mapping[str, float] | None) 
             if not (length > 0 and math.isfinite(length)):
                 raise MomentseekError(
                     f"{truth.source}: the duration of video {video} is {'unknown' if math.isnan(length) else length}; "
-                    "give a list of videos with durations (--durations)"
+                    "give a list of videos with durations (`durations`)"
                 )
             if seconds.setdefault(video, length) != length:
                 raise MomentseekError(
                     f"{truth.source}: video {video} lasts {length:g} s, but {seconds[video]:g} s in {where[video]}; "
-                    "say which with a list of durations (--durations)"
+                    "say which with a list of durations (`durations`)"
                 )
             where.setdefault(video, truth.source)
     return seconds

@@ -73,7 +73,7 @@ class Resplit:
 
 
 def resplit(pairs: Judgements, recipe: Recipe) -> Resplit:
-    """Split ``pairs`` (one moment per query, durations known; see ``merge``) by how common their locations are.
+    """Split ``pairs`` (one moment per query, durations known; see ``merge_truths``) by how common their locations are.
 
     1. The ``int(share · N)`` pairs of lowest density are rare.
     2. A video whose pairs are rare by half or more (``ties``) is test-ood, unless it has a long moment.
@@ -93,7 +93,7 @@ def resplit(pairs: Judgements, recipe: Recipe) -> Resplit:
     if rare_pairs < 1 or rare_pairs >= len(places):
         raise MomentseekError(
             f"a share of {recipe.share:g} makes {rare_pairs or 'none'} of {count(len(places), 'pair')} rare: "
-            f"nothing to set apart; {'raise' if rare_pairs < 1 else 'lower'} --share, or give more pairs"
+            f"nothing to set apart; {'raise' if rare_pairs < 1 else 'lower'} `share`, or give more pairs"
         )
     plane, bandwidth = whiten(places) if recipe.bandwidth == "scott" else (places, recipe.bandwidth)
     cut = sparsest_points(plane, rare_pairs, bandwidth)
@@ -123,10 +123,10 @@ def _draw(videos: tuple[str, ...], ood: BoolArray, recipe: Recipe) -> IntArray:
     val, iid = int(recipe.val_share * len(videos)), int(recipe.iid_share * len(videos))
     sizes = {"test_ood": len(videos) - len(others), "val": val, "test_iid": iid, "train": len(others) - val - iid}
     remedy = {
-        "test_ood": "raise --share or the bound of --long-moments",
-        "val": "raise --val-share",
-        "test_iid": "raise --iid-share",
-        "train": "lower --share, --val-share or --iid-share",
+        "test_ood": "raise `share` or the bound of `long_moments`",
+        "val": "raise `val_share`",
+        "test_iid": "raise `iid_share`",
+        "train": "lower `share`, `val_share` or `iid_share`",
     }
     for name, size in sizes.items():
         if size < 1:

@@ -126,7 +126,7 @@ class ChatEndpoint:
             except (ValueError, LookupError, TypeError):
                 problem = "answered with something that is no chat completion"
         raise MomentseekError(
-            f"{self.base_url}: {problem}, {self.attempts} times; check --base-url and --model, then run the same "
+            f"{self.base_url}: {problem}, {self.attempts} times; check `base_url` and `model`, then run the same "
             "command to go on where it stopped"
         )
 
@@ -164,22 +164,24 @@ def open_endpoint(base_url: str | None, model: str | None, timeout: float = 60.0
     >>> open_endpoint("ftp://x", "m")
     Traceback (most recent call last):
         ...
-    momentseek.errors.MomentseekError: --base-url 'ftp://x' is not a web address; give one like https://host/v1
+    momentseek.errors.MomentseekError: `base_url` is 'ftp://x', not a web address; give one like https://host/v1
     >>> open_endpoint("https://me:secret@host/v1", "m").base_url
     'https://host/v1'
     """
     if not base_url or not model:
-        raise MomentseekError("--backend chat needs --base-url (https://host/v1) and --model")
+        raise MomentseekError(
+            "a chat endpoint needs an address (`base_url`, https://host/v1) and the name of a model (`model`)"
+        )
     parts = _parse_address(base_url)
     if parts is None:
         raise MomentseekError(
-            f"--base-url {mask_login(base_url)!r} is not a web address; give one like https://host/v1"
+            f"`base_url` is {mask_login(base_url)!r}, not a web address; give one like https://host/v1"
         )
     login, _, host = parts.netloc.rpartition("@")
     key = key_in_environment()
     if login and key:
         raise MomentseekError(
-            f"--base-url has a user and {' or '.join(k for k in KEY_VARIABLES if os.environ.get(k))} a key, "
+            f"`base_url` has a user and {' or '.join(k for k in KEY_VARIABLES if os.environ.get(k))} a key, "
             "but only one can be sent; remove one"
         )
     return ChatEndpoint(parts._replace(netloc=host).geturl(), model, timeout, key=key, login=unquote(login))
@@ -285,7 +287,7 @@ def _basic_credentials(login: str) -> str:
 def _advice(refusal: RequestRefused) -> str:
     if 300 <= refusal.code < 400:
         place = f" to {mask_login(refusal.place)[:200]!r}" if refusal.place else ""
-        return f"redirects{place} are not followed, so give the address itself as --base-url"
+        return f"redirects{place} are not followed, so give the address itself as `base_url`"
     if refusal.code in (401, 403):
         return f"set {KEY_VARIABLES[0]} (or {KEY_VARIABLES[1]}) to a valid key"
-    return "check --base-url and --model"
+    return "check `base_url` and `model`"

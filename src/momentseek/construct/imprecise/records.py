@@ -61,7 +61,7 @@ def read_query_file(path: str | Path, type: str | None = None) -> QueryFile:
             f"{path}: its records have no query; expected TVR's (desc_id, desc), ours (query_id, query) or plain text"
         )
     if type:
-        raise MomentseekError(f"{path}: plain lines have no type; leave out --type")
+        raise MomentseekError(f"{path}: plain lines have no type; leave out `type`")
     lines = [" ".join(line.split()) for line in document.text.splitlines()]
     queries = tuple(NamedQuery(str(i), line) for i, line in enumerate(lines, 1))
     return QueryFile("text", queries, (), tuple((line, "") for line in lines))

@@ -208,7 +208,9 @@ def spacy_recogniser() -> Recogniser:
         pipeline = model.load(exclude=["lemmatizer", "parser"])
         break
     else:
-        raise MomentseekError("--ner needs spaCy and its English model; install momentseek[nlp] or leave it out")
+        raise MomentseekError(
+            "finding names with spaCy (`ner`) needs its English model; install momentseek[nlp], or leave it out"
+        )
 
     def recognise(texts: Sequence[str]) -> list[list[str]]:
         return [

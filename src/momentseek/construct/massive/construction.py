@@ -81,7 +81,7 @@ def require_videos(data: MassiveSource, settings: MassiveSettings) -> None:
     if videos < settings.pool:
         raise MomentseekError(
             f"{data.truth.source}: has {count(videos, 'video')}, fewer than a pool of {settings.pool}; "
-            "choose a smaller --pool or give more annotations"
+            "choose a smaller `pool` or give more annotations"
         )
 
 
@@ -142,7 +142,7 @@ def _build_visual_filter(
         known_pairs += float(np.isfinite(known).sum())
     if not np.isfinite(golden).any() or not known_pairs:
         raise MomentseekError(
-            "the visual scores (--features) cover no query with its own video, or none with a negative; check their ids"
+            "the visual scores (`features`) cover no query with its own video, or none with a negative; check their ids"
         )
     return VisualFilter(score, float(np.nanmean(golden)), total / known_pairs)
 

@@ -37,13 +37,13 @@ class MassiveSettings:
 
     def __post_init__(self) -> None:
         if self.pool < 2:
-            raise MomentseekError(f"a pool of {self.pool} leaves nothing to search; choose --pool 2 or more")
+            raise MomentseekError(f"a pool of {self.pool} leaves nothing to search; choose a `pool` of 2 or more")
         if self.positives < 0 or self.candidates < 0:
             raise MomentseekError("numbers of positives and candidates must not be negative")
         if not self.text_negative <= self.text_positive:
             raise MomentseekError(
-                f"--text-negative {self.text_negative:g} is above --text-positive {self.text_positive:g}, so a video "
-                "could be both; choose it lower"
+                f"`text_negative` ({self.text_negative:g}) is above `text_positive` ({self.text_positive:g}), so a "
+                "video could be both; choose it lower"
             )
 
 

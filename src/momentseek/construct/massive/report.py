@@ -79,7 +79,7 @@ def why_differ(encoder: str, features: str | None) -> str:
         words = f"here the vectors of {encoder.removeprefix('file:')} do, which may be on another scale"
     else:
         words = f"here {encoder} does, whose scale is another"
-    sight = f"here {features} does" if features else "here nothing is filtered by sight (--features)"
+    sight = f"here {features} does" if features else "here nothing is filtered by sight (`features`)"
     return (
         f"the published files compare sentences by SimCSE (RoBERTa-large), {words}; they filter by EMScore, {sight}; "
         "they were drawn without a seed, so lots differ too"

@@ -57,11 +57,11 @@ def find_pseudo_training(
     come after another of the same caption. ``progress`` is called with the numbers of texts encoded and to encode.
     """
     if n < 1:
-        raise MomentseekError(f"a query needs at least 1 moment, not {n}; choose another --n")
+        raise MomentseekError(f"a query needs at least 1 moment, not {n}; choose another `n`")
     banned = set(map(normalise, exclude)) - {""}
     chosen, dropped = _choose_queries(collection, queries, banned)
     if not chosen:
-        raise MomentseekError("no query is left to train on; check --exclude and --queries")
+        raise MomentseekError("no query is left to train on; check `exclude` and `queries`")
     captions = [m.caption for m in collection.moments]
     vectors = encode_cached(encoder, [*chosen.values(), *captions], progress=progress)
     best, similarity = top_similar(vectors[: len(chosen)], vectors[len(chosen) :], n, groups=collection.moment)

@@ -39,20 +39,20 @@ def read_queries_by_id(path: str | os.PathLike[str]) -> dict[str, str]:
     return dict(zip(truth.query_ids, truth.queries, strict=True))
 
 
-def select_queries(truth: Judgements, condition: str) -> Judgements:
+def select_queries(truth: Judgements, where: str) -> Judgements:
     """The queries whose label is as ``FIELD=VALUE`` says.
 
     >>> truth = Judgements.from_groups(["1", "2"], [1, 1], ["a", "b"], [0, 4], [5, 9], fields={"type": ["v", "t"]})
     >>> select_queries(truth, "type=v").query_ids
     ('1',)
     """
-    field, mark, value = condition.partition("=")
+    field, mark, value = where.partition("=")
     if not mark or field not in truth.fields:
         known = ", ".join(truth.fields) or "none"
-        raise MomentseekError(f"{truth.source}: no label fits --where {condition!r}; its queries have: {known}")
+        raise MomentseekError(f"{truth.source}: no label fits {where!r} (`where`); its queries have: {known}")
     keep = np.array([label == value for label in truth.fields[field]])
     if not keep.any():
-        raise MomentseekError(f"{truth.source}: no query has {condition}; there are {_some(truth.fields[field])}")
+        raise MomentseekError(f"{truth.source}: no query has {where}; there are {_some(truth.fields[field])}")
     rows = np.flatnonzero(keep[truth.row_query])
     places = np.flatnonzero(keep).tolist()
     return replace(

@@ -63,15 +63,15 @@ class GroundingSettings:
 
     def __post_init__(self) -> None:
         if not 0 <= self.bias <= 1:
-            raise MomentseekError(f"a bias of {self.bias:g} is out of range; choose one from 0 to 1 (--bias)")
+            raise MomentseekError(f"a bias of {self.bias:g} is out of range; choose one from 0 to 1 (`bias`)")
         if not 0 <= self.verb_bias <= 1:
             raise MomentseekError(
-                f"a verb bias of {self.verb_bias:g} is out of range; choose one from 0 to 1 (--verb-bias)"
+                f"a verb bias of {self.verb_bias:g} is out of range; choose one from 0 to 1 (`verb_bias`)"
             )
         if self.pool < 2:
-            raise MomentseekError(f"a pool of {self.pool} is too small; give at least 2 videos (--pool)")
+            raise MomentseekError(f"a pool of {self.pool} is too small; give at least 2 videos (`pool`)")
         if self.like not in FORMS:
-            raise MomentseekError(f"there are no films like {self.like!r}; choose {' or '.join(FORMS)} (--like)")
+            raise MomentseekError(f"there are no films like {self.like!r}; choose {' or '.join(FORMS)} (`like`)")
         _ = self.base  # checks the rest
 
     @property
