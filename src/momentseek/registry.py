@@ -28,8 +28,8 @@ def did_you_mean(name: str, known: Collection[str], otherwise: str | None = None
 class Registry(Generic[T]):
     """Things of one kind by their unique names, in the order in which they were added.
 
-    ``package`` names the package whose modules add themselves: all of them are imported when a name is first asked
-    for, so that a new file in that folder is all it takes to be known.
+    ``package`` names the package whose modules add themselves: all of them (but no subpackages) are imported when a
+    name is first asked for, so that a new file in that folder is all it takes to be known.
 
     >>> shapes: Registry[Callable[[], int]] = Registry("shape")
     >>> @shapes.register("square")
@@ -94,6 +94,7 @@ class Registry(Generic[T]):
     def _load(self) -> dict[str, T]:
         if self._package is not None:
             for module in iter_modules(import_module(self._package).__path__):
-                import_module(f"{self._package}.{module.name}")
+                if not module.ispkg:
+                    import_module(f"{self._package}.{module.name}")
             self._package = None
         return self._things

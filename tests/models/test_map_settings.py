@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.models import MODELS, Dims, build, build_config, entry
+from momentseek.models import MODELS, Dims, build, build_config
 from momentseek.training.presets import configure, preset_names, preset_table
 
 SHARED: list[tuple[str, Any, str]] = [
@@ -61,14 +61,14 @@ CASES = [(model, *case) for model, cases in OWN.items() for case in cases]
 @pytest.mark.parametrize(("model", "name", "value", "said"), CASES, ids=[f"{m}-{n}={v}" for m, n, v, _ in CASES])
 def test_a_setting_that_makes_no_sense_is_refused(model: str, name: str, value: Any, said: str) -> None:
     with pytest.raises(MomentseekError, match=f"model: .*{said}"):
-        build_config(entry(model).config, {name: value}, f"model {model}")
+        build_config(MODELS[model].config, {name: value}, f"model {model}")
 
 
 @pytest.mark.parametrize("model", OWN)
 def test_settings_at_their_limits_are_taken(model: str) -> None:
     limits = {"kernel": 1, "map_layers": 1, "positives": 1, "power": 0.0, "layers": 1} if model != "bet" else {}
-    known = {n: v for n, v in limits.items() if hasattr(build_config(entry(model).config, {}, model), n)}
-    assert build_config(entry(model).config, known, model)
+    known = {n: v for n, v in limits.items() if hasattr(build_config(MODELS[model].config, {}, model), n)}
+    assert build_config(MODELS[model].config, known, model)
 
 
 def models_of(preset: str) -> list[str]:

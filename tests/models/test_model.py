@@ -33,7 +33,7 @@ def test_a_setting_out_of_range_is_named(settings: dict[str, object], what: str)
         build_config(ModelConfig, settings, "model")
 
 
-@pytest.mark.parametrize("model", sorted(n for n, e in MODELS.items() if hasattr(e.config, "heads")))
+@pytest.mark.parametrize("model", sorted(spec.name for spec in MODELS.values() if hasattr(spec.config, "heads")))
 def test_heads_share_out_what_is_hidden(model: str) -> None:
     kind = MODELS[model].config
     with pytest.raises(MomentseekError, match="hidden 10 cannot be shared out among 4 heads"):

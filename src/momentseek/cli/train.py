@@ -161,7 +161,7 @@ def _scores(reports: Sequence[Mapping[str, Any]]) -> str:
 def _listing(model: str | None) -> str:
     import dataclasses
 
-    from momentseek.models import MODELS, entry
+    from momentseek.models import MODELS
     from momentseek.tables import text_table
     from momentseek.training.config import DataSettings, TrainingSettings
     from momentseek.training.presets import preset_names, preset_table
@@ -176,7 +176,7 @@ def _listing(model: str | None) -> str:
                 "`momentseek train MODEL --list` lists the settings of a model.",
             ]
         )
-    sections = {"model": entry(model).config, "training": TrainingSettings, "data": DataSettings}
+    sections = {"model": MODELS[model].config, "training": TrainingSettings, "data": DataSettings}
     rows = [
         [f"{section}.{f.name}", "" if f.default in (None, dataclasses.MISSING) else str(f.default)]
         for section, kind in sections.items()

@@ -18,7 +18,6 @@ Paths are relative to the file. Nothing is read until it is asked for, and featu
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
@@ -30,14 +29,15 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.errors import MomentseekError
+from momentseek.features.modalities import MODALITIES, parse_modalities
 from momentseek.features.store import Features
 from momentseek.formats import read_corpus, read_truth
 from momentseek.moments import Judgements
+from momentseek.registry import did_you_mean
 
 DATA_FILE = "data.toml"
 SPLIT_KEYS = ("truth", "query", "corpus", "durations", "related")
 """What a split may say."""
-MODALITIES = ("video", "subtitle")
 
 
 @dataclass(frozen=True)
@@ -113,11 +113,12 @@ class Data:
         return str((self.folder if self.path.name == DATA_FILE else self.path).resolve())
 
     def use(self, modalities: str) -> None:
-        """Say which features a run uses (``video``, ``subtitle`` or ``video+subtitle``); the others may have gaps.
+        """Say which features are used (``video``, ``subtitle`` or ``video+subtitle``); the others may have gaps.
 
         ``check`` and ``rows`` then look at these only. At first all are used.
         """
-        self._used = tuple(name for name in MODALITIES if name in modalities.split("+"))
+        named = parse_modalities(modalities)
+        self._used = tuple(name for name in MODALITIES if name in named)
 
     def split(self, name: str) -> DataSplit:
         """The split called ``name``, read once."""
@@ -222,9 +223,7 @@ class Data:
     def _entry(self, name: str) -> Mapping[str, Any]:
         splits = self._settings["splits"]
         if name not in splits:
-            near = difflib.get_close_matches(name, splits, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(splits)}"
-            raise MomentseekError(f"{self.path}: there is no split {name!r}; {hint}")
+            raise MomentseekError(f"{self.path}: there is no split {name!r}; {did_you_mean(name, splits)}")
         entry: Mapping[str, Any] = splits[name]
         return entry
 
@@ -268,7 +267,7 @@ def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
     if not isinstance(splits, dict) or not splits:
         raise MomentseekError(f"{file}: has no splits; add a section such as [splits.train]")
     for kind, value in features.items():
-        if kind not in ("video", "subtitle"):
+        if kind not in MODALITIES:
             raise MomentseekError(f"{file}: [features] knows video and subtitle, not {kind!r}")
         if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(v, str) for v in value)):
             raise MomentseekError(f"{file}: features.{kind} must be a file name or a list of them, not {value!r}")

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from momentseek.errors import MomentseekError
+
 Encodings = dict[str, Tensor]
 """What a model keeps of queries or videos: tensors by name, one row per query or video in each."""
 
@@ -44,6 +46,13 @@ class Clips:
 
     def __len__(self) -> int:
         return len(self.mask)
+
+    def modality(self, name: str) -> Tensor:
+        """The features of a modality, (videos, clips, dim); an error if the batch lacks them."""
+        features: Tensor | None = getattr(self, name)
+        if features is None:
+            raise MomentseekError(f"the batch has no {name} features, and the model needs them; set modalities")
+        return features
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +88,11 @@ class Batch:
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
 
-        def moved(part: Any) -> Any:
+        def move(part: Any) -> Any:
             values = (getattr(part, field.name) for field in fields(part))
             return type(part)(*(None if v is None else v.to(device, non_blocking=True) for v in values))
 
-        return Batch(moved(self.words), moved(self.clips), moved(self.pairs))
+        return Batch(move(self.words), move(self.clips), move(self.pairs))
 
 
 def take_rows(encoded: Encodings, index: Tensor) -> Encodings:

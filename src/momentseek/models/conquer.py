@@ -17,7 +17,6 @@ from momentseek.models.layers.transformer import TransformerLayer
 from momentseek.models.losses import draw_negatives, pair_weights, related_masks, weighted_mean
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import register
-from momentseek.models.streams import features, streams
 
 SCORE_KINDS = ("disjoint", "general", "exclusive")
 
@@ -86,17 +85,19 @@ class Conquer(CorpusModel):
         if config.kernel % 2 == 0:
             raise MomentseekError(f"the heads' kernel must be odd, not {config.kernel}")
         hidden, dropout = config.hidden, config.dropout
-        self.streams = streams(config)
+        self.modalities = config.modality_names
         self.project_words = Projection(dims.query, hidden, dropout)
         self.word_positions = Positions(config.max_words, hidden, dropout)
         self.word_encoder = _layer(config)
         self.project_clips = nn.ModuleDict(
-            {name: Projection(clip_width(dims, config, name), hidden, dropout) for name in self.streams}
+            {name: Projection(clip_width(dims, config, name), hidden, dropout) for name in self.modalities}
         )
-        self.kind = nn.Embedding(len(self.streams), hidden)
+        self.kind = nn.Embedding(len(self.modalities), hidden)
         self.clip_positions = Positions(config.max_clips, hidden, dropout)
         self.joint = _layer(config)
-        self.weigh = ModalityWeights(hidden, config.clusters, len(self.streams)) if len(self.streams) > 1 else None
+        self.weigh = (
+            ModalityWeights(hidden, config.clusters, len(self.modalities)) if len(self.modalities) > 1 else None
+        )
         self.read = QueryAware(hidden, dropout)
         self.contextual = _layer(config)
         self.begin = BoundaryHead(config)
@@ -112,15 +113,15 @@ class Conquer(CorpusModel):
 
     def encode_clips(self, clips: Clips) -> Encodings:
         parts = [
-            self.clip_positions(self.project_clips[name](features(clips, name)) + self.kind.weight[m])
-            for m, name in enumerate(self.streams)
+            self.clip_positions(self.project_clips[name](clips.modality(name)) + self.kind.weight[m])
+            for m, name in enumerate(self.modalities)
         ]
-        several = len(self.streams)
+        several = len(self.modalities)
         x = (
             self.joint(torch.cat(parts, dim=1), clips.mask.repeat(1, several))
             * clips.mask.repeat(1, several)[..., None]
         )
-        return {"mask": clips.mask} | dict(zip(self.streams, x.chunk(several, dim=1), strict=True))
+        return {"mask": clips.mask} | dict(zip(self.modalities, x.chunk(several, dim=1), strict=True))
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """No video before another: a first stage ranks them."""
@@ -132,7 +133,7 @@ class Conquer(CorpusModel):
         Logits of different videos can be compared for one query: they share their normalisation in training.
         """
         mask = videos["mask"]
-        clips = fuse(queries["weights"], [videos[name] for name in self.streams])
+        clips = fuse(queries["weights"], [videos[name] for name in self.modalities])
         clips = self.contextual(self.read(clips, mask, queries["words"], queries["word_mask"]), mask)
         begun, begin = self.begin(clips, mask)
         _, end = self.end(begun, mask)

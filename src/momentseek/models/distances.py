@@ -41,22 +41,22 @@ class DistanceConfig(ModelConfig):
 class DistanceModel(CorpusModel):
     """What MCN, CAL and the endpoint-only model share; each says how far its moments are from a query.
 
-    The query is the last state of an LSTM over its words, mapped into the space of each stream (TVR, section 5.2: one
-    stream per modality, predictions averaged).
+    The query is the last state of an LSTM over its words, mapped into each of ``spaces`` (TVR, section 5.2: one space
+    per modality, predictions averaged).
     """
 
     config: DistanceConfig
 
-    def __init__(self, config: DistanceConfig, dims: Dims, streams: tuple[str, ...]) -> None:
+    def __init__(self, config: DistanceConfig, dims: Dims, spaces: tuple[str, ...]) -> None:
         super().__init__(config, dims)
-        self.streams = streams
+        self.spaces = spaces
         self.words = Recurrent(dims.query, config.hidden, both_ways=False)
         self.dropout = Dropout(config.dropout)
-        self.query = nn.ModuleDict({name: nn.Linear(config.hidden, config.hidden) for name in streams})
+        self.query = nn.ModuleDict({name: nn.Linear(config.hidden, config.hidden) for name in spaces})
 
     @abstractmethod
     def distances(self, queries: Encodings, videos: Encodings, *, crossed: bool) -> Tensor:
-        """Squared distance of every span, averaged over the streams, by first clip and length.
+        """Squared distance of every span, averaged over the spaces, by first clip and length.
 
         Of query i and video i, (n, clips, lengths), or ``crossed`` of every query and every video, (queries, videos,
         clips, lengths). What is said of spans that leave the video does not matter.
@@ -65,7 +65,7 @@ class DistanceModel(CorpusModel):
     def encode_words(self, words: Words) -> Encodings:
         _, last = self.words(words.features, words.mask)
         last = self.dropout(last)
-        return {name: self.query[name](last) for name in self.streams}
+        return {name: self.query[name](last) for name in self.spaces}
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """The score of the video's best moment."""

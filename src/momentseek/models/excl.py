@@ -15,7 +15,6 @@ from momentseek.models.layers.recurrent import Recurrent
 from momentseek.models.losses import pair_weights, span_cross_entropy, weighted_mean
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import register
-from momentseek.models.streams import features, streams
 
 PREDICTORS = ("mlp", "tied-lstm", "conditioned-lstm")
 
@@ -66,14 +65,14 @@ class ExCL(CorpusModel):
         super().__init__(config, dims)
         if config.predictor not in PREDICTORS:
             raise MomentseekError(f"predictor must be one of {', '.join(PREDICTORS)}, not {config.predictor!r}")
-        self.streams = streams(config)
+        self.modalities = config.modality_names
         self.dropout = Dropout(config.dropout)
         self.words = Recurrent(dims.query, config.hidden)
         self.clips = nn.ModuleDict(
-            {name: Recurrent(clip_width(dims, config, name), config.hidden) for name in self.streams}
+            {name: Recurrent(clip_width(dims, config, name), config.hidden) for name in self.modalities}
         )
         self.predictors = nn.ModuleDict(
-            {name: Predictor(config.hidden, config.dropout, config.predictor) for name in self.streams}
+            {name: Predictor(config.hidden, config.dropout, config.predictor) for name in self.modalities}
         )
 
     def encode_words(self, words: Words) -> Encodings:
@@ -81,7 +80,7 @@ class ExCL(CorpusModel):
         return {"query": self.dropout(last)}
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        states = {name: self.dropout(self.clips[name](features(clips, name), clips.mask)[0]) for name in self.streams}
+        states = {name: self.dropout(self.clips[name](clips.modality(name), clips.mask)[0]) for name in self.modalities}
         return {"mask": clips.mask} | states
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
@@ -91,7 +90,7 @@ class ExCL(CorpusModel):
     def boundaries(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
         """(n, L) log-probabilities of the first and of the last clip of video i for query i."""
         mask = videos["mask"]
-        logits = [self.predictors[name](videos[name], queries["query"], mask) for name in self.streams]
+        logits = [self.predictors[name](videos[name], queries["query"], mask) for name in self.modalities]
         start, end = (torch.stack(parts).mean(0) for parts in zip(*logits, strict=True))
         return tuple(part.float().masked_fill(~mask, -torch.inf).log_softmax(1) for part in (start, end))  # type: ignore[return-value]
 

@@ -72,13 +72,12 @@ def words_of(split: QueryFeatures, query_ids: Sequence[str], config: ModelConfig
 
 def tables(data: VideoFeatures, config: ModelConfig) -> tuple[FeatureTable | None, FeatureTable | None]:
     """The features for the model's modalities: video, subtitle; None for one it does not use."""
-    wanted = set(config.modalities.split("+"))
-    found = tuple(getattr(data, name) if name in wanted else None for name in ("video", "subtitle"))
-    if unknown := wanted - {"video", "subtitle"}:
-        raise MomentseekError(f"there is no modality {min(unknown)!r}; choose video, subtitle or video+subtitle")
-    if missing := [n for n, table in zip(("video", "subtitle"), found, strict=True) if n in wanted and table is None]:
-        raise MomentseekError(f"the data have no {missing[0]} features, and the model needs them; set modalities")
-    return found[0], found[1]
+    used = config.modality_names
+    video, subtitle = data.video if "video" in used else None, data.subtitle if "subtitle" in used else None
+    for name, table in (("video", video), ("subtitle", subtitle)):
+        if name in used and table is None:
+            raise MomentseekError(f"the data have no {name} features, and the model needs them; set modalities")
+    return video, subtitle
 
 
 def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:

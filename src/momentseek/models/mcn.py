@@ -13,7 +13,6 @@ from momentseek.models.layers import Projection, clip_width
 from momentseek.models.layers.windows import window_squares, window_sums
 from momentseek.models.model import Dims
 from momentseek.models.registry import register
-from momentseek.models.streams import features, streams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +24,7 @@ class MCNConfig(DistanceConfig):
 
 
 class MomentStream(nn.Module):
-    """One modality's moments: ``m = U mean(f(its clips)) + V mean(f(all clips)) + T [s/L, e/L] + b``.
+    """The moments of one modality: ``m = U mean(f(its clips)) + V mean(f(all clips)) + T [s/L, e/L] + b``.
 
     f is a projection with ReLU. The papers have their non-linear layer after the means; before them, a moment is a sum
     over its clips and every span's distance follows from window sums.
@@ -57,7 +56,7 @@ class MCN(DistanceModel):
     """Whether a moment knows the mean of its video."""
 
     def __init__(self, config: MCNConfig, dims: Dims) -> None:
-        names = streams(config)
+        names = config.modality_names
         super().__init__(config, dims, names)
         tef = config.moment_endpoints
         self.stream = nn.ModuleDict()
@@ -67,14 +66,14 @@ class MCN(DistanceModel):
 
     def encode_clips(self, clips: Clips) -> Encodings:
         encoded: Encodings = {"mask": clips.mask}
-        for name in self.streams:
-            x = self._stream(name)(features(clips, name), clips.mask)
+        for name in self.spaces:
+            x = self._stream(name)(clips.modality(name), clips.mask)
             encoded[name], encoded[f"{name}.square"] = x, self._squares(name, x, clips.mask)
         return encoded
 
     def distances(self, queries: Encodings, videos: Encodings, *, crossed: bool) -> Tensor:
         total: Tensor | None = None
-        for name in self.streams:
+        for name in self.spaces:
             q, ends = queries[name], self._stream(name).endpoints
             inner = self._means(dots(q, videos[name], crossed=crossed))
             if ends is not None:
@@ -84,7 +83,7 @@ class MCN(DistanceModel):
             far = videos[f"{name}.square"] - 2 * inner + squares(q, crossed=crossed, axes=2)
             total = far if total is None else total + far
         assert total is not None
-        return total / len(self.streams)
+        return total / len(self.spaces)
 
     def content(self, x: Tensor) -> Tensor:
         """Squared length of every moment without its endpoints, (n, L, lengths): of the mean of its clips."""

@@ -20,7 +20,6 @@ from momentseek.models.losses import pair_weights, related_masks, weighted_mean
 from momentseek.models.losses.max_margin import max_margin
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import register
-from momentseek.models.streams import features, streams
 
 POOLINGS = ("max", "mean", "netvlad")
 
@@ -64,12 +63,12 @@ class MEE(CorpusModel):
         super().__init__(config, dims)
         if config.pooling not in POOLINGS:
             raise MomentseekError(f"pooling must be one of {', '.join(POOLINGS)}, not {config.pooling!r}")
-        self.streams = streams(config)
+        self.modalities = config.modality_names
         self.words = NetVLAD(dims.query, config.clusters)
         self.dropout = Dropout(config.dropout)
-        self.weigh = nn.Linear(self.words.width, len(self.streams)) if len(self.streams) > 1 else None
-        self.text = nn.ModuleDict({name: GatedEmbedding(self.words.width, config.hidden) for name in self.streams})
-        widths = {name: clip_width(dims, config, name) for name in self.streams}
+        self.weigh = nn.Linear(self.words.width, len(self.modalities)) if len(self.modalities) > 1 else None
+        self.text = nn.ModuleDict({name: GatedEmbedding(self.words.width, config.hidden) for name in self.modalities})
+        widths = {name: clip_width(dims, config, name) for name in self.modalities}
         pools = {n: NetVLAD(w, config.clip_clusters) for n, w in widths.items() if config.pooling == "netvlad"}
         widths |= {n: pool.width for n, pool in pools.items()}
         self.pools = nn.ModuleDict(pools)
@@ -77,15 +76,15 @@ class MEE(CorpusModel):
 
     def encode_words(self, words: Words) -> Encodings:
         pooled = self.dropout(self.words(words.features, words.mask))
-        encoded = {name: self.text[name](pooled) for name in self.streams}
+        encoded = {name: self.text[name](pooled) for name in self.modalities}
         ones = pooled.new_zeros(len(pooled), 1)
         return encoded | {"weights": self.weigh(pooled) if self.weigh is not None else ones}
 
     def encode_clips(self, clips: Clips) -> Encodings:
         encoded: Encodings = {"mask": clips.mask}
         there = []
-        for name in self.streams:
-            x = features(clips, name)
+        for name in self.modalities:
+            x = clips.modality(name)
             encoded[name] = self.experts[name](self.dropout(self._pooled(name, x, clips.mask)))
             content = x[..., :-2] if self.config.endpoints else x
             there.append((content != 0).any(-1).logical_and(clips.mask).any(1))
@@ -95,7 +94,7 @@ class MEE(CorpusModel):
         there = videos["there"].float()
         rest = (queries["weights"] - queries["weights"].amax(1, keepdim=True)).exp()
         parts = [
-            rest[:, m, None] * there[:, m] * (queries[name] @ videos[name].T) for m, name in enumerate(self.streams)
+            rest[:, m, None] * there[:, m] * (queries[name] @ videos[name].T) for m, name in enumerate(self.modalities)
         ]
         return torch.stack(parts).sum(0) / (rest @ there.T).clamp(min=1e-12)
 

@@ -20,9 +20,8 @@ from torch import Tensor, nn
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import FITS
 from momentseek.features.data import Dims as Dims
+from momentseek.features.modalities import MODALITIES, parse_modalities
 from momentseek.models.batch import Batch, Clips, Encodings, Words
-
-MODALITIES = ("video", "subtitle")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +65,17 @@ class ModelConfig:
             )
         if self.fit not in FITS:
             raise MomentseekError(f"model: fit must be {' or '.join(FITS)}, not {self.fit!r}")
-        named = self.modalities.split("+")
-        if set(named) - set(MODALITIES) or len(set(named)) < len(named):
-            raise MomentseekError(
-                f"model: modalities must be video, subtitle or video+subtitle, not {self.modalities!r}"
-            )
+        parse_modalities(self.modalities)
+
+    @property
+    def modality_names(self) -> tuple[str, ...]:
+        """The modalities the model uses, video first.
+
+        >>> ModelConfig(modalities="subtitle+video").modality_names
+        ('video', 'subtitle')
+        """
+        named = parse_modalities(self.modalities)
+        return tuple(name for name in MODALITIES if name in named)
 
 
 class CorpusModel(nn.Module, ABC):

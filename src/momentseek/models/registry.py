@@ -1,9 +1,8 @@
-"""Models by name: a config class and what builds the model from it."""
+"""Models by name: a file of this folder that calls ``register`` is all it takes to add one."""
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import types
 import typing
 from collections.abc import Mapping
@@ -12,11 +11,12 @@ from typing import Any, TypeVar
 
 from momentseek.errors import MomentseekError
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.registry import Registry, did_you_mean
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """One registered model."""
+    """A registered model: its class, the class of its settings, and one line about it."""
 
     name: str
     config: type[ModelConfig]
@@ -24,34 +24,23 @@ class ModelSpec:
     summary: str
 
 
-MODELS: dict[str, ModelSpec] = {}
+MODELS: Registry[ModelSpec] = Registry("model", package="momentseek.models")
 C = TypeVar("C")
 
 
 def register(name: str, config: type[ModelConfig], model: type[CorpusModel], summary: str) -> None:
-    """Make a model known; its file calls this once, at its end."""
-    if name in MODELS and MODELS[name].model.__qualname__ != model.__qualname__:
-        raise MomentseekError(f"a model called {name!r} is there already; choose another name")
-    MODELS[name] = ModelSpec(name, config, model, summary)
-
-
-def entry(name: str) -> ModelSpec:
-    """The model called ``name``."""
-    if name not in MODELS:
-        near = difflib.get_close_matches(name, MODELS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(MODELS))}"
-        raise MomentseekError(f"there is no model {name!r}; {hint}")
-    return MODELS[name]
+    """Make a model known by a name; its file calls this once, at its end."""
+    MODELS.add(name, ModelSpec(name, config, model, summary))
 
 
 def build(name: str, settings: Mapping[str, Any], dims: Dims) -> CorpusModel:
-    """A fresh model with the settings given, and its defaults for the rest."""
-    found = entry(name)
-    return found.model(build_config(found.config, settings, f"model {name}"), dims)
+    """A new model with these settings, and defaults for the others."""
+    spec = MODELS[name]
+    return spec.model(build_config(spec.config, settings, f"model {name}"), dims)
 
 
 def build_config(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
-    """An instance of a config class from named values, each checked for its name and type.
+    """An instance of a settings class from named values, each checked for its name and type.
 
     >>> build_config(ModelConfig, {"hidden": 64, "dropout": 0}, "model").dropout
     0.0
@@ -65,14 +54,13 @@ def build_config(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
     values = {}
     for name, value in settings.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"settings are {', '.join(known)}"
+            hint = did_you_mean(name, known, f"settings are {', '.join(known)}")
             raise MomentseekError(f"{what} has no setting {name!r}; {hint}")
-        values[name] = _typed(value, hints[name], f"{what}: {name}")
+        values[name] = _check_type(value, hints[name], f"{what}: {name}")
     return kind(**values)
 
 
-def _typed(value: Any, hint: Any, where: str) -> Any:
+def _check_type(value: Any, hint: Any, where: str) -> Any:
     options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     for option in options:
         if option is types.NoneType and value is None:

@@ -40,7 +40,6 @@ from momentseek.models.losses import (
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import register
 
-MODALITIES = ("video", "subtitle")
 WEIGHTED_TERMS = ("all", "not-hinge", "none")
 
 
@@ -86,10 +85,7 @@ class XML(CorpusModel):
 
     def __init__(self, config: XMLConfig, dims: Dims) -> None:
         super().__init__(config, dims)
-        wanted = config.modalities.split("+")
-        self.modalities = tuple(m for m in MODALITIES if m in wanted)
-        if set(wanted) - set(MODALITIES):
-            raise MomentseekError(f"modalities must be video, subtitle or video+subtitle, not {config.modalities!r}")
+        self.modalities = config.modality_names
         if config.weighted not in WEIGHTED_TERMS:
             raise MomentseekError(f"weighted must be one of {', '.join(WEIGHTED_TERMS)}, not {config.weighted!r}")
         hidden, dropout = config.hidden, config.dropout
@@ -174,10 +170,7 @@ class XML(CorpusModel):
         mask = clips.mask
         stack: dict[str, list[Tensor]] = {}
         for m in self.modalities:
-            features = clips.video if m == "video" else clips.subtitle
-            if features is None:
-                raise MomentseekError(f"the batch has no {m} features, and the model needs them")
-            x = self.clip_positions(self.clip_projections[m](features))
+            x = self.clip_positions(self.clip_projections[m](clips.modality(m)))
             stack[m] = self.clip_first[m](x, mask)
         first = {m: layers[0] for m, layers in stack.items()}
         for m, x in first.items():

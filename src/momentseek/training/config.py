@@ -24,7 +24,7 @@ from typing import Any
 
 from momentseek.errors import MomentseekError
 from momentseek.measures import parse_all
-from momentseek.models import ModelConfig, build_config, entry  # the package, for the models it registers
+from momentseek.models import MODELS, ModelConfig, build_config
 from momentseek.registry import did_you_mean
 from momentseek.toml import toml_text
 
@@ -170,7 +170,7 @@ class TrainConfig:
     @property
     def model_config(self) -> ModelConfig:
         """The model's settings, its defaults filled in."""
-        return build_config(entry(self.model).config, self.settings, f"model {self.model}")
+        return build_config(MODELS[self.model].config, self.settings, f"model {self.model}")
 
     @classmethod
     def of(cls, table: Mapping[str, Any], where: str = "config") -> TrainConfig:
@@ -264,7 +264,7 @@ def _place(key: str, table: Mapping[str, Any]) -> tuple[str, str]:
     known = {
         "training": [f.name for f in dataclasses.fields(TrainingSettings)],
         "data": [f.name for f in dataclasses.fields(DataSettings)],
-        "model": [f.name for f in dataclasses.fields(entry(model).config)] if model and "model" in table else [],
+        "model": [f.name for f in dataclasses.fields(MODELS[model].config)] if model and "model" in table else [],
     }
     holders = [s for s, names in known.items() if key in names]
     if len(holders) == 1:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.errors import MomentseekError
-from momentseek.models import entry
+from momentseek.models import MODELS
 from momentseek.registry import did_you_mean
 from momentseek.training.config import Assignments, TrainConfig, apply_settings, read_config_table
 
@@ -61,7 +61,7 @@ def configure(
     model = model or named
     if model is None:
         raise MomentseekError(f"{where}: is for any model; say which to train, such as `momentseek train xml`")
-    entry(model)
+    _ = MODELS[model]  # refuses an unknown name
     for_model = dict(by_model.get(model, {}))
     training = for_model.pop("training", {})
     sections["model"] = {"name": model, **sections.get("model", {}), **for_model}

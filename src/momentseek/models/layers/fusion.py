@@ -24,10 +24,10 @@ class ModalityWeights(nn.Module):
         return weights
 
 
-def fuse(weights: Tensor, streams: Sequence[Tensor]) -> Tensor:
-    """``sum_m weights[:, m] * streams[m]``, clip by clip.
+def fuse(weights: Tensor, modalities: Sequence[Tensor]) -> Tensor:
+    """``sum_m weights[:, m] * modalities[m]``, clip by clip.
 
     >>> fuse(torch.tensor([[0.25, 0.75]]), [torch.ones(1, 1, 2), 2 * torch.ones(1, 1, 2)]).tolist()
     [[[1.75, 1.75]]]
     """
-    return torch.einsum("nm,mnld->nld", weights, torch.stack(list(streams)))
+    return torch.einsum("nm,mnld->nld", weights, torch.stack(list(modalities)))

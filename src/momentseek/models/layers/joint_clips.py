@@ -5,21 +5,21 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from momentseek.features.modalities import parse_modalities
 from momentseek.models.batch import Clips
 from momentseek.models.layers.projection import clip_width
 from momentseek.models.model import Dims, ModelConfig
 
 
 class JointClips(nn.Module):
-    """(videos, clips, hidden) from the modalities in use."""
+    """A linear layer over the features of all modalities in use, side by side."""
 
     def __init__(self, config: ModelConfig, dims: Dims) -> None:
         super().__init__()
-        self.modalities = config.modalities.split("+")
+        self.modalities = parse_modalities(config.modalities)  # columns in the order of the setting
         self.linear = nn.Linear(sum(clip_width(dims, config, m) for m in self.modalities), config.hidden)
 
     def forward(self, clips: Clips) -> Tensor:
-        """Before any non-linearity."""
-        parts = [part for m in self.modalities if (part := getattr(clips, m)) is not None]
-        joined: Tensor = self.linear(torch.cat(parts, dim=2))
+        """(videos, clips, hidden), before any non-linearity."""
+        joined: Tensor = self.linear(torch.cat([clips.modality(name) for name in self.modalities], dim=2))
         return joined
