@@ -28,6 +28,7 @@ from momentseek.library.rows import find
 from momentseek.library.store import LibraryStore
 from momentseek.library.video import Video
 from momentseek.moments import Judgements
+from momentseek.toml import toml_text
 from momentseek.trained.subtitles import said_in_clips
 
 DATA_FILE = "data.toml"
@@ -206,30 +207,30 @@ def _data_toml(
     said: EncoderRow | None,
     words: WordEncoder,
 ) -> str:
-    """``data.toml``; strings are JSON's, which are TOML's too."""
-    quoted = json.dumps
-    lines = [
-        f"name = {quoted(f'library {library.path.name}')}",
-        f"clip_seconds = {library.clip_seconds}",
-        "",
-        "[features]",
-        'video = ["video.h5"]',
-        *(['subtitle = "subtitle.h5"'] if said is not None else []),
-    ]
+    """``data.toml``: the feature files, which encoders made them, and the splits."""
     sources = {"video": vision, "subtitle": said}
-    rows = {kind: (row.spec, row.fingerprint, row.dim) for kind, row in sources.items() if row is not None}
-    rows["query"] = (SPEECH, fingerprint(words) or words.name, words.dim)
-    for kind, (spec, mark, dim) in rows.items():
-        lines += ["", f"[encoders.{kind}]", f"spec = {quoted(spec)}", f"fingerprint = {quoted(mark)}", f"dim = {dim}"]
-    for split, path in truths.items():
-        lines += [
-            "",
-            f"[splits.{quoted(split)}]",
-            f"truth = {quoted(_copy_name(split, path))}",
-            f"query = {quoted(f'{split}_query.h5')}",
-            'corpus = "video_corpus.json"',
-        ]
-    return "\n".join([*lines, ""])
+    encoders = {
+        kind: {"spec": row.spec, "fingerprint": row.fingerprint, "dim": row.dim}
+        for kind, row in sources.items()
+        if row is not None
+    }
+    encoders["query"] = {"spec": SPEECH, "fingerprint": fingerprint(words) or words.name, "dim": words.dim}
+    return toml_text(
+        {
+            "name": f"library {library.path.name}",
+            "clip_seconds": library.clip_seconds,
+            "features": {"video": ["video.h5"]} | ({"subtitle": "subtitle.h5"} if said is not None else {}),
+            "encoders": encoders,
+            "splits": {
+                split: {
+                    "truth": _copy_name(split, path),
+                    "query": f"{split}_query.h5",
+                    "corpus": "video_corpus.json",
+                }
+                for split, path in truths.items()
+            },
+        }
+    )
 
 
 def _check_target(out: Path, force: bool) -> None:

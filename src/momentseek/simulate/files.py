@@ -21,6 +21,7 @@ from momentseek.simulate.queries import SimulatedQueries
 from momentseek.simulate.settings import CLIP_SECONDS, FILES_VERSION, SimulationSettings
 from momentseek.simulate.story import Story
 from momentseek.simulate.world import World
+from momentseek.toml import toml_text
 
 TRAINING_LIST_LENGTHS = (1, 20, 40)
 TVR_SHARES = {"train": 0.8, "val": 0.1, "test": 0.1}
@@ -116,21 +117,20 @@ def write_concepts(folder: Path, world: World, story: Story) -> None:
 
 def write_data(folder: Path, settings: SimulationSettings) -> None:
     """``data.toml``: where everything is, for training and prediction."""
-    lines = [
-        f'name = "simulation, seed {settings.seed}"',
-        f"clip_seconds = {CLIP_SECONDS}",
-        "simulated = true",
-        "",
-        "[features]",
-        'video = ["video.h5"]',
-        'subtitle = "subtitle.h5"',
-    ]
-    ranking = [(f"train_top{n:02d}", f"train_top{n:02d}.json") for n in TRAINING_LIST_LENGTHS]
-    for split, truth in [*ranking, ("val", "val.json"), ("test", "test.json")]:
-        lines += ["", f"[splits.{split}]", f'truth = "{truth}"', 'query = "query.h5"', 'corpus = "video_corpus.json"']
-    for split in TVR_SHARES:
-        lines += ["", f"[splits.tvr_{split}]", f'truth = "tvr_{split}_release.jsonl"', 'query = "tvr_query.h5"']
-    _write(folder / DATA_FILE, ["\n".join(lines), "\n"])
+    splits = {f"train_top{n:02d}": f"train_top{n:02d}.json" for n in TRAINING_LIST_LENGTHS}
+    splits |= {"val": "val.json", "test": "test.json"}
+    ranking = {
+        split: {"truth": truth, "query": "query.h5", "corpus": "video_corpus.json"} for split, truth in splits.items()
+    }
+    tvr = {f"tvr_{s}": {"truth": f"tvr_{s}_release.jsonl", "query": "tvr_query.h5"} for s in TVR_SHARES}
+    table = {
+        "name": f"simulation, seed {settings.seed}",
+        "clip_seconds": CLIP_SECONDS,
+        "simulated": True,
+        "features": {"video": ["video.h5"], "subtitle": "subtitle.h5"},
+        "splits": ranking | tvr,
+    }
+    _write(folder / DATA_FILE, [toml_text(table)])
 
 
 def write_world(folder: Path, settings: SimulationSettings) -> str:

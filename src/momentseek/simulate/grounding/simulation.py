@@ -26,6 +26,7 @@ from momentseek.simulate.grounding.settings import SPLIT_SHARES, GroundingSettin
 from momentseek.simulate.lexicon import tag
 from momentseek.simulate.vectors import ConceptVectors, Features, add_crosstalk, draw_concept_vectors, query_features
 from momentseek.simulate.world import World, the_world
+from momentseek.toml import toml_text
 
 POOLED_SPLITS = {"mvmr": ("test_iid", "pools"), "mvmr_val": ("val", "pools of val")}
 """Splits with a pool per query, whose films they search, and the name of the draw."""
@@ -121,22 +122,17 @@ def _write_json(path: Path, value: object) -> None:
 
 
 def _data_toml(settings: GroundingSettings) -> str:
-    lines = [
-        f'name = "simulated films, seed {settings.seed}, bias {settings.bias:g}"',
-        f"clip_seconds = {settings.form.clip_seconds}",
-        "simulated = true",
-        'preset = "films"',
-        "[features]",
-        'video = ["video.h5"]',
-    ]
-    for split in SPLIT_SHARES:
-        lines += [
-            f"[splits.{split}]",
-            f'truth = "{split}.{settings.form.ending}"',
-            'query = "query.h5"',
-            'durations = "durations.json"',
-        ]
-        lines += ['related = "train_related.json"'] if split == "train" else []
-    for name in POOLED_SPLITS:
-        lines += [f"[splits.{name}]", f'truth = "{name}.json"', 'query = "query.h5"', 'durations = "durations.json"']
-    return "\n".join(lines) + "\n"
+    common = {"query": "query.h5", "durations": "durations.json"}
+    splits = {split: {"truth": f"{split}.{settings.form.ending}", **common} for split in SPLIT_SHARES}
+    splits["train"]["related"] = "train_related.json"
+    splits |= {name: {"truth": f"{name}.json", **common} for name in POOLED_SPLITS}
+    return toml_text(
+        {
+            "name": f"simulated films, seed {settings.seed}, bias {settings.bias:g}",
+            "clip_seconds": settings.form.clip_seconds,
+            "simulated": True,
+            "preset": "films",
+            "features": {"video": ["video.h5"]},
+            "splits": splits,
+        }
+    )
