@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.library.segments import segment
+from momentseek.library.segments import build_segment
 from momentseek.library.video import Video
 from momentseek.search.query import Part
 from momentseek.search.streams.vision import StreamIndex, aim, look
@@ -50,7 +50,7 @@ class World:
         rows = unit(rows + 0.5 * unit(rng.standard_normal(rows.shape)))
         ids = list(range(videos))
         self.sights = StreamIndex(
-            (segment("vision", ids, list(rows.astype(np.float32))),), np.zeros(0, np.int64), SECONDS
+            (build_segment("vision", ids, list(rows.astype(np.float32))),), np.zeros(0, np.int64), SECONDS
         )
         length = scenes * SCENE
         self.videos = {

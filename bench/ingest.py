@@ -103,7 +103,7 @@ def encode_alone(encoder: ImageTextEncoder, images: Sequence[Pixels]) -> float:
 def added(paths: Sequence[Path], spec: str, folder: Path) -> AddReport:
     shutil.rmtree(folder, ignore_errors=True)
     with LibraryStore.open(folder, create=True, encoder=spec) as library:
-        _ = library.vision_encoder, library.speech_encoder  # loading is not adding
+        _ = library.encoders.vision, library.encoders.speech  # loading is not adding
         return library.add(paths)
 
 

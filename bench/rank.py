@@ -37,7 +37,7 @@ import torch
 from numpy.typing import NDArray
 
 from momentseek.library.scan import Scan
-from momentseek.library.segments import Segment, quantised
+from momentseek.library.segments import Segment, quantise
 from momentseek.models import Dims, build
 from momentseek.models.inference import EncodedCorpus, encode_corpus, encode_queries, retrieve, spans_of
 from momentseek.models.inference.prediction import ClipTimes, rank_moments
@@ -323,7 +323,7 @@ def generated(videos: int) -> tuple[EncodedCorpus, Segment]:
     for a in range(0, rows, 1 << 16):
         part = np.concatenate([values[name][a : a + (1 << 16)] for name in SEEDS], axis=1)
         wide = part.astype(np.float32) / np.float32(np.sqrt(2))
-        codes[a : a + len(wide)], scales[a : a + len(wide)] = quantised(wide)
+        codes[a : a + len(wide)], scales[a : a + len(wide)] = quantise(wide)
         half[a : a + len(wide)] = wide
     offsets = np.arange(0, rows + 1, CLIPS)
     return corpus, Segment("", "trained", np.arange(videos), offsets, codes, scales, half)

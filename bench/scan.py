@@ -28,10 +28,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.merge import LARGE
+from momentseek.library.merge import MAX_JOINED_ROWS
 from momentseek.library.scan import Scan, build_plan, top_videos, tune
-from momentseek.library.scan.choice import compiled
-from momentseek.library.segments import Segment, quantised, read, write_joined
+from momentseek.library.scan.choice import compiled_kernel
+from momentseek.library.segments import Segment, quantise, read_segment, write_joined
 from scan_corpus import CHUNK, CLIPS, DIM, KINDS, Floats, chunks, queries
 
 K = 100
@@ -63,8 +63,8 @@ def generate(kind: str, videos: int, folder: Path, asked: Floats, keep: bool) ->
         begun = time.perf_counter()
         offsets = np.arange(0, len(rows) + 1, CLIPS)
         ids = np.arange(first, first + len(clips))
-        waiting.append(Segment("", "vision", ids, offsets, *quantised(rows), rows.astype(np.float16)))
-        if len(waiting) * CHUNK * CLIPS >= LARGE or first + CHUNK >= videos:
+        waiting.append(Segment("", "vision", ids, offsets, *quantise(rows), rows.astype(np.float16)))
+        if len(waiting) * CHUNK * CLIPS >= MAX_JOINED_ROWS or first + CHUNK >= videos:
             names.append(write_joined(folder, "vision", waiting))
             waiting.clear()
         writing += time.perf_counter() - begun
@@ -192,7 +192,7 @@ def cold_child(folder: Path) -> None:
     begun = time.perf_counter()
     asked = np.load(folder / "queries.npy")
     names = json.loads((folder / "names.json").read_text())
-    scan = Scan.open([read(folder, name) for name in names], folder / "plan")
+    scan = Scan.open([read_segment(folder, name) for name in names], folder / "plan")
     opened = time.perf_counter()
     scan.search(asked[0], K)
     first = time.perf_counter()
@@ -206,7 +206,7 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool) ->
     count = 20 if quick else 100 if videos <= 200_000 else 50
     asked = np.concatenate([queries(kind, videos, count, level) for level in ("main", "hard")])
     names, truth, clips, writing = generate(kind, videos, folder, asked, keep=bool(wanted))
-    segments = [read(folder, name) for name in names]
+    segments = [read_segment(folder, name) for name in names]
     begun = time.perf_counter()
     plan = build_plan(segments, folder / "plan")
     planning = time.perf_counter() - begun
@@ -231,7 +231,7 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool) ->
         f"{fresh['own MB']:,.0f} MB of its own after 100 queries (mapped files not counted)"
     )
     ours = {
-        "ours, exact": lambda q: list(top_videos(segments, q, K, kernel=compiled()).ids),
+        "ours, exact": lambda q: list(top_videos(segments, q, K, kernel=compiled_kernel()).ids),
         "ours, planned": lambda q: list(scan.search(q, K).ids),
     }
     if videos <= 100_000:

@@ -11,7 +11,7 @@ import numpy as np
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.segments import segment, write
+from momentseek.library.segments import build_segment, write_segment
 from momentseek.library.video import Video
 from momentseek.library.words import content_words
 from momentseek.media.cue import Cue
@@ -88,5 +88,5 @@ def fill(
 
 
 def _segment(catalog: Catalog, folder: Path, stream: str, ids: list[int], vectors: list[Vectors]) -> None:
-    name = write(folder / "segments", segment(stream, ids, vectors))
+    name = write_segment(folder / "segments", build_segment(stream, ids, vectors))
     catalog.insert_segment(SegmentRow(name, stream, len(ids), sum(map(len, vectors)), ids[0]))

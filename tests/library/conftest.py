@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from momentseek.library import LibraryStore
-from momentseek.library.rows import find
+from momentseek.library.vectors import StoredVectors
 
 LIGHT = Path(__file__).with_name("light.py")
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
@@ -98,7 +98,7 @@ def content() -> Callable[[LibraryStore], dict[str, Any]]:
         state = library.snapshot()
         found = {}
         for video in library.videos():
-            rows = [find(segments, video.id) for segments in (state.vision, state.speech)]
+            rows = [StoredVectors.find(segments, video.id) for segments in (state.vision, state.speech)]
             found[video.name] = (
                 [None if r is None else (r.codes.tobytes(), r.scales.tobytes(), r.half.tobytes()) for r in rows],
                 library.catalog.cues(video.id),

@@ -14,9 +14,9 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.library import IngestNote, IngestStep, LibraryStore, Video
-from momentseek.library.ingest import reader
+from momentseek.library.ingest import reading
 from momentseek.library.ingest.writer import WritePace
-from momentseek.library.rows import find
+from momentseek.library.vectors import StoredVectors
 from momentseek.media import frames
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
@@ -42,7 +42,7 @@ def test_each_clip_has_the_vector_of_its_middle_frame(library: LibraryStore, fil
     assert [video.name for video in library.videos()] == ["a.mp4", "b.mp4", "deep/c.mkv"]
     state = library.snapshot()
     for video in library.videos():
-        rows = find(state.vision, video.id)
+        rows = StoredVectors.find(state.vision, video.id)
         assert rows is not None
         pictures = [frame.pixels for frame in frames(video.path, 1 / 1.5, short_side=32)]
         want = light.Colours().encode_images(pictures)
@@ -55,7 +55,7 @@ def test_what_is_said_is_kept_with_one_row_per_cue(library: LibraryStore, films:
     b = library.videos()[1]
     (cue,) = library.catalog.cues(b.id)
     assert (cue.start, cue.end, cue.text) == (1.0, 2.0, "It is blue.")
-    rows = find(library.snapshot().speech, b.id)
+    rows = StoredVectors.find(library.snapshot().speech, b.id)
     assert rows is not None
     np.testing.assert_array_equal(rows.half, light.Letters().encode(["It is blue."]).astype(np.float16))
     assert said(library, "blue") == [b.id]
@@ -64,13 +64,13 @@ def test_what_is_said_is_kept_with_one_row_per_cue(library: LibraryStore, films:
 def test_small_videos_share_a_segment(library: LibraryStore, films: Path) -> None:
     library.add(films)
     assert [row.videos for row in library.catalog.segments("vision")] == [3]
-    assert len(list(library.place.segments.iterdir())) == 2  # and one for speech
+    assert len(list(library.paths.segments.iterdir())) == 2  # and one for speech
 
 
 def test_unchanged_files_are_not_read(library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library.add(films)
     before = library.snapshot()
-    monkeypatch.setattr(reader, "content_hash", lambda path: pytest.fail("read"))
+    monkeypatch.setattr(reading, "content_hash", lambda path: pytest.fail("read"))
     report = library.add(films)
     assert (report.unchanged, report.worked, report.seconds) == (3, 3, 0)
     assert [s.name for s in library.snapshot().vision] == [s.name for s in before.vision]
@@ -81,7 +81,7 @@ def test_a_touched_file_is_hashed_but_not_encoded(
 ) -> None:
     library.add(films)
     os.utime(films / "a.mp4", (1, 1))
-    monkeypatch.setattr(reader, "_decoded", lambda *_: pytest.fail("decoded"))
+    monkeypatch.setattr(reading, "decode_video", lambda *_: pytest.fail("decoded"))
     assert library.add(films).unchanged == 3
     video = at_path(library, films / "a.mp4")
     assert video is not None
@@ -107,7 +107,7 @@ def test_a_moved_file_keeps_its_vectors(library: LibraryStore, films: Path, monk
     library.add(films)
     (films / "new").mkdir()
     shutil.move(films / "a.mp4", films / "new" / "holiday.mp4")
-    monkeypatch.setattr(reader, "_decoded", lambda *_: pytest.fail("decoded"))
+    monkeypatch.setattr(reading, "decode_video", lambda *_: pytest.fail("decoded"))
     report = library.add(films)
     assert (report.moved, report.unchanged) == (1, 2)
     video = at_path(library, films / "new" / "holiday.mp4")
@@ -135,10 +135,10 @@ def test_a_copy_takes_the_vectors_that_are_there(
 ) -> None:
     library.add(films)
     shutil.copy(films / "a.mp4", films / "copy.mp4")
-    monkeypatch.setattr(reader, "_decoded", lambda *_: pytest.fail("decoded"))
+    monkeypatch.setattr(reading, "decode_video", lambda *_: pytest.fail("decoded"))
     assert library.add(films).copied == 1
     state = library.snapshot()
-    first, second = find(state.vision, 1), find(state.vision, 4)
+    first, second = StoredVectors.find(state.vision, 1), StoredVectors.find(state.vision, 4)
     assert first is not None
     assert second is not None
     np.testing.assert_array_equal(first.codes, second.codes)
@@ -149,7 +149,7 @@ def test_new_subtitles_are_read_without_decoding(
     library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(films)
-    monkeypatch.setattr(reader, "_decoded", lambda *_: pytest.fail("decoded"))
+    monkeypatch.setattr(reading, "decode_video", lambda *_: pytest.fail("decoded"))
     (films / "b.srt").write_text(
         "1\n00:00:00,500 --> 00:00:01,000\nNo, green!\n\n2\n00:00:02,000 --> 00:00:02,500\nOr?\n"
     )

@@ -15,7 +15,7 @@ import pytest
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, LibraryStore, library_folder, segments
 from momentseek.library.ingest.writer import WritePace
-from momentseek.library.rows import find
+from momentseek.library.vectors import StoredVectors
 from momentseek.library.watch import watch
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
@@ -70,18 +70,18 @@ def test_videos_are_named_by_path_and_folder(library: LibraryStore, films: Path)
 def test_verify_notes_missing_files_and_orphans(library: LibraryStore, films: Path) -> None:
     library.add(films)
     (films / "a.mp4").unlink()
-    (library.place.segments / f"{'0' * 32}.vec").write_bytes(b"x")
+    (library.paths.segments / f"{'0' * 32}.vec").write_bytes(b"x")
     report = library.verify()
     assert report.clean
     assert any("a.mp4" in note for note in report.notes)
     assert any("nothing names" in note for note in report.notes)
     library.verify(repair=True)
-    assert len(list(library.place.segments.iterdir())) == 2
+    assert len(list(library.paths.segments.iterdir())) == 2
 
 
 def damage(library: LibraryStore, stream: str, how: str) -> None:
     row = library.catalog.segments(stream)[0]
-    path = library.place.segments / f"{row.name}.vec"
+    path = library.paths.segments / f"{row.name}.vec"
     data = bytearray(path.read_bytes())
     if how == "flip":
         data[-70] ^= 0x55
@@ -119,11 +119,11 @@ def test_a_damaged_row_costs_its_own_video_only(
     library.add(films)
     want = content(library)
     (row,) = library.catalog.segments("vision")
-    good = segments.read(library.place.segments, row.name)
+    good = segments.read_segment(library.paths.segments, row.name)
     changed = {name: np.array(getattr(good, name)) for name in ("codes", "scales", "half")}
     bad = changed[array]
     bad[int(good.offsets[1])] = np.nan if bad.dtype.kind == "f" else -bad[int(good.offsets[1])]
-    name = segments.write(library.place.segments, replace(good, **changed))
+    name = segments.write_segment(library.paths.segments, replace(good, **changed))
     with library.catalog.changes() as db:
         db.execute("UPDATE segments SET name = ? WHERE name = ?", (name, row.name))
     assert not library.verify().clean
@@ -166,9 +166,9 @@ def test_counts_that_do_not_agree_are_found(library: LibraryStore, films: Path) 
 def test_vectors_of_another_length_are_found(library: LibraryStore, films: Path) -> None:
     library.add(films)
     row = library.catalog.segments("vision")[0]
-    good = segments.read(library.place.segments, row.name)
-    long = segments.segment("vision", good.ids.tolist(), [2 * good.vectors(at) for at in range(3)])
-    name = segments.write(library.place.segments, long)
+    good = segments.read_segment(library.paths.segments, row.name)
+    long = segments.build_segment("vision", good.ids.tolist(), [2 * good.vectors(at) for at in range(3)])
+    name = segments.write_segment(library.paths.segments, long)
     with library.catalog.changes() as db:
         db.execute("UPDATE segments SET name = ? WHERE name = ?", (name, row.name))
     assert "not of length 1" in library.verify().problems[0]
@@ -183,7 +183,7 @@ def test_reencoding_switches_at_the_end(
     with monkeypatch.context() as patch:
         stop = _interrupt_at(light.Colours("2"), 2)
         patch.setattr(light.Colours, "encode_images", stop)
-        patch.setattr("momentseek.library.ingest.batches.BATCH", 1)
+        patch.setattr("momentseek.library.ingest.batches.FRAMES_PER_BATCH", 1)
         with pytest.raises(AddInterrupted):
             library.reencode("colours-2")
     assert content(library) == old
@@ -196,7 +196,7 @@ def test_reencoding_switches_at_the_end(
     assert new.keys() == old.keys()
     assert new["a.mp4"][0][0] != old["a.mp4"][0][0]
     assert new["b.mp4"][0][1] == old["b.mp4"][0][1]
-    assert library.vision_encoder.fingerprint == "colours-2"  # type: ignore[attr-defined]
+    assert library.encoders.vision.fingerprint == "colours-2"  # type: ignore[attr-defined]
     assert library.verify().clean
     with LibraryStore.open(library.path, encoder="colours-2") as again:
         assert again.add(films).unchanged == 3
@@ -255,7 +255,7 @@ def test_many_additions_leave_few_segments(library: LibraryStore, tmp_path: Path
     state = library.snapshot()
     ids = [int(id) for segment in state.vision for id in segment.ids]
     assert ids == sorted(ids) == list(range(1, 13))
-    assert all(find(state.vision, id) is not None for id in ids)
+    assert all(StoredVectors.find(state.vision, id) is not None for id in ids)
     assert library.verify().clean
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.library import LibraryStore
-from momentseek.library.database import VERSION, Database
+from momentseek.library.database import SCHEMA_VERSION, Database
 
 NOBODY = 65534
 
@@ -88,7 +88,7 @@ def test_an_empty_file_is_said_and_made_anew(tmp_path: Path) -> None:
         Database(tmp_path)
     Database(tmp_path, create=True).close()
     database = Database(tmp_path)
-    assert database.get("version") == VERSION
+    assert database.get("version") == SCHEMA_VERSION
     database.close()
 
 
@@ -103,7 +103,7 @@ def test_a_database_without_a_library_is_said(tmp_path: Path) -> None:
 def test_an_older_library_is_made_again(tmp_path: Path) -> None:
     database = Database(tmp_path, create=True)
     with database.changes():
-        database.set("version", VERSION - 1)
+        database.set("version", SCHEMA_VERSION - 1)
     database.close()
     with pytest.raises(MomentseekError, match=r"older release.*add the videos again"):
         Database(tmp_path)

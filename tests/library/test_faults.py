@@ -23,10 +23,9 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, LibraryStore
-from momentseek.library.ingest import batches as assembly
-from momentseek.library.ingest import reader
+from momentseek.library.ingest import batches, reading
 from momentseek.library.ingest.writer import WritePace
-from momentseek.library.lock import writing
+from momentseek.library.lock import hold_lock
 
 LIGHT = Path(__file__).with_name("light.py")
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
@@ -144,7 +143,7 @@ def test_a_killed_long_video_goes_on_and_says_so(
         whole.add(path)
         want = content(whole)
     library.pace = WritePace(part_clips=8)
-    real = assembly.VideoParts.save
+    real = batches.VideoParts.save
 
     def save(self: Any, part: int, *rest: Any) -> None:
         real(self, part, *rest)
@@ -152,7 +151,7 @@ def test_a_killed_long_video_goes_on_and_says_so(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(assembly.VideoParts, "save", save)
+        patch.setattr(batches.VideoParts, "save", save)
         with pytest.raises(AddInterrupted) as stopped:
             library.add(path)
     assert stopped.value.report.worked == 0
@@ -176,7 +175,7 @@ def test_a_damaged_part_is_made_again(
     path = film(tmp_path / "long.mp4", *[RED, GREEN, BLUE] * 7, seconds=3)
     library.pace = WritePace(part_clips=8)
     with monkeypatch.context() as patch:
-        patch.setattr(reader, "_decoded", _interrupted_after(3))
+        patch.setattr(reading, "decode_video", _interrupted_after(3))
         with pytest.raises(AddInterrupted):
             library.add(path)
     parts = sorted((library.path / "work").glob("*/*.part"))
@@ -188,11 +187,11 @@ def test_a_damaged_part_is_made_again(
 
 
 def _interrupted_after(parts: int) -> Callable[..., Iterator[Any]]:
-    real = reader._decoded
+    real = reading.decode_video
 
     def decoded(*arguments: Any) -> Iterator[Any]:
         for event in real(*arguments):
-            if isinstance(event, reader.PartEnd) and event.part == parts:
+            if isinstance(event, reading.PartEnd) and event.part == parts:
                 raise KeyboardInterrupt
             yield event
 
@@ -291,7 +290,7 @@ def test_a_file_replaced_while_it_is_read_is_not_mixed(
     tmp_path: Path, library: LibraryStore, films: Path, film: Film, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = film(tmp_path / "other.mp4", BLUE, BLUE, BLUE)
-    real = reader._Part.frames
+    real = reading.PartReader.frames
 
     def frames(self: Any, clock: Any) -> Iterator[Any]:
         for at, pixels in enumerate(real(self, clock)):
@@ -300,9 +299,9 @@ def test_a_file_replaced_while_it_is_read_is_not_mixed(
                 os.replace(other, films / "a.mp4")
 
     with monkeypatch.context() as patch:
-        patch.setattr(reader._Part, "frames", frames)
+        patch.setattr(reading.PartReader, "frames", frames)
         report = library.add(films)
-    assert [(f.path.name, f.reason) for f in report.failed] == [("a.mp4", reader.MOVED_ON)]
+    assert [(f.path.name, f.reason) for f in report.failed] == [("a.mp4", reading.FILE_CHANGED)]
     assert [video.name for video in library.videos()] == ["b.mp4", "deep/c.mkv"]
     report = library.add(films)
     assert (report.added, report.failed) == (1, [])
@@ -316,7 +315,7 @@ def test_a_file_replaced_while_it_is_read_is_not_mixed(
 def test_a_file_that_grows_while_it_is_hashed_is_left_for_later(
     library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = reader.content_hash
+    real = reading.content_hash
 
     def hash_and_grow(path: Path) -> str:
         found = real(path)
@@ -326,7 +325,7 @@ def test_a_file_that_grows_while_it_is_hashed_is_left_for_later(
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(reader, "content_hash", hash_and_grow)
+        patch.setattr(reading, "content_hash", hash_and_grow)
         report = library.add(films)
     assert [f.path.name for f in report.failed] == ["b.mp4"]
     assert library.add(films).added == 1
@@ -409,12 +408,12 @@ def test_a_quota_is_said_and_the_library_stays_whole(
 
 
 def test_a_second_adder_is_refused_by_name_or_waits(library: LibraryStore, films: Path) -> None:
-    with writing(library.path), LibraryStore.open(library.path) as other:
+    with hold_lock(library.path), LibraryStore.open(library.path) as other:
         with pytest.raises(MomentseekError, match=rf"process {os.getpid()} .*--wait"):
             other.add(films)
         release = threading.Event()
     with LibraryStore.open(library.path, wait=20) as other:
-        with writing(library.path):
+        with hold_lock(library.path):
             done = threading.Thread(target=lambda: (other.add(films), release.set()))
             done.start()
             assert not release.wait(0.3)

@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.library.lock import writing
+from momentseek.library.lock import hold_lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from momentseek.library.lock import writing
-with writing(Path(sys.argv[1])):
+from momentseek.library.lock import hold_lock
+with hold_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
-    with writing(tmp_path), pytest.raises(MomentseekError, match=f"process {os.getpid()} "), writing(tmp_path):
+    with hold_lock(tmp_path), pytest.raises(MomentseekError, match=f"process {os.getpid()} "), hold_lock(tmp_path):
         pytest.fail("two writers")
-    with writing(tmp_path):
+    with hold_lock(tmp_path):
         pass
 
 
@@ -34,15 +34,15 @@ def test_a_dead_process_lets_go(tmp_path: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
-    with pytest.raises(MomentseekError, match=f"process {holder.pid} "), writing(tmp_path, wait=0.2):
+    with pytest.raises(MomentseekError, match=f"process {holder.pid} "), hold_lock(tmp_path, wait=0.2):
         pytest.fail("two writers")
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     holder.stdout.close()
-    with writing(tmp_path, wait=5):
+    with hold_lock(tmp_path, wait=5):
         pass
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(MomentseekError, match="cannot be opened"), writing(tmp_path / "none"):
+    with pytest.raises(MomentseekError, match="cannot be opened"), hold_lock(tmp_path / "none"):
         pass

@@ -8,22 +8,16 @@ import numpy as np
 import pytest
 
 from momentseek.library import LibraryStore
-from momentseek.library.paths import LibraryPaths
-from momentseek.library.planning import refresh_plan, worth_planning
 from momentseek.library.scan import open_plan
-from momentseek.library.segments import Segment, segment
-from momentseek.library.snapshot import Snapshot
+from momentseek.library.scan.plan import refresh_plan, worth_planning
+from momentseek.library.segments import Segment, build_segment
 
 
 def made(first: int, videos: int, rows: int, name: str) -> Segment:
     rng = np.random.default_rng(first)
     vectors = rng.normal(size=(videos, rows, 16)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
-    return segment("vision", range(first, first + videos), list(vectors), name)
-
-
-def state(*segments: Segment) -> Snapshot:
-    return Snapshot(segments, (), np.empty(0, np.int64), (0, 0))
+    return build_segment("vision", range(first, first + videos), list(vectors), name)
 
 
 def test_only_segments_that_will_stay_are_planned_for() -> None:
@@ -34,22 +28,22 @@ def test_only_segments_that_will_stay_are_planned_for() -> None:
 def test_a_large_library_gets_a_plan_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("faiss")
     pytest.importorskip("numba")
-    place = LibraryPaths(tmp_path)
+    folder = tmp_path / "plan"
     first = made(1, 400, 10, "a" * 32)
-    assert not refresh_plan(state(first), place)
-    monkeypatch.setattr("momentseek.library.scan.scan.PLAN_FROM", 1000)
-    assert refresh_plan(state(first), place)
-    assert not refresh_plan(state(first, made(401, 20, 10, "b" * 32)), place)
-    assert open_plan(place.plan, [first]) is not None
+    assert not refresh_plan([first], folder)
+    monkeypatch.setattr("momentseek.library.scan.plan.MIN_PLANNED_ROWS", 1000)
+    assert refresh_plan([first], folder)
+    assert not refresh_plan([first, made(401, 20, 10, "b" * 32)], folder)
+    assert open_plan(folder, [first]) is not None
     more = made(401, 300, 10, "c" * 32)
-    assert refresh_plan(state(first, more), place)
+    assert refresh_plan([first, more], folder)
 
 
 def test_adding_builds_the_plan(library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(
         "momentseek.library.ingest.add.refresh_plan",
-        lambda state, place: asked.append(sum(s.rows for s in state.vision)),
+        lambda segments, folder: asked.append(sum(s.rows for s in segments)),
     )
     library.add(films)
     assert asked == [12]

@@ -11,27 +11,27 @@ from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
 from momentseek.library import segments
-from momentseek.library.merge import to_join
-from momentseek.library.rows import StoredVectors, find, pooled
-from momentseek.library.segments import Segment, quantised
+from momentseek.library.merge import groups_to_join
+from momentseek.library.segments import Segment, quantise
+from momentseek.library.vectors import StoredVectors, segment_of
 
 
 def made(seed: int, counts: list[int], first: int = 1) -> Segment:
     rng = np.random.default_rng(seed)
     rows = [rng.normal(size=(n, 5)).astype(np.float32) for n in counts]
     units = [r / np.linalg.norm(r, axis=1, keepdims=True) for r in rows]
-    return segments.segment("vision", range(first, first + len(counts)), units)
+    return segments.build_segment("vision", range(first, first + len(counts)), units)
 
 
 def same(one: Segment, other: Segment) -> None:
-    for name in segments.ARRAYS:
+    for name in segments.ARRAY_TYPES:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     content = made(1, [3, 1, 0, 7])
-    name = segments.write(tmp_path, content)
-    back = segments.read(tmp_path, name)
+    name = segments.write_segment(tmp_path, content)
+    back = segments.read_segment(tmp_path, name)
     same(back, content)
     assert (back.stream, back.dim, back.rows) == ("vision", 5, 11)
     assert segments.checksum(tmp_path / f"{name}.vec") == name
@@ -39,35 +39,36 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_joined_segments_are_the_same_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "CHUNK", 3)
+    monkeypatch.setattr(segments, "ROWS_PER_WRITE", 3)
     one, two = made(1, [3, 1, 9]), made(2, [4, 2], first=4)
-    rows = [StoredVectors.copied(part, at) for part in (one, two) for at in range(len(part.ids))]
-    whole = pooled("vision", [1, 2, 3, 4, 5], rows)
+    found = [StoredVectors.find([one, two], id) for id in (1, 2, 3, 4, 5)]
+    rows = [vectors for vectors in found if vectors is not None]
+    whole = segment_of("vision", [1, 2, 3, 4, 5], rows)
     name = segments.write_joined(tmp_path, "vision", [one, two])
-    same(segments.read(tmp_path, name), whole)
-    assert segments.write(tmp_path, whole) == name
+    same(segments.read_segment(tmp_path, name), whole)
+    assert segments.write_segment(tmp_path, whole) == name
 
 
 def test_without_leaves_views_of_the_rest() -> None:
     content = made(3, [2, 3, 4, 1])
-    parts = segments.without(content, np.array([2, 9]))
+    parts = segments.parts_without(content, np.array([2, 9]))
     assert [part.ids.tolist() for part in parts] == [[1], [3, 4]]
     np.testing.assert_array_equal(parts[1].half, content.half[5:])
     assert parts[1].half.base is not None
-    assert segments.without(content, np.array([1, 2, 3, 4])) == []
+    assert segments.parts_without(content, np.array([1, 2, 3, 4])) == []
 
 
 def test_find_copies_a_videos_rows() -> None:
     parts = [made(1, [2, 3]), made(2, [4], first=3)]
-    rows = find(parts, 3)
+    rows = StoredVectors.find(parts, 3)
     assert rows is not None
     np.testing.assert_array_equal(rows.codes, parts[1].codes)
-    assert find(parts, 4) is None
+    assert StoredVectors.find(parts, 4) is None
 
 
 @pytest.mark.parametrize("damage", ["short", "magic", "empty", "gone", "header"])
 def test_damage_is_said(tmp_path: Path, damage: str) -> None:
-    name = segments.write(tmp_path, made(1, [20]))
+    name = segments.write_segment(tmp_path, made(1, [20]))
     path = tmp_path / f"{name}.vec"
     data = path.read_bytes()
     broken = {"short": data[:-400], "magic": b"?" + data[1:], "empty": b"", "header": data[:40] + b"?" * 40 + data[80:]}
@@ -76,20 +77,20 @@ def test_damage_is_said(tmp_path: Path, damage: str) -> None:
     else:
         path.write_bytes(broken[damage])
     with pytest.raises(MomentseekError, match="momentseek verify"):
-        segments.read(tmp_path, name)
+        segments.read_segment(tmp_path, name)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.floats(1e-3, 1e3))
 def test_codes_are_within_half_a_step(seed: int, rows: int, size: float) -> None:
     vectors = (np.random.default_rng(seed).normal(size=(rows, 6)) * size).astype(np.float32)
-    codes, scales = quantised(vectors)
+    codes, scales = quantise(vectors)
     assert (np.abs(codes * scales[:, None] - vectors) <= scales[:, None] * 0.5001).all()
     assert (np.abs(codes).max(axis=1) == 127).all()
 
 
 @given(st.lists(st.integers(1, 2000), max_size=60), st.integers(10, 3000))
 def test_joining_leaves_each_segment_larger_than_those_after(rows: list[int], large: int) -> None:
-    groups = to_join(rows, large)
+    groups = groups_to_join(rows, large)
     left = list(rows)
     for group in reversed(groups):
         left[group.start : group.stop] = [sum(left[group.start : group.stop])]
@@ -109,6 +110,6 @@ def test_adding_one_by_one_leaves_few_segments(sizes: list[int]) -> None:
     held: list[int] = []
     for size in sizes:
         held.append(size)
-        for group in reversed(to_join(held, 10**9)):
+        for group in reversed(groups_to_join(held, 10**9)):
             held[group.start : group.stop] = [sum(held[group.start : group.stop])]
     assert len(held) <= np.log2(sum(sizes)) + 2

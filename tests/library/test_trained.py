@@ -17,7 +17,7 @@ import torch
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.library import LibraryStore
-from momentseek.library.rows import find
+from momentseek.library.vectors import StoredVectors
 from momentseek.models import Dims, build
 from momentseek.models.export import export
 from momentseek.trained.encoder import load_trained_encoder
@@ -59,7 +59,7 @@ def vectors(library: LibraryStore) -> dict[str, tuple[np.ndarray, np.ndarray | N
     state = library.snapshot()
     found = {}
     for video in library.videos():
-        vision, spans = find(state.vision, video.id), find(state.spans, video.id)
+        vision, spans = StoredVectors.find(state.vision, video.id), StoredVectors.find(state.spans, video.id)
         assert vision is not None
         found[video.name] = (vision.half.copy(), None if spans is None else spans.half.copy())
     return found
@@ -71,11 +71,11 @@ def test_vectors_are_the_models_of_the_frames_in_their_context(trained: Path, tm
         frames = vectors(plain)
     own = load_trained_encoder(model)
     with LibraryStore.open(trained) as opened:
-        assert opened.trained
+        assert opened.encoders.has_model
         assert opened.verify().clean
         made = vectors(opened)
         cues = {video.name: opened.catalog.cues(video.id) for video in opened.videos()}
-        speech = opened.speech_encoder
+        speech = opened.encoders.speech
         assert speech is not None
         assert [row.stream for row in opened.catalog.segments()].count("spans") == 1
     assert made.keys() == frames.keys()
@@ -156,7 +156,7 @@ def test_reencoding_to_a_model_and_back(tmp_path: Path, films: Path, model: Path
     with LibraryStore.open(tmp_path / "plain") as opened:
         opened.reencode("colours")
         assert opened.verify().clean
-        assert not opened.trained
+        assert not opened.encoders.has_model
         back = vectors(opened)
     for name, (rows, none) in plain.items():
         np.testing.assert_array_equal(back[name][0], rows)
@@ -211,8 +211,8 @@ def test_an_open_library_follows_another_encoder_of_what_is_said(library: Librar
         registry._loaded_text.cache_clear()
         library.reencode("colours-2")
         after = served.search("it is blue", streams=("speech",), all=True)
-        assert served.speech_encoder is not None
-        assert served.speech_encoder.fingerprint == "letters-2"  # type: ignore[attr-defined]
+        assert served.encoders.speech is not None
+        assert served.encoders.speech.fingerprint == "letters-2"  # type: ignore[attr-defined]
     assert [(hit.name, hit.score) for hit in after] == [(hit.name, hit.score) for hit in before]
 
 
@@ -223,7 +223,7 @@ def test_removing_compacting_and_repairing_keep_both_kinds_of_vectors(trained: P
         assert opened.verify().clean
         assert all(spans is not None for _, spans in vectors(opened).values())
         (row,) = opened.catalog.segments("spans")
-        path = opened.place.segments / f"{row.name}.vec"
+        path = opened.paths.segments / f"{row.name}.vec"
         path.chmod(0o644)
         data = bytearray(path.read_bytes())
         data[-200:-100] = b"\x7f" * 100

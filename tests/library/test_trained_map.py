@@ -13,7 +13,7 @@ import torch
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.library import LibraryStore
-from momentseek.library.rows import find
+from momentseek.library.vectors import StoredVectors
 from momentseek.models import Dims, build
 from momentseek.models.export import export
 from momentseek.trained.encoder import MomentMapEncoder, load_trained_encoder
@@ -58,7 +58,7 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
     with Library.open(place, create=True, encoder=f"model:{model}") as opened:
         assert opened.add(long).added == 2
         assert opened.verify().clean
-        assert (opened.localiser, opened.model_kind) == ("map", "map")
+        assert (opened.localiser, opened.encoders.model_kind) == ("map", "map")
         found = opened.search("a green thing", all=True, streams=("vision",), explain=True)
         assert {hit.name for hit in found} == {"long.mp4", "short.mp4"}
         assert all(0 <= hit.start < hit.end <= hit.duration and hit.end - hit.start <= WINDOW for hit in found)
@@ -69,7 +69,7 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
         own = load_trained_encoder(model)
         assert isinstance(own, MomentMapEncoder)
         state, videos = opened.snapshot(), {video.name: video for video in opened.videos()}
-        moments = find(state.spans, videos["long.mp4"].id)
+        moments = StoredVectors.find(state.spans, videos["long.mp4"].id)
         assert moments is not None
         assert len(moments) == own.span_rows(18) > own.span_rows(6)
         # what a hit scores is what the model says of its vectors
@@ -90,18 +90,18 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
         assert opened.verify().clean
         assert opened.search("a green thing", all=True)
         opened.reencode("colours")
-        assert (opened.verify().clean, opened.localiser, opened.model_kind) == (True, "scenes", "")
+        assert (opened.verify().clean, opened.localiser, opened.encoders.model_kind) == (True, "scenes", "")
         assert opened.search("a green thing", all=True, localiser="map")  # as scenes, where there is no map
         opened.reencode(f"model:{model}")
         assert (opened.verify().clean, opened.localiser) == (True, "map")
-        again = find(opened.snapshot().spans, next(v.id for v in opened.videos() if v.name == "long.mp4"))
+        again = StoredVectors.find(opened.snapshot().spans, next(v.id for v in opened.videos() if v.name == "long.mp4"))
         assert again is not None
         np.testing.assert_array_equal(again.half, moments.half)
 
 
 def damage(library: LibraryStore, stream: str = "spans") -> None:
     (row,) = library.catalog.segments(stream)
-    path = library.place.segments / f"{row.name}.vec"
+    path = library.paths.segments / f"{row.name}.vec"
     path.chmod(0o644)
     data = bytearray(path.read_bytes())
     data[-200:-100] = b"\x7f" * 100
@@ -115,7 +115,7 @@ LOST = "the library's copy of its model is gone; make its vectors anew: momentse
 def test_a_lost_model_is_said_and_encoding_anew_brings_it_back(file: str, model: Path, tmp_path: Path, long: Path):
     with Library.open(tmp_path / "library", create=True, encoder=f"model:{model}") as opened:
         opened.add(long / "short.mp4")
-        (copy,) = opened.place.models.rglob(file)
+        (copy,) = opened.paths.models.rglob(file)
         copy.unlink()
     with Library.open(tmp_path / "library") as opened:
         with pytest.raises(MomentseekError, match=LOST):

@@ -11,7 +11,7 @@ import pytest
 from small_library import DIM, SECONDS, fill, nothing
 
 from momentseek.encoders.protocol import Vectors
-from momentseek.library.segments import segment
+from momentseek.library.segments import build_segment
 from momentseek.library.snapshot import snapshot
 from momentseek.search.gather import Search, State
 from momentseek.search.hit import Hit
@@ -55,7 +55,7 @@ class MomentLibrary:
         named = {f"film{i:03}.mp4": content for i, content in hashes.items()}
         self.catalog = fill(folder, films, hashes=named)
         taken, none = snapshot(self.catalog, folder / "segments"), np.zeros(0, np.int64)
-        spans = segment("spans", list(counts), list(rows))
+        spans = build_segment("spans", list(counts), list(rows))
         self.state = State(
             taken,
             StreamIndex(taken.vision, none, SECONDS, spans=(spans,), moments=KNOWN),

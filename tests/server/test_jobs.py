@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.api import Library
-from momentseek.library.lock import writing
+from momentseek.library.lock import hold_lock
 from momentseek.server import job_answers
 from momentseek.server import jobs as module
 from momentseek.server.jobs import Job, Jobs
@@ -68,7 +68,7 @@ def test_failures_are_told_and_tried_again(serve: Callable[..., TestClient], pla
 
 def test_the_same_is_not_done_twice_at_once(serve: Callable[..., TestClient], place: Path, shared: Path) -> None:
     client = serve(place, folders=(shared / "more",))
-    with writing(place):
+    with hold_lock(place):
         first = client.post("/api/v1/jobs", json={"folder": _folder(client, "more")}).json()
         again = client.post("/api/v1/jobs", json={"folder": _folder(client, "more")})
         assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")
@@ -82,7 +82,7 @@ def test_a_library_that_another_process_changes_fails_the_job(
 ) -> None:
     monkeypatch.setattr(module, "LOCK_SECONDS", 0.0)
     client = serve(place, folders=(shared / "more",))
-    with writing(place):
+    with hold_lock(place):
         job = _wait(client, client.post("/api/v1/jobs", json={"folder": _folder(client, "more")}).json()["id"])
     assert job["state"] == "failed"
     assert "is changing this library" in job["error"]
@@ -124,7 +124,7 @@ def test_a_job_can_be_cancelled_and_what_is_whole_is_kept(
 
 def test_waiting_jobs_are_cancelled_at_once(place: Path, tmp_path: Path, light: None) -> None:
     jobs = Jobs(place)
-    with writing(place):
+    with hold_lock(place):
         first, second = jobs.add(tmp_path, "a"), jobs.retry()
         cancelled = jobs.cancel(second.id)
         assert cancelled is not None

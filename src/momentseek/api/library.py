@@ -39,7 +39,7 @@ class Library(LibraryStore):
     def __init__(self, path: Path, catalog: Catalog) -> None:
         super().__init__(path, catalog)
         self._engine: Engine | None = None
-        self._pictures = Pictures(self.place.thumbnails)
+        self._pictures = Pictures(self.paths.thumbnails)
 
     def search(
         self,
@@ -71,7 +71,7 @@ class Library(LibraryStore):
         again = None if rerank is None else os.fspath(rerank)
         options = Options(k, where, group, chosen, explain, all, fusion, again, rerank_videos)
         if self._engine is None:
-            self._engine = Engine(self.catalog, self.snapshot, self._encoder_of, self.clip_seconds, self.place.plan)
+            self._engine = Engine(self.catalog, self.snapshot, self._encoder_of, self.clip_seconds, self.paths.plan)
         found = self._engine.search(asked, options)
         if not found and not self.catalog.totals()["videos"]:
             found.note = EMPTY
@@ -86,7 +86,7 @@ class Library(LibraryStore):
     @property
     def localiser(self) -> str:
         """What finds start and end if none is named: the trained model's own, where one made the vectors."""
-        return {"": DEFAULT_LOCALISER, "map": MAP_LOCALISER}.get(self.model_kind, LEARNED_LOCALISER)
+        return {"": DEFAULT_LOCALISER, "map": MAP_LOCALISER}.get(self.encoders.model_kind, LEARNED_LOCALISER)
 
     def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
         """A WebP picture of a hit's most representative frame; kept in the library's folder while there is room."""
@@ -107,10 +107,10 @@ class Library(LibraryStore):
 
     def _encoder_of(self, stream: str) -> TextEncoder:
         if stream == "vision":
-            return self.vision_encoder
-        if stream == "spans" and self.model is not None:
-            return self.model.for_spans
-        encoder = self.speech_encoder
+            return self.encoders.vision
+        if stream == "spans" and self.encoders.model is not None:
+            return self.encoders.model.for_spans
+        encoder = self.encoders.speech
         if encoder is None:
             raise MomentseekError("the encoder of what is said is not installed; pip install 'momentseek[offline]'")
         return encoder

@@ -60,9 +60,9 @@ def command(
     """
     from momentseek.errors import MomentseekError
     from momentseek.library import LibraryStore, library_folder
-    from momentseek.library.files import check
+    from momentseek.library.files import check_paths
 
-    check(paths)
+    check_paths(paths)
     encoder = options.encoder_or_model(encoder, model)
     display = Display(quiet=quiet)
     folder = library_folder(library)

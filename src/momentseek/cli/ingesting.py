@@ -67,14 +67,14 @@ def lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
       b.mp4  [############            ] 00:00:30 of 00:01:00
     """
     from momentseek.library.paths import clock_text
-    from momentseek.library.stamp import shown
+    from momentseek.library.stamp import printable
 
     share = step.bytes / step.of_bytes if step.of_bytes else 1.0
     whole = f"{what}  {step.files:,} of {step.of_files:,} files  {100 * share:.0f} %"
     if step.encoding > 0 and step.bytes_encoded:
         left = (step.of_bytes - step.bytes) * step.encoding / step.bytes_encoded
         whole += f"  {step.seconds / step.encoding:,.1f} x real time  about {clock_text(left)} left"
-    one = f"  {shown(step.name)}"
+    one = f"  {printable(step.name)}"
     if step.duration > 0:
         done = min(BAR, int(BAR * step.at / step.duration))
         one += f"  [{'#' * done}{' ' * (BAR - done)}] {clock_text(step.at)} of {clock_text(step.duration)}"
@@ -138,9 +138,9 @@ def conclude(report: AddReport, *, library: str | None, as_json: bool, quiet: bo
 
 def echo_json(value: Any) -> None:
     """Print a JSON value; paths as text."""
-    from momentseek.library.stamp import readable
+    from momentseek.library.stamp import path_text
 
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=readable))
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=path_text))
 
 
 def size_text(size: float) -> str:

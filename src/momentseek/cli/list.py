@@ -45,20 +45,20 @@ def command(pattern: str | None, library: str | None, long: bool, as_json: bool)
 
 
 def _values(video: Video) -> dict[str, Any]:
-    from momentseek.library.stamp import readable
+    from momentseek.library.stamp import path_text
 
     values = asdict(video)
-    return {k: readable(v) if k == "path" else str(v) if isinstance(v, Fraction) else v for k, v in values.items()}
+    return {k: path_text(v) if k == "path" else str(v) if isinstance(v, Fraction) else v for k, v in values.items()}
 
 
 def _table(videos: list[Video], long: bool) -> str:
     from momentseek.library.paths import clock_text
-    from momentseek.library.stamp import shown
+    from momentseek.library.stamp import printable
 
     header = ["name", "length", "size", "clips", "cues", "shots"]
     rows = [
         [
-            shown(video.name),
+            printable(video.name),
             clock_text(video.duration),
             f"{video.width}x{video.height}",
             f"{video.clips:,}",
@@ -69,6 +69,6 @@ def _table(videos: list[Video], long: bool) -> str:
     ]
     if not long:
         return text_table(header, rows)
-    extra = [[shown(v.path), shown("; ".join([*([CHANGED] if v.changed else []), *v.notes]))] for v in videos]
+    extra = [[printable(v.path), printable("; ".join([*([CHANGED] if v.changed else []), *v.notes]))] for v in videos]
     whole = [row + more for row, more in zip(rows, extra, strict=True)]
     return text_table([*header, "path", "notes"], whole, align="lrrrrrl")

@@ -96,10 +96,10 @@ def command_line(words: Iterable[str], library: str | None = None) -> str:
     """
     import shlex
 
-    from momentseek.library.stamp import shown
+    from momentseek.library.stamp import printable
 
     where = ["--library", library] if library else []
-    return " ".join(["momentseek", *(shlex.quote(shown(word)) for word in (*words, *where))])
+    return " ".join(["momentseek", *(shlex.quote(printable(word)) for word in (*words, *where))])
 
 
 def say(text: str) -> None:

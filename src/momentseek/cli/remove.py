@@ -33,7 +33,7 @@ def command(
       momentseek remove 'draft*' --yes
     """
     from momentseek.library import LibraryStore, library_folder
-    from momentseek.library.stamp import readable, shown
+    from momentseek.library.stamp import path_text, printable
 
     if not patterns and not missing:
         raise MomentseekError("say which videos: a path, a folder, a pattern for names, or --missing")
@@ -41,7 +41,7 @@ def command(
         videos = opened.matching(patterns, missing=missing)
         if not as_json:
             for video in videos:
-                click.echo(f"{shown(video.name)}  {shown(video.path)}")
+                click.echo(f"{printable(video.name)}  {printable(video.path)}")
         if videos and not dry_run:
             if not yes:
                 if not sys.stdin.isatty():
@@ -49,7 +49,7 @@ def command(
                 click.confirm(f"take {count(len(videos), 'video')} out of the library?", abort=True, err=True)
             videos = opened.remove([video.path for video in videos])
     if as_json:
-        echo_json({"removed": [] if dry_run else [readable(v.path) for v in videos], "matched": len(videos)})
+        echo_json({"removed": [] if dry_run else [path_text(v.path) for v in videos], "matched": len(videos)})
     compact = options.command_line(["compact"], library)
     done = "would be removed" if dry_run else f"removed; `{compact}` gives back their room"
     options.say(f"{count(len(videos), 'video')} {done}" if videos else "no video to remove")

@@ -43,13 +43,13 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
 def text(found: Status, library: str | None = None) -> str:
     """The status for people, with what to run next on the library they named."""
     from momentseek.library.paths import clock_text
-    from momentseek.library.stamp import shown
+    from momentseek.library.stamp import printable
 
     def run(*words: str) -> str:
         return options.command_line(words, library)
 
     lines = [
-        f"library   {shown(found.path)}",
+        f"library   {printable(found.path)}",
         f"videos    {found.videos:,} ({clock_text(found.seconds)})",
         f"clips     {found.clips:,} of {found.clip_seconds:g} s",
         f"cues      {found.cues:,}",
@@ -78,7 +78,7 @@ def text(found: Status, library: str | None = None) -> str:
 
 
 def _failures(failures: list[Failure], library: str | None, as_json: bool) -> None:
-    from momentseek.library.stamp import shown
+    from momentseek.library.stamp import printable
 
     if as_json:
         echo_json([asdict(failure) for failure in failures])
@@ -86,6 +86,6 @@ def _failures(failures: list[Failure], library: str | None, as_json: bool) -> No
     for failure in failures:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(failure.at))
         tries = f", {failure.tries} times" if failure.tries > 1 else ""
-        click.echo(f"{shown(failure.path)}: {failure.reason} ({when}{tries})")
+        click.echo(f"{printable(failure.path)}: {failure.reason} ({when}{tries})")
     retry = options.command_line(["retry"], library)
     options.say(f"{count(len(failures), 'file')} failed" + (f"; try again: {retry}" if failures else ""))

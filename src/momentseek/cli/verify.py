@@ -59,7 +59,7 @@ def _recall(opened: LibraryStore) -> RecallReport:
     from momentseek.library.scan import Scan, recall_report
 
     state = opened.snapshot()
-    return recall_report(Scan.open(state.vision, opened.place.plan), gone=state.gone.tolist())
+    return recall_report(Scan.open(state.vision, opened.paths.plan), gone=state.gone.tolist())
 
 
 def _print(report: VerifyReport, measured: RecallReport | None) -> None:

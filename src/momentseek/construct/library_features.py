@@ -23,8 +23,8 @@ from momentseek.errors import MomentseekError
 from momentseek.features.write import write_features
 from momentseek.formats import read_truth
 from momentseek.library.catalog import EncoderRow
-from momentseek.library.encoding import SPEECH
-from momentseek.library.rows import find
+from momentseek.library.encoders import SPEECH_ENCODER
+from momentseek.library.segments import vectors_of
 from momentseek.library.store import LibraryStore
 from momentseek.library.video import Video
 from momentseek.moments import Judgements
@@ -57,7 +57,7 @@ def write_library_features(
     The folder is whole or not there. Videos that the truths name must be in the library, by their file's name, with or
     without its folder and ending; the others are in the corpus too, to be told apart from the right ones.
     """
-    if library.trained:
+    if library.encoders.has_model:
         raise MomentseekError(
             f"{library.path}: its vectors are a trained model's own; add the videos to a library without --model first"
         )
@@ -68,7 +68,7 @@ def write_library_features(
     read = {split: _read_truth(path) for split, path in truths.items()}
     keys = _feature_keys(videos, read)
     durations = _durations(videos, keys, read)
-    words = text_encoder(SPEECH)
+    words = text_encoder(SPEECH_ENCODER)
     if not isinstance(words, WordEncoder):
         raise MomentseekError(
             f"the text encoder {words.name} gives no vectors of words; queries cannot be encoded by it"
@@ -170,10 +170,10 @@ def _video_features(
 ) -> Iterator[tuple[str, Array]]:
     segments = library.snapshot().vision
     for video in videos:
-        rows = find(segments, video.id)
-        if rows is None:
+        vectors = vectors_of(segments, video.id)
+        if vectors is None:
             raise MomentseekError(f"{library.path}: video {video.name} has no vectors; run momentseek verify --repair")
-        yield keys[video.id], rows.half.astype(np.float32)
+        yield keys[video.id], vectors
 
 
 def _subtitle_features(
@@ -181,9 +181,8 @@ def _subtitle_features(
 ) -> Iterator[tuple[str, Array]]:
     segments = library.snapshot().speech
     for video in videos:
-        rows = find(segments, video.id) if video.cues else None
+        vectors = vectors_of(segments, video.id) if video.cues else None
         times = [(cue.start, cue.end) for cue in library.catalog.cues(video.id)]
-        vectors = None if rows is None else rows.half.astype(np.float32)
         if vectors is not None and len(vectors) != len(times):
             raise MomentseekError(f"{library.path}: video {video.name} is damaged; run momentseek verify --repair")
         yield keys[video.id], said_in_clips(times, vectors, video.clips, library.clip_seconds, dim)
@@ -214,7 +213,7 @@ def _data_toml(
         for kind, row in sources.items()
         if row is not None
     }
-    encoders["query"] = {"spec": SPEECH, "fingerprint": fingerprint(words) or words.name, "dim": words.dim}
+    encoders["query"] = {"spec": SPEECH_ENCODER, "fingerprint": fingerprint(words) or words.name, "dim": words.dim}
     return toml_text(
         {
             "name": f"library {library.path.name}",

@@ -11,7 +11,7 @@ import numpy as np
 from momentseek.library import segments
 from momentseek.library import video_parts as checkpoint
 from momentseek.library.catalog import Catalog
-from momentseek.library.merge import merge, rewrite
+from momentseek.library.merge import merge_segments, rewrite_segments
 from momentseek.library.paths import LibraryPaths
 
 
@@ -28,30 +28,30 @@ class CompactReport:
     after: int
 
 
-def compact(catalog: Catalog, place: LibraryPaths) -> CompactReport:
+def compact_library(catalog: Catalog, paths: LibraryPaths) -> CompactReport:
     """Rewrite the segments that hold removed videos, one at a time, then the catalog. For the lock's holder.
 
     A reader meanwhile sees each segment before or after. Stopped at any instant, what remains is done the next time.
     """
-    before = folder_size(place.folder)
+    before = folder_size(paths.folder)
     gone = catalog.gone()
     rewritten = 0
     for row in catalog.segments():
-        if np.isin(segments.read(place.segments, row.name).ids, gone).any():
-            rewrite(catalog, place, [row], gone)
+        if np.isin(segments.read_segment(paths.segments, row.name).ids, gone).any():
+            rewrite_segments(catalog, paths, [row], gone)
             rewritten += 1
     with catalog.changes():
         catalog.run("DELETE FROM gone")
-    rewritten += sum(merge(catalog, place, stream) for stream in segments.STREAMS)
-    orphans = place.drop_orphans(catalog)
-    checkpoint.drop_old(place.folder)
-    _drop_thumbnails(place, set(gone.tolist()))
+    rewritten += sum(merge_segments(catalog, paths, stream) for stream in segments.VECTOR_STREAMS)
+    orphans = paths.drop_orphans(catalog)
+    checkpoint.drop_old_parts(paths.folder)
+    _drop_thumbnails(paths, set(gone.tolist()))
     catalog.tidy()
-    return CompactReport(len(gone), rewritten, orphans, before, folder_size(place.folder))
+    return CompactReport(len(gone), rewritten, orphans, before, folder_size(paths.folder))
 
 
-def _drop_thumbnails(place: LibraryPaths, gone: set[int]) -> None:
-    for path in place.thumbnails.glob("*-*"):
+def _drop_thumbnails(paths: LibraryPaths, gone: set[int]) -> None:
+    for path in paths.thumbnails.glob("*-*"):
         with suppress(ValueError, OSError):
             if int(path.name.split("-", 1)[0]) in gone:
                 path.unlink()

@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.errors import LibraryBusyError, LibraryError
-from momentseek.library.schema import SCHEMA, VERSION
+from momentseek.library.schema import SCHEMA, SCHEMA_VERSION
 
-FILE = "catalog.sqlite"
+CATALOG_FILE = "catalog.sqlite"
 BUSY_SECONDS = 30.0
-"""How long a writer waits for another transaction; ours last milliseconds."""
+"""Seconds that a writer waits for another transaction; ours last milliseconds."""
 
 
 class Database:
-    """An open database; use one per thread."""
+    """An open SQLite database of a library; use one per thread."""
 
     def __init__(self, folder: Path, *, create: bool = False) -> None:
-        self.path = folder / FILE
+        self.path = folder / CATALOG_FILE
         self.read_only = False
-        """Whether it lies where nothing can be written, and was opened for reading all the same."""
+        """Whether the database lies where nothing can be written, and was opened for reading all the same."""
         if not create and not self.path.is_file():
             raise LibraryError(f"{folder}: has no library; make one with: momentseek add FOLDER")
         if not create and self.path.stat().st_size == 0:
@@ -35,15 +35,15 @@ class Database:
                 f"{self.path}: is empty, as a full disk leaves it; make the library again with: momentseek add FOLDER"
             )
         try:
-            self._db = self._connected(create)
+            self._db = self._connect(create)
             found = self.get("version")
         except sqlite3.Error as e:
             raise unusable(self.path, e) from None
-        if found != VERSION:
+        if found != SCHEMA_VERSION:
             self._db.close()
-            raise LibraryError(f"{self.path}: {_another(found)}")
+            raise LibraryError(f"{self.path}: {_other_format(found)}")
 
-    def _connected(self, create: bool) -> sqlite3.Connection:
+    def _connect(self, create: bool) -> sqlite3.Connection:
         self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             self._db.execute("PRAGMA synchronous = FULL")
@@ -54,15 +54,15 @@ class Database:
             self._db.close()
             if create or e.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
                 raise
-            return self._of_read_only_medium()
+            return self._connect_read_only()
         except BaseException:
             self._db.close()
             raise
         return self._db
 
-    def _of_read_only_medium(self) -> sqlite3.Connection:
+    def _connect_read_only(self) -> sqlite3.Connection:
         """Readers of a WAL database share an index beside it; where none can be made, nobody can write either."""
-        log = self.path.with_name(f"{FILE}-wal")
+        log = self.path.with_name(f"{CATALOG_FILE}-wal")
         if log.exists() and log.stat().st_size:
             raise LibraryError(
                 f"{self.path}: cannot be written, and its last changes wait in {log.name}; copy the library elsewhere"
@@ -78,15 +78,15 @@ class Database:
             if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone():
                 for statement in _statements(SCHEMA):
                     self._db.execute(statement)
-                self.set("version", VERSION)
+                self.set("version", SCHEMA_VERSION)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database's file."""
         self._db.close()
 
     @contextmanager
     def changes(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it happens, or nothing."""
+        """Change the database in one transaction: all of the changes are made, or none."""
         try:
             with transaction(self._db, "BEGIN IMMEDIATE"):
                 yield self._db
@@ -95,7 +95,7 @@ class Database:
 
     @contextmanager
     def view(self) -> Iterator[None]:
-        """Several reads of the same state, whatever others commit meanwhile."""
+        """Read the same state several times, whatever others commit meanwhile."""
         self._db.execute("BEGIN")
         try:
             yield
@@ -104,36 +104,36 @@ class Database:
                 self._db.execute("COMMIT")
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        """What a query of our own finds, for the other modules of this package."""
+        """The rows that an SQL query finds; for the modules of this package only."""
         try:
             return self._db.execute(sql, values).fetchall()
         except sqlite3.Error as e:
             raise unusable(self.path, e) from None
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> None:
-        """A change of our own, inside ``changes()``."""
+        """Execute an SQL statement inside ``changes()``; for the modules of this package only."""
         self._db.execute(sql, values)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """A setting of the library."""
+        """The value of a setting of the library."""
         rows = self.rows("SELECT value FROM settings WHERE key = ?", (key,))
         return json.loads(rows[0][0]) if rows else default
 
     def set(self, key: str, value: Any) -> None:
-        """Keep a setting; inside ``changes()`` or on its own."""
+        """Store a setting of the library, inside ``changes()`` or on its own."""
         self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
 
     def generation(self) -> int:
-        """Changes whenever another connection has committed something; cheap to ask."""
+        """A number that changes whenever another connection has committed something; cheap to ask for."""
         return int(self.rows("PRAGMA data_version")[0][0])
 
     def state(self) -> tuple[int, int]:
-        """Changes whenever anybody, this connection included, has changed something."""
+        """Two numbers that change whenever anybody, this connection included, has changed something."""
         return self.generation(), self._db.total_changes
 
 
 def unusable(path: Path, e: sqlite3.Error) -> LibraryError:
-    """What a user can make of a database's error."""
+    """A database's error as one that tells a user what to do."""
     text = str(e)
     if "locked" in text or "busy" in text:
         return LibraryBusyError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; try again later")
@@ -150,13 +150,13 @@ def unusable(path: Path, e: sqlite3.Error) -> LibraryError:
     return LibraryError(f"{path}: the catalog cannot be used ({text})")
 
 
-def _another(found: Any) -> str:
-    """What to do with a library of another format.
+def _other_format(found: Any) -> str:
+    """What is wrong with a library of another format, and what to do.
 
-    >>> _another(0)
+    >>> _other_format(0)
     'was made by an older release (format 0); move it away and add the videos again'
     """
-    if isinstance(found, int) and found < VERSION:
+    if isinstance(found, int) and found < SCHEMA_VERSION:
         return f"was made by an older release (format {found}); move it away and add the videos again"
     return f"was made by another release (format {found}); update momentseek"
 
@@ -173,7 +173,7 @@ def _statements(script: str) -> Iterator[str]:
 
 @contextmanager
 def transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
-    """What is done inside happens as a whole, or not at all."""
+    """Make a transaction of what is done inside: all of it is committed, or nothing."""
     db.execute(begin)
     try:
         yield

@@ -11,9 +11,9 @@ from pathlib import Path
 from momentseek.errors import MomentseekError
 from momentseek.library.names import matcher
 from momentseek.library.patterns import Excluded, expand, is_pattern
-from momentseek.library.stamp import kind, readable, shown
+from momentseek.library.stamp import file_kind, path_text, printable
 
-SUFFIXES = frozenset({
+VIDEO_SUFFIXES = frozenset({
     ".3g2", ".3gp", ".asf", ".avi", ".divx", ".dv", ".f4v", ".flv", ".m2t", ".m2ts", ".m2v", ".m4v", ".mjpeg", ".mk3d",
     ".mkv", ".mov", ".mp4", ".mpe", ".mpeg", ".mpg", ".mpv", ".mts", ".mxf", ".nut", ".ogm", ".ogv", ".qt", ".rm",
     ".rmvb", ".ts", ".vob", ".webm", ".wmv", ".y4m",
@@ -23,7 +23,10 @@ SUFFIXES = frozenset({
 
 @dataclass(frozen=True)
 class VideoFile:
-    """A file to add. ``path`` has no links in it, so that a file has one place; ``name`` is what people see."""
+    """A video file to add.
+
+    ``path`` has no links in it, so that a file has one place; ``name`` is what people see; ``size`` is in bytes.
+    """
 
     path: Path
     name: str
@@ -32,13 +35,13 @@ class VideoFile:
 
 @dataclass
 class FoundFiles:
-    """The files, and what was met that is no file: ``(path, reason)``."""
+    """Video files, and paths that cannot be used, each with the reason."""
 
     files: list[VideoFile] = field(default_factory=list)
-    odd: list[tuple[Path, str]] = field(default_factory=list)
+    unusable: list[tuple[Path, str]] = field(default_factory=list)
 
 
-def find(
+def find_videos(
     paths: Iterable[str | os.PathLike[str]],
     *,
     recursive: bool = True,
@@ -54,41 +57,41 @@ def find(
     """
     search = _Search(recursive, matcher(exclude), skip and skip.resolve())
     for path in paths:
-        base, places = _expanded(Path(path), search.excluded)
+        base, places = _expand_path(Path(path), search.excluded)
         for place in places:
-            search.named(place, base)
-    return search.finding
+            search.add(place, base)
+    return search.found
 
 
-def check(paths: Iterable[str | os.PathLike[str]]) -> None:
+def check_paths(paths: Iterable[str | os.PathLike[str]]) -> None:
     """Refuse paths and patterns that mean nothing, before any work."""
     for path in paths:
-        _expanded(Path(path))
+        _expand_path(Path(path))
 
 
-def _expanded(path: Path, excluded: Excluded = lambda _: False) -> tuple[Path | None, list[Path]]:
+def _expand_path(path: Path, excluded: Excluded = lambda _: False) -> tuple[Path | None, list[Path]]:
     """What is meant, and the fixed part of the path if it is a pattern."""
     text = os.path.expanduser(os.fspath(path))
     for place in (path, Path(text)):
         if os.path.lexists(place):
             return None, [place]
     if not is_pattern(text):
-        raise MomentseekError(f"{shown(path)}: is not there; check the path")
+        raise MomentseekError(f"{printable(path)}: is not there; check the path")
     base, places = expand(text, excluded)
     if not places and not expand(text)[1]:
-        raise MomentseekError(f"{shown(path)}: matches no file; check the path")
+        raise MomentseekError(f"{printable(path)}: matches no file; check the path")
     return base, places
 
 
 class _Search:
     def __init__(self, recursive: bool, excluded: Excluded, skip: Path | None) -> None:
         self.recursive, self.excluded, self.skip = recursive, excluded, skip
-        self.finding = FoundFiles()
+        self.found = FoundFiles()
         self.seen: set[Path] = set()
         self.folders: set[tuple[int, int]] = set()
-        self.told: set[Path] = set()
+        self.reported: set[Path] = set()
 
-    def named(self, path: Path, base: Path | None) -> None:
+    def add(self, path: Path, base: Path | None) -> None:
         if path.is_dir():
             self.folder(path, path, base or path)
         elif not self.excluded(path.name):
@@ -107,7 +110,7 @@ class _Search:
                 with os.scandir(here) as entries:
                     ordered = sorted(entries, key=lambda entry: os.fsencode(entry.name))
             except OSError as e:
-                self.odd(here, f"{shown(here)}: cannot be listed ({e.strerror}); check the rights")
+                self.report(here, f"{printable(here)}: cannot be listed ({e.strerror}); check the rights")
                 continue
             below = []
             for entry in ordered:
@@ -116,7 +119,7 @@ class _Search:
                     continue
                 if _is_folder(entry):
                     below.append(place)
-                elif place.suffix.lower() in SUFFIXES:
+                elif place.suffix.lower() in VIDEO_SUFFIXES:
                     self.file(place, place.relative_to(top).as_posix())
             if self.recursive:
                 waiting.extend(reversed(below))
@@ -127,21 +130,21 @@ class _Search:
             state = real.stat()
         except (OSError, RuntimeError):
             why = "is a link that leads nowhere" if path.is_symlink() else "cannot be read"
-            self.odd(Path(os.path.realpath(path.parent)) / path.name, f"{shown(path)}: {why}")
+            self.report(Path(os.path.realpath(path.parent)) / path.name, f"{printable(path)}: {why}")
             return
         if real in self.seen:
             return
         self.seen.add(real)
         if not stat.S_ISREG(state.st_mode):
-            self.odd(real, f"{shown(path)}: is a {kind(state.st_mode)}, not a file")
+            self.report(real, f"{printable(path)}: is a {file_kind(state.st_mode)}, not a file")
             return
-        self.finding.files.append(VideoFile(real, readable(name), state.st_size))
+        self.found.files.append(VideoFile(real, path_text(name), state.st_size))
 
-    def odd(self, path: Path, why: str) -> None:
+    def report(self, path: Path, why: str) -> None:
         """Say it once, by however many ways the path was met."""
-        if path not in self.told:
-            self.told.add(path)
-            self.finding.odd.append((path, why))
+        if path not in self.reported:
+            self.reported.add(path)
+            self.found.unusable.append((path, why))
 
     def is_library(self, folder: Path) -> bool:
         return self.skip is not None and folder.resolve() == self.skip

@@ -14,18 +14,19 @@ from pathlib import Path
 
 from momentseek.errors import MomentseekError
 
-FILE = "lock"
-POLL = 0.1
+LOCK_FILE = "lock"
+POLL_SECONDS = 0.1
 
 
 @contextmanager
-def writing(folder: Path, wait: float = 0.0) -> Iterator[None]:
-    """Hold the library's lock; if another process does, wait up to ``wait`` seconds and then refuse, naming it.
+def hold_lock(folder: Path, wait: float = 0.0) -> Iterator[None]:
+    """Hold a library's lock for the time of a ``with``; if another process holds it, wait up to ``wait`` seconds and
+    then refuse, naming that process.
 
-    The lock is the operating system's (flock), so a process that dies, however it dies, lets go of it. Readers need
-    none: they see the catalog between two transactions.
+    The lock is the operating system's (flock), so a process that dies, however it dies, releases it. Readers need no
+    lock: they see the catalog between two transactions.
     """
-    path = folder / FILE
+    path = folder / LOCK_FILE
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as e:
@@ -44,13 +45,13 @@ def writing(folder: Path, wait: float = 0.0) -> Iterator[None]:
 
 def _wait(handle: int, path: Path, wait: float) -> None:
     deadline = time.monotonic() + wait
-    while not _taken(handle, path):
+    while not _take(handle, path):
         left = deadline - time.monotonic()
         if left <= 0:
             raise MomentseekError(
                 f"{path.parent}: {_holder(path)} is changing this library; wait for it, or say how long to (--wait 600)"
             )
-        time.sleep(min(POLL, left))
+        time.sleep(min(POLL_SECONDS, left))
 
 
 def _holder(path: Path) -> str:
@@ -80,7 +81,7 @@ def _truncate(handle: int) -> None:
 if sys.platform != "win32":
     import fcntl
 
-    def _taken(handle: int, path: Path) -> bool:
+    def _take(handle: int, path: Path) -> bool:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as e:
@@ -95,10 +96,10 @@ if sys.platform != "win32":
 else:
     import msvcrt
 
-    FAR = 1 << 30  # a byte beyond the mark, so that others can read who holds it
+    _LOCK_BYTE = 1 << 30  # a byte beyond the mark, so that others can read who holds it
 
-    def _taken(handle: int, path: Path) -> bool:
-        os.lseek(handle, FAR, os.SEEK_SET)
+    def _take(handle: int, path: Path) -> bool:
+        os.lseek(handle, _LOCK_BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -108,5 +109,5 @@ else:
         return True
 
     def _release(handle: int) -> None:
-        os.lseek(handle, FAR, os.SEEK_SET)
+        os.lseek(handle, _LOCK_BYTE, os.SEEK_SET)
         msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)

@@ -11,18 +11,15 @@ from numpy.typing import NDArray
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.paths import LibraryPaths
-from momentseek.library.segments import Segment
-
-LARGE = 1_000_000
-"""Rows of a segment that is joined with no other."""
+from momentseek.library.segments import MAX_JOINED_ROWS, Segment
 
 
-def to_join(rows: Sequence[int], large: int = LARGE) -> list[range]:
+def groups_to_join(rows: Sequence[int], large: int = MAX_JOINED_ROWS) -> list[range]:
     """Which neighbours to join so that each segment has more rows than all smaller ones after it.
 
     So N rows lie in about ``log2(N)`` segments and ``N / large`` large ones, and a row is rewritten ``log2(N)`` times.
 
-    >>> to_join([900, 100, 60, 50]), to_join([900, 100, 60]), to_join([5, 5, 5, 5], large=10)
+    >>> groups_to_join([900, 100, 60, 50]), groups_to_join([900, 100, 60]), groups_to_join([5, 5, 5, 5], large=10)
     ([range(1, 4)], [], [range(0, 2), range(2, 4)])
     """
     cut, total = len(rows), 0
@@ -41,20 +38,22 @@ def to_join(rows: Sequence[int], large: int = LARGE) -> list[range]:
     return [group for group in groups if len(group) > 1]
 
 
-def merge(catalog: Catalog, place: LibraryPaths, stream: str) -> int:
+def merge_segments(catalog: Catalog, paths: LibraryPaths, stream: str) -> int:
     """Join small segments of a stream; returns how many there were. For who holds the library's lock."""
     rows = catalog.segments(stream)
     joined = 0
-    for group in to_join([row.rows for row in rows]):
-        rewrite(catalog, place, [rows[at] for at in group], catalog.gone())
+    for group in groups_to_join([row.rows for row in rows]):
+        rewrite_segments(catalog, paths, [rows[at] for at in group], catalog.gone())
         joined += len(group)
     return joined
 
 
-def rewrite(catalog: Catalog, place: LibraryPaths, old: Sequence[SegmentRow], gone: NDArray[np.int64]) -> None:
+def rewrite_segments(catalog: Catalog, paths: LibraryPaths, old: Sequence[SegmentRow], gone: NDArray[np.int64]) -> None:
     """Replace segments by one that holds the same without the videos ``gone``, all at once."""
-    parts = [part for row in old for part in segments.without(segments.read(place.segments, row.name), gone)]
-    new = joined_row(place, old[0].stream, parts) if parts else None
+    parts = [
+        part for row in old for part in segments.parts_without(segments.read_segment(paths.segments, row.name), gone)
+    ]
+    new = store_joined_segment(paths, old[0].stream, parts) if parts else None
     with catalog.changes():
         for row in old:
             catalog.remove_segment(row.name)
@@ -63,11 +62,11 @@ def rewrite(catalog: Catalog, place: LibraryPaths, old: Sequence[SegmentRow], go
     for row in old:
         if new is None or row.name != new.name:
             with suppress(OSError):  # a file that another process has mapped cannot go everywhere; it is an orphan then
-                (place.segments / f"{row.name}{segments.SUFFIX}").unlink()
+                (paths.segments / f"{row.name}{segments.SEGMENT_SUFFIX}").unlink()
 
 
-def joined_row(place: LibraryPaths, stream: str, parts: Sequence[Segment]) -> SegmentRow:
+def store_joined_segment(paths: LibraryPaths, stream: str, parts: Sequence[Segment]) -> SegmentRow:
     """Write one segment from several."""
-    name = segments.write_joined(place.segments, parts[0].stream, parts)
+    name = segments.write_joined(paths.segments, parts[0].stream, parts)
     videos, rows = sum(len(part.ids) for part in parts), sum(part.rows for part in parts)
     return SegmentRow(name, stream, videos, rows, min(int(part.ids[0]) for part in parts))

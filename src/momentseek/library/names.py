@@ -1,11 +1,16 @@
-"""Names of videos: their words, and which of them a pattern means. Every verb and ``in:`` asks here."""
+"""Names of videos: their words, and which videos a pattern means; every verb and ``in:`` use this."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate
 from unicodedata import normalize
+
+from momentseek.errors import MomentseekError
+from momentseek.library.stamp import printable
+from momentseek.library.video import Video
 
 
 def matcher(patterns: Iterable[str], *, within: bool = False) -> Callable[[str], bool]:
@@ -23,7 +28,7 @@ def matcher(patterns: Iterable[str], *, within: bool = False) -> Callable[[str],
     """
     exact: set[str] = set()
     globs: list[str] = []
-    for pattern in map(folded, patterns):
+    for pattern in map(fold, patterns):
         exact.add(pattern)  # a name may have brackets in it
         if any(c in pattern for c in "*?["):
             globs.append(translate(re.sub(r"\[\^(?=[^]]|\].*\])", "[!", pattern)))
@@ -32,17 +37,17 @@ def matcher(patterns: Iterable[str], *, within: bool = False) -> Callable[[str],
     compiled = [re.compile(glob) for glob in globs]
 
     def matches(name: str) -> bool:
-        whole = folded(name)
+        whole = fold(name)
         forms = {whole, whole.rsplit("/", 1)[-1]}
         return not exact.isdisjoint(forms) or any(glob.match(form) for glob in compiled for form in forms)
 
     return matches
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Text as it is compared: without case, and with accents coded one way (files from a Mac have them apart).
 
-    >>> folded("A\\u0308RGER") == folded("ärger")
+    >>> fold("A\\u0308RGER") == fold("ärger")
     True
     """
     return normalize("NFC", normalize("NFC", text).casefold())
@@ -57,3 +62,27 @@ def name_text(name: str) -> str:
     stem = re.sub(r"\.\w{1,5}$", "", name)
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", " ", stem)
     return " ".join(re.findall(r"\w+", spaced.replace("_", " ")))
+
+
+def select_videos(videos: Sequence[Video], patterns: Sequence[str], missing: bool = False) -> list[Video]:
+    """The videos that any of the patterns means: a file's path, a folder's path, a video's name or a glob for names.
+
+    A path means its own file and no other, even where it could be read as a glob (see ``matcher``).
+    """
+    by_path = {os.fspath(video.path): video for video in videos}
+    chosen: dict[int, Video] = {}
+    for pattern in patterns:
+        places = {os.path.abspath(pattern), os.path.realpath(pattern)}
+        found = [by_path[place] for place in places if place in by_path] or _match_videos(videos, pattern, places)
+        if not found:
+            raise MomentseekError(f"{printable(pattern)}: is no video of this library; list them with: momentseek list")
+        chosen |= {video.id: video for video in found}
+    if missing:
+        chosen |= {video.id: video for video in videos if not os.path.lexists(video.path)}
+    return [video for video in videos if video.id in chosen]
+
+
+def _match_videos(videos: Sequence[Video], pattern: str, places: set[str]) -> list[Video]:
+    folders = tuple(os.path.join(place, "") for place in places)
+    matches = matcher([pattern])
+    return [video for video in videos if os.fspath(video.path).startswith(folders) or matches(video.name)]

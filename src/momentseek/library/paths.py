@@ -9,10 +9,10 @@ from pathlib import Path
 
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog
-from momentseek.library.segments import SUFFIX, TEMPORARY
+from momentseek.library.segments import SEGMENT_SUFFIX, TEMPORARY_PREFIX
 
-DEFAULT = "default"
-ENVIRONMENT = "MOMENTSEEK_LIBRARY"
+DEFAULT_LIBRARY = "default"
+LIBRARY_VARIABLE = "MOMENTSEEK_LIBRARY"
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class LibraryPaths:
 
     def orphans(self, catalog: Catalog) -> list[Path]:
         """Segments' files that the catalog does not name: of a writer that was stopped, or still mapped by a reader."""
-        named = {row.name + SUFFIX for row in catalog.segments()}
+        named = {row.name + SEGMENT_SUFFIX for row in catalog.segments()}
         with suppress(OSError), os.scandir(self.segments) as entries:
             return sorted(
                 Path(e.path)
                 for e in entries
-                if e.name not in named and (e.name.endswith(SUFFIX) or e.name.startswith(TEMPORARY))
+                if e.name not in named and (e.name.endswith(SEGMENT_SUFFIX) or e.name.startswith(TEMPORARY_PREFIX))
             )
         return []
 
@@ -87,7 +87,7 @@ def library_folder(given: str | None = None) -> Path:
     >>> str(library_folder("./films"))
     'films'
     """
-    name = given or os.environ.get(ENVIRONMENT) or DEFAULT
+    name = given or os.environ.get(LIBRARY_VARIABLE) or DEFAULT_LIBRARY
     separators = [s for s in (os.sep, os.altsep) if s]
     if any(s in name for s in separators) or name in (".", "..", "~"):
         return Path(name).expanduser()

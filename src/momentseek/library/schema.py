@@ -7,7 +7,7 @@ compaction rewrites those segments and empties it. Paths are bytes, because a fi
 
 from momentseek.library.words import TOKENIZER
 
-VERSION = 2
+SCHEMA_VERSION = 2
 
 SCHEMA = f"""
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

@@ -26,16 +26,20 @@ from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import runs_of_true
 
 MAGIC = b"momentseek-segment-1\n"
-SUFFIX = ".vec"
-TEMPORARY = ".segment-"
-ALIGN = 64
-CHUNK = 1 << 14
+SEGMENT_SUFFIX = ".vec"
+TEMPORARY_PREFIX = ".segment-"
+ALIGN_BYTES = 64
+ROWS_PER_WRITE = 1 << 14
 """Rows written at a time."""
-STEPS = 127
+MAX_CODE = 127
 """The largest int8 code."""
-STREAMS = ("vision", "spans", "speech")
-"""What clips are found by, what a trained model finds spans by (rows of any length), and what is said."""
-ARRAYS = {"ids": np.int64, "offsets": np.int64, "codes": np.int8, "scales": np.float32, "half": np.float16}
+VECTOR_STREAMS = ("vision", "spans", "speech")
+"""Streams that have vectors: of clips, of what a trained model finds spans by (rows of any length), and of cues."""
+NEW_STREAM_SUFFIX = ".new"
+"""Ends the name of a stream whose vectors are being made anew and do not count yet."""
+MAX_JOINED_ROWS = 1_000_000
+"""Rows of a segment that is joined with no other."""
+ARRAY_TYPES = {"ids": np.int64, "offsets": np.int64, "codes": np.int8, "scales": np.float32, "half": np.float16}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,33 +80,33 @@ class Segment:
         return rows
 
 
-def quantised(vectors: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def quantise(vectors: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """int8 codes and one scale per row, the largest component at ±127.
 
-    >>> codes, scales = quantised(np.array([[0.6, -0.8], [0, 0]], np.float32))
+    >>> codes, scales = quantise(np.array([[0.6, -0.8], [0, 0]], np.float32))
     >>> codes.tolist(), scales.tolist()
     ([[95, -127], [0, 0]], [0.006299212574958801, 0.0])
     """
     wide = np.asarray(vectors, dtype=np.float32)
-    scales = np.abs(wide).max(axis=1, initial=0) / np.float32(STEPS)
+    scales = np.abs(wide).max(axis=1, initial=0) / np.float32(MAX_CODE)
     codes = np.rint(wide / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
     return codes, scales.astype(np.float32)
 
 
-def segment(stream: str, ids: Sequence[int], vectors: Sequence[Vectors], name: str = "(memory)") -> Segment:
+def build_segment(stream: str, ids: Sequence[int], vectors: Sequence[Vectors], name: str = "(memory)") -> Segment:
     """A segment in memory, from each video's rows.
 
-    >>> two = segment("vision", [7, 9], [np.eye(2, dtype=np.float32), np.array([[0.6, 0.8]], np.float32)])
+    >>> two = build_segment("vision", [7, 9], [np.eye(2, dtype=np.float32), np.array([[0.6, 0.8]], np.float32)])
     >>> two.offsets.tolist(), two.rows, two.vectors(1).round(2).tolist()
     ([0, 2, 3], 3, [[0.6000000238418579, 0.800000011920929]])
     """
     rows = np.concatenate([np.asarray(v, dtype=np.float32) for v in vectors])
-    codes, scales = quantised(rows)
+    codes, scales = quantise(rows)
     offsets = np.concatenate([[0], np.cumsum([len(v) for v in vectors])]).astype(np.int64)
     return Segment(name, stream, np.asarray(ids, np.int64), offsets, codes, scales, rows.astype(np.float16))
 
 
-def write(folder: Path, content: Segment) -> str:
+def write_segment(folder: Path, content: Segment) -> str:
     """Write a segment into a folder, flushed to the disk; returns its name, which is its bytes' hash."""
     return write_joined(folder, content.stream, [content])
 
@@ -116,14 +120,14 @@ def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
     }  # fmt: skip
     layout = {}
     place = 0
-    for name, kind in ARRAYS.items():
+    for name, kind in ARRAY_TYPES.items():
         layout[name] = {"dtype": np.dtype(kind).str, "shape": shapes[name], "at": place}
-        place += -(-math.prod(shapes[name]) * np.dtype(kind).itemsize // ALIGN) * ALIGN
+        place += -(-math.prod(shapes[name]) * np.dtype(kind).itemsize // ALIGN_BYTES) * ALIGN_BYTES
     header = json.dumps({"stream": stream, "arrays": layout, "bytes": place}).encode()
     start = MAGIC + len(header).to_bytes(8, "little") + header
     temporary = None
     try:
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=TEMPORARY, delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=TEMPORARY_PREFIX, delete=False) as file:
             temporary = Path(file.name)
             digest = hashlib.blake2b(digest_size=16)
             for piece in _pieces(start, parts):
@@ -133,7 +137,7 @@ def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
             os.fsync(file.fileno())
         name = digest.hexdigest()
         temporary.chmod(0o644)
-        temporary.replace(folder / f"{name}{SUFFIX}")
+        temporary.replace(folder / f"{name}{SEGMENT_SUFFIX}")
         _sync_folder(folder)
     except OSError as e:
         raise MomentseekError(
@@ -147,15 +151,15 @@ def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
 
 def _pieces(start: bytes, parts: Sequence[Segment]) -> Iterator[Any]:
     """The file's bytes in order, each array padded to a multiple of 64."""
-    yield start + b"\0" * (-len(start) % ALIGN)
-    for name, kind in ARRAYS.items():
+    yield start + b"\0" * (-len(start) % ALIGN_BYTES)
+    for name, kind in ARRAY_TYPES.items():
         size = 0
         for array in _offsets(parts) if name == "offsets" else (getattr(part, name) for part in parts):
-            for at in range(0, max(len(array), 1), CHUNK):
-                piece = np.ascontiguousarray(array[at : at + CHUNK], dtype=kind).reshape(-1).view(np.uint8)
+            for at in range(0, max(len(array), 1), ROWS_PER_WRITE):
+                piece = np.ascontiguousarray(array[at : at + ROWS_PER_WRITE], dtype=kind).reshape(-1).view(np.uint8)
                 size += piece.nbytes
                 yield piece.data
-        yield b"\0" * (-size % ALIGN)
+        yield b"\0" * (-size % ALIGN_BYTES)
 
 
 def _offsets(parts: Sequence[Segment]) -> Iterator[NDArray[np.int64]]:
@@ -166,36 +170,56 @@ def _offsets(parts: Sequence[Segment]) -> Iterator[NDArray[np.int64]]:
         row += part.rows
 
 
-def without(content: Segment, gone: NDArray[np.int64]) -> list[Segment]:
+def parts_without(content: Segment, gone: NDArray[np.int64]) -> list[Segment]:
     """What is left of a segment without some videos: views of it, one for each run of videos that stay.
 
-    >>> three = segment("vision", [1, 2, 3], [np.eye(2, dtype=np.float32)] * 3)
-    >>> [(part.ids.tolist(), part.offsets.tolist(), part.rows) for part in without(three, np.array([2]))]
+    >>> three = build_segment("vision", [1, 2, 3], [np.eye(2, dtype=np.float32)] * 3)
+    >>> [(part.ids.tolist(), part.offsets.tolist(), part.rows) for part in parts_without(three, np.array([2]))]
     [([1], [0, 2], 2), ([3], [0, 2], 2)]
     """
     runs = runs_of_true(~np.isin(content.ids, gone))
     return [content.part(int(first), int(last)) for first, last in zip(*runs, strict=True)]
 
 
-def read(folder: Path, name: str) -> Segment:
+def read_segment(folder: Path, name: str) -> Segment:
     """A segment mapped into memory; only its header is read now."""
-    path = folder / f"{name}{SUFFIX}"
+    path = folder / f"{name}{SEGMENT_SUFFIX}"
     try:
         with path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
-                raise MomentseekError(_damaged(path))
+                raise MomentseekError(_damage_message(path))
             size = int.from_bytes(file.read(8), "little")
             if size > 1 << 20:
-                raise MomentseekError(_damaged(path))
+                raise MomentseekError(_damage_message(path))
             header = json.loads(file.read(size))
-        base = -(-(len(MAGIC) + 8 + size) // ALIGN) * ALIGN
+        base = -(-(len(MAGIC) + 8 + size) // ALIGN_BYTES) * ALIGN_BYTES
         raw = np.memmap(path, np.uint8, mode="r")
-        arrays = {key: _view(raw, base, header["arrays"][key], kind) for key, kind in ARRAYS.items()}
+        arrays = {key: _view(raw, base, header["arrays"][key], kind) for key, kind in ARRAY_TYPES.items()}
         return Segment(name, header["stream"], **arrays)
     except OSError as e:
         raise MomentseekError(f"{path}: cannot be read ({e.strerror}); run: momentseek verify") from None
     except (ValueError, KeyError, TypeError):
-        raise MomentseekError(_damaged(path)) from None
+        raise MomentseekError(_damage_message(path)) from None
+
+
+def locate(segments: Sequence[Segment], video: int) -> tuple[int, int] | None:
+    """Which of the segments holds a video's rows, and at which place in it; None if none does.
+
+    >>> two = build_segment("vision", [7, 9], [np.eye(2, dtype=np.float32)] * 2)
+    >>> locate([two], 9), locate([two], 8)
+    ((0, 1), None)
+    """
+    for index, segment in enumerate(segments):
+        places = np.flatnonzero(np.asarray(segment.ids) == video)
+        if len(places):
+            return index, int(places[0])
+    return None
+
+
+def vectors_of(segments: Sequence[Segment], video: int) -> Vectors | None:
+    """The rows of a video as float32, from whichever segment holds them; None if none does."""
+    place = locate(segments, video)
+    return None if place is None else segments[place[0]].vectors(place[1])
 
 
 def checksum(path: Path) -> str:
@@ -216,7 +240,7 @@ def _view(raw: NDArray[np.uint8], base: int, layout: dict[str, Any], kind: Any) 
     return raw[start : start + size].view(kind).reshape(shape)
 
 
-def _damaged(path: Path) -> str:
+def _damage_message(path: Path) -> str:
     return f"{path}: is damaged or not a segment; run: momentseek verify"
 
 

@@ -1,4 +1,4 @@
-"""A state of the library, all of one moment."""
+"""The state of a library's segments between two changes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from momentseek.library import segments
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.segments import Segment
 
-TRIES = 20
-"""How often a state is read again because a writer replaced its files meanwhile."""
+MAX_SNAPSHOT_TRIES = 20
+"""How often the state is read anew when a writer has replaced its files meanwhile."""
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """The segments that count, mapped into memory, and the videos in them that no longer do.
 
-    It stays as it is while others write: files that are replaced stay readable for who has mapped them.
+    It stays as it is while others write: a file that is replaced stays readable for a process that has mapped it.
     """
 
     vision: tuple[Segment, ...]
@@ -29,25 +29,27 @@ class Snapshot:
     gone: NDArray[np.int64]
     generation: tuple[int, int]
     spans: tuple[Segment, ...] = ()
-    """What a trained model finds spans by; a row for each of ``vision``."""
+    """Segments by which a trained model finds spans; one for each of ``vision``."""
     encoders: tuple[EncoderRow, ...] = ()
-    """What made these vectors, and nothing else may encode a query for them."""
+    """The encoders that made these vectors; a query must be encoded by the same."""
 
 
-def snapshot(catalog: Catalog, folder: Path) -> Snapshot:
-    """The state now. Files are opened after the catalog was read, so a writer may unlink one between: read again."""
-    for attempt in range(TRIES):
+def take_snapshot(catalog: Catalog, folder: Path) -> Snapshot:
+    """The segments that count now. Their files are opened after the catalog was read; if a writer has deleted one in
+    between, the catalog is read again.
+    """
+    for attempt in range(MAX_SNAPSHOT_TRIES):
         generation = catalog.state()
         with catalog.view():
             rows, gone = catalog.segments(), catalog.gone()
-            made_by = tuple(row for stream in segments.STREAMS if (row := catalog.encoder(stream)) is not None)
+            made_by = tuple(row for stream in segments.VECTOR_STREAMS if (row := catalog.encoder(stream)) is not None)
         try:
             opened = {
-                stream: tuple(segments.read(folder, row.name) for row in rows if row.stream == stream)
-                for stream in segments.STREAMS
+                stream: tuple(segments.read_segment(folder, row.name) for row in rows if row.stream == stream)
+                for stream in segments.VECTOR_STREAMS
             }
         except MomentseekError:
-            if attempt + 1 < TRIES and catalog.state() != generation:
+            if attempt + 1 < MAX_SNAPSHOT_TRIES and catalog.state() != generation:
                 continue
             raise
         return Snapshot(opened["vision"], opened["speech"], gone, generation, opened["spans"], made_by)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from momentseek.errors import MediaError
 
-CHUNK = 1 << 20
+HASH_BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,16 @@ class Stamp:
             state = path.stat()
         except (OSError, ValueError) as e:
             reason = getattr(e, "strerror", None) or e
-            raise MediaError(f"{shown(path)}: cannot be read ({reason})") from None
+            raise MediaError(f"{printable(path)}: cannot be read ({reason})") from None
         if not stat.S_ISREG(state.st_mode):
-            raise MediaError(f"{shown(path)}: is a {kind(state.st_mode)}, not a file; only files are read")
+            raise MediaError(f"{printable(path)}: is a {file_kind(state.st_mode)}, not a file; only files are read")
         return cls(state.st_size, state.st_mtime_ns, state.st_ino)
 
 
-def kind(mode: int) -> str:
+def file_kind(mode: int) -> str:
     """What a path is, in a word.
 
-    >>> kind(stat.S_IFIFO)
+    >>> file_kind(stat.S_IFIFO)
     'pipe'
     """
     kinds = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
@@ -49,25 +49,25 @@ def content_hash(path: Path) -> str:
     digest = hashlib.blake2b(digest_size=16)
     try:
         with path.open("rb", buffering=0) as file:
-            buffer = bytearray(CHUNK)
+            buffer = bytearray(HASH_BLOCK_BYTES)
             view = memoryview(buffer)
             while count := file.readinto(view):
                 digest.update(view[:count])
     except OSError as e:
-        raise MediaError(f"{shown(path)}: cannot be read ({e.strerror})") from None
+        raise MediaError(f"{printable(path)}: cannot be read ({e.strerror})") from None
     return digest.hexdigest()
 
 
-def shown(path: str | os.PathLike[str]) -> str:
+def printable(path: str | os.PathLike[str]) -> str:
     r"""A path as one line of text, whatever bytes it is made of.
 
-    >>> shown("a\nb"), shown(os.fsdecode(b"caf\xe9.mp4"))
+    >>> printable("a\nb"), printable(os.fsdecode(b"caf\xe9.mp4"))
     ('a\\nb', 'caf\\xe9.mp4')
     """
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def readable(path: str | os.PathLike[str]) -> str:
+def path_text(path: str | os.PathLike[str]) -> str:
     """A path as text that a database takes: bytes that are none become the replacement character."""
     return os.fsencode(path).decode("utf-8", "replace")

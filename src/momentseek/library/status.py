@@ -39,14 +39,14 @@ class Status:
     """The encoder for which vectors are being made anew."""
 
 
-def status(catalog: Catalog, place: LibraryPaths) -> Status:
+def status(catalog: Catalog, paths: LibraryPaths) -> Status:
     """Count."""
     with catalog.view():
         totals = catalog.totals()
         encoders = [catalog.encoder(stream) for stream in ("vision", "speech")]
         pending = catalog.get("reencoding")
         return Status(
-            path=place.folder,
+            path=paths.folder,
             videos=int(totals["videos"]),
             seconds=totals["seconds"],
             clips=int(totals["clips"]),
@@ -57,7 +57,7 @@ def status(catalog: Catalog, place: LibraryPaths) -> Status:
             changed=catalog.rows("SELECT count(*) FROM videos WHERE path IN (SELECT path FROM failures)")[0][0],
             gone=len(catalog.gone()),
             segments=len(catalog.segments()),
-            size=folder_size(place.folder),
+            size=folder_size(paths.folder),
             clip_seconds=float(catalog.get("clip_seconds", 0.0)),
             encoders=tuple(row for row in encoders if row is not None),
             unfinished=catalog.get("adding") is not None,

@@ -1,4 +1,4 @@
-"""The collection: a library's folder, opened."""
+"""LibraryStore: a library's folder, opened for changing it."""
 
 from __future__ import annotations
 
@@ -9,48 +9,36 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder
-from momentseek.encoders.registry import MODEL
 from momentseek.errors import MomentseekError
-from momentseek.library import encoding, ledger
-from momentseek.library.catalog import Catalog, EncoderRow
-from momentseek.library.compact import CompactReport, compact
-from momentseek.library.database import FILE
-from momentseek.library.files import FoundFiles, VideoFile, find
-from momentseek.library.ingest.add import add_found
+from momentseek.library import encoders, known_files
+from momentseek.library.catalog import Catalog
+from momentseek.library.compact import CompactReport, compact_library
+from momentseek.library.database import CATALOG_FILE
+from momentseek.library.files import FoundFiles, VideoFile, find_videos
+from momentseek.library.ingest.add import add_files
 from momentseek.library.ingest.report import AddReport, ShowIngest
 from momentseek.library.ingest.writer import WritePace
-from momentseek.library.lock import writing
+from momentseek.library.lock import hold_lock
 from momentseek.library.paths import LibraryPaths
-from momentseek.library.planning import refresh_plan
-from momentseek.library.reencode import reencode
-from momentseek.library.repair import repair as mend
-from momentseek.library.select import select
-from momentseek.library.snapshot import Snapshot, snapshot
-from momentseek.library.status import Status, status
-from momentseek.library.verify import VerifyReport, verify
-from momentseek.library.video import Failure, Video
-from momentseek.trained.encoder import TrainedEncoder
-
-CLIP_SECONDS = 1.5
+from momentseek.library.reader import CLIP_SECONDS, LibraryReader
+from momentseek.library.reencode import reencode_library
+from momentseek.library.repair import repair_library
+from momentseek.library.scan.plan import refresh_plan
+from momentseek.library.verify import VerifyReport, verify_library
+from momentseek.library.video import Video
 
 
-class LibraryStore:
-    """Videos, what is said in them, and the vectors of their clips and cues.
+class LibraryStore(LibraryReader):
+    """A library on disk: videos, what is said in them, and the vectors of their clips and cues.
 
     Any number of processes may read while one writes; a second writer waits (``wait`` seconds) or is refused.
     """
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
-        self.path = path
-        self.place = LibraryPaths(path)
-        self.catalog = catalog
+        super().__init__(path, catalog)
         self.wait = 0.0
         """Seconds to wait for another writer."""
         self.pace = WritePace()
-        self._snapshot: Snapshot | None = None
-        self._vision: ImageTextEncoder | None = None
-        self._speech: TextEncoder | None = None
 
     @classmethod
     def open(
@@ -62,7 +50,7 @@ class LibraryStore:
         clip_seconds: float = CLIP_SECONDS,
         wait: float = 0.0,
     ) -> Self:
-        """The library in a folder, made if it is not there.
+        """Open the library in a folder; it is made if it is not there.
 
         ``create=True`` makes the folders above it too, ``create=False`` refuses where there is no library.
         ``encoder`` and ``clip_seconds`` are a new library's, once and for all; naming another encoder for one that is
@@ -70,7 +58,7 @@ class LibraryStore:
         that ``momentseek export`` has written; the library keeps a copy of it.
         """
         folder = Path(os.path.abspath(path))
-        new = not (folder / FILE).is_file() or (folder / FILE).stat().st_size == 0
+        new = not (folder / CATALOG_FILE).is_file() or (folder / CATALOG_FILE).stat().st_size == 0
         if create is None:
             create = new
             if new and not folder.parent.is_dir():
@@ -78,7 +66,7 @@ class LibraryStore:
         if new and create:
             if not 0.1 <= clip_seconds <= 600:
                 raise MomentseekError(f"clips of {clip_seconds} s are not possible; choose 0.1 to 600 seconds")
-            encoding.check_model(encoder, clip_seconds)
+            encoders.check_model(encoder, clip_seconds)
             LibraryPaths(folder).make()
         opened = cls(folder, Catalog(folder, create=create))
         opened.wait = wait
@@ -86,92 +74,20 @@ class LibraryStore:
             if create and opened.catalog.get("clip_seconds") is None:
                 with opened.catalog.changes():
                     opened.catalog.set("clip_seconds", float(clip_seconds))
-                    opened.catalog.set("encoder", encoding.adopted(encoder or encoding.DEFAULT, folder))
+                    opened.catalog.set("encoder", encoders.adopt_encoder(encoder or encoders.DEFAULT_ENCODER, folder))
             if encoder is not None:
-                encoding.check_spec(opened.catalog, encoder, folder)
+                encoders.check_spec(opened.catalog, encoder, folder)
         except BaseException:
             opened.close()
             raise
         return opened
 
-    def close(self) -> None:
-        """Let go of the files."""
-        self._snapshot = None
-        self.catalog.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    # reading
-
-    def snapshot(self) -> Snapshot:
-        """The state now: both streams' segments and the ids that no longer count; kept until something changes."""
-        if self._snapshot is None or self._snapshot.generation != self.catalog.state():
-            self._snapshot = snapshot(self.catalog, self.place.segments)
-            self._keep_encoders(self._snapshot.encoders)
-        return self._snapshot
-
-    def _keep_encoders(self, made_by: Iterable[EncoderRow]) -> None:
-        """Forget a loaded encoder that is not the one of the vectors: another process may have made them anew."""
-        for row in made_by:
-            if row.stream == "vision" and self._vision is not None and not encoding.is_by(row, self._vision):
-                self._vision = None
-            if row.stream == "speech" and self._speech is not None and not encoding.is_by(row, self._speech):
-                self._speech = None
-
-    def videos(self) -> list[Video]:
-        """All videos, by id."""
-        return self.catalog.videos()
-
-    def failures(self) -> list[Failure]:
-        """Files that could not be added."""
-        return self.catalog.failures()
-
-    @property
-    def clip_seconds(self) -> float:
-        """The length of a clip."""
-        return float(self.catalog.get("clip_seconds", CLIP_SECONDS))
-
-    @property
-    def vision_encoder(self) -> ImageTextEncoder:
-        """The encoder of this library's frames, loaded at first use, and the very one that made its vectors."""
-        if self._vision is None:
-            self._vision = encoding.vision(self.catalog, self.path)
-        return self._vision
-
-    @property
-    def trained(self) -> bool:
-        """Whether a trained model makes this library's vectors; asked without loading it."""
-        return encoding.vision_spec(self.catalog).startswith(MODEL)
-
-    @property
-    def model_kind(self) -> str:
-        """``clips`` or ``map`` by what the trained model keeps vectors of; empty where none makes this library's."""
-        return encoding.model_kind(self.catalog, self.path)
-
-    @property
-    def model(self) -> TrainedEncoder | None:
-        """The trained model that makes this library's vectors, if one does."""
-        return encoder if isinstance(encoder := self.vision_encoder, TrainedEncoder) else None
-
-    @property
-    def speech_encoder(self) -> TextEncoder | None:
-        """The encoder of what is said; None if it is not installed."""
-        if self._speech is None:
-            self._speech = encoding.speech(self.catalog, self.path)
-        return self._speech
-
-    # changing
-
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Be the only writer."""
-        with writing(self.path, self.wait):
+        """Be the only writer of this library for the time of a ``with``."""
+        with hold_lock(self.path, self.wait):
             used = (self.catalog.encoder(stream) for stream in ("vision", "speech"))
-            self._keep_encoders(row for row in used if row is not None)
+            self.encoders.forget_others(row for row in used if row is not None)
             yield
 
     def add(
@@ -193,11 +109,22 @@ class LibraryStore:
         given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         folder = subtitles_folder(subtitles)
         begun = time.monotonic()
-        found = find(given, recursive=recursive, exclude=exclude, skip=self.path)
-        with self.changing():
-            report = add_found(self, found, subtitles=folder, progress=progress, retry=retry)
+        found = find_videos(given, recursive=recursive, exclude=exclude, skip=self.path)
+        report = self.add_found(found, subtitles=folder, progress=progress, retry=retry)
         report.elapsed = time.monotonic() - begun
         return report
+
+    def add_found(
+        self,
+        found: FoundFiles,
+        *,
+        subtitles: Path | None = None,
+        progress: ShowIngest | None = None,
+        retry: bool = False,
+    ) -> AddReport:
+        """Add files that have been looked for already; otherwise like ``add``."""
+        with self.changing():
+            return add_files(self, found, self.pace, subtitles=subtitles, progress=progress, retry=retry)
 
     def retry(
         self, *, progress: ShowIngest | None = None, subtitles: str | os.PathLike[str] | None = None
@@ -205,24 +132,20 @@ class LibraryStore:
         """Try again the files that failed; those that are no longer there are forgotten."""
         folder = subtitles_folder(subtitles)
         with self.changing():
-            listed = ledger.failed_names(self.catalog)
+            listed = known_files.failed_files(self.catalog)
             files = [VideoFile(path, name, _size(path)) for path, name in listed if os.path.lexists(path)]
             with self.catalog.changes():
                 for path, _ in listed:
                     if not os.path.lexists(path):
-                        ledger.forget_failure(self.catalog, path)
-            return add_found(self, FoundFiles(files), subtitles=folder, progress=progress, retry=True)
-
-    def matching(self, patterns: Iterable[str | os.PathLike[str]], *, missing: bool = False) -> list[Video]:
-        """Videos by path, by a folder they lie in, or by a glob for their name; with ``missing``, also those whose
-        file is not there. A pattern that means nothing is refused.
-        """
-        return select(self.videos(), [os.fspath(pattern) for pattern in patterns], missing)
+                        known_files.forget_failure(self.catalog, path)
+            return add_files(self, FoundFiles(files), self.pace, subtitles=folder, progress=progress, retry=True)
 
     def remove(
         self, patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (), *, missing: bool = False
     ) -> list[Video]:
-        """Take videos out of the library; the files stay where they are, and ``compact`` gives back the room."""
+        """Take videos out of the library; their files stay where they are, and ``compact`` frees the space of their
+        vectors.
+        """
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
             videos = self.matching(given, missing=missing)
@@ -232,31 +155,26 @@ class LibraryStore:
         return videos
 
     def compact(self) -> CompactReport:
-        """Rewrite the library without what was removed."""
+        """Rewrite the library without the vectors of videos that were removed."""
         with self.changing():
-            report = compact(self.catalog, self.place)
-            refresh_plan(self.snapshot(), self.place)
+            report = compact_library(self.catalog, self.paths)
+            refresh_plan(self.snapshot().vision, self.paths.plan)
         return report
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
-        """Check every file and row; with ``repair``, mend what can be mended."""
+        """Check every file and row of the library; with ``repair``, mend what can be mended."""
         if not repair:
-            return verify(self.catalog, self.place)
+            return verify_library(self.catalog, self.paths)
         with self.changing():
-            report = verify(self.catalog, self.place)
-            return mend(self, report)
+            return repair_library(self, verify_library(self.catalog, self.paths))
 
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
         """Make all vectors anew with another encoder; the old ones serve until all are there."""
         with self.changing():
-            report = reencode(self, spec, progress)
-            refresh_plan(self.snapshot(), self.place)
-        self._vision = self._speech = None
+            report = reencode_library(self, spec, self.pace, progress)
+            refresh_plan(self.snapshot().vision, self.paths.plan)
+        self.encoders.forget()
         return report
-
-    def status(self) -> Status:
-        """What the library holds."""
-        return status(self.catalog, self.place)
 
 
 def _size(path: Path) -> int:

@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.library import encoding, segments
+from momentseek.library import encoders, segments
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.paths import LibraryPaths
-from momentseek.library.salvage import CHUNK, row_faults
-from momentseek.library.segments import Segment
-from momentseek.library.stamp import shown
+from momentseek.library.segments import NEW_STREAM_SUFFIX, Segment
+from momentseek.library.stamp import printable
 from momentseek.tables import count
 
-NEW = ".new"
-"""Ends the stream of vectors that are being made anew and do not count yet."""
+ROWS_PER_CHECK = 1 << 15
+"""Rows checked at a time."""
+MAX_LENGTH_ERROR = 2e-3
+"""How far the length of a stored vector may be from 1."""
 
 
 @dataclass
@@ -34,7 +36,7 @@ class VerifyReport:
     notes: list[str] = field(default_factory=list)
     repaired: list[str] = field(default_factory=list)
     damaged: list[SegmentRow] = field(default_factory=list)
-    """Segments that cannot be used."""
+    """Rows of the catalog about segments that cannot be used."""
     broken: dict[int, str] = field(default_factory=dict)
     """Videos whose vectors are missing, doubled or miscounted, and what is wrong."""
     silent: list[int] = field(default_factory=list)
@@ -46,13 +48,13 @@ class VerifyReport:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether nothing is wrong with the library."""
         return not self.problems
 
 
-def verify(catalog: Catalog, place: LibraryPaths) -> VerifyReport:
-    """Check everything: the database and its indices, each segment's hash, header, counts and vectors, and that every
-    video has one row per clip and one per cue.
+def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
+    """Check a whole library: the database and its indices, each segment's hash, header, counts and vectors, and that
+    every video has one row per clip and one per cue.
     """
     report = VerifyReport()
     wrong = catalog.problems()
@@ -61,19 +63,19 @@ def verify(catalog: Catalog, place: LibraryPaths) -> VerifyReport:
     with catalog.view():
         rows, gone, videos = catalog.segments(), set(catalog.gone().tolist()), catalog.videos()
         counted = dict(catalog.rows("SELECT video, count(*) FROM cues GROUP BY video"))
-        used = [catalog.encoder(stream) for stream in segments.STREAMS]
+        used = [catalog.encoder(stream) for stream in segments.VECTOR_STREAMS]
         dims = {encoder.stream: encoder.dim for encoder in used if encoder is not None}
     report.videos, report.segments, report.cues = len(videos), len(rows), sum(counted.values())
-    held: dict[str, Counter[int]] = {stream: Counter() for stream in segments.STREAMS}
+    held: dict[str, Counter[int]] = {stream: Counter() for stream in segments.VECTOR_STREAMS}
     known = {video.id for video in videos}
     for row in rows:
-        found = _segment(place, row, dims, report)
+        found = _read_checked(paths, row, dims, report)
         if found is None:
             continue
         report.rows += found.rows
         if row.stream in held:
             _count(found, held[row.stream], gone, known, report)
-    spans = _span_rows(catalog, place, report) if "spans" in dims else None
+    spans = _span_rows(catalog, paths, report) if "spans" in dims else None
     for video in videos:
         clips, said = held["vision"][video.id], counted.get(video.id, 0)
         if clips != video.clips:
@@ -89,29 +91,29 @@ def verify(catalog: Catalog, place: LibraryPaths) -> VerifyReport:
                 report.broken[video.id] = f"has {held['speech'][video.id]:,} rows for {count(said, 'cue')}"
             else:
                 report.silent.append(video.id)
-                report.problems.append(f"{shown(video.path)}: what is said has no vectors")
-    names = {video.id: shown(video.path) for video in videos}
+                report.problems.append(f"{printable(video.path)}: what is said has no vectors")
+    names = {video.id: printable(video.path) for video in videos}
     report.problems += [f"{names[id]}: {text}" for id, text in report.broken.items() if id in names]
-    _notes(catalog, place, report)
+    _add_notes(catalog, paths, report)
     for video in videos:
         if not os.path.exists(video.path):
-            report.notes.append(f"{shown(video.path)}: the file is not there (momentseek remove --missing)")
+            report.notes.append(f"{printable(video.path)}: the file is not there (momentseek remove --missing)")
     return report
 
 
-def _span_rows(catalog: Catalog, place: LibraryPaths, report: VerifyReport) -> Callable[[int], int] | None:
+def _span_rows(catalog: Catalog, paths: LibraryPaths, report: VerifyReport) -> Callable[[int], int] | None:
     try:
-        return encoding.span_rows(catalog, place.folder)
+        return encoders.span_rows(catalog, paths.folder)
     except MomentseekError as e:
         report.problems.append(str(e))
         return None
 
 
-def _segment(place: LibraryPaths, row: SegmentRow, dims: dict[str, int], report: VerifyReport) -> Segment | None:
-    path = place.segments / f"{row.name}{segments.SUFFIX}"
+def _read_checked(paths: LibraryPaths, row: SegmentRow, dims: dict[str, int], report: VerifyReport) -> Segment | None:
+    path = paths.segments / f"{row.name}{segments.SEGMENT_SUFFIX}"
     try:
-        found = segments.read(place.segments, row.name)
-        wrong = next(_wrong(found, row, dims), None)
+        found = segments.read_segment(paths.segments, row.name)
+        wrong = next(_faults(found, row, dims), None)
         if wrong is None and segments.checksum(path) != row.name:
             wrong = "its bytes are not those that were written"
     except MomentseekError as e:
@@ -125,26 +127,57 @@ def _segment(place: LibraryPaths, row: SegmentRow, dims: dict[str, int], report:
     return found
 
 
-def _wrong(found: Segment, row: SegmentRow, dims: dict[str, int]) -> Iterator[str]:
-    """What is wrong with a segment."""
-    if found.stream != row.stream.removesuffix(NEW):
+def _faults(found: Segment, row: SegmentRow, dims: dict[str, int]) -> Iterator[str]:
+    """What is wrong with a segment, one sentence each."""
+    if found.stream != row.stream.removesuffix(NEW_STREAM_SUFFIX):
         yield f"holds {found.stream}, not {row.stream}"
     if (len(found.ids), found.rows) != (row.videos, row.rows):
         yield f"has {len(found.ids):,} videos and {found.rows:,} rows, but should have {row.videos:,} and {row.rows:,}"
-    offsets = found.offsets
-    if (
-        len(offsets) != len(found.ids) + 1
-        or offsets[0] != 0
-        or offsets[-1] != found.rows
-        or (np.diff(offsets) < 0).any()
-    ):
+    if not has_sound_offsets(found):
         yield "its offsets are not in order"
-    if not len(found.codes) == len(found.half) == found.rows or found.codes.shape != found.half.shape:
+    if not has_equal_arrays(found):
         yield "its arrays differ in length"
-    if not row.stream.endswith(NEW) and found.dim != dims.get(row.stream, found.dim):
+    if not row.stream.endswith(NEW_STREAM_SUFFIX) and found.dim != dims.get(row.stream, found.dim):
         yield f"has vectors of {found.dim} columns, but its encoder gives {dims[row.stream]}"
-    for at in range(0, found.rows, CHUNK):
-        yield from (text for text, rows in row_faults(found, at, at + CHUNK).items() if rows.any())
+    for at in range(0, found.rows, ROWS_PER_CHECK):
+        yield from (text for text, rows in row_faults(found, at, at + ROWS_PER_CHECK).items() if rows.any())
+
+
+def has_sound_offsets(found: Segment) -> bool:
+    """Whether a segment's offsets begin at 0, end at its rows and never fall, one more of them than videos."""
+    offsets = found.offsets
+    return bool(
+        len(offsets) == len(found.ids) + 1
+        and offsets[0] == 0
+        and offsets[-1] == found.rows
+        and (np.diff(offsets) >= 0).all()
+    )
+
+
+def has_equal_arrays(found: Segment) -> bool:
+    """Whether both copies of a segment's vectors have the same shape, and as many rows as there are scales."""
+    return found.codes.shape == found.half.shape and len(found.half) == found.rows
+
+
+def row_faults(found: Segment, first: int, last: int) -> dict[str, NDArray[np.bool_]]:
+    """What may be wrong with the rows from ``first`` to ``last`` of a segment, and in which rows it is.
+
+    >>> two = segments.build_segment("vision", [1], [np.array([[0.6, 0.8], [3, 4]], np.float32)])
+    >>> [(text, rows.tolist()) for text, rows in row_faults(two, 0, 2).items() if rows.any()]
+    [('holds vectors that are not of length 1', [False, True])]
+    """
+    rows = found.half[first:last].astype(np.float32)
+    scales = found.scales[first:last, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = np.linalg.norm(rows, axis=1)
+        empty = ~np.isfinite(length) | (length == 0)
+        long = (np.abs(length - 1) > MAX_LENGTH_ERROR) & (found.stream != "spans")
+        differ = ~(np.abs(found.codes[first:last] * scales - rows) <= scales * 0.51 + 1e-3).all(axis=1)
+    return {
+        "holds vectors that are not finite or of length 0": empty,
+        "holds vectors that are not of length 1": long,
+        "its two copies of a vector differ": differ,
+    }
 
 
 def _count(found: Segment, held: Counter[int], gone: set[int], known: set[int], report: VerifyReport) -> None:
@@ -160,8 +193,8 @@ def _count(found: Segment, held: Counter[int], gone: set[int], known: set[int], 
             held[id] = rows
 
 
-def _notes(catalog: Catalog, place: LibraryPaths, report: VerifyReport) -> None:
-    if orphans := len(place.orphans(catalog)):
+def _add_notes(catalog: Catalog, paths: LibraryPaths, report: VerifyReport) -> None:
+    if orphans := len(paths.orphans(catalog)):
         report.notes.append(
             f"{count(orphans, 'file')} of vectors that nothing names, left by a writer that was stopped"
         )

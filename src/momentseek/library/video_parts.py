@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from momentseek.errors import MomentseekError
-from momentseek.library.rows import StoredVectors
+from momentseek.library.vectors import StoredVectors
 
-FOLDER = "work"
+PARTS_FOLDER = "work"
 KEEP_DAYS = 30.0
 """After which the parts of a video that was never finished are dropped."""
 
@@ -32,7 +32,7 @@ class VideoParts:
         self, library: Path, content: str, encoder: str, clip_seconds: float, part_clips: int, dim: int
     ) -> None:
         grid = f"{encoder}\0{clip_seconds!r}\0{part_clips}".encode()
-        self.folder = library / FOLDER / f"{content}-{hashlib.blake2b(grid, digest_size=6).hexdigest()}"
+        self.folder = library / PARTS_FOLDER / f"{content}-{hashlib.blake2b(grid, digest_size=6).hexdigest()}"
         self.part_clips, self.dim = part_clips, dim
 
     def load(self) -> list[tuple[StoredVectors, tuple[float, ...]]]:
@@ -89,9 +89,9 @@ class VideoParts:
         return rows, tuple(np.frombuffer(body[cuts:], "<f8").tolist())
 
 
-def drop_old(library: Path, days: float = KEEP_DAYS) -> None:
+def drop_old_parts(library: Path, days: float = KEEP_DAYS) -> None:
     """Forget videos that nobody has gone on with for long."""
-    for folder in (library / FOLDER).glob("*"):
+    for folder in (library / PARTS_FOLDER).glob("*"):
         try:
             if time.time() - folder.stat().st_mtime > days * 86400:
                 shutil.rmtree(folder, ignore_errors=True)

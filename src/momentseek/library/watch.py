@@ -6,21 +6,17 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError
-from momentseek.library.files import FoundFiles, find
-from momentseek.library.ingest.add import add_found
+from momentseek.library.files import FoundFiles, find_videos
 from momentseek.library.ingest.report import AddReport, ShowIngest
-from momentseek.library.ledger import subtitle_marks
+from momentseek.library.known_files import subtitle_marks
 from momentseek.library.stamp import Stamp
+from momentseek.library.store import LibraryStore
 
-if TYPE_CHECKING:
-    from momentseek.library.store import LibraryStore
+FileState = tuple[Stamp | None, tuple[str, ...]]
 
-State = tuple[Stamp | None, tuple[str, ...]]
-
-POLL = 3.0
+POLL_SECONDS = 3.0
 """Seconds between two looks."""
 
 
@@ -32,7 +28,7 @@ def watch(
     exclude: Sequence[str] = (),
     subtitles: Path | None = None,
     progress: ShowIngest | None = None,
-    poll: float = POLL,
+    poll: float = POLL_SECONDS,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[AddReport]:
     """Look every ``poll`` seconds and add files that are new or changed; yields a report for each time there were any.
@@ -41,29 +37,28 @@ def watch(
     stops growing. The lock is held only while adding. It never ends by itself.
     """
     given = list(paths)
-    last: dict[Path, State] = {}
-    handled: dict[Path, State] = {}
-    odd: set[Path] = set()
+    last: dict[Path, FileState] = {}
+    handled: dict[Path, FileState] = {}
+    reported: set[Path] = set()
     while True:
-        found = find(given, recursive=recursive, exclude=exclude, skip=library.path)
-        now = {file.path: _state(file.path, subtitles) for file in found.files}
+        found = find_videos(given, recursive=recursive, exclude=exclude, skip=library.path)
+        now = {file.path: _file_state(file.path, subtitles) for file in found.files}
         settled = [
             file
             for file in found.files
             if now[file.path] == last.get(file.path) and now[file.path] != handled.get(file.path)
         ]
-        strange = [(path, reason) for path, reason in found.odd if path not in odd]
+        strange = [(path, reason) for path, reason in found.unusable if path not in reported]
         if settled or strange:
-            with library.changing():
-                report = add_found(library, FoundFiles(settled, strange), subtitles=subtitles, progress=progress)
+            report = library.add_found(FoundFiles(settled, strange), subtitles=subtitles, progress=progress)
             handled |= {file.path: now[file.path] for file in settled}
-            odd |= {path for path, _ in strange}
+            reported |= {path for path, _ in strange}
             yield report
         last = now
         sleep(poll)
 
 
-def _state(path: Path, subtitles: Path | None) -> State:
+def _file_state(path: Path, subtitles: Path | None) -> FileState:
     """What of a video and its subtitles changes when they do."""
     try:
         return Stamp.of(path), subtitle_marks(path, subtitles)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
-from momentseek.library import encoding
+from momentseek.library.encoders import vision_spec
 from momentseek.server.errors import ApiError
 from momentseek.server.settings import Limits
 from momentseek.server.workers import Workers
@@ -60,7 +60,7 @@ class Beside:
 
 def encoder_name(library: Library) -> str:
     """What clients call the encoder of a library's frames."""
-    return nameless_spec(encoding.vision_spec(library.catalog))
+    return nameless_spec(vision_spec(library.catalog))
 
 
 def nameless_spec(spec: str) -> str:

@@ -88,7 +88,7 @@ def _seen(library: Library, video: Video, query: Query) -> tuple[NDArray[np.floa
     sights = StreamIndex(snapshot.vision, snapshot.gone, library.clip_seconds)
     if not query.seen or not sights.clips:
         return None
-    target = aim(sights, query.seen, query.avoid, library.vision_encoder.encode)
+    target = aim(sights, query.seen, query.avoid, library.encoders.vision.encode)
     made = curve(sights, target, video)
     return None if made is None else (made.edges, made.scores.astype(np.float64))
 
@@ -100,7 +100,7 @@ def _said(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> 
     snapshot = library.snapshot()
     sights = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds)
     place = sights.place(video.id)
-    encoder = library.speech_encoder if place is not None and query.spoken else None
+    encoder = library.encoders.speech if place is not None and query.spoken else None
     if place is None or encoder is None:
         return share
     rows = sights.segments[place[0]].vectors(place[1])

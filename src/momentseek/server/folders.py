@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from momentseek.library.files import SUFFIXES
-from momentseek.library.stamp import readable
+from momentseek.library.files import VIDEO_SUFFIXES
+from momentseek.library.stamp import path_text
 from momentseek.server.errors import ApiError
 
 MOST_LISTED = 1000
@@ -35,7 +35,7 @@ class Folder:
     @property
     def name(self) -> str:
         """Its last part."""
-        return readable(self.path.name or self.path)
+        return path_text(self.path.name or self.path)
 
 
 class Folders:
@@ -141,7 +141,7 @@ def look(folder: Path, budget: Budget) -> Looked:
         looked += 1
         if _plain_folder(entry):
             names.append(entry.name)
-        elif not entry.name.startswith(".") and os.path.splitext(entry.name)[1].lower() in SUFFIXES:
+        elif not entry.name.startswith(".") and os.path.splitext(entry.name)[1].lower() in VIDEO_SUFFIXES:
             videos += 1
     return Looked(tuple(sorted(names, key=os.fsencode)), videos, complete, looked)
 

@@ -15,7 +15,7 @@ from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, AddReport
 from momentseek.library.ingest.report import IngestNote, IngestStep
-from momentseek.library.stamp import readable
+from momentseek.library.stamp import path_text
 from momentseek.server.errors import ApiError, nameless
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -212,7 +212,7 @@ def _stepped(job: Job, step: IngestStep) -> Job:
         job,
         files_done=step.files,
         files_total=step.of_files,
-        file=readable(step.name),
+        file=path_text(step.name),
         fraction=min(1.0, step.bytes / step.of_bytes) if step.of_bytes else 1.0,
         rate=rate,
         seconds_left=left,
@@ -222,9 +222,9 @@ def _stepped(job: Job, step: IngestStep) -> Job:
 def _failure(note: IngestNote) -> tuple[str, str]:
     name, _, reason = note.text.partition(": ")
     return (
-        (readable(name.rsplit("/", 1)[-1]), nameless(readable(reason)))
+        (path_text(name.rsplit("/", 1)[-1]), nameless(path_text(reason)))
         if reason
-        else ("", nameless(readable(note.text)))
+        else ("", nameless(path_text(note.text)))
     )
 
 
@@ -234,7 +234,7 @@ def _ended(job: Job, state: State, report: AddReport | None, error: str | None) 
             job,
             added=report.added + report.changed + report.copied,
             unchanged=report.unchanged + report.moved + report.refreshed,
-            failed=tuple((readable(f.path.name), nameless(readable(f.reason))) for f in report.failed),
+            failed=tuple((path_text(f.path.name), nameless(path_text(f.reason))) for f in report.failed),
         )
     if state == "done":
         job = replace(job, fraction=1.0, seconds_left=0.0, files_done=job.files_total)

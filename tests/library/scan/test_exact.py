@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.library.scan import curve, top_videos
-from momentseek.library.segments import Segment, segment
+from momentseek.library.scan import top_videos
+from momentseek.library.segments import Segment, build_segment
 
 
 def brute(
@@ -40,7 +40,9 @@ def libraries(draw: st.DrawFn) -> tuple[list[Segment], NDArray[np.float32]]:
     for count in draw(st.lists(st.integers(0, 15), min_size=1, max_size=4)):
         lengths = rng.integers(0, draw(st.sampled_from([2, 5])), count)
         videos = [pool[rng.integers(0, len(pool), n)] for n in lengths]
-        part = segment("vision", sorted(ids[taken : taken + count].tolist()), [*videos, np.zeros((0, dim), np.float32)])
+        part = build_segment(
+            "vision", sorted(ids[taken : taken + count].tolist()), [*videos, np.zeros((0, dim), np.float32)]
+        )
         segments.append(Segment("t", "vision", part.ids, part.offsets[:-1], part.codes, part.scales, part.half))
         taken += count
     queries = rng.normal(size=(draw(st.integers(1, 3)), dim)).astype(np.float32)
@@ -63,7 +65,7 @@ def test_the_best_videos_are_those_of_the_definition(library, k, gone, random):
 
 
 def test_a_row_that_is_not_a_number_never_matches():
-    part = segment("vision", [1, 2], [np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32)[:1]])
+    part = build_segment("vision", [1, 2], [np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32)[:1]])
     half, scales = part.half.copy(), part.scales.copy()
     half[[0, 2]], scales[[0, 2]] = np.nan, np.nan
     broken = Segment("t", "vision", part.ids, part.offsets, part.codes, scales, half)
@@ -78,7 +80,7 @@ def test_scores_of_near_ties_are_settled_by_the_float16_rows():
     base = rng.normal(size=64).astype(np.float32)
     base /= np.linalg.norm(base)
     rows = [(base + rng.normal(size=64) * 2e-4).astype(np.float32)[None] for _ in range(300)]
-    part = segment("vision", range(300), rows)
+    part = build_segment("vision", range(300), rows)
     best = top_videos([part], base, 10)
     truth = part.half.astype(np.float64) @ base.astype(np.float64)
     assert best.ids[0].tolist() == np.argsort(-truth)[:10].tolist()
@@ -86,7 +88,7 @@ def test_scores_of_near_ties_are_settled_by_the_float16_rows():
 
 def test_nothing_to_search_gives_nothing():
     query = np.ones(4, np.float32)
-    part = segment("vision", [1], [np.ones((2, 4), np.float32)])
+    part = build_segment("vision", [1], [np.ones((2, 4), np.float32)])
     assert top_videos([], query, 5).ids.shape == (1, 0)
     assert top_videos([part], query, 0).ids.shape == (1, 0)
     assert top_videos([part], query, 5, allowed=np.array([False])).ids.shape == (1, 0)
@@ -96,14 +98,4 @@ def test_nothing_to_search_gives_nothing():
 @pytest.mark.parametrize("query", [np.array([np.nan, 0], np.float32), np.ones(3, np.float32)])
 def test_a_query_that_cannot_be_compared_is_refused(query):
     with pytest.raises(MomentseekError, match="query"):
-        top_videos([segment("vision", [1], [np.eye(2, dtype=np.float32)])], query, 1)
-
-
-def test_the_curve_of_a_video_by_id_and_by_place():
-    rows = np.array([[1, 0], [0.5, 0.5], [0, 1]], np.float32)
-    parts = [segment("vision", [4], [rows[:1]]), segment("vision", [2, 9], [rows[:1], rows])]
-    query = np.array([0, 1], np.float32)
-    assert curve(parts, 9, query).tolist() == [0, 0.5, 1]
-    assert curve(parts, (1, 1), query).tolist() == [0, 0.5, 1]
-    with pytest.raises(MomentseekError, match="video 3"):
-        curve(parts, 3, query)
+        top_videos([build_segment("vision", [1], [np.eye(2, dtype=np.float32)])], query, 1)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.library.scan.choice import VARIABLE, KernelChoice
-from momentseek.library.scan.kernels import NumpyKernel, halves, integer_product
+from momentseek.library.scan.choice import KERNEL_VARIABLE, KernelChoice
+from momentseek.library.scan.kernels import NumpyKernel, integer_product, split_bytes
 from momentseek.library.scan.queries import quantise_queries
-from momentseek.library.segments import Segment, segment
+from momentseek.library.segments import Segment, build_segment
 
 
 def numba_kernel():
@@ -20,7 +20,7 @@ def numba_kernel():
 
 def random_segment(rng: np.random.Generator, videos: int, dim: int, longest: int = 6) -> Segment:
     rows = [rng.normal(size=(n, dim)).astype(np.float32) for n in rng.integers(0, longest, videos)]
-    return segment("vision", range(videos), [r / np.linalg.norm(r, axis=1, keepdims=True) for r in rows])
+    return build_segment("vision", range(videos), [r / np.linalg.norm(r, axis=1, keepdims=True) for r in rows])
 
 
 @settings(max_examples=60, deadline=None)
@@ -41,7 +41,7 @@ def test_bounds_of_all_kernels_agree_to_the_last_bit(seed, dim, count):
 def test_bounds_are_never_below_the_score_nor_far_above(seed, dim, size):
     rng = np.random.default_rng(seed)
     rows = (rng.normal(size=(40, dim)) * size).astype(np.float32)
-    part = segment("vision", range(40), list(rows[:, None]))
+    part = build_segment("vision", range(40), list(rows[:, None]))
     queries = quantise_queries(rng.normal(size=(2, dim)).astype(np.float32), dim)
     bounds = NumpyKernel().bounds([(part, None)], queries) + queries.floors[:, None]
     for bound, query in zip(bounds, queries.vectors, strict=True):
@@ -74,7 +74,7 @@ def test_enough_rows_are_shared_among_threads_and_come_back_in_order():
 
 @given(st.lists(st.integers(-32767, 32767), min_size=1, max_size=20))
 def test_two_bytes_make_up_the_code(codes):
-    high, low = halves(np.array(codes, np.int16))
+    high, low = split_bytes(np.array(codes, np.int16))
     assert (256 * high.astype(int) + low).tolist() == codes
     assert np.abs([high, low]).max() <= 128
 
@@ -82,14 +82,14 @@ def test_two_bytes_make_up_the_code(codes):
 def test_products_are_exact_at_the_extremes():
     codes = np.full((3, 1024), -127, np.int8)
     weights = np.full((1, 1024), (2**31 - 1) // (128 * 1024), np.int16)
-    product = integer_product(codes, np.concatenate(halves(weights)).T.astype(np.float32))
+    product = integer_product(codes, np.concatenate(split_bytes(weights)).T.astype(np.float32))
     assert product.tolist() == [[-127 * 1024 * int(weights[0, 0])]] * 3
 
 
 def test_numpy_is_used_until_loading_numba_has_paid(monkeypatch):
     pytest.importorskip("numba")
-    monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr("momentseek.library.scan.choice.loaded", lambda: False)
+    monkeypatch.delenv(KERNEL_VARIABLE, raising=False)
+    monkeypatch.setattr("momentseek.library.scan.choice.is_compiled_loaded", lambda: False)
     choice = KernelChoice()
     assert choice.kernel(20_000, 1, 256).name == "numpy"
     assert choice.kernel(100_000_000, 1, 256).name == "numba"
@@ -97,13 +97,13 @@ def test_numpy_is_used_until_loading_numba_has_paid(monkeypatch):
 
 
 def test_without_numba_numpy_does_everything(monkeypatch):
-    monkeypatch.setattr("momentseek.library.scan.choice.available", lambda module: False)
+    monkeypatch.setattr("momentseek.library.scan.choice.is_installed", lambda module: False)
     assert KernelChoice().kernel(10**9, 100, 256).name == "numpy"
 
 
 def test_the_kernel_can_be_forced(monkeypatch):
     pytest.importorskip("numba")
-    monkeypatch.setenv(VARIABLE, "numpy")
+    monkeypatch.setenv(KERNEL_VARIABLE, "numpy")
     assert KernelChoice().kernel(10**9, 1, 256).name == "numpy"
-    monkeypatch.setenv(VARIABLE, "numba")
+    monkeypatch.setenv(KERNEL_VARIABLE, "numba")
     assert KernelChoice().kernel(1, 1, 256).name == "numba"

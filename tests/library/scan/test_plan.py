@@ -8,8 +8,8 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.library.scan import Depths, Scan, build_plan, measure_recall, open_plan, recall_report, top_videos, tune
-from momentseek.library.scan.plan import HEADER, set_depths
-from momentseek.library.segments import Segment, segment
+from momentseek.library.scan.plan import PLAN_FILE, set_depths
+from momentseek.library.segments import Segment, build_segment
 
 pytest.importorskip("faiss")
 pytest.importorskip("numba")
@@ -23,7 +23,7 @@ def made(seed: int, first: int, videos: int, dim: int = 32, name: str = "s") -> 
     for _ in range(videos):
         drift = rng.normal(size=dim) + np.cumsum(rng.normal(size=(int(rng.integers(1, 12)), dim)) * 0.3, axis=0)
         rows.append((drift / np.linalg.norm(drift, axis=1, keepdims=True)).astype(np.float32))
-    return replace(segment("vision", range(first, first + videos), rows), name=name)
+    return replace(build_segment("vision", range(first, first + videos), rows), name=name)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_plan_for_segments_that_are_gone_is_not_opened(library, tmp_path):
 @pytest.mark.parametrize("damage", ["header", "version", "shard", "cut short", "missing"])
 def test_a_damaged_plan_is_none(library, tmp_path, damage):
     build_plan(library, tmp_path)
-    header = tmp_path / HEADER
+    header = tmp_path / PLAN_FILE
     values = json.loads(header.read_text())
     shard = tmp_path / values["shards"][0]
     if damage == "header":
@@ -110,7 +110,7 @@ def test_building_again_leaves_only_the_new_files(library, tmp_path):
     build_plan(library, tmp_path)
     after = {p.name for p in tmp_path.iterdir()}
     assert len(after) == len(before)
-    assert after & before == {HEADER}
+    assert after & before == {PLAN_FILE}
 
 
 def test_building_twice_gives_the_same_files(library, tmp_path):
@@ -120,7 +120,7 @@ def test_building_twice_gives_the_same_files(library, tmp_path):
 
 
 def test_progress_counts_every_video(library, tmp_path, monkeypatch):
-    monkeypatch.setattr("momentseek.library.scan.plan.CHUNK", 500)
+    monkeypatch.setattr("momentseek.library.scan.plan.CLIPS_PER_POOLING", 500)
     steps: list[int] = []
     build_plan(library, tmp_path, steps.append)
     assert sum(steps) == 1100
@@ -129,20 +129,20 @@ def test_progress_counts_every_video(library, tmp_path, monkeypatch):
 
 def test_pooling_in_chunks_changes_nothing(library, tmp_path, monkeypatch):
     whole = build_plan(library, tmp_path / "one")
-    monkeypatch.setattr("momentseek.library.scan.plan.CHUNK", 100)
+    monkeypatch.setattr("momentseek.library.scan.plan.CLIPS_PER_POOLING", 100)
     parts = build_plan(library, tmp_path / "two")
     np.testing.assert_array_equal(whole.means.codes, parts.means.codes)
     np.testing.assert_array_equal(whole.means.offsets, parts.means.offsets)
 
 
 def test_shards_together_rank_as_one_list(library, queries, tmp_path, monkeypatch):
-    from momentseek.library.scan.planned import near
+    from momentseek.library.scan.planned import nearest_means
 
     one = build_plan(library, tmp_path / "one")
-    monkeypatch.setattr("momentseek.library.scan.plan.SHARD", 400)
+    monkeypatch.setattr("momentseek.library.scan.plan.MEANS_PER_SHARD", 400)
     many = build_plan(library, tmp_path / "many")
     assert len(many.shards) > 1 == len(one.shards)
-    for a, b in zip(near(one, queries, 150), near(many, queries, 150), strict=True):
+    for a, b in zip(nearest_means(one, queries, 150), nearest_means(many, queries, 150), strict=True):
         assert len(set(a.tolist()) & set(b.tolist())) >= 148  # equal estimates may swap at the end
 
 
@@ -164,12 +164,12 @@ def test_tuning_reaches_its_target_and_is_remembered(library, tmp_path):
 def test_what_tuning_predicts_is_what_a_search_finds(library, tmp_path, monkeypatch):
     from momentseek.library.scan import recall
 
-    monkeypatch.setattr(recall, "COARSE", (40, 120))
-    monkeypatch.setattr(recall, "FINE", (20, 60))
+    monkeypatch.setattr(recall, "COARSE_DEPTHS", (40, 120))
+    monkeypatch.setattr(recall, "FINE_DEPTHS", (20, 60))
     scan = Scan(library, build_plan(library, tmp_path))
     queries = recall.sample_queries(scan, 30, seed=1)
     none = np.zeros(0, np.int64)
-    for depths in recall.survival(scan, scan.plan, queries, 15, none):
+    for depths in recall.recall_by_depth(scan, scan.plan, queries, 15, none):
         scan.plan = set_depths(scan.plan, depths)
         measured = measure_recall(scan, queries, k=15)
         assert measured.recall == pytest.approx(depths.recall, abs=0.02)
@@ -187,5 +187,5 @@ def test_reports_say_whether_a_plan_was_used(library, tmp_path):
 def test_a_small_library_is_opened_without_its_plan(library, tmp_path, monkeypatch):
     build_plan(library, tmp_path)
     assert Scan.open(library, tmp_path).plan is None
-    monkeypatch.setattr("momentseek.library.scan.scan.PLAN_FROM", 100)
+    monkeypatch.setattr("momentseek.library.scan.scan.MIN_PLANNED_ROWS", 100)
     assert Scan.open(library, tmp_path).plan is not None

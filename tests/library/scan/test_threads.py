@@ -11,7 +11,7 @@ from momentseek.library.scan import threads
 def test_every_task_is_done_once_from_many_callers():
     done: list[int] = []
     callers = [
-        threading.Thread(target=threads.together, args=([partial(done.append, n) for n in range(i, 2000, 8)],))
+        threading.Thread(target=threads.run_together, args=([partial(done.append, n) for n in range(i, 2000, 8)],))
         for i in range(8)
     ]
     for caller in callers:
@@ -27,8 +27,8 @@ def test_an_error_in_a_task_reaches_the_caller(monkeypatch, cores):
     for failing in range(6):
         tasks = [partial(divmod, 1, int(n != failing)) for n in range(6)]
         with pytest.raises(ZeroDivisionError):
-            threads.together(tasks)
+            threads.run_together(tasks)
 
 
 def test_nothing_to_do_is_no_error():
-    threads.together([])
+    threads.run_together([])

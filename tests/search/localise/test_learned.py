@@ -67,7 +67,7 @@ def searched(
         rows.append(model.context(video, subtitle))
     kept = []
     for stream in (0, 1):
-        made = segments.segment("vision", range(len(names)), [r[stream] for r in rows])
+        made = segments.build_segment("vision", range(len(names)), [r[stream] for r in rows])
         exact = np.concatenate([r[stream] for r in rows])
         kept.append(made if half else replace(made, half=exact))
     sights = StreamIndex((kept[0],), np.zeros(0, np.int64), 1.5, spans=(kept[1],), head=BoundaryHead.of(model.about))

@@ -69,7 +69,7 @@ class Library:
         rows = [model.context(data.video.read(name), None) for name in self.names]
         kept = []
         for stream in (0, 1):
-            made = segments.segment("vision", range(len(rows)), [r[stream] for r in rows])
+            made = segments.build_segment("vision", range(len(rows)), [r[stream] for r in rows])
             kept.append(made if half else replace(made, half=np.concatenate([r[stream] for r in rows])))
         none = np.zeros(0, np.int64)
         self.sights = StreamIndex((kept[0],), none, data.clip_seconds, spans=(kept[1],), moments=model.about.moments)

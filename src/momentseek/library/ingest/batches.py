@@ -1,4 +1,4 @@
-"""Frames of several videos encoded in batches, and each video's rows put together again."""
+"""BatchEncoder: encodes frames of several videos in batches and puts each video's vectors together again."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ import numpy as np
 from momentseek.encoders.protocol import ImageTextEncoder, Pixels, Vectors
 from momentseek.encoders.store import unit_rows
 from momentseek.errors import MomentseekError
-from momentseek.library.ingest.clock import StageTimer
 from momentseek.library.ingest.events import IngestJob, PartEnd, VideoEnd, VideoStart
-from momentseek.library.rows import StoredVectors, joined
+from momentseek.library.ingest.timer import StageTimer
+from momentseek.library.vectors import StoredVectors, join_vectors
 from momentseek.library.video_parts import VideoParts
 
-BATCH = 16
+FRAMES_PER_BATCH = 16
 """Frames encoded together; they may be of several videos."""
 
 
 class VideoAssembly:
-    """A video's rows as they come."""
+    """A video while its clips are being encoded: the vectors and cuts so far."""
 
-    def __init__(self, began: VideoStart, checkpoint: VideoParts) -> None:
-        self.job = began.job
-        self.checkpoint = checkpoint
-        self.parts: list[StoredVectors] = [rows for rows, _ in began.kept]
-        self.shots: dict[int, tuple[float, ...]] = {part: shots for part, (_, shots) in enumerate(began.kept)}
+    def __init__(self, start: VideoStart, parts: VideoParts) -> None:
+        self.job = start.job
+        self.parts = parts
+        """Where finished parts of a long video are kept."""
+        self.finished: list[StoredVectors] = [rows for rows, _ in start.kept]
+        """Vectors of the parts that are wholly encoded."""
+        self.shots: dict[int, tuple[float, ...]] = {part: shots for part, (_, shots) in enumerate(start.kept)}
         self.rows: list[Vectors] = []
-        """Of the part that is being made."""
+        """Vectors of the part that is being made."""
         self.ended: VideoEnd | None = None
 
     @property
     def clips(self) -> int:
-        """Encoded so far."""
-        return len(self.parts) * self.checkpoint.part_clips + len(self.rows)
+        """Number of clips encoded so far."""
+        return len(self.finished) * self.parts.part_clips + len(self.rows)
 
     @property
     def whole(self) -> bool:
@@ -43,80 +45,82 @@ class VideoAssembly:
         return self.ended is not None and self.clips >= self.ended.clips
 
     def take(self, row: Vectors) -> None:
-        """The next clip's vector."""
+        """Add the vector of the next clip."""
         self.rows.append(row)
-        if len(self.rows) == self.checkpoint.part_clips:
-            self.parts.append(StoredVectors.of(np.stack(self.rows)))
+        if len(self.rows) == self.parts.part_clips:
+            self.finished.append(StoredVectors.of(np.stack(self.rows)))
             self.rows = []
-            self.keep(len(self.parts) - 1)
+            self.keep(len(self.finished) - 1)
 
     def end_part(self, part: int, shots: tuple[float, ...]) -> None:
-        """The cuts of a part; it may not be wholly encoded yet."""
+        """Note the cuts of a part, which may not be wholly encoded yet."""
         self.shots[part] = shots
         self.keep(part)
 
     def keep(self, part: int) -> None:
-        """Save a part once both its rows and its cuts are there."""
-        if part < len(self.parts) and part in self.shots:
-            self.checkpoint.save(part, self.parts[part], self.shots[part])
+        """Save a part once both its vectors and its cuts are there."""
+        if part < len(self.finished) and part in self.shots:
+            self.parts.save(part, self.finished[part], self.shots[part])
 
-    def joined(self) -> StoredVectors:
-        """All of them."""
-        return joined([*self.parts, *([StoredVectors.of(np.stack(self.rows))] if self.rows else [])])
+    def vectors(self) -> StoredVectors:
+        """The vectors of all clips so far, in order of time."""
+        return join_vectors([*self.finished, *([StoredVectors.of(np.stack(self.rows))] if self.rows else [])])
 
     def cuts(self) -> tuple[float, ...]:
-        """All cuts of the video."""
+        """Times of all cuts of the video, in seconds."""
         return tuple(t for part in sorted(self.shots) for t in self.shots[part])
 
 
 class BatchEncoder:
-    """Videos that are being encoded, in the order in which they began."""
+    """Encodes the frames of videos in batches that may span several of them; videos are kept in the order in which
+    they began.
+    """
 
-    def __init__(self, encoder: ImageTextEncoder, clock: StageTimer) -> None:
-        self.encoder, self.clock = encoder, clock
+    def __init__(self, encoder: ImageTextEncoder, timer: StageTimer) -> None:
+        self.encoder, self.timer = encoder, timer
         self.open: deque[VideoAssembly] = deque()
         self.waiting: list[tuple[IngestJob, Pixels]] = []
 
-    def begin(self, began: VideoStart, checkpoint: VideoParts) -> VideoAssembly:
-        """Frames of another video follow."""
-        assembly = VideoAssembly(began, checkpoint)
+    def begin(self, start: VideoStart, parts: VideoParts) -> VideoAssembly:
+        """Begin another video, whose frames follow."""
+        assembly = VideoAssembly(start, parts)
         self.open.append(assembly)
         return assembly
 
-    def image(self, job: IngestJob, pixels: Pixels) -> bool:
-        """A frame; true if it filled a batch and that was encoded."""
+    def add_frame(self, job: IngestJob, pixels: Pixels) -> bool:
+        """Take a frame; true if it filled a batch, which was then encoded."""
         self.waiting.append((job, pixels))
-        if len(self.waiting) < BATCH:
+        if len(self.waiting) < FRAMES_PER_BATCH:
             return False
         self.encode()
         return True
 
     def end_part(self, ended: PartEnd) -> None:
-        """A part has no more frames."""
-        self._of(ended.job).end_part(ended.part, ended.shots)
+        """Note that a part of a video has no more frames."""
+        self._assembly(ended.job).end_part(ended.part, ended.shots)
 
     def end(self, ended: VideoEnd) -> None:
-        """A video has no more frames."""
-        self._of(ended.job).ended = ended
+        """Note that a video has no more frames."""
+        self._assembly(ended.job).ended = ended
 
     def fail(self, job: IngestJob) -> None:
-        """A video is given up."""
+        """Give up a video and forget what is done of it."""
         with suppress(StopIteration):
-            assembly = self._of(job)
-            assembly.checkpoint.drop()
+            assembly = self._assembly(job)
+            assembly.parts.drop()
             self.open.remove(assembly)
         self.waiting = [(other, pixels) for other, pixels in self.waiting if other is not job]
 
-    def whole(self) -> Iterator[VideoAssembly]:
-        """Videos that are done, taken out."""
+    def take_whole(self) -> Iterator[VideoAssembly]:
+        """Take out the videos that are wholly encoded, in order."""
         while self.open and self.open[0].whole:
             yield self.open.popleft()
 
     def encode(self) -> None:
-        """Encode the frames that wait."""
+        """Encode the frames that are waiting."""
         if not self.waiting:
             return
-        with self.clock.stage("encode"):
+        with self.timer.stage("encode"):
             rows = np.asarray(self.encoder.encode_images([pixels for _, pixels in self.waiting]), dtype=np.float32)
         if rows.shape != (len(self.waiting), self.encoder.dim) or not unit_rows(rows).all():
             raise MomentseekError(
@@ -125,7 +129,7 @@ class BatchEncoder:
             )
         waiting, self.waiting = self.waiting, []
         for (job, _), row in zip(waiting, rows, strict=True):
-            self._of(job).take(row)
+            self._assembly(job).take(row)
 
-    def _of(self, job: IngestJob) -> VideoAssembly:
+    def _assembly(self, job: IngestJob) -> VideoAssembly:
         return next(assembly for assembly in reversed(self.open) if assembly.job is job)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from momentseek.encoders.protocol import Pixels
 from momentseek.library.files import VideoFile
-from momentseek.library.ledger import KnownFile
-from momentseek.library.rows import StoredVectors
+from momentseek.library.known_files import KnownFile
 from momentseek.library.stamp import Stamp
+from momentseek.library.vectors import StoredVectors
 from momentseek.media.cue import Cue
 from momentseek.media.probe import Probe
 

@@ -125,13 +125,13 @@ class AddReport:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        from momentseek.library.stamp import readable
+        from momentseek.library.stamp import path_text
 
         return {
             **{k: v for k, v in vars(self).items() if k not in ("failed", "noted", "resumed")},
-            "failed": [{"path": readable(f.path), "reason": f.reason, "tries": f.tries} for f in self.failed],
-            "noted": [{"path": readable(n.path), "text": n.text} for n in self.noted],
-            "resumed": [{"path": readable(r.path), "at": r.at, "duration": r.duration} for r in self.resumed],
+            "failed": [{"path": path_text(f.path), "reason": f.reason, "tries": f.tries} for f in self.failed],
+            "noted": [{"path": path_text(n.path), "text": n.text} for n in self.noted],
+            "resumed": [{"path": path_text(r.path), "at": r.at, "duration": r.duration} for r in self.resumed],
         }
 
 

@@ -1,4 +1,4 @@
-"""The run of an ``add``: events from the reading thread in, whole videos out."""
+"""IngestRun: takes events from the thread that reads files, and hands finished videos to the writer."""
 
 from __future__ import annotations
 
@@ -21,127 +21,127 @@ from momentseek.library.ingest.events import (
     VideoEnd,
     VideoStart,
 )
-from momentseek.library.ingest.reader import ReadSettings, events
+from momentseek.library.ingest.reading import ReadSettings, read_files
 from momentseek.library.ingest.report import AddReport, IngestNote, IngestStep, ResumedVideo, ShowIngest, VideoNote
 from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter
 from momentseek.library.paths import clock_text
-from momentseek.library.rows import StoredVectors
-from momentseek.library.stamp import shown
+from momentseek.library.stamp import printable
+from momentseek.library.vectors import StoredVectors
 from momentseek.library.video import Failure, Video
-from momentseek.library.video_parts import VideoParts
 
-AHEAD = 48
+FRAMES_AHEAD = 48
 """Frames decoded before the encoder asks for them: three batches."""
-TELL_EVERY = 0.1
+SECONDS_BETWEEN_STEPS = 0.1
+"""Least time between two reports of how far the run is."""
 
 
 class IngestRun:
-    """One run over a list of files."""
+    """One run over a list of files, for an ``add`` or for encoding anew."""
 
     def __init__(
         self,
         files: Sequence[VideoFile],
-        plan: ReadSettings,
+        settings: ReadSettings,
         encoder: ImageTextEncoder,
-        pool: SegmentWriter,
+        writer: SegmentWriter,
         copy: Callable[[int], tuple[Video, StoredVectors] | None],
         report: AddReport,
         progress: ShowIngest | None,
     ) -> None:
-        self.files, self.plan, self.pool, self.copy, self.report = files, plan, pool, copy, report
-        self.tell = progress or (lambda _: None)
-        self.encoding = BatchEncoder(encoder, pool.clock)
+        self.files, self.settings, self.writer, self.copy, self.report = files, settings, writer, copy, report
+        self.show = progress or (lambda _: None)
+        self.encoder = BatchEncoder(encoder, writer.timer)
         self.begun = time.monotonic()
         self.first: float | None = None
         self.done = 0
         self.bytes = self.bytes_encoded = 0
         self.of_bytes = sum(file.size for file in files)
-        self.told = 0.0
+        self.shown_at = 0.0
         self.last = ""
 
     def go(self) -> None:
-        """Do all files; on Ctrl-C or an error, keep what is whole."""
+        """Work through all files; on Ctrl-C, videos that are whole are still written."""
         from momentseek.media import ReadAhead
 
-        source = ReadAhead(events(self.files, self.plan, self.pool.clock), AHEAD)
+        source = ReadAhead(read_files(self.files, self.settings, self.writer.timer), FRAMES_AHEAD)
         try:
             with source:
                 while True:
-                    with self.pool.clock.stage("wait for frames"):
+                    with self.writer.timer.stage("wait for frames"):
                         event = next(source, None)
                     if event is None:
                         break
                     self.take(event)
-                self.encoding.encode()
+                self.encoder.encode()
                 self.finish()
-                self.pool.flush()
+                self.writer.flush()
         except KeyboardInterrupt:
             self.finish()
-            self.pool.flush()
+            self.writer.flush()
             raise
 
     def take(self, event: IngestEvent) -> None:
-        """One event."""
+        """Take one event from the reading thread."""
         match event:
             case ClipFrame(job, pixels):
-                if self.encoding.image(job, pixels):
+                if self.encoder.add_frame(job, pixels):
                     self.finish()
-                    self.step()
+                    self.show_step()
             case VideoStart():
                 self.begin(event)
             case PartEnd():
-                self.encoding.end_part(event)
+                self.encoder.end_part(event)
             case VideoEnd():
-                self.encoding.end(event)
+                self.encoder.end(event)
                 self.finish()
             case FileFailure():
                 self.fail(event)
             case UnchangedFile(file):
                 self.report.unchanged += 1
-                self.file_done(file)
+                self.finish_file(file)
             case FileUpdate(file):
-                self.pool.updates.append(event)
+                self.writer.updates.append(event)
                 self.report.moved += event.moved
                 self.report.unchanged += not event.moved
-                self.file_done(file)
+                self.finish_file(file)
             case FileCopy(file):
-                self.copied(event)
-                self.file_done(file)
-        if self.pool.due:
-            self.pool.flush()
+                self.copy_video(event)
+                self.finish_file(file)
+        if self.writer.is_due:
+            self.writer.flush()
 
     def begin(self, event: VideoStart) -> None:
-        """Frames of a video follow."""
+        """Begin a video whose frames follow."""
         self.first = self.first or time.monotonic()
-        job, plan = event.job, self.plan
-        checkpoint = VideoParts(plan.library, job.hash, plan.fingerprint, plan.clip_seconds, plan.part_clips, plan.dim)
-        self.encoding.begin(event, checkpoint)
+        job, settings = event.job, self.settings
+        parts = settings.video_parts(job.hash)
+        self.encoder.begin(event, parts)
         if event.kept:
-            at = len(event.kept) * plan.part_clips * plan.clip_seconds
+            at = len(event.kept) * settings.part_clips * settings.clip_seconds
             self.report.resumed.append(ResumedVideo(job.file.path, at, job.probe.duration))
             text = f"resumed at {clock_text(at)} of {clock_text(job.probe.duration)}"
-            self.tell(IngestNote("resumed", job.file.path, f"{shown(job.file.name)}: {text}"))
+            self.show(IngestNote("resumed", job.file.path, f"{printable(job.file.name)}: {text}"))
         self.last = job.file.name
 
     def finish(self) -> None:
-        """Hand over the videos that are whole."""
-        for assembly in self.encoding.whole():
+        """Hand the videos that are wholly encoded to the writer."""
+        for assembly in self.encoder.take_whole():
             job, ended = assembly.job, assembly.ended
             assert ended is not None
             video = _video(job, ended, assembly, time.time())
-            self.pool.add(
-                FinishedVideo(video, job.cues, job.subtitles, assembly.joined(), written=assembly.checkpoint.drop)
+            self.writer.add(
+                FinishedVideo(video, job.cues, job.subtitles, assembly.vectors(), on_written=assembly.parts.drop)
             )
             kept = sum(r.at for r in self.report.resumed if r.path == job.file.path)
             self.report.seconds += max(0.0, ended.duration - kept)
             self.report.changed += job.changed
             self.report.added += not job.changed
             self.bytes_encoded += job.stamp.size
-            self.noted(job.file, job.notes)
-            self.file_done(job.file)
+            self.note(job.file, job.notes)
+            self.finish_file(job.file)
 
-    def copied(self, event: FileCopy) -> None:
-        """The bytes are in the library: take the vectors from there."""
+    def copy_video(self, event: FileCopy) -> None:
+        """Copy a video's vectors, since the same bytes are in the library already."""
         found = self.copy(event.known.id)
         if found is None:  # removed since the reader looked
             self.fail(FileFailure(event.file, "changed while the library was; the next add tries it again", None))
@@ -153,8 +153,8 @@ class IngestRun:
             video, path=path, name=video.name if here else name, mtime_ns=event.stamp.mtime_ns, notes=event.notes
         )
         replaces = event.known.id if event.replaces else None
-        self.pool.add(FinishedVideo(new, event.cues, event.subtitles, rows, replaces))
-        self.noted(event.file, event.notes)
+        self.writer.add(FinishedVideo(new, event.cues, event.subtitles, rows, replaces))
+        self.note(event.file, event.notes)
         if here:
             self.report.refreshed += 1
         elif event.replaces:
@@ -163,42 +163,42 @@ class IngestRun:
             self.report.copied += 1
 
     def fail(self, event: FileFailure) -> None:
-        """A file that cannot be added."""
+        """Give up a file that cannot be added, and say why."""
         if event.job is not None:
-            self.encoding.fail(event.job)
+            self.encoder.fail(event.job)
         if event.before:
             self.report.failed_before += 1
         else:
-            self.pool.failures.append((event.file, event.reason, event.stamp))
+            self.writer.failures.append((event.file, event.reason, event.stamp))
             self.report.failed.append(Failure(event.file.path, event.reason, time.time(), 1))
-            self.tell(IngestNote("failed", event.file.path, f"{shown(event.file.name)}: {event.reason}"))
-        self.file_done(event.file)
+            self.show(IngestNote("failed", event.file.path, f"{printable(event.file.name)}: {event.reason}"))
+        self.finish_file(event.file)
 
-    def noted(self, file: VideoFile, notes: Sequence[str]) -> None:
-        """What of a video could not be used, though it is in the library."""
-        for note in map(shown, notes):
+    def note(self, file: VideoFile, notes: Sequence[str]) -> None:
+        """Report what could not be used of a video that is in the library."""
+        for note in map(printable, notes):
             self.report.noted.append(VideoNote(file.path, note))
-            self.tell(IngestNote("noted", file.path, f"{shown(file.name)}: {note}"))
+            self.show(IngestNote("noted", file.path, f"{printable(file.name)}: {note}"))
 
-    def file_done(self, file: VideoFile) -> None:
-        """One file less."""
+    def finish_file(self, file: VideoFile) -> None:
+        """Count a file as done."""
         self.done += 1
         self.bytes += file.size
         self.last = file.name
-        self.step()
+        self.show_step()
 
-    def step(self) -> None:
-        """Say how far it is, not more often than anybody can read."""
+    def show_step(self) -> None:
+        """Report how far the run is, not more often than anybody can read."""
         now = time.monotonic()
-        if now - self.told < TELL_EVERY and self.done < len(self.files):
+        if now - self.shown_at < SECONDS_BETWEEN_STEPS and self.done < len(self.files):
             return
-        self.told = now
-        present = self.encoding.open[0] if self.encoding.open else None
+        self.shown_at = now
+        present = self.encoder.open[0] if self.encoder.open else None
         at, duration, part = 0.0, 0.0, 0
         seconds = self.report.seconds
         if present is not None:
             duration = present.job.probe.duration
-            at = min(present.clips * self.plan.clip_seconds, duration)
+            at = min(present.clips * self.settings.clip_seconds, duration)
             part = int(present.job.file.size * at / duration) if duration > 0 else 0
             seconds += at - sum(r.at for r in self.report.resumed if r.path == present.job.file.path)
         step = IngestStep(
@@ -206,7 +206,7 @@ class IngestRun:
             present.job.file.name if present else self.last, at, duration, max(0.0, seconds),
             now - self.begun, now - self.first if self.first else 0.0, self.bytes_encoded + part,
         )  # fmt: skip
-        self.tell(step)
+        self.show(step)
 
 
 def _video(job: IngestJob, ended: VideoEnd, assembly: VideoAssembly, now: float) -> Video:

@@ -1,6 +1,6 @@
 """The scan: which videos hold the clip most like a query, exactly or by a plan whose recall is measured."""
 
-from momentseek.library.scan.exact import BestVideos, curve, top_videos
+from momentseek.library.scan.exact import BestVideos, top_videos
 from momentseek.library.scan.plan import Depths, Plan, build_plan, open_plan
 from momentseek.library.scan.recall import RecallReport, measure_recall, recall_report, tune
 from momentseek.library.scan.scan import Scan
@@ -12,7 +12,6 @@ __all__ = [
     "RecallReport",
     "Scan",
     "build_plan",
-    "curve",
     "measure_recall",
     "open_plan",
     "recall_report",

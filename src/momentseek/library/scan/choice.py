@@ -14,11 +14,11 @@ from functools import cache
 
 from momentseek.library.scan.kernels import Kernel, NumpyKernel
 
-PRICE = 0.6
+COMPILED_LOAD_SECONDS = 0.6
 """Seconds to load the compiled kernel from numba's cache."""
-RATE = 1.1e-7
+NUMPY_EXTRA_SECONDS = 1.1e-7
 """Seconds numpy takes longer than the compiled kernel for one row and one query of 256 columns."""
-VARIABLE = "MOMENTSEEK_KERNEL"
+KERNEL_VARIABLE = "MOMENTSEEK_KERNEL"
 
 
 class KernelChoice:
@@ -29,28 +29,28 @@ class KernelChoice:
 
     def kernel(self, rows: int, queries: int, dim: int) -> Kernel:
         """The kernel for a search of so many rows."""
-        forced = os.environ.get(VARIABLE)
-        if forced == "numpy" or not available("numba"):
+        forced = os.environ.get(KERNEL_VARIABLE)
+        if forced == "numpy" or not is_installed("numba"):
             return NumpyKernel()
-        self.spent += rows * (1 + (queries - 1) / 4) * dim / 256 * RATE
-        if forced == "numba" or loaded() or self.spent > PRICE:
-            return compiled()
+        self.spent += rows * (1 + (queries - 1) / 4) * dim / 256 * NUMPY_EXTRA_SECONDS
+        if forced == "numba" or is_compiled_loaded() or self.spent > COMPILED_LOAD_SECONDS:
+            return compiled_kernel()
         return NumpyKernel()
 
 
 @cache
-def available(module: str) -> bool:
+def is_installed(module: str) -> bool:
     """Whether a module is installed; it is not imported to find out."""
     return importlib.util.find_spec(module) is not None
 
 
-def loaded() -> bool:
+def is_compiled_loaded() -> bool:
     """Whether the compiled kernel is in this process already."""
     return "momentseek.library.scan.compiled" in sys.modules
 
 
 @cache
-def compiled() -> Kernel:
+def compiled_kernel() -> Kernel:
     """The compiled kernel, or numpy's if numba cannot be loaded on this machine."""
     try:
         from momentseek.library.scan.compiled import CompiledKernel

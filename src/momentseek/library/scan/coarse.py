@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.threads import together
+from momentseek.library.scan.threads import run_together
 from momentseek.optional import optional_module
 
-SAMPLE = 65_536
+MAX_TRAINING_MEANS = 65_536
 """Vectors the centres are learnt from."""
 
 
@@ -27,7 +27,7 @@ def faiss() -> Any:
     return optional_module("faiss", "large")
 
 
-def trained(sample: NDArray[np.float32]) -> Any:
+def train_index(sample: NDArray[np.float32]) -> Any:
     """An empty index with centres learnt from a sample."""
     dim = sample.shape[1]
     index = faiss().IndexPQFastScan(dim, max(1, dim // 2) if dim % 2 == 0 else dim, 4, faiss().METRIC_INNER_PRODUCT)
@@ -52,17 +52,17 @@ def one_thread() -> Iterator[None]:
         faiss().omp_set_num_threads(before)
 
 
-def copy_of(index: Any) -> Any:
+def copy_index(index: Any) -> Any:
     """Another index with the same centres and vectors."""
     return faiss().clone_index(index)
 
 
-def packed(index: Any) -> bytes:
+def index_bytes(index: Any) -> bytes:
     """The index as bytes."""
     return bytes(faiss().serialize_index(index).tobytes())
 
 
-def unpacked(data: NDArray[np.uint8]) -> Any:
+def index_of_bytes(data: NDArray[np.uint8]) -> Any:
     """The index from bytes."""
     return faiss().deserialize_index(np.ascontiguousarray(data))
 
@@ -84,7 +84,7 @@ def nearest(shards: Sequence[Any], queries: NDArray[np.float32], count: int) -> 
             scores, places = shards[i].search(queries, share)
         parts[i] = scores, np.where(places < 0, -1, places + starts[i])
 
-    together(partial(one, i) for i in range(len(shards)))
+    run_together(partial(one, i) for i in range(len(shards)))
     if len(shards) == 1:
         return parts[0][1]
     scores = np.concatenate([parts[i][0] for i in range(len(shards))], axis=1)

@@ -26,15 +26,15 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from momentseek.encoders.runtime import thread_count
-from momentseek.library.scan.kernels import Piece, Places, Scores
+from momentseek.library.scan.kernels import Places, Scores, SegmentPart
 from momentseek.library.scan.queries import QuantisedQueries
-from momentseek.library.scan.threads import together
+from momentseek.library.scan.threads import run_together
 from momentseek.library.segments import Segment
 
-AHEAD = 24
-TOGETHER = 64
+PREFETCH_ROWS = 24
+ROWS_PER_TILE = 64
 """Rows that meet one query after another while they are in the first cache."""
-ALONE = 16_384
+MIN_SHARED_PRODUCTS = 16_384
 """Below so many rows times queries a second thread costs more than it saves."""
 
 
@@ -50,7 +50,7 @@ def _plus_product(typing: Any, total: Any, code: Any, weight: Any) -> Any:
 
 
 @intrinsic
-def _widened(typing: Any, bits: Any) -> Any:
+def _widen(typing: Any, bits: Any) -> Any:
     """The float32 of a float16 given by its bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -79,15 +79,15 @@ def _fetch(typing: Any, array: Any, place: Any) -> Any:
     return types.void(array, types.intp), generate
 
 
-def _fixed(kind: Any, axes: int) -> Any:
+def _read_only(kind: Any, axes: int) -> Any:
     return types.Array(kind, axes, "C", readonly=True)
 
 
-_CODES, _HALVES = _fixed(types.int8, 1), _fixed(types.uint16, 1)
-_NUMBERS, _PLACES = _fixed(types.float32, 1), _fixed(types.int64, 1)
+_CODES, _HALVES = _read_only(types.int8, 1), _read_only(types.uint16, 1)
+_NUMBERS, _PLACES = _read_only(types.float32, 1), _read_only(types.int64, 1)
 
 
-@nb.njit(types.int32(_CODES, _fixed(types.int16, 1)), nogil=True, cache=True)
+@nb.njit(types.int32(_CODES, _read_only(types.int16, 1)), nogil=True, cache=True)
 def _dot(codes: Any, weights: Any) -> Any:  # pragma: no cover  (compiled)
     total = np.int32(0)
     for j in range(weights.size):
@@ -97,7 +97,7 @@ def _dot(codes: Any, weights: Any) -> Any:  # pragma: no cover  (compiled)
 
 @nb.njit(
     types.void(
-        _CODES, _NUMBERS, _PLACES, _PLACES, _fixed(types.int16, 2), _NUMBERS, _NUMBERS, types.float32[:, ::1],
+        _CODES, _NUMBERS, _PLACES, _PLACES, _read_only(types.int16, 2), _NUMBERS, _NUMBERS, types.float32[:, ::1],
         types.intp, types.intp,
     ),
     nogil=True,
@@ -113,13 +113,13 @@ def _bounds(  # pragma: no cover  (compiled)
     best = np.empty(queries, np.float32)
     for video in range(low, high):
         best[:] = -np.inf
-        for first in range(starts[video], starts[video + 1], TOGETHER):
-            beyond = min(first + TOGETHER, starts[video + 1])
+        for first in range(starts[video], starts[video + 1], ROWS_PER_TILE):
+            beyond = min(first + ROWS_PER_TILE, starts[video + 1])
             for q in range(queries):
                 for i in range(first, beyond):
                     row = rows[i] if listed else i
                     if q == 0:
-                        ahead = min(i + AHEAD, last)
+                        ahead = min(i + PREFETCH_ROWS, last)
                         place = (rows[ahead] if listed else ahead) * dim
                         for j in range(0, dim, 64):
                             _fetch(codes, place + j)
@@ -146,13 +146,13 @@ def _scores(  # pragma: no cover  (compiled)
     for video in range(low, high):
         best = np.float32(-np.inf)
         for i in range(starts[video], starts[video + 1]):
-            place = rows[min(i + AHEAD, last)] * dim
+            place = rows[min(i + PREFETCH_ROWS, last)] * dim
             for j in range(0, dim, 32):
                 _fetch(halves, place + j)
             half = halves[rows[i] * dim : (rows[i] + 1) * dim]
             total = np.float32(0)
             for j in range(dim):
-                total += _widened(half[j]) * query[j]
+                total += _widen(half[j]) * query[j]
             if total > best and total < np.inf:
                 best = total
         out[video] = best
@@ -163,39 +163,39 @@ class CompiledKernel:
 
     name = "numba"
 
-    def bounds(self, pieces: Sequence[Piece], queries: QuantisedQueries) -> Scores:
+    def bounds(self, parts: Sequence[SegmentPart], queries: QuantisedQueries) -> Scores:
         """See :class:`Kernel`."""
-        listings = [listing(*piece) for piece in pieces]
+        listings = [list_rows(*part) for part in parts]
         ready = np.ascontiguousarray(queries.codes), queries.steps, queries.slacks
-        parts: list[Scores] = []
-        jobs: list[Job] = []
-        for (segment, _), (rows, starts) in zip(pieces, listings, strict=True):
+        results: list[Scores] = []
+        tasks: list[KernelTask] = []
+        for (segment, _), (rows, starts) in zip(parts, listings, strict=True):
             out = np.empty((len(queries), len(starts) - 1), np.float32)
             codes, scales = np.asarray(segment.codes).reshape(-1), np.asarray(segment.scales)
-            jobs.append((partial(_bounds, codes, scales, rows, starts, *ready, out), starts))
-            parts.append(out)
-        spread(jobs, len(queries))
-        return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+            tasks.append((partial(_bounds, codes, scales, rows, starts, *ready, out), starts))
+            results.append(out)
+        share_tasks(tasks, len(queries))
+        return np.concatenate(results, axis=1) if len(results) > 1 else results[0]
 
-    def scores(self, pieces: Sequence[Piece], query: NDArray[np.float32]) -> Scores:
+    def scores(self, parts: Sequence[SegmentPart], query: NDArray[np.float32]) -> Scores:
         """See :class:`Kernel`."""
-        parts: list[Scores] = []
-        jobs: list[Job] = []
-        for segment, places in pieces:
-            rows, starts = listing(segment, np.arange(len(segment.ids)) if places is None else places)
+        results: list[Scores] = []
+        tasks: list[KernelTask] = []
+        for segment, places in parts:
+            rows, starts = list_rows(segment, np.arange(len(segment.ids)) if places is None else places)
             out = np.full(len(starts) - 1, -np.inf, np.float32)
             halves = np.asarray(segment.half).reshape(-1).view(np.uint16)
-            jobs.append((partial(_scores, halves, rows, starts, query, out), starts))
-            parts.append(out)
-        spread(jobs, 1)
-        return np.concatenate(parts)
+            tasks.append((partial(_scores, halves, rows, starts, query, out), starts))
+            results.append(out)
+        share_tasks(tasks, 1)
+        return np.concatenate(results)
 
 
-Job = tuple[Callable[[int, int], None], NDArray[np.int64]]
+KernelTask = tuple[Callable[[int, int], None], NDArray[np.int64]]
 """A function of the first and last video, and where each video's rows start."""
 
 
-def listing(segment: Segment, places: Places | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def list_rows(segment: Segment, places: Places | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows of some videos one after another, and where each video's start; no rows are listed if all are meant."""
     offsets = np.asarray(segment.offsets)
     if places is None:
@@ -207,18 +207,18 @@ def listing(segment: Segment, places: Places | None) -> tuple[NDArray[np.int64],
     return np.repeat(begins - starts[:-1], lengths) + np.arange(starts[-1]), starts
 
 
-def spread(jobs: Sequence[Job], queries: int) -> None:
-    """Do all jobs, cut into parts of about equally many rows and given to threads when there are enough of them."""
+def share_tasks(tasks: Sequence[KernelTask], queries: int) -> None:
+    """Do all tasks, cut into parts of about equally many rows and given to threads when there are enough of them."""
     threads = thread_count()
-    rows = sum(int(starts[-1]) for _, starts in jobs)
-    if rows * queries < ALONE or threads == 1:
-        for work, starts in jobs:
+    rows = sum(int(starts[-1]) for _, starts in tasks)
+    if rows * queries < MIN_SHARED_PRODUCTS or threads == 1:
+        for work, starts in tasks:
             work(0, len(starts) - 1)
         return
     size = rows / (2 * threads if rows < 1 << 18 else 8 * threads)
     parts: list[Callable[[], None]] = []
-    for work, starts in jobs:
+    for work, starts in tasks:
         cuts = np.searchsorted(starts, np.arange(size, starts[-1] - size / 2, size))
         edges = [0, *cuts.tolist(), len(starts) - 1]
         parts += [partial(work, low, high) for low, high in pairwise(edges) if low < high]
-    together(parts)
+    run_together(parts)

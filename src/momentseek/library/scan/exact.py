@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.errors import MomentseekError
-from momentseek.library.scan.kernels import Kernel, NumpyKernel, Piece, Places, Scores, dots, videos_of
+from momentseek.library.scan.kernels import Kernel, NumpyKernel, Places, Scores, SegmentPart, video_count
 from momentseek.library.scan.queries import QuantisedQueries, quantise_queries
 from momentseek.library.segments import Segment
 
-CELLS = 1 << 24
+MAX_BOUNDS = 1 << 24
 """Bounds held at once (64 MB); more queries than that allows are answered in parts."""
 NONE_GONE: NDArray[np.int64] = np.zeros(0, np.int64)
 
@@ -58,45 +57,28 @@ def top_videos(
 
     ``allowed`` has one entry per video of all segments in their order; ``gone`` are ids that no longer count.
 
-    >>> from momentseek.library.segments import segment
+    >>> from momentseek.library.segments import build_segment
     >>> rows = np.array([[1, 0], [0.6, 0.8], [0, 1]], np.float32)
-    >>> best = top_videos([segment("vision", [3, 5], [rows[:1], rows[1:]])], rows[2], 10)
+    >>> best = top_videos([build_segment("vision", [3, 5], [rows[:1], rows[1:]])], rows[2], 10)
     >>> best.ids.tolist(), best.scores.tolist(), best.at.tolist()
     ([[5, 3]], [[1.0, 0.0]], [[1, 0]])
     """
     width = np.shape(queries)[-1]
     ready = quantise_queries(queries, segments[0].dim if segments else width)
-    places = open_places(segments, allowed, gone)
+    places = open_videos(segments, allowed, gone)
     return best_among(segments, ready, k, places, kernel or NumpyKernel())
 
 
-def curve(segments: Sequence[Segment], video: int | tuple[int, int], query: NDArray[Any]) -> Scores:
-    """The score of each clip of a video, given by its id or by its segment and place there."""
-    segment, at = video if isinstance(video, tuple) else find(segments, video)
-    source = segments[segment]
-    vector = quantise_queries(query, source.dim).vectors[0]
-    return dots(np.asarray(source.half[source.offsets[at] : source.offsets[at + 1]]), vector)
-
-
-def find(segments: Sequence[Segment], video: int) -> tuple[int, int]:
-    """The segment and place of a video."""
-    for index, segment in enumerate(segments):
-        at = int(np.searchsorted(segment.ids, video))
-        if at < len(segment.ids) and segment.ids[at] == video:
-            return index, at
-    raise MomentseekError(f"video {video} has no vectors here; run: momentseek verify")
-
-
-Open = list["Places | None"]
+OpenVideos = list["Places | None"]
 """For each segment, the videos that may be found; None stands for all of them."""
 
 
-def open_places(segments: Sequence[Segment], allowed: NDArray[np.bool_] | None, gone: NDArray[np.int64]) -> Open:
+def open_videos(segments: Sequence[Segment], allowed: NDArray[np.bool_] | None, gone: NDArray[np.int64]) -> OpenVideos:
     """Which videos of each segment may be found."""
     total = sum(len(s.ids) for s in segments)
     if allowed is not None and len(allowed) != total:
         raise ValueError(f"allowed has {len(allowed)} entries for {total} videos")
-    places: Open = []
+    places: OpenVideos = []
     start = 0
     for segment in segments:
         ids = np.asarray(segment.ids)
@@ -109,25 +91,25 @@ def open_places(segments: Sequence[Segment], allowed: NDArray[np.bool_] | None, 
 
 
 def best_among(
-    segments: Sequence[Segment], queries: QuantisedQueries, k: int, places: Open, kernel: Kernel
+    segments: Sequence[Segment], queries: QuantisedQueries, k: int, places: OpenVideos, kernel: Kernel
 ) -> BestVideos:
     """The k best of some videos of each segment, exactly."""
     chosen = VideoSelection(segments, places)
     if k <= 0 or chosen.total == 0 or len(queries) == 0:
         return BestVideos.empty(len(queries))
-    batch = max(1, CELLS // chosen.total)
+    batch = max(1, MAX_BOUNDS // chosen.total)
     found: list[tuple[NDArray[np.int64], Scores]] = []
     for start in range(0, len(queries), batch):
         part = queries.part(start, start + batch)
-        bounds = kernel.bounds(chosen.pieces, part)
+        bounds = kernel.bounds(chosen.parts, part)
         for row, query, floor in zip(bounds, part.vectors, part.floors, strict=True):
-            flat, scores = settle(row + floor, k, partial(chosen.scores, kernel, query))
+            flat, scores = score_contenders(row + floor, k, partial(chosen.scores, kernel, query))
             order = np.lexsort((chosen.ids(flat), -scores))[:k]
             found.append((flat[order], scores[order]))
     depth = min(len(flat) for flat, _ in found)
     flat = np.array([flat[:depth] for flat, _ in found], np.int64).reshape(len(found), depth)
     scores = np.array([s[:depth] for _, s in found], np.float32).reshape(flat.shape)
-    owner, at = chosen.located(flat.reshape(-1))
+    owner, at = chosen.locate(flat.reshape(-1))
     ids = chosen.ids(flat.reshape(-1))
     return BestVideos(ids.reshape(flat.shape), scores, owner.reshape(flat.shape), at.reshape(flat.shape))
 
@@ -135,53 +117,55 @@ def best_among(
 class VideoSelection:
     """Some videos of some segments, numbered one after another: their flat places."""
 
-    def __init__(self, segments: Sequence[Segment], places: Open) -> None:
-        counts = [videos_of(s, p) for s, p in zip(segments, places, strict=True)]
+    def __init__(self, segments: Sequence[Segment], places: OpenVideos) -> None:
+        counts = [video_count(s, p) for s, p in zip(segments, places, strict=True)]
         self._kept = [i for i, count in enumerate(counts) if count]
-        self.pieces: list[Piece] = [(segments[i], places[i]) for i in self._kept]
+        self.parts: list[SegmentPart] = [(segments[i], places[i]) for i in self._kept]
         self._starts = np.concatenate([[0], np.cumsum([counts[i] for i in self._kept])]).astype(np.int64)
         self.total = int(self._starts[-1])
 
-    def located(self, flat: Places) -> tuple[Places, Places]:
+    def locate(self, flat: Places) -> tuple[Places, Places]:
         """The segment of each video and its place there."""
         owner = np.zeros(len(flat), np.int64)
         at = np.zeros(len(flat), np.int64)
-        for index, mine, there in self._split(flat):
+        for index, mine, there in self._by_part(flat):
             owner[mine], at[mine] = self._kept[index], there
         return owner, at
 
     def ids(self, flat: Places) -> NDArray[np.int64]:
         """The videos' ids."""
         out = np.zeros(len(flat), np.int64)
-        for index, mine, there in self._split(flat):
-            out[mine] = self.pieces[index][0].ids[there]
+        for index, mine, there in self._by_part(flat):
+            out[mine] = self.parts[index][0].ids[there]
         return out
 
     def scores(self, kernel: Kernel, query: NDArray[np.float32], flat: Places) -> Scores:
         """The videos' exact scores."""
         out = np.zeros(len(flat), np.float32)
-        parts = list(self._split(flat))
+        parts = list(self._by_part(flat))
         if parts:
-            scores = kernel.scores([(self.pieces[index][0], there) for index, _, there in parts], query)
+            scores = kernel.scores([(self.parts[index][0], there) for index, _, there in parts], query)
             out[np.concatenate([mine for _, mine, _ in parts])] = scores
         return out
 
-    def _split(self, flat: Places) -> Iterator[tuple[int, Places, Places]]:
-        """The pieces that occur, where in ``flat`` they do, and the places in the piece's segment."""
+    def _by_part(self, flat: Places) -> Iterator[tuple[int, Places, Places]]:
+        """The parts that occur, where in ``flat`` they do, and the places in the part's segment."""
         order = np.argsort(flat, kind="stable")
         cuts = np.searchsorted(flat[order], self._starts)
-        for index, (_, places) in enumerate(self.pieces):
+        for index, (_, places) in enumerate(self.parts):
             if cuts[index] < cuts[index + 1]:
                 mine = order[cuts[index] : cuts[index + 1]]
                 there = flat[mine] - self._starts[index]
                 yield index, mine, there if places is None else places[there]
 
 
-def settle(bounds: Scores, k: int, exact: Callable[[NDArray[np.int64]], Scores]) -> tuple[NDArray[np.int64], Scores]:
+def score_contenders(
+    bounds: Scores, k: int, exact: Callable[[NDArray[np.int64]], Scores]
+) -> tuple[NDArray[np.int64], Scores]:
     """Places and exact scores of every video that can be among the k best (and of some that cannot).
 
     >>> true = np.array([0.5, 0.9, 0.1, 0.8], np.float32)
-    >>> settle(true + np.float32(0.05), 1, lambda flat: true[flat])[0].tolist()
+    >>> score_contenders(true + np.float32(0.05), 1, lambda flat: true[flat])[0].tolist()
     [1]
     """
     first = highest(bounds, min(len(bounds), k + k // 4))

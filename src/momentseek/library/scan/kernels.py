@@ -16,30 +16,30 @@ from numpy.typing import NDArray
 from momentseek.library.scan.queries import QuantisedQueries
 from momentseek.library.segments import Segment
 
-BLOCK = 65_536
+ROWS_PER_BLOCK = 65_536
 """Rows reduced to videos at a time."""
-TILE = 1 << 17
+NUMBERS_PER_TILE = 1 << 17
 """Numbers converted to float32 at a time: half a megabyte, which stays in a processor's second cache."""
-EXACT_COLUMNS = 1024
+MAX_EXACT_COLUMNS = 1024
 
 Places = NDArray[np.int64]
 Scores = NDArray[np.float32]
 
 
-Piece = tuple[Segment, "Places | None"]
+SegmentPart = tuple[Segment, "Places | None"]
 """Some videos of a segment; None stands for all of them."""
 
 
 class Kernel(Protocol):
-    """Bounds from int8 codes, and scores from float16 rows, of the videos of some pieces, one piece after another."""
+    """Bounds from int8 codes, and scores from float16 rows, of the videos of some parts, one part after another."""
 
     name: str
 
-    def bounds(self, pieces: Sequence[Piece], queries: QuantisedQueries) -> Scores:
+    def bounds(self, parts: Sequence[SegmentPart], queries: QuantisedQueries) -> Scores:
         """``(queries, videos)``: each video's score or a little more (see :mod:`asked`), -inf without a finite row."""
         ...
 
-    def scores(self, pieces: Sequence[Piece], query: NDArray[np.float32]) -> Scores:
+    def scores(self, parts: Sequence[SegmentPart], query: NDArray[np.float32]) -> Scores:
         """``(videos,)``: the largest dot product of a float16 row with the query, in float32."""
         ...
 
@@ -49,20 +49,22 @@ class NumpyKernel:
 
     name = "numpy"
 
-    def bounds(self, pieces: Sequence[Piece], queries: QuantisedQueries) -> Scores:
+    def bounds(self, parts: Sequence[SegmentPart], queries: QuantisedQueries) -> Scores:
         """See :class:`Kernel`."""
-        return np.concatenate([self._bounds(*piece, queries) for piece in pieces], axis=1)
+        return np.concatenate([self._bounds(*part, queries) for part in parts], axis=1)
 
-    def scores(self, pieces: Sequence[Piece], query: NDArray[np.float32]) -> Scores:
+    def scores(self, parts: Sequence[SegmentPart], query: NDArray[np.float32]) -> Scores:
         """See :class:`Kernel`."""
-        return np.concatenate([self._scores(*piece, query) for piece in pieces])
+        return np.concatenate([self._scores(*part, query) for part in parts])
 
     def _bounds(self, segment: Segment, places: Places | None, queries: QuantisedQueries) -> Scores:
-        high, low = halves(queries.codes)
+        high, low = split_bytes(queries.codes)
         weights = np.ascontiguousarray(np.concatenate([high, low]).T.astype(np.float32))
         codes, scales = np.asarray(segment.codes), np.asarray(segment.scales)
-        out = np.full((len(queries), videos_of(segment, places)), -np.inf, np.float32)
-        for first, _, rows, starts, filled in blocks(segment, places, max(1, BLOCK // (1 + len(queries) // 4))):
+        out = np.full((len(queries), video_count(segment, places)), -np.inf, np.float32)
+        for first, _, rows, starts, filled in cut_blocks(
+            segment, places, max(1, ROWS_PER_BLOCK // (1 + len(queries) // 4))
+        ):
             sums = integer_product(codes[rows], weights)
             with np.errstate(invalid="ignore", over="ignore"):
                 bound = scales[rows][:, None] * (sums.astype(np.float32) * queries.steps + queries.slacks)
@@ -72,21 +74,21 @@ class NumpyKernel:
 
     def _scores(self, segment: Segment, places: Places | None, query: NDArray[np.float32]) -> Scores:
         half = np.asarray(segment.half)
-        out = np.full(videos_of(segment, places), -np.inf, np.float32)
-        for first, _, rows, starts, filled in blocks(segment, places, BLOCK):
-            out[first + filled] = np.maximum.reduceat(dots(half[rows], query), starts)
+        out = np.full(video_count(segment, places), -np.inf, np.float32)
+        for first, _, rows, starts, filled in cut_blocks(segment, places, ROWS_PER_BLOCK):
+            out[first + filled] = np.maximum.reduceat(dot_products(half[rows], query), starts)
         return out
 
 
-def videos_of(segment: Segment, places: Places | None) -> int:
+def video_count(segment: Segment, places: Places | None) -> int:
     """How many videos a piece has."""
     return len(segment.ids) if places is None else len(places)
 
 
-def halves(codes: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+def split_bytes(codes: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
     """High and low bytes with ``codes == 256 * high + low``, both within ±128.
 
-    >>> [part.tolist() for part in halves(np.array([300, -300, 128], np.int16))]
+    >>> [part.tolist() for part in split_bytes(np.array([300, -300, 128], np.int16))]
     [[1, -1, 1], [44, -44, -128]]
     """
     low = ((codes.astype(np.int32) + 128) & 255) - 128
@@ -98,18 +100,18 @@ def integer_product(codes: NDArray[np.int8], weights: NDArray[np.float32]) -> ND
     rows, dim = codes.shape
     queries = weights.shape[1] // 2
     total = np.empty((rows, queries), np.int32)
-    tile = max(64, TILE // max(dim, 1))
+    tile = max(64, NUMBERS_PER_TILE // max(dim, 1))
     for top in range(0, rows, tile):
         wide = codes[top : top + tile].astype(np.float32)
         sums = np.zeros((len(wide), 2 * queries), np.int32)
-        for start in range(0, dim, EXACT_COLUMNS):
-            part = slice(start, start + EXACT_COLUMNS)
+        for start in range(0, dim, MAX_EXACT_COLUMNS):
+            part = slice(start, start + MAX_EXACT_COLUMNS)
             sums += (wide[:, part] @ weights[part]).astype(np.int32)
         total[top : top + tile] = 256 * sums[:, :queries] + sums[:, queries:]
     return total
 
 
-def dots(half: NDArray[np.float16], query: NDArray[np.float32]) -> Scores:
+def dot_products(half: NDArray[np.float16], query: NDArray[np.float32]) -> Scores:
     """Dot product of each row with a query; -inf for a row that is not finite.
 
     ``einsum`` adds every row up in the same order, so equal rows get equal scores wherever they stand.
@@ -123,7 +125,7 @@ def dots(half: NDArray[np.float16], query: NDArray[np.float32]) -> Scores:
 Block = tuple[int, int, "slice | NDArray[np.int64]", NDArray[np.int64], NDArray[np.int64]]
 
 
-def blocks(segment: Segment, places: Places | None, size: int) -> Iterator[Block]:
+def cut_blocks(segment: Segment, places: Places | None, size: int) -> Iterator[Block]:
     """Cut videos into blocks of about ``size`` rows.
 
     Yields the first and last video, their rows, the place in the block where each video's rows start, and which of the

@@ -13,7 +13,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,14 +25,22 @@ from numpy.typing import NDArray
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.library.scan import coarse
-from momentseek.library.segments import Segment, checksum, quantised
+from momentseek.library.scan.choice import is_installed
+from momentseek.library.segments import MAX_JOINED_ROWS, Segment, checksum, quantise
+from momentseek.progress import Advance
 
-VERSION = 1
-CHUNK = 1 << 18
+PLAN_VERSION = 1
+CLIPS_PER_POOLING = 1 << 18
 """Clips pooled at a time."""
-SHARD = 1 << 18
+MEANS_PER_SHARD = 1 << 18
 """Scene means in a shard of the coarse list."""
-HEADER = "plan.json"
+PLAN_FILE = "plan.json"
+MIN_PLANNED_ROWS = 250_000
+"""Rows from which a plan is quicker than the exact scan by enough to matter (a few milliseconds)."""
+MIN_SEGMENT_SHARE = 0.05
+"""A segment with this share of all rows is worth planning for; smaller ones are soon joined, and scanned meanwhile."""
+MAX_UNPLANNED_SHARE = 0.2
+"""Share of rows outside the plan above which it is built anew."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,7 @@ class Plan:
     depths: Depths
 
 
-def build_plan(segments: Sequence[Segment], folder: Path, progress: Callable[[int], object] | None = None) -> Plan:
+def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | None = None) -> Plan:
     """Pool all videos of the segments and write the plan, in memory that does not grow with the library.
 
     ``progress`` is called with the number of videos done since the last call.
@@ -73,7 +81,7 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Callable[[in
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as work:
             means = _pool_all(covers, Path(work), progress)
-            shards = [_write(folder, coarse.packed(shard), ".pq") for shard in _shards(means)]
+            shards = [_write(folder, coarse.index_bytes(shard), ".pq") for shard in _shards(means)]
             rest = io.BytesIO()
             np.savez(rest, ids=means.ids, offsets=means.offsets, scales=means.scales, dim=means.dim)
             names = {"means": _move(Path(work) / "codes", folder), "rest": _write(folder, rest.getvalue(), ".npz")}
@@ -81,8 +89,8 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Callable[[in
         raise MomentseekError(
             f"{folder}: the plan cannot be written ({e.strerror}); make room or check the rights"
         ) from e
-    _save(folder, {"version": VERSION, "covers": [s.name for s in covers], **names, "shards": shards}, Depths())
-    _sweep(folder, {HEADER, *names.values(), *shards})
+    _save(folder, {"version": PLAN_VERSION, "covers": [s.name for s in covers], **names, "shards": shards}, Depths())
+    _sweep(folder, {PLAN_FILE, *names.values(), *shards})
     plan = open_plan(folder, segments)
     assert plan is not None
     return plan
@@ -99,13 +107,36 @@ def open_plan(folder: Path, segments: Sequence[Segment]) -> Plan | None:
     try:
         means = _means(folder, header)
         shards = [np.fromfile(folder / name, np.uint8) for name in header["shards"]]
-        indexes = tuple(coarse.unpacked(data) for data in shards)
+        indexes = tuple(coarse.index_of_bytes(data) for data in shards)
     except (OSError, ValueError, KeyError, RuntimeError):  # FAISS raises RuntimeError for bytes that are not an index
         return None
     owner = np.repeat(np.arange(len(means.ids), dtype=np.int32), np.diff(means.offsets))
     rows = sum(s.rows for s in segments if s.name in set(header["covers"]))
     clips = rows / max(1, len(means.ids))
     return Plan(folder, tuple(header["covers"]), means, indexes, owner, clips, Depths(**header["depths"]))
+
+
+def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
+    """Build the plan of a library that is large enough to need one and has none that serves; true if it was built.
+
+    The caller holds the library's lock. Without the extra ``large`` nothing is built, and searches stay exact.
+    """
+    rows = sum(segment.rows for segment in segments)
+    if rows < MIN_PLANNED_ROWS or not (is_installed("numba") and is_installed("faiss")):
+        return False
+    plan = open_plan(folder, segments)
+    if plan is not None:
+        left = sum(segment.rows for segment in segments if segment.name not in plan.covers)
+        if left <= MAX_UNPLANNED_SHARE * rows:
+            return False
+    build_plan(worth_planning(segments), folder)
+    return True
+
+
+def worth_planning(segments: Sequence[Segment]) -> list[Segment]:
+    """The segments that will stay for a while: a plan that names one is void when that is joined with others."""
+    total = sum(segment.rows for segment in segments)
+    return [segment for segment in segments if segment.rows >= min(MIN_SEGMENT_SHARE * total, MAX_JOINED_ROWS)]
 
 
 def set_depths(plan: Plan, depths: Depths) -> Plan:
@@ -118,8 +149,8 @@ def set_depths(plan: Plan, depths: Depths) -> Plan:
 
 def _header(folder: Path) -> dict[str, Any] | None:
     try:
-        header = json.loads((folder / HEADER).read_bytes())
-        if header["version"] != VERSION:
+        header = json.loads((folder / PLAN_FILE).read_bytes())
+        if header["version"] != PLAN_VERSION:
             return None
         Depths(**header["depths"])
         return {**header, "covers": list(header["covers"]), "shards": list(header["shards"])}
@@ -128,12 +159,12 @@ def _header(folder: Path) -> dict[str, Any] | None:
 
 
 def _save(folder: Path, header: dict[str, Any], depths: Depths) -> None:
-    write_bytes(folder / HEADER, json.dumps({**header, "depths": asdict(depths)}, indent=1).encode())
+    write_bytes(folder / PLAN_FILE, json.dumps({**header, "depths": asdict(depths)}, indent=1).encode())
 
 
-def _pool_all(segments: Sequence[Segment], work: Path, progress: Callable[[int], object] | None) -> Segment:
+def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None) -> Segment:
     """Scene means of all videos as a segment whose large array is a file in ``work``."""
-    from momentseek.library.scan.scenes import pooled  # numba, which only planning needs
+    from momentseek.library.scan.scenes import pool_scenes  # numba, which only planning needs
 
     dim = segments[0].dim
     scales: list[NDArray[np.float32]] = []
@@ -143,12 +174,14 @@ def _pool_all(segments: Sequence[Segment], work: Path, progress: Callable[[int],
             offsets = np.asarray(segment.offsets)
             first = 0
             while first < len(segment.ids):
-                last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + CHUNK, side="right")) - 1)
+                last = max(
+                    first + 1, int(np.searchsorted(offsets, offsets[first] + CLIPS_PER_POOLING, side="right")) - 1
+                )
                 begin, end = offsets[first], offsets[last]
-                means, starts = pooled(
+                means, starts = pool_scenes(
                     segment.codes[begin:end], segment.scales[begin:end], offsets[first : last + 1] - begin
                 )
-                codes, scale = quantised(means)
+                codes, scale = quantise(means)
                 codes.tofile(file)
                 scales.append(scale)
                 counts.append(np.diff(starts))
@@ -170,13 +203,13 @@ def _pool_all(segments: Sequence[Segment], work: Path, progress: Callable[[int],
 def _shards(means: Segment) -> list[Any]:
     rng = np.random.default_rng(0)
     rows = means.rows
-    chosen = np.sort(rng.choice(rows, min(rows, coarse.SAMPLE), replace=False))
-    empty = coarse.trained(_floats(means, chosen))
+    chosen = np.sort(rng.choice(rows, min(rows, coarse.MAX_TRAINING_MEANS), replace=False))
+    empty = coarse.train_index(_floats(means, chosen))
     shards = []
-    count = max(1, round(rows / SHARD)) if rows > SHARD else 1 + (rows > SHARD // 4)
+    count = max(1, round(rows / MEANS_PER_SHARD)) if rows > MEANS_PER_SHARD else 1 + (rows > MEANS_PER_SHARD // 4)
     edges = np.linspace(0, rows, count + 1).astype(np.int64)
     for low, high in pairwise(edges.tolist()):
-        shard = coarse.copy_of(empty)
+        shard = coarse.copy_index(empty)
         for start in range(low, high, 65_536):
             shard.add(_floats(means, slice(start, min(start + 65_536, high))))
         shards.append(shard)

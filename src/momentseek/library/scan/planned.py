@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.scan import coarse
-from momentseek.library.scan.exact import BestVideos, Open, best_among, highest
+from momentseek.library.scan.exact import BestVideos, OpenVideos, best_among, highest
 from momentseek.library.scan.kernels import Kernel
 from momentseek.library.scan.plan import Depths, Plan
 from momentseek.library.scan.queries import QuantisedQueries
 from momentseek.library.segments import Segment
 
 
-def planned(
+def search_by_plan(
     segments: Sequence[Segment],
     queries: QuantisedQueries,
     k: int,
-    places: Open,
+    places: OpenVideos,
     plan: Plan,
     kernel: Kernel,
     depths: Depths | None = None,
@@ -32,11 +32,11 @@ def planned(
     depths = depths or plan.depths
     layout = PlanCoverage(segments, places, plan)
     widen = 1 / max(layout.share, 1e-3)  # what is filtered away later must not use up the depth
-    lists = near(plan, queries.vectors, int(max(depths.coarse, 2 * k) * widen))
+    lists = nearest_means(plan, queries.vectors, int(max(depths.coarse, 2 * k) * widen))
     answers = []
     for i in range(len(queries)):
         query = queries.part(i, i + 1)
-        videos = layout.open_only(owners(plan, lists[i]))
+        videos = layout.open_only(videos_of_means(plan, lists[i]))
         if len(videos) > max(depths.fine, k):
             videos = videos[highest(kernel.bounds([(plan.means, videos)], query)[0], max(depths.fine, k))]
         answers.append(best_among(segments, query, k, layout.places_of(videos), kernel))
@@ -46,12 +46,12 @@ def planned(
     )
 
 
-def near(plan: Plan, queries: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+def nearest_means(plan: Plan, queries: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """Numbers of scene means in the order of the coarse list; -1 where there are no more."""
     return coarse.nearest(plan.shards, queries, count)
 
 
-def owners(plan: Plan, means: NDArray[np.int64]) -> NDArray[np.int64]:
+def videos_of_means(plan: Plan, means: NDArray[np.int64]) -> NDArray[np.int64]:
     """The videos of some scene means, each once, in order of their numbers."""
     seen = np.zeros(len(plan.means.ids), bool)
     seen[plan.owner[means[means >= 0]]] = True
@@ -61,7 +61,7 @@ def owners(plan: Plan, means: NDArray[np.int64]) -> NDArray[np.int64]:
 class PlanCoverage:
     """Where the plan's videos are in the segments of a search, and which of them may be found."""
 
-    def __init__(self, segments: Sequence[Segment], places: Open, plan: Plan) -> None:
+    def __init__(self, segments: Sequence[Segment], places: OpenVideos, plan: Plan) -> None:
         index = {segment.name: i for i, segment in enumerate(segments)}
         self._covered = [index[name] for name in plan.covers]
         self._starts = np.concatenate([[0], np.cumsum([len(segments[i].ids) for i in self._covered])])
@@ -89,7 +89,7 @@ class PlanCoverage:
         """Those of the plan's videos that may be found."""
         return videos if self._open is None else videos[self._open[videos]]
 
-    def places_of(self, videos: NDArray[np.int64]) -> Open:
+    def places_of(self, videos: NDArray[np.int64]) -> OpenVideos:
         """Some of the plan's videos by segment, and all that may be found of the segments it does not cover."""
         videos = np.sort(videos)
         cuts = np.searchsorted(videos, self._starts)

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.library.segments import STEPS
+from momentseek.library.segments import MAX_CODE
 
-WIDEST = np.iinfo(np.int16).max
+MAX_QUERY_CODE = np.iinfo(np.int16).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +61,13 @@ def quantise_queries(queries: NDArray[Any], dim: int) -> QuantisedQueries:
         )
     if not np.isfinite(vectors).all():
         raise MomentseekError("the query's vector is not finite; check the encoder")
-    widest = min(WIDEST, (2**31 - 1) // (128 * max(dim, 1)))
+    widest = min(MAX_QUERY_CODE, (2**31 - 1) // (128 * max(dim, 1)))
     steps = np.abs(vectors).max(axis=1, initial=0) / np.float32(widest)
     codes = np.rint(vectors / np.where(steps > 0, steps, 1)[:, None]).astype(np.int16)
     wide = vectors.astype(np.float64)
     missed = np.abs(wide - codes * steps[:, None].astype(np.float64)).sum(axis=1)
     size = np.abs(wide).sum(axis=1)
-    slacks = (0.5 + STEPS / 2048 + 1 / 256) * size + STEPS * missed
+    slacks = (0.5 + MAX_CODE / 2048 + 1 / 256) * size + MAX_CODE * missed
     floors = size * 2.0**-24
     return QuantisedQueries(
         vectors, codes, steps.astype(np.float32), slacks.astype(np.float32), floors.astype(np.float32)

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.choice import compiled
-from momentseek.library.scan.exact import BestVideos, open_places
+from momentseek.library.scan.choice import compiled_kernel
+from momentseek.library.scan.exact import BestVideos, open_videos
 from momentseek.library.scan.plan import Depths, Plan, set_depths
 from momentseek.library.scan.queries import quantise_queries
 from momentseek.library.scan.scan import Scan
 
-QUERIES = 64
-TARGET = 0.99
-COARSE = (1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 20_000, 30_000, 50_000, 75_000, 100_000)
-FINE = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 20_000, 40_000)
+SAMPLE_QUERIES = 64
+TARGET_RECALL = 0.99
+COARSE_DEPTHS = (1_000, 2_000, 3_000, 5_000, 7_500, 10_000, 15_000, 20_000, 30_000, 50_000, 75_000, 100_000)
+FINE_DEPTHS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 20_000, 40_000)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class RecallReport:
         )
 
 
-def sample_queries(scan: Scan, count: int = QUERIES, seed: int = 0) -> NDArray[np.float32]:
+def sample_queries(scan: Scan, count: int = SAMPLE_QUERIES, seed: int = 0) -> NDArray[np.float32]:
     """Unit vectors near clips of the library, drawn evenly over its clips."""
     rng = np.random.default_rng(seed)
     sizes = np.array([segment.rows for segment in scan.segments])
@@ -72,17 +72,17 @@ def sample_queries(scan: Scan, count: int = QUERIES, seed: int = 0) -> NDArray[n
     clips = np.stack(
         [scan.segments[i].half[r - (ends[i] - sizes[i])].astype(np.float32) for i, r in zip(owner, rows, strict=True)]
     )
-    clips = unit(np.nan_to_num(clips))
+    clips = normalise(np.nan_to_num(clips))
     cosine = rng.uniform(0.45, 0.9, (count, 1))
-    noise = unit(rng.normal(size=clips.shape))
-    return unit(cosine * clips + np.sqrt(1 - cosine**2) * noise).astype(np.float32)
+    noise = normalise(rng.normal(size=clips.shape))
+    return normalise(cosine * clips + np.sqrt(1 - cosine**2) * noise).astype(np.float32)
 
 
 def measure_recall(
     scan: Scan,
     queries: NDArray[np.float32] | None = None,
     *,
-    sample: int = QUERIES,
+    sample: int = SAMPLE_QUERIES,
     k: int = 100,
     gone: Sequence[int] = (),
 ) -> RecallReport:
@@ -122,7 +122,7 @@ def share_found(found: BestVideos, truth: BestVideos) -> float:
 
 
 def tune(
-    scan: Scan, target: float = TARGET, *, sample: int = QUERIES, k: int = 100, gone: Sequence[int] = ()
+    scan: Scan, target: float = TARGET_RECALL, *, sample: int = SAMPLE_QUERIES, k: int = 100, gone: Sequence[int] = ()
 ) -> Depths:
     """Set the plan's depths to the cheapest that reach the target on sampled queries, and store them with the plan.
 
@@ -133,23 +133,25 @@ def tune(
     if plan is None:
         raise ValueError("there is no plan to tune")
     queries = sample_queries(scan, sample, seed=1)
-    grid = survival(scan, plan, queries, k, np.asarray(gone, np.int64))
+    grid = recall_by_depth(scan, plan, queries, k, np.asarray(gone, np.int64))
     aim = target + (1 - target) * 2 / 3
     enough = [d for d in grid if d.recall is not None and d.recall >= aim]
-    best = min(enough, key=lambda d: cost(plan, d)) if enough else max(grid, key=lambda d: d.recall or 0)
+    best = min(enough, key=lambda d: bytes_read(plan, d)) if enough else max(grid, key=lambda d: d.recall or 0)
     scan.plan = set_depths(plan, best)
     return best
 
 
-def survival(scan: Scan, plan: Plan, queries: NDArray[np.float32], k: int, gone: NDArray[np.int64]) -> list[Depths]:
+def recall_by_depth(
+    scan: Scan, plan: Plan, queries: NDArray[np.float32], k: int, gone: NDArray[np.int64]
+) -> list[Depths]:
     """Recall for every pair of depths of the grid, from one deep pass."""
-    from momentseek.library.scan.planned import PlanCoverage, near, owners
+    from momentseek.library.scan.planned import PlanCoverage, nearest_means, videos_of_means
 
     segments = scan.segments
-    layout = PlanCoverage(segments, open_places(segments, None, gone), plan)
-    deepest = [c for c in COARSE if c < plan.means.rows] + [plan.means.rows]
-    deepest = deepest[: len(COARSE)]
-    kept = np.zeros((len(deepest), len(FINE)))
+    layout = PlanCoverage(segments, open_videos(segments, None, gone), plan)
+    deepest = [c for c in COARSE_DEPTHS if c < plan.means.rows] + [plan.means.rows]
+    deepest = deepest[: len(COARSE_DEPTHS)]
+    kept = np.zeros((len(deepest), len(FINE_DEPTHS)))
     total = 0
     for query in queries:
         ready = quantise_queries(query, plan.means.dim)
@@ -158,38 +160,38 @@ def survival(scan: Scan, plan: Plan, queries: NDArray[np.float32], k: int, gone:
         total += len(mine)
         kept += np.count_nonzero(~mine)  # found anyway: their segments are scanned whole
         true = numbers[mine]
-        ranked = near(plan, ready.vectors, deepest[-1])[0]
+        ranked = nearest_means(plan, ready.vectors, deepest[-1])[0]
         for row, depth in enumerate(deepest):
-            videos = layout.open_only(owners(plan, ranked[:depth]))
-            bounds = compiled().bounds([(plan.means, videos)], ready)[0]
+            videos = layout.open_only(videos_of_means(plan, ranked[:depth]))
+            bounds = compiled_kernel().bounds([(plan.means, videos)], ready)[0]
             place = np.searchsorted(videos, true)
             inside = place < len(videos)
             inside[inside] = videos[place[inside]] == true[inside]
             ahead = len(bounds) - np.searchsorted(np.sort(bounds), bounds[place[inside]], side="right")
-            kept[row] += [np.count_nonzero(ahead < max(fine, k)) for fine in FINE]
+            kept[row] += [np.count_nonzero(ahead < max(fine, k)) for fine in FINE_DEPTHS]
     recall = kept / max(total, 1)
     return [
         Depths(coarse, fine, float(recall[i, j]))
         for i, coarse in enumerate(deepest)
-        for j, fine in enumerate(FINE)
+        for j, fine in enumerate(FINE_DEPTHS)
         if fine <= coarse
     ] or [replace(plan.depths, recall=float(recall[-1, -1]))]
 
 
-def cost(plan: Plan, depths: Depths) -> float:
+def bytes_read(plan: Plan, depths: Depths) -> float:
     """Bytes read at these depths: int8 means of the coarse list's videos, and int8 clips of the videos left."""
     means = plan.means.rows / max(1, len(plan.means.ids))
     return depths.coarse * means + depths.fine * plan.clips
 
 
-def recall_report(scan: Scan, target: float = TARGET, *, k: int = 100, gone: Sequence[int] = ()) -> RecallReport:
+def recall_report(scan: Scan, target: float = TARGET_RECALL, *, k: int = 100, gone: Sequence[int] = ()) -> RecallReport:
     """Tune the plan to a target, if there is a plan, and measure it on other queries than it was tuned on."""
     if scan.plan is not None:
         tune(scan, target, k=k, gone=gone)
     return measure_recall(scan, k=k, gone=gone)
 
 
-def unit(vectors: NDArray[Any]) -> NDArray[Any]:
+def normalise(vectors: NDArray[Any]) -> NDArray[Any]:
     """Rows of length 1; zero stays zero."""
     lengths: NDArray[Any] = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12))

@@ -9,26 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.choice import KernelChoice, available
-from momentseek.library.scan.exact import NONE_GONE, BestVideos, best_among, curve, open_places
-from momentseek.library.scan.kernels import Scores, videos_of
-from momentseek.library.scan.plan import Plan, open_plan
+from momentseek.library.scan.choice import KernelChoice, is_installed
+from momentseek.library.scan.exact import NONE_GONE, BestVideos, best_among, open_videos
+from momentseek.library.scan.kernels import video_count
+from momentseek.library.scan.plan import MIN_PLANNED_ROWS, Plan, open_plan
 from momentseek.library.scan.queries import quantise_queries
 from momentseek.library.segments import Segment
 
-PLAN_FROM = 250_000
-"""Rows from which a plan is quicker than the exact scan by enough to matter (a few milliseconds)."""
-FEW = 0.05
+MIN_PLANNED_SHARE = 0.05
 """When a filter leaves less than this share of the videos, those few are scanned exactly."""
 
 
 class Scan:
     """The segments of one stream, opened for searching; safe to use from several threads.
 
-    >>> from momentseek.library.segments import segment
-    >>> scan = Scan([segment("vision", [3, 5], [np.eye(2, dtype=np.float32)[:1], np.eye(2, dtype=np.float32)])])
-    >>> scan.search(np.array([0, 1], np.float32), 1).ids.tolist(), scan.curve(5, np.array([0, 1], np.float32)).tolist()
-    ([[5]], [0.0, 1.0])
+    >>> from momentseek.library.segments import build_segment
+    >>> scan = Scan([build_segment("vision", [3, 5], [np.eye(2, dtype=np.float32)[:1], np.eye(2, dtype=np.float32)])])
+    >>> scan.search(np.array([0, 1], np.float32), 1).ids.tolist()
+    [[5]]
     """
 
     def __init__(self, segments: Sequence[Segment], plan: Plan | None = None) -> None:
@@ -40,7 +38,7 @@ class Scan:
     def open(cls, segments: Sequence[Segment], folder: Path) -> Scan:
         """With the plan in a folder, if there is a usable one, the library is large enough and FAISS is there."""
         rows = sum(segment.rows for segment in segments)
-        useful = rows >= PLAN_FROM and available("faiss")
+        useful = rows >= MIN_PLANNED_ROWS and is_installed("faiss")
         return cls(segments, open_plan(folder, segments) if useful else None)
 
     @property
@@ -67,18 +65,14 @@ class Scan:
         ``allowed`` has one entry per video of all segments in their order; ``gone`` are ids that no longer count.
         """
         ready = quantise_queries(queries, self.segments[0].dim if self.segments else np.shape(queries)[-1])
-        places = open_places(self.segments, allowed, gone)
-        left = sum(videos_of(s, p) for s, p in zip(self.segments, places, strict=True))
+        places = open_videos(self.segments, allowed, gone)
+        left = sum(video_count(s, p) for s, p in zip(self.segments, places, strict=True))
         dim = ready.vectors.shape[1]
-        if self.plan is not None and not exact and left > FEW * self.videos:
-            from momentseek.library.scan.planned import planned
+        if self.plan is not None and not exact and left > MIN_PLANNED_SHARE * self.videos:
+            from momentseek.library.scan.planned import search_by_plan
 
             rows = self.plan.depths.coarse + int(self.plan.depths.fine * self.plan.clips)
             kernel = self._choice.kernel(rows * len(ready), 1, dim)  # each query has rows of its own
-            return planned(self.segments, ready, k, places, self.plan, kernel)
+            return search_by_plan(self.segments, ready, k, places, self.plan, kernel)
         kernel = self._choice.kernel(int(self.rows * left / max(1, self.videos)), len(ready), dim)
         return best_among(self.segments, ready, k, places, kernel)
-
-    def curve(self, video: int | tuple[int, int], query: NDArray[Any]) -> Scores:
-        """The score of each clip of a video, given by its id or by its segment and place there."""
-        return curve(self.segments, video, query)

@@ -14,11 +14,11 @@ from functools import cache
 from momentseek.encoders.runtime import thread_count
 
 
-def together(tasks: Iterable[Callable[[], object]]) -> None:
+def run_together(tasks: Iterable[Callable[[], object]]) -> None:
     """Do all tasks, in any order; an exception of one of them is raised here.
 
     >>> done = []
-    >>> together([lambda n=n: done.append(n) for n in range(5)])
+    >>> run_together([lambda n=n: done.append(n) for n in range(5)])
     >>> sorted(done)
     [0, 1, 2, 3, 4]
     """
@@ -32,7 +32,7 @@ def together(tasks: Iterable[Callable[[], object]]) -> None:
                 return
             task()
 
-    helpers = [pool().submit(drain) for _ in range(min(thread_count(), len(queue)) - 1)]
+    helpers = [thread_pool().submit(drain) for _ in range(min(thread_count(), len(queue)) - 1)]
     try:
         drain()
     finally:
@@ -45,6 +45,6 @@ def together(tasks: Iterable[Callable[[], object]]) -> None:
 
 
 @cache
-def pool() -> ThreadPoolExecutor:
+def thread_pool() -> ThreadPoolExecutor:
     """Threads shared by all searches of this process."""
     return ThreadPoolExecutor(max(1, thread_count() - 1), thread_name_prefix="scan")

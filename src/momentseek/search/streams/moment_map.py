@@ -15,12 +15,13 @@ import numpy as np
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
+from momentseek.library.segments import locate
 from momentseek.library.video import Video
 from momentseek.moments.arrays import FloatArray
 from momentseek.search.confidence import PER_SCENE, Scale
 from momentseek.search.inside import inside
 from momentseek.search.localise.localiser import MAX_SPANS, Curve
-from momentseek.search.streams.sights import Ids, StreamIndex, place_of
+from momentseek.search.streams.sights import Ids, StreamIndex
 from momentseek.search.streams.stream_hit import StreamHit
 from momentseek.trained.moment_map import MomentMap, MomentScores, combine_cosines, cosines
 
@@ -129,7 +130,7 @@ def tangent(known: MomentMap, match: float, overlap: float) -> tuple[float, floa
 
 def moments_of(sights: StreamIndex, target: MapAim, video: Video) -> MomentScores | None:
     """A video's moments with their scores; None where it has no sound vectors of them."""
-    known, place = sights.moments, place_of(sights.spans, video.id)
+    known, place = sights.moments, locate(sights.spans, video.id)
     if known is None or place is None:
         return None
     rows = sights.spans[place[0]].vectors(place[1])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.library.scan import Scan
-from momentseek.library.segments import Segment
+from momentseek.library.segments import Segment, locate
 from momentseek.trained.boundary_head import BoundaryHead
 from momentseek.trained.moment_map import MomentMap
 
@@ -135,14 +135,5 @@ class StreamIndex:
         return parts
 
     def place(self, video: int) -> tuple[int, int] | None:
-        """In which segment and where a video's rows are; the newest, should there be two."""
-        return place_of(self.segments, video)
-
-
-def place_of(segments: Sequence[Segment], video: int) -> tuple[int, int] | None:
-    """In which segment and where in it a video's rows are."""
-    for index, segment in enumerate(segments):
-        at = np.flatnonzero(np.asarray(segment.ids) == video)
-        if len(at):
-            return index, int(at[0])
-    return None
+        """Which segment holds a video's rows, and at which place in it; None if none does."""
+        return locate(self.segments, video)

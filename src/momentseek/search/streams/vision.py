@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
+from momentseek.library.segments import locate
 from momentseek.library.video import Video
 from momentseek.search.confidence import PER_SCENE, Scale, evidence
 from momentseek.search.localise.localiser import (
@@ -23,7 +24,7 @@ from momentseek.search.localise.localiser import (
 )
 from momentseek.search.query import Part
 from momentseek.search.streams.moment_map import TOLERATED, MapAim, aim_moments, look_by_map, moments_of
-from momentseek.search.streams.sights import Encode, Ids, StreamIndex, place_of
+from momentseek.search.streams.sights import Encode, Ids, StreamIndex
 from momentseek.search.streams.stream_hit import StreamHit
 from momentseek.trained.boundary_head import Boundaries, BoundaryHead
 
@@ -214,7 +215,7 @@ def _bounds(
     sights: StreamIndex, target: Aim, video: int, rows: Vectors, scores: NDArray[np.float32]
 ) -> Boundaries | None:
     """What a trained model says of a video's starts and ends; None where none made the library's vectors."""
-    place = place_of(sights.spans, video)
+    place = locate(sights.spans, video)
     if sights.head is None or target.spans is None or place is None:
         return None
     found = sights.spans[place[0]].vectors(place[1]) @ target.spans

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
 from momentseek.api import Library
-from momentseek.library.ledger import failed_names
+from momentseek.library.known_files import failed_files
 from momentseek.server.answers import Body, text
 from momentseek.server.errors import CHANGING, ApiError, documented
 from momentseek.server.folders import folder_of
@@ -118,7 +118,7 @@ async def failures(service: Serving) -> FailuresOut:
 
     def read(library: Library) -> FailuresOut:
         with library.catalog.view():
-            names = dict(failed_names(library.catalog))
+            names = dict(failed_files(library.catalog))
             found = library.failures()
         return FailuresOut(
             failures=[

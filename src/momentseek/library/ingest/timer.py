@@ -1,4 +1,4 @@
-"""Where the time goes."""
+"""How long the stages of an ingest take."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 
 class StageTimer:
-    """Adds up seconds by stage; each stage is used by one thread only.
+    """Adds up the seconds that stages take; each stage is used by one thread only.
 
-    >>> clock = StageTimer()
-    >>> with clock.stage("encode"):
+    >>> timer = StageTimer()
+    >>> with timer.stage("encode"):
     ...     pass
-    >>> list(clock.seconds)
+    >>> list(timer.seconds)
     ['encode']
     """
 
@@ -23,7 +23,7 @@ class StageTimer:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """The time inside counts for ``name``."""
+        """Count the time inside a ``with`` for the stage ``name``."""
         begun = time.perf_counter()
         try:
             yield

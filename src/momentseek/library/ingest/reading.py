@@ -12,7 +12,6 @@ from momentseek.encoders.protocol import Pixels
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.files import VideoFile
-from momentseek.library.ingest.clock import StageTimer
 from momentseek.library.ingest.events import (
     ClipFrame,
     FileCopy,
@@ -25,19 +24,27 @@ from momentseek.library.ingest.events import (
     VideoEnd,
     VideoStart,
 )
-from momentseek.library.ledger import KnownFile, failed_before, has_failed, known_at, known_with, subtitle_marks
-from momentseek.library.stamp import Stamp, content_hash, shown
+from momentseek.library.ingest.timer import StageTimer
+from momentseek.library.known_files import (
+    KnownFile,
+    earlier_failure,
+    file_at,
+    files_with_content,
+    has_failed,
+    subtitle_marks,
+)
+from momentseek.library.stamp import Stamp, content_hash, printable
 from momentseek.library.video_parts import VideoParts
 from momentseek.media.cue import Cue
 
-MARGIN = 4.0
+SHOT_MARGIN_SECONDS = 4.0
 """Seconds on either side of a part that its shot detector sees besides."""
-MOVED_ON = "changed while it was being read; the next add tries it again"
+FILE_CHANGED = "changed while it was being read; the next add tries it again"
 
 
 @dataclass(frozen=True)
 class ReadSettings:
-    """What the reader has to know."""
+    """What the thread that reads files has to know about the library, and what it is to do with the files."""
 
     library: Path
     fingerprint: str
@@ -48,156 +55,163 @@ class ReadSettings:
     subtitles: Path | None = None
     retry: bool = False
     in_context: bool = False
-    """Vectors depend on cues (a trained model's), so those of other cues do not serve."""
+    """Whether vectors depend on cues, as a trained model's do, so that a copy with other cues must be encoded again."""
     again: bool = False
-    """Decode also what is in the library already, and leave cues alone: for another encoder."""
+    """Whether to decode also what is in the library already, and leave cues alone: for another encoder."""
+
+    def video_parts(self, hash: str) -> VideoParts:
+        """Where finished parts of the video with this content are kept."""
+        return VideoParts(self.library, hash, self.fingerprint, self.clip_seconds, self.part_clips, self.dim)
 
 
-class Changed(Exception):
-    """The file is not what it was when it was begun."""
+class FileChangedError(Exception):
+    """The file is not what it was when reading it began."""
 
 
-def events(files: Iterable[VideoFile], plan: ReadSettings, clock: StageTimer) -> Iterator[IngestEvent]:
-    """What every file needs, in order. Nothing is written here; the catalog is read by a connection of its own."""
-    catalog = Catalog(plan.library)
+def read_files(files: Iterable[VideoFile], settings: ReadSettings, timer: StageTimer) -> Iterator[IngestEvent]:
+    """Read files and yield what is to be done with each, in order.
+
+    Nothing is written here; the catalog is read by a connection of its own.
+    """
+    catalog = Catalog(settings.library)
     try:
         for file in files:
-            yield from _of_file(file, plan, catalog, clock)
+            yield from _read_file(file, settings, catalog, timer)
     finally:
         catalog.close()
 
 
-def _of_file(file: VideoFile, plan: ReadSettings, catalog: Catalog, clock: StageTimer) -> Iterator[IngestEvent]:
+def _read_file(file: VideoFile, settings: ReadSettings, catalog: Catalog, timer: StageTimer) -> Iterator[IngestEvent]:
     stamp: Stamp | None = None
     job: IngestJob | None = None
     try:
         stamp = Stamp.of(file.path)
-        done = None if plan.again else _known(file, stamp, plan, catalog, clock)
+        done = None if settings.again else _check_known(file, stamp, settings, catalog, timer)
         if done is not None:
             yield done
             return
-        read = _job(file, stamp, plan, catalog, clock)
+        read = _begin_job(file, stamp, settings, catalog, timer)
         if not isinstance(read, IngestJob):
             yield read
             return
         job = read
-        yield from _decoded(job, plan, clock)
+        yield from decode_video(job, settings, timer)
     except MediaError as e:
         yield FileFailure(file, _reason(e, file), stamp, job)
-    except Changed:
-        yield FileFailure(file, MOVED_ON, None, job)
+    except FileChangedError:
+        yield FileFailure(file, FILE_CHANGED, None, job)
     except MomentseekError:
         raise  # not this file's fault
     except Exception as e:  # hostile files find ways that no decoder's author thought of; the others must not suffer
-        yield FileFailure(file, shown(f"cannot be read ({type(e).__name__}: {e})"), stamp, job)
+        yield FileFailure(file, printable(f"cannot be read ({type(e).__name__}: {e})"), stamp, job)
 
 
-def _known(
-    file: VideoFile, stamp: Stamp, plan: ReadSettings, catalog: Catalog, clock: StageTimer
+def _check_known(
+    file: VideoFile, stamp: Stamp, settings: ReadSettings, catalog: Catalog, timer: StageTimer
 ) -> IngestEvent | None:
     """What is to be done with a file whose size and time are as they were; None if it must be read."""
-    known = known_at(catalog, file.path)
+    known = file_at(catalog, file.path)
     if known is None or not known.same(stamp):
-        before = None if plan.retry else failed_before(catalog, file.path, stamp)
+        before = None if settings.retry else earlier_failure(catalog, file.path, stamp)
         return FileFailure(file, before, stamp, before=True) if before is not None else None
-    marks = subtitle_marks(file.path, _folder(plan, known))
+    marks = subtitle_marks(file.path, _subtitles_folder(settings, known))
     if marks != known.subtitles:
-        if plan.in_context:
+        if settings.in_context:
             return None
-        return _copied(file, known, stamp, marks, clock, replaces=True)
+        return _copy_file(file, known, stamp, marks, timer, replaces=True)
     if has_failed(catalog, file.path):  # it was another file for a while, and is the old one again
         return FileUpdate(file, known, stamp, marks, moved=False)
     return UnchangedFile(file)
 
 
-def _job(
-    file: VideoFile, stamp: Stamp, plan: ReadSettings, catalog: Catalog, clock: StageTimer
+def _begin_job(
+    file: VideoFile, stamp: Stamp, settings: ReadSettings, catalog: Catalog, timer: StageTimer
 ) -> IngestJob | FileCopy | FileUpdate:
     from momentseek.media import probe
 
     if stamp.size == 0:
         raise MediaError("is empty; get another copy")
-    with clock.stage("hash"):
+    with timer.stage("hash"):
         hash = content_hash(file.path)
-    known = known_at(catalog, file.path)
-    if plan.again and known is not None and known.hash != hash:
+    known = file_at(catalog, file.path)
+    if settings.again and known is not None and known.hash != hash:
         raise MediaError("has changed since it was added; add it again first")
-    if not plan.again and (twin := _twin(file, stamp, hash, known, plan, catalog, clock)) is not None:
+    if not settings.again and (twin := _find_twin(file, stamp, hash, known, settings, catalog, timer)) is not None:
         return twin
-    with clock.stage("probe"):
+    with timer.stage("probe"):
         probed = probe(file.path)
-    marks = subtitle_marks(file.path, _folder(plan, known))
-    cues, notes = ((), ()) if plan.again else _cues(file.path, marks, clock)
+    marks = subtitle_marks(file.path, _subtitles_folder(settings, known))
+    cues, notes = ((), ()) if settings.again else _read_cues(file.path, marks, timer)
     return IngestJob(file, stamp, hash, probed, cues, marks, known is not None, list(notes))
 
 
-def _twin(
+def _find_twin(
     file: VideoFile,
     stamp: Stamp,
     hash: str,
     known: KnownFile | None,
-    plan: ReadSettings,
+    settings: ReadSettings,
     catalog: Catalog,
-    clock: StageTimer,
+    timer: StageTimer,
 ) -> FileCopy | FileUpdate | None:
     """A video in the library with the same bytes: this file touched, moved, or copied."""
-    twins = known_with(catalog, hash, stamp.size)
+    twins = files_with_content(catalog, hash, stamp.size)
     here = next((twin for twin in twins if known and twin.id == known.id), None)
     left = next((twin for twin in twins if not os.path.lexists(twin.path)), None)
     twin = here or left or (twins[0] if twins else None)
     if twin is None:
         return None
     if Stamp.of(file.path) != stamp:
-        raise Changed
-    marks = subtitle_marks(file.path, _folder(plan, twin))
+        raise FileChangedError
+    marks = subtitle_marks(file.path, _subtitles_folder(settings, twin))
     if (here or (left and known is None)) and marks == twin.subtitles:
         return FileUpdate(file, twin, stamp, marks, moved=here is None)
-    if plan.in_context:
+    if settings.in_context:
         return None
-    return _copied(file, twin, stamp, marks, clock, replaces=twin in (here, left))
+    return _copy_file(file, twin, stamp, marks, timer, replaces=twin in (here, left))
 
 
-def _copied(
-    file: VideoFile, known: KnownFile, stamp: Stamp, marks: tuple[str, ...], clock: StageTimer, *, replaces: bool
+def _copy_file(
+    file: VideoFile, known: KnownFile, stamp: Stamp, marks: tuple[str, ...], timer: StageTimer, *, replaces: bool
 ) -> FileCopy:
-    cues, notes = _cues(file.path, marks, clock)
+    cues, notes = _read_cues(file.path, marks, timer)
     return FileCopy(file, known, stamp, marks, cues, notes, replaces)
 
 
-def _cues(path: Path, marks: tuple[str, ...], clock: StageTimer) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
+def _read_cues(path: Path, marks: tuple[str, ...], timer: StageTimer) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
     from momentseek.media.subtitles import cues_of
 
-    with clock.stage("subtitles"):
+    with timer.stage("subtitles"):
         cues = cues_of(path, marks[0] or None)
     return cues.found, cues.problems
 
 
-def _folder(plan: ReadSettings, known: KnownFile | None) -> Path | None:
+def _subtitles_folder(settings: ReadSettings, known: KnownFile | None) -> Path | None:
     """Where subtitles are besides: what is asked for now, or was when the video was added."""
-    if plan.subtitles is not None or known is None:
-        return plan.subtitles
+    if settings.subtitles is not None or known is None:
+        return settings.subtitles
     return Path(known.subtitles[0]) if known.subtitles and known.subtitles[0] else None
 
 
-def _decoded(job: IngestJob, plan: ReadSettings, clock: StageTimer) -> Iterator[IngestEvent]:
-    checkpoint = VideoParts(plan.library, job.hash, plan.fingerprint, plan.clip_seconds, plan.part_clips, plan.dim)
-    kept = tuple(checkpoint.load())
+def decode_video(job: IngestJob, settings: ReadSettings, timer: StageTimer) -> Iterator[IngestEvent]:
+    """Decode a video part by part and yield its frames; parts that an earlier run has finished are not decoded."""
+    kept = tuple(settings.video_parts(job.hash).load())
     yield VideoStart(job, kept)
-    clips = len(kept) * plan.part_clips
+    clips = len(kept) * settings.part_clips
     part = len(kept)
     end = job.probe.duration
     while True:
-        reading = _Part(job, plan, part)
-        for pixels in reading.frames(clock):
+        reading = PartReader(job, settings, part)
+        for pixels in reading.frames(timer):
             clips += 1
             yield ClipFrame(job, pixels)
         if Stamp.of(job.file.path) != job.stamp:
-            raise Changed
+            raise FileChangedError
         if reading.damage and reading.damage not in job.notes:
             job.notes.append(reading.damage)
         yield PartEnd(job, part, reading.shots())
         part += 1
-        if clips < part * plan.part_clips or reading.end is not None:
+        if clips < part * settings.part_clips or reading.end is not None:
             end = reading.end or end
             break
     if not clips:
@@ -205,34 +219,35 @@ def _decoded(job: IngestJob, plan: ReadSettings, clock: StageTimer) -> Iterator[
     yield VideoEnd(job, clips, end)
 
 
-class _Part:
-    """One stretch of clips, with its own shot detector, seen by nobody else."""
+class PartReader:
+    """Reads one part of a video, a fixed stretch of clips, with a shot detector of its own."""
 
-    def __init__(self, job: IngestJob, plan: ReadSettings, part: int) -> None:
+    def __init__(self, job: IngestJob, settings: ReadSettings, part: int) -> None:
         from momentseek.media.shots import ShotDetector
 
-        self.job, self.plan, self.part = job, plan, part
-        self.first, self.last = part * plan.part_clips, (part + 1) * plan.part_clips
+        self.job, self.settings, self.part = job, settings, part
+        self.first, self.last = part * settings.part_clips, (part + 1) * settings.part_clips
         self.detector = ShotDetector()
         self.damage = ""
         self.end: float | None = None
-        """Where the video ends, if it was reached."""
+        """Where the video ends, in seconds; None if the part ends before it."""
 
-    def frames(self, clock: StageTimer) -> Iterator[Pixels]:
+    def frames(self, timer: StageTimer) -> Iterator[Pixels]:
+        """The frame of each clip of the part."""
         from momentseek.media import frames
 
-        length = self.plan.clip_seconds
+        length = self.settings.clip_seconds
         source = frames(
             self.job.file.path,
             1 / length,
-            start=max(0.0, self.first * length - MARGIN),
-            end=self.last * length + MARGIN,
-            short_side=self.plan.short_side,
+            start=max(0.0, self.first * length - SHOT_MARGIN_SECONDS),
+            end=self.last * length + SHOT_MARGIN_SECONDS,
+            short_side=self.settings.short_side,
             spy=self.detector.push,
         )
         with closing(source):
             while True:
-                with clock.stage("decode"):
+                with timer.stage("decode"):
                     try:
                         frame = next(source, None)
                     except MediaError as e:
@@ -243,14 +258,15 @@ class _Part:
                 if frame is None:
                     break
                 if self.first <= int(frame.time / length) < self.last:
-                    with clock.stage("wait for room"):
+                    with timer.stage("wait for room"):
                         yield frame.pixels
         self.damage = str(source.damage or "")
         if source.duration is not None and source.duration <= self.last * length:
             self.end = source.duration
 
     def shots(self) -> tuple[float, ...]:
-        length = self.plan.clip_seconds
+        """Times of the cuts in the part, in seconds of the video, once all its frames were read."""
+        length = self.settings.clip_seconds
         first, last = self.first * length, self.last * length
         return tuple(t for t in self.detector.boundaries() if first <= t < last)
 
@@ -258,6 +274,6 @@ class _Part:
 def _reason(error: MediaError, file: VideoFile) -> str:
     """Why, without the path, which stands beside it wherever it is shown."""
     text = str(error)
-    for path in (str(file.path), shown(file.path), repr(str(file.path))):
+    for path in (str(file.path), printable(file.path), repr(str(file.path))):
         text = text.removeprefix(f"{path}: ")
-    return shown(text)
+    return printable(text)

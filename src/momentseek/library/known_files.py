@@ -12,9 +12,9 @@ from typing import Any
 
 from momentseek.library.catalog import Catalog
 from momentseek.library.names import name_text
-from momentseek.library.stamp import Stamp, readable
+from momentseek.library.stamp import Stamp, path_text
 
-KNOWN = "id, path, size, mtime_ns, hash, subtitles"
+KNOWN_COLUMNS = "id, path, size, mtime_ns, hash, subtitles"
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,19 @@ class KnownFile:
         return (self.size, self.mtime_ns) == (stamp.size, stamp.mtime_ns)
 
 
-def known_at(catalog: Catalog, path: Path) -> KnownFile | None:
+def file_at(catalog: Catalog, path: Path) -> KnownFile | None:
     """The file at a path."""
-    rows = catalog.rows(f"SELECT {KNOWN} FROM videos WHERE path = ?", (os.fsencode(path),))
-    return _known(rows[0]) if rows else None
+    rows = catalog.rows(f"SELECT {KNOWN_COLUMNS} FROM videos WHERE path = ?", (os.fsencode(path),))
+    return _known_file(rows[0]) if rows else None
 
 
-def known_with(catalog: Catalog, hash: str, size: int) -> list[KnownFile]:
+def files_with_content(catalog: Catalog, hash: str, size: int) -> list[KnownFile]:
     """The files with the same bytes, by id."""
-    rows = catalog.rows(f"SELECT {KNOWN} FROM videos WHERE hash = ? AND size = ? ORDER BY id", (hash, size))
-    return [_known(row) for row in rows]
+    rows = catalog.rows(f"SELECT {KNOWN_COLUMNS} FROM videos WHERE hash = ? AND size = ? ORDER BY id", (hash, size))
+    return [_known_file(row) for row in rows]
 
 
-def failed_before(catalog: Catalog, path: Path, stamp: Stamp) -> str | None:
+def earlier_failure(catalog: Catalog, path: Path, stamp: Stamp) -> str | None:
     """Why the file, unchanged since, could not be added."""
     rows = catalog.rows("SELECT reason, size, mtime_ns FROM failures WHERE path = ?", (os.fsencode(path),))
     return str(rows[0][0]) if rows and rows[0][1:] == (stamp.size, stamp.mtime_ns) else None
@@ -57,7 +57,7 @@ def has_failed(catalog: Catalog, path: Path) -> bool:
     return bool(catalog.rows("SELECT 1 FROM failures WHERE path = ?", (os.fsencode(path),)))
 
 
-def failed_names(catalog: Catalog) -> list[tuple[Path, str]]:
+def failed_files(catalog: Catalog) -> list[tuple[Path, str]]:
     """Path and name of every file that failed."""
     return [(Path(os.fsdecode(path)), name) for path, name in catalog.rows("SELECT path, name FROM failures")]
 
@@ -107,10 +107,10 @@ def subtitle_marks(path: Path, folder: Path | None) -> tuple[str, ...]:
             state = sidecar.path.stat()
         except OSError:
             continue
-        marks.append(f"{state.st_size}:{state.st_mtime_ns}:{readable(sidecar.path.suffix)}")
+        marks.append(f"{state.st_size}:{state.st_mtime_ns}:{path_text(sidecar.path.suffix)}")
     return (marks[0], *sorted(marks[1:]))
 
 
-def _known(row: Sequence[Any]) -> KnownFile:
+def _known_file(row: Sequence[Any]) -> KnownFile:
     id, path, size, mtime_ns, hash, subtitles = row
     return KnownFile(id, Path(os.fsdecode(path)), size, mtime_ns, hash, tuple(json.loads(subtitles)))

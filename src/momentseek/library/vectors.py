@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.segments import Segment, quantised
+from momentseek.library.segments import Segment, locate, quantise
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,25 +22,28 @@ class StoredVectors:
 
     @classmethod
     def of(cls, vectors: NDArray[Any]) -> StoredVectors:
-        """From an encoder's rows.
+        """Vectors as an encoder gives them, in both forms.
 
         >>> len(StoredVectors.of(np.eye(3)))
         3
         """
-        return cls(*quantised(vectors), np.asarray(vectors, np.float32).astype(np.float16))
+        return cls(*quantise(vectors), np.asarray(vectors, np.float32).astype(np.float16))
 
     @classmethod
-    def copied(cls, source: Segment, at: int) -> StoredVectors:
-        """Those of the video at place ``at`` of a segment, as they are."""
-        part = source.part(at, at + 1)
+    def find(cls, segments: Sequence[Segment], video: int) -> StoredVectors | None:
+        """A copy of a video's vectors, byte for byte, from whichever segment holds them; None if none does."""
+        place = locate(segments, video)
+        if place is None:
+            return None
+        part = segments[place[0]].part(place[1], place[1] + 1)
         return cls(np.array(part.codes), np.array(part.scales), np.array(part.half))
 
     def __len__(self) -> int:
         return len(self.scales)
 
 
-def joined(parts: Sequence[StoredVectors]) -> StoredVectors:
-    """Rows one after another."""
+def join_vectors(parts: Sequence[StoredVectors]) -> StoredVectors:
+    """The vectors of several parts, one after another."""
     if len(parts) == 1:
         return parts[0]
     return StoredVectors(
@@ -50,17 +53,8 @@ def joined(parts: Sequence[StoredVectors]) -> StoredVectors:
     )
 
 
-def pooled(stream: str, ids: Sequence[int], rows: Sequence[StoredVectors]) -> Segment:
-    """A segment of several videos."""
+def segment_of(stream: str, ids: Sequence[int], rows: Sequence[StoredVectors]) -> Segment:
+    """A segment in memory that holds the vectors of several videos."""
     offsets = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
-    whole = joined(rows)
+    whole = join_vectors(rows)
     return Segment("(memory)", stream, np.asarray(ids, np.int64), offsets, whole.codes, whole.scales, whole.half)
-
-
-def find(segments: Sequence[Segment], video: int) -> StoredVectors | None:
-    """A video's rows, from whichever segment holds them."""
-    for segment in segments:
-        at = np.flatnonzero(segment.ids == video)
-        if len(at):
-            return StoredVectors.copied(segment, int(at[0]))
-    return None

@@ -1,0 +1,228 @@
+"""The encoders of a library: which they are, that they are still the same, and the copy of a trained model it keeps."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
+from momentseek.encoders.registry import MODEL, text_encoder
+from momentseek.errors import MomentseekError
+from momentseek.library.catalog import Catalog, EncoderRow
+from momentseek.library.paths import LibraryPaths
+from momentseek.trained.encoder import TrainedEncoder, load_trained_encoder, resolve_encoder
+from momentseek.trained.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH, read_encoder_manifest, read_kind
+
+DEFAULT_ENCODER = "labels"
+"""The spec of the image-text encoder that a library is made with unless another is named."""
+SPEECH_ENCODER = "minilm"
+"""The spec of the text encoder of cues."""
+FINGERPRINT_DIGITS = 16
+"""Digits of a model's fingerprint in the name of its folder in the library."""
+
+
+class LibraryEncoders:
+    """The encoders that make a library's vectors, each loaded when it is first asked for."""
+
+    def __init__(self, catalog: Catalog, paths: LibraryPaths) -> None:
+        self._catalog, self._folder = catalog, paths.folder
+        self._vision: ImageTextEncoder | None = None
+        self._speech: TextEncoder | None = None
+
+    @property
+    def vision(self) -> ImageTextEncoder:
+        """The encoder of the library's frames; refused if it is not the one that made the vectors."""
+        if self._vision is None:
+            spec = vision_spec(self._catalog)
+            encoder = load_encoder(spec, self._folder)
+            row = self._catalog.encoder("vision")
+            if row is not None and not is_by(row, encoder):
+                raise MomentseekError(
+                    f"{self._folder}: its vectors were made by another {spec!r} than the one here ({row.name}); "
+                    f"bring that back, or make them anew: {reencode_command(self._folder, spec)}"
+                )
+            self._vision = encoder
+        return self._vision
+
+    @property
+    def speech(self) -> TextEncoder | None:
+        """The encoder of cues; None where it is not installed and the library has no vectors by it either."""
+        if self._speech is None:
+            row = self._catalog.encoder("speech")
+            encoder = installed_speech_encoder() if row is None else text_encoder(row.spec)
+            if row is not None and encoder is not None and not is_by(row, encoder):
+                raise MomentseekError(
+                    f"{self._folder}: what is said was encoded by another {row.spec!r} than the one here; "
+                    f"bring that back, or encode anew: {reencode_command(self._folder, vision_spec(self._catalog))}"
+                )
+            self._speech = encoder
+        return self._speech
+
+    @property
+    def model(self) -> TrainedEncoder | None:
+        """The trained model that makes the library's vectors; None if none does."""
+        return encoder if isinstance(encoder := self.vision, TrainedEncoder) else None
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a trained model makes the library's vectors, answered without loading it."""
+        return vision_spec(self._catalog).startswith(MODEL)
+
+    @property
+    def model_kind(self) -> str:
+        """``clips`` or ``map`` by what the trained model keeps vectors of, answered without loading it; empty if there
+        is no model.
+        """
+        return model_kind(self._catalog, self._folder)
+
+    def forget(self) -> None:
+        """Let go of the loaded encoders; the next use loads those of the catalog."""
+        self._vision = self._speech = None
+
+    def forget_others(self, rows: Iterable[EncoderRow]) -> None:
+        """Let go of a loaded encoder that ``rows`` do not name: another process may have made the vectors anew."""
+        for row in rows:
+            if row.stream == "vision" and self._vision is not None and not is_by(row, self._vision):
+                self._vision = None
+            if row.stream == "speech" and self._speech is not None and not is_by(row, self._speech):
+                self._speech = None
+
+
+def check_spec(catalog: Catalog, spec: str, library: Path) -> None:
+    """Refuse another encoder than the library's: vectors of two encoders cannot be compared."""
+    used = vision_spec(catalog)
+    if catalogued_spec(spec) != used:
+        raise MomentseekError(
+            f"{library}: its vectors were made by {used!r}, and {spec!r} cannot be mixed with it; "
+            f"to make them all anew run: {reencode_command(library, spec)}"
+        )
+
+
+def vision_spec(catalog: Catalog) -> str:
+    """The spec of the encoder that makes a library's vectors of frames."""
+    row = catalog.encoder("vision")
+    return row.spec if row else str(catalog.get("encoder", DEFAULT_ENCODER))
+
+
+def installed_speech_encoder() -> TextEncoder | None:
+    """The encoder of cues; None if it is not installed."""
+    try:
+        return text_encoder(SPEECH_ENCODER)
+    except MomentseekError:
+        return None
+
+
+def load_encoder(spec: str, library: Path) -> ImageTextEncoder:
+    """An image-text encoder by its spec; a trained model is loaded from the library's own copy of it."""
+    if spec.startswith(MODEL):
+        spec = f"{MODEL}{_model_copy(spec, library)}"
+    return resolve_encoder(spec)
+
+
+def model_kind(catalog: Catalog, library: Path) -> str:
+    """What the library's trained model keeps vectors of, asked without loading it; empty where there is none."""
+    spec = vision_spec(catalog)
+    return read_kind(_model_copy(spec, library)) if spec.startswith(MODEL) else ""
+
+
+def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
+    """How many rows for spans a video has, by its clips: one each, or as many as a map model keeps moments."""
+    spec = vision_spec(catalog)
+    if model_kind(catalog, library) != "map":
+        return lambda clips: clips
+    moments = read_encoder_manifest(_model_copy(spec, library)).moments
+    assert moments is not None
+    return lambda clips: len(moments.of(clips)) if clips else 0
+
+
+def _model_copy(spec: str, library: Path) -> Path:
+    """The folder of the library's own copy of its model; refused if a part of it is gone."""
+    folder = LibraryPaths(library).models / spec.removeprefix(MODEL)
+    if not all((folder / name).is_file() for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH)):
+        raise MomentseekError(
+            f"{library}: the library's copy of its model is gone; make its vectors anew: "
+            f"momentseek reencode --model FOLDER --library {shlex.quote(str(library))}"
+        )
+    return folder
+
+
+def catalogued_spec(spec: str) -> str:
+    """A spec as the catalog keeps it: a model goes by its fingerprint, wherever its folder lies."""
+    if not spec.startswith(MODEL):
+        return spec
+    return f"{MODEL}{read_encoder_manifest(_model_folder(spec)).fingerprint[:FINGERPRINT_DIGITS]}"
+
+
+def check_model(spec: str | None, clip_seconds: float) -> None:
+    """Refuse, before a library is made, a model that could not be used in it."""
+    if spec is None or not spec.startswith(MODEL):
+        return
+    folder = _model_folder(spec)
+    model = load_trained_encoder(folder)
+    if abs(model.about.clip_seconds - clip_seconds) > 1e-9:
+        raise MomentseekError(
+            f"{folder}: was trained on clips of {model.about.clip_seconds:g} s, and the library has clips of "
+            f"{clip_seconds:g} s; make one with --clip-seconds {model.about.clip_seconds:g}"
+        )
+    model.check_speech(installed_speech_encoder())
+    if model.frames.dim != model.about.video.dim or model.texts.dim != model.about.query.dim:  # type: ignore[union-attr]
+        raise MomentseekError(f"{folder}: was trained on vectors of other sizes than its encoders give here")
+
+
+def adopt_encoder(spec: str, library: Path) -> str:
+    """The spec by which a library knows an encoder; a trained model is copied into the library first."""
+    if not spec.startswith(MODEL):
+        return spec
+    adopted = catalogued_spec(spec)
+    target = LibraryPaths(library).models / adopted.removeprefix(MODEL)
+    if _is_whole(target):
+        return adopted
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
+        try:
+            beside.chmod(0o755)
+            for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH):
+                shutil.copyfile(_model_folder(spec) / name, beside / name)
+            shutil.rmtree(target, ignore_errors=True)  # what is left of a copy that lost a part
+            beside.replace(target)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    except OSError as e:
+        raise MomentseekError(f"{target}: the model cannot be copied there ({e.strerror}); make room") from None
+    return adopted
+
+
+def _is_whole(copy: Path) -> bool:
+    try:
+        read_encoder_manifest(copy)
+    except MomentseekError:
+        return False
+    return True
+
+
+def _model_folder(spec: str) -> Path:
+    return Path(spec.removeprefix(MODEL)).expanduser().absolute()
+
+
+def encoder_row(stream: str, spec: str, encoder: TextEncoder) -> EncoderRow:
+    """The catalog's row about an encoder of a stream."""
+    return EncoderRow(stream, spec, encoder.name, fingerprint(encoder) or encoder.name, encoder.dim)
+
+
+def is_by(row: EncoderRow, encoder: TextEncoder) -> bool:
+    """Whether an encoder is the one that a row of the catalog names."""
+    return row.fingerprint == encoder_row(row.stream, row.spec, encoder).fingerprint
+
+
+def spans_row(spec: str, model: TrainedEncoder) -> EncoderRow:
+    """The catalog's row about a trained model's vectors for spans."""
+    return EncoderRow("spans", spec, model.name, model.fingerprint, model.about.spans)
+
+
+def reencode_command(library: Path, spec: str) -> str:
+    """The command that makes a library's vectors anew."""
+    return f"momentseek reencode --library {shlex.quote(str(library))} --encoder {shlex.quote(spec)}"
