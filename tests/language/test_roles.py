@@ -53,7 +53,7 @@ def test_spacy_attaches_nouns_by_the_parse() -> None:
 
 
 def test_an_unknown_parser_is_named() -> None:
-    with pytest.raises(MomentseekError, match="not by 'nltk'"):
+    with pytest.raises(MomentseekError, match="no parser 'nltk'"):
         load_parser("nltk")
 
 

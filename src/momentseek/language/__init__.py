@@ -1,1 +1,1 @@
-"""What a sentence says of who does what: small rules and, where it is installed, a parser. Imports nothing of ours."""
+"""Who does what in a sentence: small rules and, where it is installed, a parser (spaCy)."""

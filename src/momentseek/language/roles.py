@@ -41,18 +41,18 @@ WORD_PATTERN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 @dataclass(frozen=True)
 class Roles:
-    """A query's words and the part each plays."""
+    """The words of a query and the role of each: verb, noun, or neither."""
 
     words: tuple[str, ...]
     role: tuple[int, ...]
-    """NEITHER, VERB or NOUN."""
+    """The role of each word: NEITHER, VERB or NOUN."""
     phrase: tuple[int, ...]
-    """Which verb, counted from 0, a verb is or a noun belongs to; -1 for other words."""
+    """For each word the number of the verb that it is or belongs to, from 0; -1 for other words."""
     pieces: tuple[int, ...] = ()
-    """Of the sentence's words and marks, each by itself, which word begins there; -1 for none."""
+    """For each word or punctuation mark of the sentence the word that begins there; -1 for none."""
 
     def fit_to_features(self, count: int) -> tuple[list[int], list[int]]:
-        """Roles and phrases for ``count`` rows of word features; none are claimed where the counts disagree.
+        """The roles and phrases of ``count`` rows of word features; none are given where the counts disagree.
 
         Rows are words, or words and marks, as MiniLM counts them where it knows every word whole. Without the second a
         full stop would decide whether a query is parsed.
@@ -69,7 +69,7 @@ class Roles:
 
 
 def roles_by_rule(text: str) -> Roles:
-    """By the rules.
+    """Find the verbs and nouns of a text by small rules, without a parser.
 
     >>> found = roles_by_rule("The man in the kitchen opens a cupboard and takes out two plates.")
     >>> [w for w, r in zip(found.words, found.role) if r == VERB]
@@ -94,10 +94,10 @@ def roles_by_rule(text: str) -> Roles:
 
 
 def load_parser(which: str = "auto") -> Callable[[Sequence[str]], list[Roles]]:
-    """What parses many queries: ``spacy``, ``rules``, or ``auto``: spaCy where it is installed, else the rules."""
+    """A function that finds the roles of many texts: by ``spacy``, by ``rules``, or ``auto`` (spaCy if installed)."""
     if which not in ("auto", "spacy", "rules"):
-        raise MomentseekError(f"queries are parsed by spacy, rules or auto, not by {which!r}")
-    pipeline = _spacy() if which != "rules" else None
+        raise MomentseekError(f"there is no parser {which!r}; choose spacy, rules or auto")
+    pipeline = load_spacy("lemmatizer", "ner") if which != "rules" else None
     if pipeline is None:
         if which == "spacy":
             raise MomentseekError("parsing with spaCy needs it and its English model; install momentseek[nlp]")
@@ -106,12 +106,12 @@ def load_parser(which: str = "auto") -> Callable[[Sequence[str]], list[Roles]]:
 
 
 def resolve_parser(which: str) -> str:
-    """The parser meant: for ``auto``, the one that it is here.
+    """The parser that a name stands for: for ``auto``, the one that is installed here.
 
     >>> resolve_parser("rules")
     'rules'
     """
-    return which if which != "auto" else "rules" if _spacy() is None else "spacy"
+    return which if which != "auto" else "rules" if load_spacy("lemmatizer", "ner") is None else "spacy"
 
 
 def _pieces(text: str, words: Sequence[int]) -> tuple[int, ...]:
@@ -138,10 +138,11 @@ def _phrases(role: Sequence[int]) -> list[int]:
 
 
 @cache
-def _spacy() -> Any:
+def load_spacy(*exclude: str) -> Any:
+    """Load spaCy's small English model without the components ``exclude``; None where it is not installed."""
     for name in SPACY_MODELS:
         try:
-            return importlib.import_module(name).load(exclude=["lemmatizer", "ner"])
+            return importlib.import_module(name).load(exclude=list(exclude))
         except ImportError:
             continue
     return None

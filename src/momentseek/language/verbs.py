@@ -1,4 +1,4 @@
-"""The verbs of a sentence by a small rule: enough to count actions in captions, no parser needed.
+"""The verbs of a sentence by a small rule: enough to count actions in captions without a parser.
 
 A word is a verb if it is a form of one of some 300 verbs that captions use, or if it ends in -ing and follows *is*,
 *begins*, *starts*, …; neither counts right after an article or another word that announces a noun (*the watch*, *her
@@ -67,7 +67,7 @@ def verbs(sentence: str) -> list[str]:
 
 
 def verb_bases(words: list[str]) -> list[str]:
-    """The base form of each word that is a verb, and nothing for the others; words in small letters.
+    """The base form of each word that is a verb, and "" for the others; words are in lower case.
 
     >>> verb_bases(["she", "opens", "the", "watch"])
     ['', 'open', '', '']
@@ -100,7 +100,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def third_person(base: str) -> str:
-    """The form with he, she, it.
+    """The third person of a verb.
 
     >>> [third_person(b) for b in ("open", "wash", "carry", "play")]
     ['opens', 'washes', 'carries', 'plays']
@@ -111,7 +111,7 @@ def third_person(base: str) -> str:
 
 
 def add_ending(base: str, ending: str) -> str:
-    """The base with -ing or -ed, in English spelling.
+    """A verb with -ing or -ed, in English spelling.
 
     >>> [add_ending(b, "ing") for b in ("close", "stop", "open", "tie")]
     ['closing', 'stopping', 'opening', 'tying']

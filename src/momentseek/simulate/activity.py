@@ -1,4 +1,4 @@
-"""What is to be seen and heard in every clip of a video: a strength per concept."""
+"""What can be seen and heard in every clip of a video: a strength per concept."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ ACTION_STRENGTH, OBJECT_STRENGTH, COLOR_STRENGTH, MANNER_STRENGTH, PERSON_STRENG
 )
 TOPIC_STRENGTH, SPEECH_STRENGTH, SPEAKER_STRENGTH, MENTION_STRENGTH = 1.0, 0.6, 0.3, 0.5
 PROMINENCE_STRENGTHS = (0.1, 0.6, 1.0)
-"""How much is seen of an action that is hardly in the picture, at its edge, or at a prominent spot."""
+"""How strongly an action shows that is hardly in the picture, at its edge, or at a prominent spot."""
 MENTION_PROBABILITY = 0.3
-"""How often the object of an action is spoken of while it is used."""
+"""How often the object of an action is mentioned while it is used."""
 SILENCE_PROBABILITY = 0.3
 """Share of clips in which nobody speaks, outside spoken moments."""
 
 
 def clip_count(seconds: float) -> int:
-    """Clips of a video, the last one perhaps incomplete.
+    """Number of clips of a video; the last one may be incomplete.
 
     >>> clip_count(61.46), clip_count(3.0)
     (41, 2)
@@ -53,7 +53,7 @@ def clip_shares(clips: int, start: float, end: float) -> FloatArray:
 def visible_concepts(
     world: World, story: Story, video: int, difficulty: Difficulty, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """``(clips, concepts)`` of what is visible, and ``(clips, scenes)``: which scene a clip belongs to."""
+    """The strength of every visible concept per clip, ``(clips, concepts)``, and each clip's share of every scene."""
     film, m = story.videos[video], story.moments
     clips = clip_count(film.seconds)
     strength = np.zeros((clips, len(world.concepts)))
@@ -95,7 +95,7 @@ def visible_concepts(
 def spoken_concepts(
     world: World, story: Story, video: int, difficulty: Difficulty, rng: np.random.Generator
 ) -> FloatArray:
-    """``(clips, concepts)`` of what is spoken of; a row of zeros is silence."""
+    """The strength of every concept that is spoken of per clip, ``(clips, concepts)``; a row of zeros is silence."""
     film, m = story.videos[video], story.moments
     clips = clip_count(film.seconds)
     strength = np.zeros((clips, len(world.concepts)))

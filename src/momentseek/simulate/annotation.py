@@ -19,12 +19,12 @@ BATCH_MOMENTS = 20
 SECOND_BATCH_SHARE = 0.47
 DECIDING_MOMENTS = 5
 OFF_BY_ONE_PROBABILITY = 0.12
-"""How often an annotator goes one level up, and as often down."""
+"""How often an annotator is one level too high, and as often one too low."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedJudgements:
-    """Judged moments of some queries, by query, best similarity first."""
+    """The judged moments of some queries, query after query, the most similar first."""
 
     counts: IntArray
     moment: IntArray
@@ -35,7 +35,7 @@ class SimulatedJudgements:
 def annotate(
     judge: Judge, queries: IntArray, near: IntArray, similarity: FloatArray, rng: np.random.Generator
 ) -> SimulatedJudgements:
-    """Judge the nearest moments ``near`` (queries, 40) of queries that are captions of the moments ``queries``."""
+    """Judge ``near``, the 40 nearest moments of each query; ``queries`` are the moments whose captions were asked."""
     truth = judge(queries[:, None], near)
     first = near[:, :BATCH_MOMENTS].shape[1]
     still = truth[:, max(0, first - DECIDING_MOMENTS) : first].sum(axis=1) + rng.random(len(queries))
@@ -49,7 +49,7 @@ def annotate(
 
 
 def draw_consensus(truth: IntArray, rng: np.random.Generator) -> IntArray:
-    """Levels on which simulated annotators agree; -1 where they do not.
+    """Draw the levels on which simulated annotators agree; -1 where they do not.
 
     >>> levels = draw_consensus(np.full(5000, 2), np.random.default_rng(0))
     >>> (np.bincount(levels + 1, minlength=6) / 5000).round(2).tolist()

@@ -1,4 +1,4 @@
-"""Captions of moments: a small grammar with synonyms, the people by name."""
+"""Captions of moments, from a small grammar with synonyms: with people's names, and without (TVR-Ranking, §3.1)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SPEECH_FIRST_PROBABILITY = 0.4
 AND_PROBABILITY = 0.6
 PLACE_LAST_PROBABILITY = 0.5
 DRAWS_PER_CAPTION = 10
-"""Random numbers a sentence may need."""
+"""Random numbers that the choice of a caption's words may need."""
 
 
 def write_captions(world: World, moments: SimulatedMoments, rng: np.random.Generator) -> list[str]:
-    """One sentence per moment, with the people's names; what it mentions is what ``relevance`` asks for.
+    """Write one sentence per moment, with people's names; what it mentions is what ``relevance`` asks for.
 
     The same moments with another stream of random numbers give paraphrases.
     """
@@ -28,7 +28,7 @@ def write_captions(world: World, moments: SimulatedMoments, rng: np.random.Gener
 
 
 class CaptionWriter:
-    """The caption of one event, with its own random numbers to choose words by."""
+    """Writes the caption of one event, choosing words by random numbers of its own."""
 
     def __init__(self, world: World, event: Event, draw: list[float]) -> None:
         self.world = world
@@ -37,7 +37,7 @@ class CaptionWriter:
         self.whom = world.name(event.other)
 
     def text(self) -> str:
-        """The whole sentence."""
+        """The whole caption."""
         e, clauses = self.event, []
         order, ending = next(self.draw), next(self.draw)
         if e.action != NO_CONCEPT:
@@ -57,7 +57,7 @@ class CaptionWriter:
         )
 
     def action_phrase(self, action: int, thing: int, color: int, manner: int) -> str:
-        """An action with its objects: slowly hands the red mug to Nora."""
+        """An action with its objects, such as "slowly hands the red mug to Nora"."""
         words = [self.word(manner)] if manner != NO_CONCEPT else []
         words.append(self.word(action))
         together = action in self.world.takes_two
@@ -67,13 +67,13 @@ class CaptionWriter:
         return " ".join([*words, *([self.whom or ""] if together else [])])
 
     def word(self, concept: int) -> str:
-        """One of the concept's words."""
+        """One of the words for a concept."""
         words = self.world.concepts[concept].words
         return words[int(next(self.draw) * len(words))]
 
 
 def remove_names(world: World, texts: Iterable[str]) -> list[str]:
-    """Every name replaced by a general word.
+    """Replace every name in the texts by a general word, by the rules of ``construct.imprecise`` for the known cast.
 
     >>> from momentseek.simulate.world import the_world
     >>> remove_names(the_world(), ["Nora hands the mug to Clara.", "In the park, Victor hugs Nora."])

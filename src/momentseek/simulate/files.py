@@ -1,4 +1,4 @@
-"""The files of a simulation: exactly the community's, plus ``data.toml`` and what really happened.
+"""The files of a simulated corpus: TVR's and TVR-Ranking's own, plus ``data.toml`` and what really happened.
 
 Written one query or line at a time, so that memory does not grow with the corpus.
 """
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from momentseek import __version__
+from momentseek.features.data import DATA_FILE
 from momentseek.moments.arrays import FloatArray, IntArray
 from momentseek.simulate import lengths
 from momentseek.simulate.annotation import SimulatedJudgements
-from momentseek.simulate.folder import DATA_FILE
 from momentseek.simulate.queries import SimulatedQueries
 from momentseek.simulate.settings import CLIP_SECONDS, FILES_VERSION, SimulationSettings
 from momentseek.simulate.story import Story
@@ -28,14 +28,14 @@ TVR_SHARES = {"train": 0.8, "val": 0.1, "test": 0.1}
 
 
 def write_corpus(folder: Path, story: Story) -> None:
-    """``video_corpus.json``: {video: seconds}."""
+    """Write ``video_corpus.json``: {video: seconds}."""
     _write(folder / "video_corpus.json", [json.dumps({v.name: v.seconds for v in story.videos})])
 
 
 def write_training(
     folder: Path, story: Story, captions: list[str], queries: SimulatedQueries, near: IntArray, similarity: FloatArray
 ) -> None:
-    """``train_top01.json``, ``…20``, ``…40``: the moments most similar to each query."""
+    """Write ``train_top01.json``, ``…20`` and ``…40``: the moments most similar to each query."""
     for top in TRAINING_LIST_LENGTHS:
         entries = (
             _query(queries, row, _moments(story, captions, pairs, values, row * top))
@@ -49,7 +49,7 @@ def write_training(
 def write_judged(
     folder: Path, split: str, story: Story, captions: list[str], queries: SimulatedQueries, judged: SimulatedJudgements
 ) -> None:
-    """``val.json`` or ``test.json``: the judged moments of each query, with relevance."""
+    """Write ``val.json`` or ``test.json``: the judged moments of each query, with their relevance."""
 
     def entries() -> Iterator[dict[str, Any]]:
         at = 0
@@ -65,7 +65,7 @@ def write_judged(
 
 
 def write_tvr(folder: Path, story: Story, descriptions: list[str]) -> None:
-    """TVR's own files: one line per precise caption, and the durations with indices; videos split 80/10/10."""
+    """Write TVR's own files: a line per precise caption, and durations with indices; videos are split 80/10/10."""
     m = story.moments
     bounds = _tvr_bounds(len(story.videos))
     durations = {
@@ -92,7 +92,7 @@ def write_tvr(folder: Path, story: Story, descriptions: list[str]) -> None:
 
 
 def write_concepts(folder: Path, world: World, story: Story) -> None:
-    """``concepts.jsonl``: what really happens in every moment, by name, so that explanations can be checked."""
+    """Write ``concepts.jsonl``: what really happens in every moment, so that explanations can be checked."""
     m = story.moments
     people = {"actor": m.actor, "other": m.other}
     deeds = {"action": m.action, "object": m.object, "second_action": m.action2, "second_object": m.object2}
@@ -116,7 +116,7 @@ def write_concepts(folder: Path, world: World, story: Story) -> None:
 
 
 def write_data(folder: Path, settings: SimulationSettings) -> None:
-    """``data.toml``: where everything is, for training and prediction."""
+    """Write ``data.toml``, which tells training and prediction where everything is."""
     splits = {f"train_top{n:02d}": f"train_top{n:02d}.json" for n in TRAINING_LIST_LENGTHS}
     splits |= {"val": "val.json", "test": "test.json"}
     ranking = {
@@ -134,7 +134,7 @@ def write_data(folder: Path, settings: SimulationSettings) -> None:
 
 
 def write_world(folder: Path, settings: SimulationSettings) -> str:
-    """``world.json``: what made this folder, and a fingerprint of all its files; returns the fingerprint."""
+    """Write ``world.json`` (settings, version, fingerprint of all files) and return the fingerprint."""
     digest = hashlib.sha256()
     for path in sorted(p for p in folder.iterdir() if p.is_file()):
         with path.open("rb") as file:
@@ -153,7 +153,7 @@ def write_world(folder: Path, settings: SimulationSettings) -> str:
 
 
 def _tvr_bounds(videos: int) -> dict[str, tuple[int, int]]:
-    """First and last video of each split.
+    """The first video of each split, and the first after it.
 
     >>> _tvr_bounds(50)
     {'train': (0, 40), 'val': (40, 45), 'test': (45, 50)}

@@ -10,17 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from momentseek.errors import MomentseekError
-
-DATA_FILE = "data.toml"
-"""What makes a folder a corpus; it goes first and comes last."""
+from momentseek.features.data import DATA_FILE
 
 
 @contextmanager
 def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
-    """An empty folder to fill, whose files are put in ``out`` at the end; nothing is left if that is not reached.
+    """Give an empty folder to fill and move its files to ``out`` at the end; after an error nothing is left of it.
 
-    A folder that holds something is refused, unless ``force``: then files of the same names are replaced, and others
-    left alone.
+    An ``out`` that is not empty is refused unless ``force`` is true; then files of the same names are replaced and
+    others left alone.
     """
     target = Path(out)
     check_target(target, force)
@@ -37,7 +35,7 @@ def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[P
 
 
 def check_target(target: Path, force: bool) -> None:
-    """Refuse a folder with something in it."""
+    """Refuse a target that is a file, or a folder that is not empty unless ``force`` is true."""
     if target.exists() and not target.is_dir():
         raise MomentseekError(f"{target}: is a file; give the name of a folder (`out`)")
     if not force and target.is_dir() and any(target.iterdir()):
@@ -45,6 +43,7 @@ def check_target(target: Path, force: bool) -> None:
 
 
 def _move(folder: Path, target: Path) -> None:
+    """Move the files; ``data.toml``, which makes a folder a corpus, is removed first and arrives last."""
     try:
         target.mkdir(exist_ok=True)
         (target / DATA_FILE).unlink(missing_ok=True)

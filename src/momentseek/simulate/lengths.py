@@ -25,11 +25,11 @@ MOMENT_SECONDS = {
 }
 START_QUANTILES = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 START_SHARES = (0.0, 0.0, 0.005, 0.046, 0.126, 0.23, 0.354, 0.497, 0.638, 0.796, 0.959, 1.0, 1.0)
-"""The start as a share of the last start possible."""
+"""Starts as shares of the last start that is possible."""
 
 
 def draw_video_seconds(count: int, rng: np.random.Generator) -> FloatArray:
-    """Durations of videos.
+    """Draw durations of videos, in seconds.
 
     >>> seconds = draw_video_seconds(4000, np.random.default_rng(0))
     >>> float(np.median(seconds).round()), bool(seconds.min() >= 2.02 and seconds.max() <= 272.02)
@@ -39,17 +39,17 @@ def draw_video_seconds(count: int, rng: np.random.Generator) -> FloatArray:
 
 
 def moments_per_video(seconds: FloatArray) -> IntArray:
-    """Five moments per video, fewer where it is only seconds long."""
+    """Number of moments in each video: five, and fewer where it is only seconds long."""
     return np.clip(seconds / 2, 1, MAX_MOMENTS_PER_VIDEO).astype(np.int64)
 
 
 def draw_kinds(count: int, rng: np.random.Generator) -> IntArray:
-    """A kind per moment (a position in ``KINDS``), in TVR's proportions."""
+    """Draw a kind per moment (its place in ``KINDS``), in TVR's proportions."""
     return np.searchsorted(np.cumsum(KIND_SHARES)[:-1], rng.random(count), side="right").astype(np.int64)
 
 
 def draw_moment_times(kind: IntArray, seconds: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Start and end of a moment of each kind in a video of each length, in hundredths of a second."""
+    """Draw start and end (seconds, to the hundredth) of moments of some kinds in videos of some lengths."""
     drawn = rng.random(len(kind))
     length = np.choose(kind, [_quantiles(drawn, MOMENT_SECONDS[k]) for k in KINDS])
     length = np.minimum(length, seconds)

@@ -1,4 +1,4 @@
-"""Reading a text back into concepts, word by word: the longest known phrase wins."""
+"""Reads a text back into concepts, word by word: the longest known phrase wins."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ WORD_PATTERN = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
 
 @dataclass(frozen=True, slots=True)
 class TaggedText:
-    """The words of a text in lower case, and the concept each stands for (-1: none)."""
+    """The words of a text in lower case, and the number of the concept for which each stands (-1: none)."""
 
     words: tuple[str, ...]
     concepts: tuple[int, ...]
 
 
 def tag(text: str) -> TaggedText:
-    """Words and their concepts.
+    """Find the words of a text and the concept for which each stands.
 
     >>> tagged = tag("A man picks up the mug.")
     >>> [(w, the_world().name(c)) for w, c in zip(tagged.words, tagged.concepts)]
@@ -46,7 +46,7 @@ LONGEST_PHRASE_WORDS = 5
 
 @cache
 def phrases() -> dict[tuple[str, ...], int]:
-    """Every phrase of the world, as words, and its one concept."""
+    """All phrases of the world (as tuples of words), each with the number of its concept."""
     found: dict[tuple[str, ...], int] = {}
     for number, concept in enumerate(the_world().concepts):
         for phrase in concept.words:

@@ -1,4 +1,4 @@
-"""The best that can be had: answers from the truth itself, with times on the grid of clips."""
+"""The best possible runs: answers from the truth itself, with times on the grid of clips."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOMENTS_PER_QUERY = 20
 
 
 def snap_to_clips(start: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Each moment's nearest span of whole clips: of the edges beside its own, those of the greatest IoU.
+    """Move each moment to its nearest span of whole clips: of the edges beside its own, those of the greatest IoU.
 
     >>> first, last = snap_to_clips(np.array([1.0, 4.0]), np.array([6.2, 4.4]))
     >>> first.tolist(), last.tolist()
@@ -32,7 +32,7 @@ def snap_to_clips(start: FloatArray, end: FloatArray) -> tuple[FloatArray, Float
 
 
 def oracle_run(truth: Judgements) -> Run:
-    """The judged moments of each query, most relevant first."""
+    """A run of the judged moments of each query, the most relevant first."""
     start, end = snap_to_clips(truth.start, truth.end)
     order = np.lexsort((np.arange(len(start)), -truth.relevance.astype(np.int64), truth.row_query))
     videos = [truth.videos[c] for c in truth.video[order].tolist()]
@@ -41,7 +41,7 @@ def oracle_run(truth: Judgements) -> Run:
 
 
 def all_knowing_run(truth: Judgements, story: Story, judge: Judge, queries: IntArray, rng: np.random.Generator) -> Run:
-    """For each query the moments of the whole corpus that truly are most relevant, ties in random order.
+    """A run of the moments of the whole corpus that truly are most relevant to each query, ties in random order.
 
     It does not know which of them the pool held, so that this is the most a model can hope for.
     """

@@ -1,4 +1,4 @@
-"""Queries: captions made imprecise, no text in two splits nor twice in one."""
+"""Queries: captions without names, each text only once and in one split."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MAX_PARAPHRASE_ROUNDS = 4
 
 @dataclass(frozen=True, eq=False)
 class SimulatedQueries:
-    """Texts, and for each the moment whose caption it is: those of train, then of val, then of test."""
+    """Texts of queries and for each the moment whose caption it is: train first, then val, then test."""
 
     texts: tuple[str, ...]
     moment: IntArray
     sizes: tuple[int, int, int]
 
     def rows(self, split: str) -> slice:
-        """The queries of ``train``, ``val`` or ``test``; a query's id is its row plus one."""
+        """The rows of the queries of ``train``, ``val`` or ``test``; a query's id is its row plus one."""
         train, val, _ = self.sizes
         return {
             "train": slice(0, train),
@@ -40,7 +40,7 @@ class SimulatedQueries:
 def choose_queries(
     world: World, moments: SimulatedMoments, known: Sequence[str], settings: SimulationSettings
 ) -> SimulatedQueries:
-    """Different texts, drawn from the imprecise captions ``known``, and from paraphrases where these are too few."""
+    """Draw different texts from the imprecise captions ``known``, and from paraphrases if these are too few."""
     rng = settings.random("queries")
     first: dict[str, int] = {}
     _add(first, known, rng)

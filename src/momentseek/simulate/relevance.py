@@ -25,22 +25,22 @@ from momentseek.simulate.story import NO_CONCEPT, Story
 from momentseek.simulate.world import World
 
 EVENTS_PER_MOMENT = 3
-"""A moment's own event, and at most so many less one of its neighbours'."""
+"""Events that count for a moment: its own, and those of the moments that overlap it most."""
 OBJECT_COST, OBJECT2_COST, ACTION2_COST, TOPIC_COST, TALK_COST = 1.0, 0.5, 1.0, 1.5, 0.5
 PLACE_COST, COLOR_COST, MANNER_COST, PEOPLE_COST = 0.5, 0.5, 0.5, 0.5
-"""What a mismatch of each detail costs, in levels."""
+"""Levels that a mismatch of each detail costs."""
 PROMINENCE_COSTS = np.array([3.0, 0.5, 0.0])
-"""What an action loses that is hardly in the picture, at its edge, or at a prominent spot."""
+"""Levels that an action loses that is hardly in the picture, at its edge, or at a prominent spot."""
 ONLY_TALK_COST = 1.0
-"""What another topic costs more where the query is about nothing but talk."""
+"""Levels that another topic costs in addition if the query is only about talk."""
 INCOMPLETENESS_COSTS = ((0.7, 0.5), (0.45, 0.5))
-"""Below each completeness (IoU of action and moment), what is lost."""
+"""(completeness, cost): below this IoU of action and moment, so many levels are lost."""
 BLOCK_QUERIES = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Events per moment, best first, and what the judge needs to know of the world."""
+    """Says how relevant a moment is to a query, from 0 to 4, by the guideline; call it with queries and moments."""
 
     world: World
     story: Story
@@ -50,7 +50,7 @@ class Judge:
     """``(moments, EVENTS)``: IoU of the event's action with this moment."""
 
     def __call__(self, queries: IntArray, moments: IntArray) -> NDArray[np.int8]:
-        """Levels of pairs: a query (by the moment whose caption it is) and a moment; the arrays broadcast."""
+        """The levels of pairs of a query (given by the moment whose caption it is) and a moment; arrays broadcast."""
         levels = np.zeros(np.broadcast_shapes(queries.shape, moments.shape), dtype=np.int8)
         for slot in range(EVENTS_PER_MOMENT):
             event = self.event[moments, slot]
@@ -59,7 +59,7 @@ class Judge:
         return levels
 
     def levels_of_all_moments(self, queries: IntArray) -> NDArray[np.int8]:
-        """Levels of every moment for each of some queries, ``(queries, moments)``."""
+        """The levels of every moment of the corpus for some queries, ``(queries, moments)``."""
         every = np.arange(len(self.story.moments))
         parts = [self(queries[i : i + BLOCK_QUERIES, None], every[None]) for i in range(0, len(queries), BLOCK_QUERIES)]
         return np.concatenate(parts) if parts else np.zeros((0, len(every)), dtype=np.int8)
@@ -67,7 +67,7 @@ class Judge:
     def _levels(self, q: IntArray, e: IntArray, completeness: FloatArray) -> NDArray[np.int8]:
         m, group = self.story.moments, self.world.group
 
-        def asked(column: IntArray) -> BoolArray:
+        def mentions(column: IntArray) -> BoolArray:
             result: BoolArray = column[q] != NO_CONCEPT
             return result
 
@@ -75,7 +75,7 @@ class Judge:
             same = column[q] == column[e]
             for other in others:
                 same = same | (column[q] == other[e])
-            result: BoolArray = asked(column) & ~same
+            result: BoolArray = mentions(column) & ~same
             return result
 
         main = np.where(m.action != NO_CONCEPT, m.action, m.speech)
@@ -87,7 +87,7 @@ class Judge:
         topic_off = differs(m.topic)
         gender = np.append(self.world.gender, NO_CONCEPT)  # of nobody: nothing
         people_off = (gender[m.actor[q]] != gender[m.actor[e]]) | (
-            asked(m.other) & (gender[m.other[q]] != gender[m.other[e]])
+            mentions(m.other) & (gender[m.other[q]] != gender[m.other[e]])
         )
         missed = (
             OBJECT_COST * object_off
@@ -105,9 +105,9 @@ class Judge:
             missed = missed + cost * (completeness < least)
         with_main = np.clip(np.floor(4.3 - missed), 0, 4)
         points = (
-            (asked(m.object) & ~object_off)
-            | (asked(m.action2) & ~action2_off)
-            | (asked(m.topic) & ~topic_off)
+            (mentions(m.object) & ~object_off)
+            | (mentions(m.action2) & ~action2_off)
+            | (mentions(m.topic) & ~topic_off)
             | (alike & ~people_off)
         )
         without = np.where(alike & (missed < 1), 2, points.astype(np.int64))
@@ -116,7 +116,7 @@ class Judge:
 
 
 def build_judge(world: World, story: Story) -> Judge:
-    """Find what happens in every moment."""
+    """Find which events happen in every moment, and build the judge that knows them."""
     m = story.moments
     event = np.full((len(m), EVENTS_PER_MOMENT), NO_CONCEPT, dtype=np.int64)
     share = np.zeros((len(m), EVENTS_PER_MOMENT))

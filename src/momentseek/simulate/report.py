@@ -1,4 +1,4 @@
-"""What a simulated corpus is like, beside TVR's own statistics, and what the oracle and blind guesses score on it."""
+"""Statistics of a simulated corpus beside TVR's own, and what the oracle and blind guesses score on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from momentseek.evaluation import evaluate
 from momentseek.formats import read_truth
 from momentseek.moments import Judgements
 from momentseek.simulate.lengths import KINDS
-from momentseek.simulate.oracle import all_knowing_run, oracle_run
+from momentseek.simulate.oracle import MOMENTS_PER_QUERY, all_knowing_run, oracle_run
 from momentseek.simulate.queries import SimulatedQueries
 from momentseek.simulate.relevance import Judge
 from momentseek.simulate.settings import SimulationSettings
@@ -22,7 +22,6 @@ from momentseek.simulate.story import Story
 from momentseek.tables import text_table
 
 REPORTED_MEASURE = "NDCG@20[IoU>=0.5]"
-MOMENTS_PER_QUERY = 20
 TVR_STATISTICS: dict[str, float] = {
     "seconds per video": 76.19,
     "shortest video, s": 2.02,
@@ -43,12 +42,12 @@ TVR_STATISTICS: dict[str, float] = {
     "level 3, %": 22.0,
     "level 4, %": 12.2,
 }
-"""TVR's public annotations and TVR-Ranking's Table 4 and raw labels."""
+"""Statistics of TVR's public annotations, TVR-Ranking's Table 4 and its raw labels."""
 
 
 @dataclass(frozen=True)
 class SimulationReport:
-    """Sizes, statistics beside ``TVR_STATISTICS``, and NDCG@20[IoU>=0.5] on the validation queries."""
+    """Sizes of a simulated corpus, its statistics beside TVR's, and NDCG@20[IoU>=0.5] on its validation queries."""
 
     settings: SimulationSettings
     fingerprint: str
@@ -57,7 +56,7 @@ class SimulationReport:
     scores: Mapping[str, float]
 
     def as_json(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """The report as one JSON object."""
         return {
             "simulated": True,
             "settings": asdict(self.settings),
@@ -70,7 +69,7 @@ class SimulationReport:
         }
 
     def as_text(self) -> str:
-        """Two tables."""
+        """The report as two text tables: statistics, and scores."""
         rows = [[name, f"{value:.2f}", f"{TVR_STATISTICS[name]:.2f}"] for name, value in self.statistics.items()]
         scores = [[name, f"{value:.4f}"] for name, value in self.scores.items()]
         return "\n\n".join(
@@ -84,7 +83,7 @@ class SimulationReport:
 def build_report(
     folder: Path, settings: SimulationSettings, story: Story, queries: SimulatedQueries, judge: Judge, fingerprint: str
 ) -> SimulationReport:
-    """Read the files back and measure them."""
+    """Read the written files back and measure them."""
     val = read_truth(folder / "val.json")
     test = read_truth(folder / "test.json")
     m = story.moments
@@ -132,9 +131,9 @@ def _scores(
             val, story, judge, queries.moment[queries.rows("val")], settings.random("all-knowing")
         ),
     }
-    told = BaselineSettings(seed=settings.seed, top=MOMENTS_PER_QUERY)
+    baseline_settings = BaselineSettings(seed=settings.seed, top=MOMENTS_PER_QUERY)
     for name in ("chance", "predict-all", "moment-frequency", "bias-based"):
-        runs[f"{name} (told which videos were judged)"] = BASELINES[name].predict(train, val, told)
+        runs[f"{name} (told which videos were judged)"] = BASELINES[name].predict(train, val, baseline_settings)
     return {
         name: round(float(evaluate(run, val, REPORTED_MEASURE, missing="zero").means[REPORTED_MEASURE]), 6)
         for name, run in runs.items()

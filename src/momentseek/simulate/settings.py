@@ -1,4 +1,4 @@
-"""What a simulation is asked for."""
+"""The settings of a simulation, and how hard the corpus is: every strength in one place, from one number."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from momentseek.errors import MomentseekError
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """Strengths relative to an action's vector, whose length in a clip is 1."""
+    """How hard a simulated corpus is: strengths relative to an action's vector, whose length in a clip is 1."""
 
     video_noise: float
-    """Standard deviation per dimension, times the root of the dimension: the noise vector's length."""
+    """Length of a clip's noise vector (standard deviation per dimension, times the root of the dimension)."""
     subtitle_noise: float
     query_noise: float
-    """Length of the noise vector of a word, whose own vector has length 1."""
+    """Length of the noise vector of a query's word, whose own vector has length 1."""
     crosstalk: float
-    """Share of a clip that comes from each neighbouring clip."""
+    """Share of a clip's features that comes from each neighbouring clip."""
     style: float
     """Length of what all clips of a video have in common beside what happens, and half as much per scene."""
     scenery: float
@@ -27,17 +27,17 @@ class Difficulty:
     confusable: float
     """Share of groups whose members look alike."""
     likeness: float
-    """Cosine between the vectors of members of such a group."""
+    """Cosine between the vectors of two members of a group that look alike."""
     mixing: float
     """Share of a query word's vector that comes from the words around it."""
     looseness: float
-    """How far the action's edges lie from the annotated ones, as a share of the moment."""
+    """How far an action's edges lie from the annotated ones, as a share of the moment."""
     chatter: float
     """Share of clips without a spoken moment in which something else is talked about."""
 
     @classmethod
     def at(cls, hard: float) -> Difficulty:
-        """From 0, where a linear matcher finds nearly everything, to 1, where it finds almost nothing.
+        """The strengths of a difficulty, from 0 (a linear matcher finds nearly everything) to 1 (almost nothing).
 
         >>> Difficulty.at(0).video_noise < Difficulty.at(0.5).video_noise < Difficulty.at(1).video_noise
         True
@@ -65,7 +65,7 @@ class Difficulty:
 
 CLIP_SECONDS = 1.5
 FILES_VERSION = 1
-"""Goes up whenever the same settings give other files."""
+"""Version of the files; it goes up whenever the same settings give other files."""
 MIN_VIDEOS = 10
 MIN_QUERIES = 20
 MIN_DIM = 8
@@ -73,7 +73,7 @@ MIN_DIM = 8
 
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
-    """Same settings and version, same files, byte for byte."""
+    """The settings of a simulated corpus; the same settings and version give the same files, byte for byte."""
 
     videos: int = 2000
     queries: int = 5000
@@ -96,10 +96,10 @@ class SimulationSettings:
 
     @property
     def difficulty(self) -> Difficulty:
-        """The strengths that ``hard`` stands for."""
+        """The strengths for which ``hard`` stands."""
         return Difficulty.at(self.hard)
 
     def random(self, *purpose: int | str) -> np.random.Generator:
-        """An own stream of random numbers for every purpose, so that no part disturbs another."""
+        """A random generator of its own for every purpose, so that no part of the simulation disturbs another."""
         words = [p if isinstance(p, int) else int.from_bytes(p.encode()) for p in purpose]
         return np.random.default_rng([self.seed, *words])

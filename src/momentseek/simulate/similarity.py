@@ -1,4 +1,4 @@
-"""sim(q, caption): the proxy that chooses candidates and training moments, near the truth but not the truth.
+"""sim(q, caption): the proxy that chooses candidates and training moments, close to the truth but not the truth.
 
 TVR-Ranking uses SimCSE between texts. Here a sentence is the sum of its words' vectors, weighted by what they tell,
 plus an error of its own; synonyms have similar vectors, and equal texts a similarity of exactly 1.
@@ -17,9 +17,9 @@ from momentseek.simulate.world import World
 
 SENTENCE_DIM = 96
 SYNONYM_COSINE = 0.7
-"""Cosine of two words for one concept."""
+"""Cosine of the vectors of two words for one concept."""
 GROUP_COSINE = 0.35
-"""Cosine of two concepts of one group."""
+"""Cosine of the vectors of two concepts of one group."""
 KIND_WEIGHTS = {
     "action": 1.0,
     "object": 0.9,
@@ -69,9 +69,9 @@ def _repeats(concept: IntArray) -> IntArray:
 
 
 def nearest_captions(queries: FloatArray, captions: FloatArray, count: int) -> tuple[IntArray, FloatArray]:
-    """The ``count`` captions most similar to each query, best first, and the similarities, four digits.
+    """Find the ``count`` captions most similar to each query, best first, and the similarities to four digits.
 
-    The root of the cosine, which orders alike and lies in [0, 1] as high as SimCSE's of related sentences.
+    The similarity is the root of the cosine: it orders alike, and is as high as SimCSE's of related sentences.
 
     >>> rows, similarity = nearest_captions(np.eye(2)[:1], np.array([[0, 1.0], [1, 0], [0.6, 0.8]]), 2)
     >>> rows.tolist(), similarity.tolist()

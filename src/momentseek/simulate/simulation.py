@@ -1,4 +1,4 @@
-"""Make a corpus: tell the story, caption it, judge it, and write every file."""
+"""Make a simulated corpus: tell the story, caption it, judge it, and write every file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def step_count(settings: SimulationSettings) -> int:
-    """How many steps ``progress`` will be told of: every video four times, every query once."""
+    """Number of steps that ``progress`` counts: every video four times, every query once."""
     return 4 * settings.videos + settings.queries
 
 
@@ -44,10 +44,10 @@ def simulate(
     force: bool = False,
     progress: Progress = lambda _: None,
 ) -> SimulationReport:
-    """Write a simulated corpus to the folder ``out``, and say what it is like.
+    """Write a simulated corpus to the folder ``out`` and return a report of its statistics.
 
-    The folder appears only when all is written. One that holds something is refused, unless ``force``: then files of
-    the same names are replaced, and others left alone.
+    The folder appears only when everything is written. A folder that is not empty is refused unless ``force`` is true;
+    then files of the same names are replaced and others left alone.
     """
     settings = settings or SimulationSettings()
     with write_folder(out, force) as folder:

@@ -27,7 +27,7 @@ MANNER_PROBABILITY = 0.4
 PROMINENCE_PROBABILITIES = (0.1, 0.2, 0.7)
 """How often an action is hardly in the picture, is at its edge, and is at a prominent spot."""
 PROP_PROBABILITY = 0.5
-"""How often an object was in the scene before it is used."""
+"""How often the object of an action is one of the scene's props."""
 PROPS_PER_SCENE = 5
 WHOLE_WORLD_MOMENTS = 10_000
 """From so many moments on, everything there is occurs; a smaller corpus has a smaller world, down to a quarter."""
@@ -37,7 +37,7 @@ ZIPF_EXPONENT = 0.4
 
 @dataclass(frozen=True, slots=True)
 class SimulatedScene:
-    """A stretch of a video at one place."""
+    """A part of a simulated video at one place, with its people and props (concept numbers)."""
 
     start: float
     end: float
@@ -48,7 +48,7 @@ class SimulatedScene:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedVideo:
-    """A name, a length and scenes that follow each other without gaps."""
+    """A simulated video: its name, its length, and scenes that follow each other without gaps."""
 
     name: str
     seconds: float
@@ -80,7 +80,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SimulatedMoments:
-    """One row per moment: its times and, in columns, its event.
+    """All simulated moments, one row each: the times and, in columns, the event.
 
     ``begin`` and ``finish`` are when the action itself happens; ``start`` and ``end`` the annotated times.
     """
@@ -110,14 +110,14 @@ class SimulatedMoments:
         return len(self.video)
 
     def events(self) -> Iterator[Event]:
-        """Row by row."""
+        """The events of all moments, row by row."""
         columns = (getattr(self, name).tolist() for name in Event._fields)
         return map(Event._make, zip(*columns, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """All videos and all moments; the moments of a video are rows ``offsets[i]:offsets[i + 1]``."""
+    """All videos and moments of a corpus; the moments of video i are rows ``offsets[i]:offsets[i + 1]``."""
 
     videos: tuple[SimulatedVideo, ...]
     moments: SimulatedMoments
@@ -125,7 +125,7 @@ class Story:
 
 
 def tell_story(world: World, settings: SimulationSettings) -> Story:
-    """The story of a whole corpus."""
+    """Draw what happens in all videos of a corpus."""
     rng = settings.random("story")
     seconds = lengths.draw_video_seconds(settings.videos, rng)
     counts = lengths.moments_per_video(seconds)
@@ -148,7 +148,7 @@ def tell_story(world: World, settings: SimulationSettings) -> Story:
 
 
 class ConceptSampler:
-    """Draws of concepts: frequent ones and rare ones, as in any language (Zipf)."""
+    """Draws concepts at random, some often and some rarely, as words in any language (Zipf)."""
 
     def __init__(self, world: World, moments: int, rng: np.random.Generator) -> None:
         self.world = world
@@ -162,21 +162,21 @@ class ConceptSampler:
         }
 
     def pick(self, among: IntArray) -> int:
-        """One of these, the first more often than the last."""
+        """Draw one of some concepts, the first more often than the last."""
         return int(among[np.searchsorted(_zipf_distribution(len(among)), self.rng.random(), side="right")])
 
     def some(self, among: tuple[int, ...], count: int) -> tuple[int, ...]:
-        """Different ones, all equally likely."""
+        """Draw ``count`` different ones, all equally likely."""
         return tuple(among[i] for i in self.rng.permutation(len(among))[:count].tolist())
 
     def happens(self, share: float) -> bool:
-        """Whether something of this probability happens."""
+        """Draw whether something of this probability happens."""
         return bool(self.rng.random() < share)
 
 
 @cache
 def _zipf_distribution(count: int) -> FloatArray:
-    """Zipf's distribution function over so many concepts; its end is left out, as nothing lies beyond."""
+    """Zipf's distribution function over ``count`` concepts, without its last value, which is 1."""
     weights = 1 / (1 + np.arange(count)) ** ZIPF_EXPONENT
     result: FloatArray = np.cumsum(weights)[:-1] / weights.sum()
     return result
@@ -210,7 +210,7 @@ def _draw_scene(start: float, end: float, place: int, show: Show, chance: Concep
 
 
 def _draw_event(video: SimulatedVideo, when: float, kind: str, chance: ConceptSampler) -> Event:
-    """One event of a kind, in the scene of that time."""
+    """Draw one event of a kind, in the scene of that time."""
     scene = next(s for s in video.scenes if when < s.end or s is video.scenes[-1])
     actor, other = chance.some(scene.people, 2)
     action = thing = color = manner = action2 = thing2 = speech = topic = NO_CONCEPT

@@ -27,15 +27,15 @@ Features = NDArray[np.float32]
 SYNONYM_COSINE = 0.6
 """Cosine of the vectors of two words for one concept."""
 FILLER_WORDS = 12
-"""Words that are said whatever it is about."""
+"""Words that are said whatever the topic."""
 FILLER_STRENGTH = 0.4
 NEIGHBOUR_WORDS = 2
-"""How many words to either side a query word takes from."""
+"""Words to either side that are mixed into a query's word."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConceptVectors:
-    """Vectors of the concepts as they look and as they are named, of single words, and of what is said anyway."""
+    """Fixed vectors of the concepts as they look and as they are named, of single words, and of filler words."""
 
     looks: FloatArray
     meanings: FloatArray
@@ -44,7 +44,7 @@ class ConceptVectors:
 
 
 def draw_concept_vectors(world: World, words: Sequence[str], settings: SimulationSettings) -> ConceptVectors:
-    """Draw all fixed vectors; a share of the groups gets members that look alike."""
+    """Draw all fixed vectors; in a share of the groups the members look alike."""
     d, rng = settings.difficulty, settings.random("spaces")
     looks = _draw_unit_vectors(rng, len(world.concepts), settings.video_dim)
     groups = int(world.group.max()) + 1
@@ -62,7 +62,7 @@ def draw_concept_vectors(world: World, words: Sequence[str], settings: Simulatio
 def video_features(
     world: World, story: Story, space: ConceptVectors, settings: SimulationSettings
 ) -> Iterator[tuple[str, Features]]:
-    """``(name, (clips, video_dim))`` of every video, one at a time."""
+    """The name and video features, ``(clips, video_dim)``, of every video, one at a time."""
     d, width = settings.difficulty, settings.video_dim
     for number, film in enumerate(story.videos):
         rng = settings.random("clips", number)
@@ -77,7 +77,7 @@ def video_features(
 def subtitle_features(
     world: World, story: Story, space: ConceptVectors, settings: SimulationSettings
 ) -> Iterator[tuple[str, Features]]:
-    """``(name, (clips, text_dim))``; zeros where nobody speaks."""
+    """The name and subtitle features, ``(clips, text_dim)``, of every video; zeros where nobody speaks."""
     d, width = settings.difficulty, settings.text_dim
     for number, film in enumerate(story.videos):
         rng = settings.random("subtitles", number)
@@ -92,7 +92,7 @@ def subtitle_features(
 def query_features(
     tagged: TaggedText, space: ConceptVectors, settings: SimulationSettings, rng: np.random.Generator
 ) -> Features:
-    """``(words, text_dim)`` of one text: each word's vector, some of its neighbours', and noise."""
+    """The features of one text, ``(words, text_dim)``: each word's vector, some of its neighbours', and noise."""
     d, width = settings.difficulty, settings.text_dim
     own = np.stack([space.word[w] for w in tagged.words])
     concept = np.array(tagged.concepts)
@@ -107,7 +107,7 @@ def query_features(
 
 
 def add_crosstalk(clips: FloatArray, share: float) -> FloatArray:
-    """Every clip with a share of each neighbour; a video's first and last clip are their own neighbours.
+    """Mix into every clip a share of each neighbour; a video's first and last clip are their own neighbours.
 
     >>> add_crosstalk(np.array([[0.0], [1.0], [0.0]]), 0.25).ravel().tolist()
     [0.25, 0.5, 0.25]

@@ -13,7 +13,7 @@ from momentseek.simulate import vocabulary as v
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """Something that can be seen, done or spoken of; concepts of one ``group`` are easily taken for each other."""
+    """Something that can be seen, done or spoken of; concepts of one ``group`` are easily mistaken for each other."""
 
     kind: str
     name: str
@@ -38,22 +38,22 @@ class World:
 
     @cached_property
     def number(self) -> dict[tuple[str, str], int]:
-        """(kind, name) → concept number."""
+        """The number of the concept of a (kind, name)."""
         return {(c.kind, c.name): i for i, c in enumerate(self.concepts)}
 
     def of_kind(self, kind: str) -> IntArray:
-        """Numbers of all concepts of a kind."""
+        """The numbers of all concepts of a kind."""
         return np.array([i for i, c in enumerate(self.concepts) if c.kind == kind], dtype=np.int64)
 
     @cached_property
     def group(self) -> IntArray:
-        """A number per group, for every concept."""
+        """The number of every concept's group."""
         names = sorted({(c.kind, c.group) for c in self.concepts})
         return np.array([names.index((c.kind, c.group)) for c in self.concepts], dtype=np.int64)
 
     @cached_property
     def gender(self) -> IntArray:
-        """The gender concept of every person; -1 for all that is no person."""
+        """The gender concept of every person; -1 for concepts that are no person."""
         people = {"female": self.number["gender", "female"], "male": self.number["gender", "male"]}
         return np.array([people[c.group] if c.kind == "person" else -1 for c in self.concepts], dtype=np.int64)
 
@@ -71,7 +71,7 @@ class World:
 
     @cached_property
     def objects_for(self) -> dict[int, IntArray]:
-        """Action → the objects it can be done to; empty where it needs none."""
+        """For every action the objects to which it can be done; empty where it needs none."""
         found = {}
         for i in self.of_kind("action").tolist():
             action = self.concepts[i]
@@ -85,13 +85,13 @@ class World:
         return frozenset(i for i in self.of_kind("action").tolist() if self.concepts[i].group in v.TWO_PERSON_GROUPS)
 
     def name(self, concept: int) -> str | None:
-        """What a concept is called; nothing for -1."""
+        """The name of a concept; None for -1."""
         return None if concept < 0 else self.concepts[concept].name
 
 
 @cache
 def the_world() -> World:
-    """The world of ``vocabulary``.
+    """The world that ``vocabulary`` describes.
 
     >>> world = the_world()
     >>> world.concepts[world.number["action", "hug"]]

@@ -64,7 +64,7 @@ def test_what_is_learnt_of_places_helps_on_iid_and_misleads_on_ood(films: Path) 
 
 
 def test_without_bias_places_say_nothing() -> None:
-    habits = Habits.drawn(3, FORMS["charades"], np.random.default_rng(0))
+    habits = Habits.draw(3, FORMS["charades"], np.random.default_rng(0))
     rng = np.random.default_rng(1)
     starts = np.array([habits.span(0, 0.0, False, rng)[0] for _ in range(400)])
     assert 0.25 < starts.mean() < 0.45
@@ -136,7 +136,7 @@ def test_films_like_nothing_are_named() -> None:
 
 def test_habits_may_be_common_to_all_actions() -> None:
     own, shared, half = (
-        Habits.drawn(60, FORMS["charades"], np.random.default_rng(0), share) for share in (1.0, 0.0, 0.5)
+        Habits.draw(60, FORMS["charades"], np.random.default_rng(0), share) for share in (1.0, 0.0, 0.5)
     )
     assert len(set(own.place.tolist())) == 60
     assert len(set(shared.place.tolist())) == len(set(shared.length.tolist())) == 1

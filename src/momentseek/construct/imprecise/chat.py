@@ -1,10 +1,10 @@
 """Rewriting queries by a language model behind any OpenAI-compatible chat endpoint, over plain HTTP.
 
 Queries go in batches of numbered lines and come back as such (TVR-Ranking, appendix A, describes the task; the wording
-here is our own). The answer is read strictly: a line counts only under a number that was asked; lines that are missing
-are asked again alone. Errors of the server and of the network are retried with growing pauses, and then said in one
-sentence; an answer that is not whole within the time-out is given up, however busily it drips. The key comes from the
-environment, goes to the given host only (redirects are refused) and is never shown.
+here is our own). The answer is read strictly: a line counts only under a number that was sent; missing lines are asked
+for again one by one. Errors of the server and of the network are retried with growing pauses and then reported in one
+sentence; an answer that is not complete within the time-out is given up, however slowly it still arrives. The key comes
+from the environment, goes to the given host only (redirects are refused) and is never shown.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RETRIABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504}
 MAX_ANSWER_BYTES = 4 << 20
 CHUNK_BYTES = 1 << 16
 
-INSTRUCTIONS = """\
+CHAT_INSTRUCTIONS = """\
 You make search queries less precise. Each numbered line describes a moment of a TV show and may name characters.
 Write every line again without any character's name:
 - put general words in their place: a man, a woman, a person, another woman, two people, some people, a doctor;
@@ -46,7 +46,7 @@ Answer with the same number of lines, each with the number it was given, and not
 
 
 def key_in_environment() -> str:
-    """The key, or nothing; refused if it holds what no header can carry."""
+    """The key from the environment, or ""; refused if it holds a character that no header can carry."""
     for name in KEY_VARIABLES:
         if key := os.environ.get(name, "").strip():
             if not re.fullmatch(r"[!-~]+", key):
@@ -56,29 +56,29 @@ def key_in_environment() -> str:
 
 
 class RequestRefused(Exception):
-    """The server's answer is an HTTP error."""
+    """Raised when the server answers with an HTTP error."""
 
-    def __init__(self, code: int, said: str, place: str) -> None:
+    def __init__(self, code: int, message: str, place: str) -> None:
         super().__init__(code)
         self.code = code
-        self.said = said
+        self.message = message
         self.place = place
         """Where a redirect leads."""
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect is an error like others, so that the key goes nowhere else."""
+    """Treats a redirect as an error like others, so that the key goes nowhere else."""
 
     def redirect_request(self, *_: Any) -> None:
-        """None: do not follow."""
+        """Return None: the redirect is not followed."""
 
 
 @dataclass(frozen=True)
 class ChatEndpoint:
-    """An endpoint and how patiently to ask it."""
+    """A chat endpoint, its model, and how patiently to ask it."""
 
     base_url: str
-    """Without user and password."""
+    """Address of the endpoint, without user and password."""
     model: str
     timeout: float = 60.0
     """Seconds after which a request without a whole answer is given up."""
@@ -88,21 +88,21 @@ class ChatEndpoint:
     sleep: Callable[[float], None] = time.sleep
     key: str = field(default_factory=key_in_environment, repr=False)
     login: str = field(default="", repr=False)
-    """``user:password``, instead of a key."""
+    """``user:password``, sent instead of a key."""
 
     def rewrite(self, queries: Sequence[str], temperature: float = 0.0) -> list[str | None]:
-        """The queries without names, in their order; None where the model gave no usable line even when asked alone."""
+        """Ask the model for the queries without names; None where it gave no usable line even when asked alone."""
         answers = parse_answer(self.ask(number_lines(queries), temperature), len(queries))
         for i in [i for i, answer in enumerate(answers) if answer is None] if len(queries) > 1 else []:
             answers[i] = parse_answer(self.ask(number_lines([queries[i]]), temperature), 1)[0]
         return answers
 
     def ask(self, text: str, temperature: float) -> str:
-        """The model's answer to one message."""
+        """Send one message and return the model's answer."""
         body = {
             "model": self.model,
             "temperature": temperature,
-            "messages": [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": text}],
+            "messages": [{"role": "system", "content": CHAT_INSTRUCTIONS}, {"role": "user", "content": text}],
         }
         data = json.dumps(body).encode()
         problem = ""
@@ -112,7 +112,7 @@ class ChatEndpoint:
             try:
                 return _answer_text(_run_within(self.timeout, lambda: self._post(data)))
             except RequestRefused as e:
-                problem = f"answered HTTP {e.code}{e.said}"
+                problem = f"answered HTTP {e.code}{e.message}"
                 if e.code not in RETRIABLE_STATUS:
                     raise MomentseekError(f"{self.base_url}: {problem}; {_advice(e)}") from None
             except TimeoutError:
@@ -143,10 +143,10 @@ class ChatEndpoint:
                 return _read_answer(answer, MAX_ANSWER_BYTES, deadline)
         except urllib.error.HTTPError as e:
             with e:
-                raise RequestRefused(e.code, self._said(e, deadline), e.headers.get("Location", "")) from None
+                raise RequestRefused(e.code, self._error_message(e, deadline), e.headers.get("Location", "")) from None
 
-    def _said(self, error: urllib.error.HTTPError, deadline: float) -> str:
-        """What a server says about its refusal, cut short and without what it was sent in confidence."""
+    def _error_message(self, error: urllib.error.HTTPError, deadline: float) -> str:
+        """What the server says about its refusal, cut short and without any secret that it was sent."""
         try:
             message = json.loads(_read_answer(error, 10_000, deadline))["error"]["message"]
         except (ValueError, LookupError, TypeError, OSError, HTTPException):
@@ -159,7 +159,7 @@ class ChatEndpoint:
 
 
 def open_endpoint(base_url: str | None, model: str | None, timeout: float = 60.0) -> ChatEndpoint:
-    """A checked endpoint; a user and password in its address are sent, but not kept in it.
+    """Check an address and make an endpoint of it; a user and password in it are sent, but not kept in the address.
 
     >>> open_endpoint("ftp://x", "m")
     Traceback (most recent call last):
@@ -188,7 +188,7 @@ def open_endpoint(base_url: str | None, model: str | None, timeout: float = 60.0
 
 
 def mask_login(url: str) -> str:
-    """An address without the user and password it may hold.
+    """Hide the user and password that an address may hold.
 
     >>> mask_login("http://me:secret@host:x/v1"), mask_login("http://host/v1")
     ('http://…@host:x/v1', 'http://host/v1')
@@ -199,7 +199,7 @@ def mask_login(url: str) -> str:
 
 
 def number_lines(queries: Sequence[str]) -> str:
-    """One line per query, with its number.
+    """Write one line per query, with its number.
 
     >>> number_lines(["a dog", " two\\nlines "])
     '1. a dog\\n2. two lines'
@@ -208,9 +208,9 @@ def number_lines(queries: Sequence[str]) -> str:
 
 
 def parse_answer(answer: str, count: int) -> list[str | None]:
-    """The lines of an answer by their numbers; None for a number that is missing or stands twice.
+    """Read the lines of an answer by their numbers; None for a number that is missing or occurs twice.
 
-    A line with half a character (a lone surrogate), which no file can hold, is missing too.
+    A line with half a character (a lone surrogate), which no file can hold, counts as missing.
 
     >>> parse_answer("Sure!\\n2. a man sits\\n1) a dog\\n4. what?\\n3: x\\n3: y", 3)
     ['a dog', 'a man sits', None]
@@ -232,7 +232,7 @@ def _answer_text(data: bytes) -> str:
 
 
 def _parse_address(url: str) -> SplitResult | None:
-    """The parts of an address that can be asked, or None."""
+    """The parts of a usable web address, or None."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -247,7 +247,7 @@ def _parse_address(url: str) -> SplitResult | None:
 
 
 def _run_within(seconds: float, work: Callable[[], bytes]) -> bytes:
-    """What ``work`` gives, or TimeoutError: also while a host is looked up or drips its headers."""
+    """Run ``work``; raise TimeoutError if it takes longer, even while a host is looked up or sends headers slowly."""
     box: queue.SimpleQueue[bytes | BaseException] = queue.SimpleQueue()
 
     def run() -> None:

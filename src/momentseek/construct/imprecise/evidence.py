@@ -1,4 +1,4 @@
-"""What a corpus shows about each of its words: how often it is written like a name, and in whose company."""
+"""What a corpus shows about each of its words: how often it is written like a name, and next to which words."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ SHOW_PATTERN = re.compile(r"(?:([a-z]+)_)?s\d\de\d\d")
 
 @dataclass(slots=True)
 class WordEvidence:
-    """Counts of one word (lower case) over a corpus."""
+    """How often one word (in lower case) occurs in a corpus in the ways that tell names from other words."""
 
     inside: int = 0
-    """Capitalised within a sentence."""
+    """Times it is capitalised within a sentence."""
     opening: int = 0
-    """Capitalised where a sentence begins, which says little …"""
+    """Times it is capitalised where a sentence begins, which says little …"""
     acting: int = 0
-    """… unless what follows is a verb: Elodie walks."""
+    """… and of those, times a verb follows: Elodie walks."""
     lower: int = 0
     determined: int = 0
-    """Capitalised within a sentence after an article: the Heimlich …"""
+    """Times it is capitalised within a sentence after an article: the Heimlich."""
     located: int = 0
-    """… or after in, into, near: Central Perk."""
+    """Times it is capitalised after in, into, near: in Central Perk."""
     common: int = 0
-    """In lower case after an article: the house."""
+    """Times it is in lower case after an article: the house."""
     titled: int = 0
-    """After Dr., Mrs., Detective."""
+    """Times it follows a title such as Dr., Mrs., Detective."""
     spelled: Counter[str] = field(default_factory=Counter)
     shows: Counter[str] = field(default_factory=Counter)
 
     @property
     def capital(self) -> int:
-        """How often it is capitalised."""
+        """Times it is capitalised anywhere."""
         return self.inside + self.opening
 
 
 def show_of(video: str) -> str:
-    """The series a TVR video is from, or nothing for other names.
+    """The series from which a TVR video comes, or "" for other names.
 
     >>> show_of("castle_s06e12_seg02_clip_22"), show_of("s02e14_seg02_clip_02"), show_of("v_abc")
     ('castle', 'bbt', '')
@@ -76,7 +76,7 @@ def _may_be_surname(token: QueryToken | None) -> bool:
 
 
 def gather_evidence(texts: Iterable[tuple[str, str]]) -> tuple[dict[str, WordEvidence], Counter[tuple[str, str]]]:
-    """Evidence for every word that is ever capitalised, and how often two such words stand side by side.
+    """Count the evidence for every word that is ever capitalised, and how often two such words stand side by side.
 
     ``texts`` are pairs of a query and its video's show (or nothing).
 

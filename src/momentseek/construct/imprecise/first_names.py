@@ -109,7 +109,7 @@ FIRST_NAMES = FEMALE_NAMES | MALE_NAMES | EITHER_NAMES
 
 
 def gender_in_table(name: str) -> str | None:
-    """``"female"``, ``"male"``, or None for a name of both or of neither.
+    """The gender of a first name: ``"female"``, ``"male"``, or None if it is both or not in the table.
 
     >>> gender_in_table("Monica"), gender_in_table("ross"), gender_in_table("Robin"), gender_in_table("Beckett")
     ('female', 'male', None, None)

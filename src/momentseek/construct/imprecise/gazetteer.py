@@ -24,7 +24,7 @@ from momentseek.formats.document import open_document
 
 
 def edit_distance(a: str, b: str) -> int:
-    """Letters changed, dropped, added or swapped with their neighbour on the way from one word to another.
+    """Number of letters changed, dropped, added or swapped with their neighbour between two words.
 
     >>> edit_distance("pheobe", "phoebe"), edit_distance("espostio", "esposito"), edit_distance("rachel", "ross")
     (1, 1, 5)
@@ -42,7 +42,7 @@ def edit_distance(a: str, b: str) -> int:
 
 
 def correct_spelling(word: str, evidence: WordEvidence, frequent: Mapping[str, int]) -> str:
-    """The frequent name of which a rare word is a misspelling (or a possessive without its apostrophe), if any.
+    """The frequent name of which a rare word is a misspelling (or a possessive without apostrophe), or "".
 
     >>> correct_spelling("pheobe", WordEvidence(inside=10), {"phoebe": 800, "ross": 1100})
     'phoebe'
@@ -64,14 +64,14 @@ def correct_spelling(word: str, evidence: WordEvidence, frequent: Mapping[str, i
 
 
 LIKELY_NAME_SCORE = 0.5
-"""A word with this score is taken for a name when it is replaced; the check afterwards asks for more (0.8)."""
+"""A word with this score is replaced as a name; the check afterwards requires more (0.8)."""
 MIN_CAST_MENTIONS = 5
-"""Times a name is capitalised in a show's descriptions before its lower-case form counts there too."""
+"""Times a name must be capitalised in a show's descriptions before its lower-case form counts there too."""
 
 
 @dataclass(frozen=True, slots=True)
 class CharacterName:
-    """One name: how sure we are, whom it means, and where it is at home."""
+    """One name: how certainly it is a name, its gender, and in which shows it occurs."""
 
     name: str
     score: float
@@ -85,20 +85,20 @@ class CharacterName:
 
     @property
     def who(self) -> str:
-        """What tells two mentions of one character."""
+        """The key that two mentions of one character share."""
         return self.spelling or self.name.lower()
 
 
 @dataclass(frozen=True)
 class Gazetteer:
-    """All names, by their lower-case form."""
+    """The list of names of a corpus, by their lower-case form."""
 
     names: Mapping[str, CharacterName]
     pairs: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """How often two names stand side by side: first name and surname."""
 
     def get(self, word: str, least: float = LIKELY_NAME_SCORE) -> CharacterName | None:
-        """The name a word is, if its score is at least ``least``."""
+        """The name that a word is, if its score is at least ``least``; else None."""
         found = self.names.get(word.lower())
         return found if found is not None and found.score >= least else None
 
@@ -106,7 +106,7 @@ class Gazetteer:
         return sum(n.score >= LIKELY_NAME_SCORE for n in self.names.values())
 
     def one_person(self, first: str, second: str) -> bool:
-        """Whether two names side by side are one person's: not where both are often seen without each other."""
+        """Whether two names side by side belong to one person: not if both often occur without each other."""
         a, b = self.names.get(first.lower()), self.names.get(second.lower())
         if a is None or b is None:
             return True
@@ -115,7 +115,7 @@ class Gazetteer:
         return rarer < 20 or together >= 0.05 * rarer
 
     def with_names(self, given: Iterable[tuple[str, str]]) -> Gazetteer:
-        """The user's own names and genders added; the gender ``word`` says that it is no name at all.
+        """Add the user's own names and genders; the gender ``word`` says that a word is no name at all.
 
         >>> own = Gazetteer({}).with_names([("House", "male"), ("Oreo", "word")])
         >>> own.get("house").gender, own.get("oreo")
@@ -137,7 +137,7 @@ class Gazetteer:
 
 
 def name_score(word: str, e: WordEvidence) -> float:
-    """How surely a word is a person's name, from 0 to 1.
+    """How certainly a word is a person's name, from 0 to 1.
 
     >>> round(name_score("rachel", WordEvidence(inside=504, opening=664, acting=600, lower=5)), 2)
     1.0
@@ -156,7 +156,7 @@ def name_score(word: str, e: WordEvidence) -> float:
 
 
 def build_gazetteer(texts: Sequence[tuple[str, str]]) -> Gazetteer:
-    """The names of a corpus of pairs (query, show).
+    """Find the names in a corpus of pairs (query, show).
 
     >>> corpus = [("Elodie hugs her friend Ross.", ""), ("Ross smiles at Elodie.", ""), ("She sees the TV.", "")]
     >>> [(n.name, n.gender) for n in build_gazetteer(corpus).names.values() if n.score > 0.5]
@@ -171,14 +171,14 @@ def build_gazetteer(texts: Sequence[tuple[str, str]]) -> Gazetteer:
     spellings = {w: s for w in words if (s := correct_spelling(w, words[w], frequent))}
     scores |= {w: max(scores[w], 0.9) for w in spellings}
 
-    def named(token: QueryToken) -> str | None:
+    def find_name(token: QueryToken) -> str | None:
         return (
             spellings.get(token.key, token.key)
             if token.capital and scores.get(token.key, 0) >= LIKELY_NAME_SCORE
             else None
         )
 
-    pronouns = count_pronouns((text for text, _ in texts), named)
+    pronouns = count_pronouns((text for text, _ in texts), find_name)
     names = {}
     for word, e in words.items():
         if scores[word] > 0:
@@ -202,7 +202,10 @@ GENDER_SPELLINGS = {
 
 
 def read_names(path: str | Path) -> list[tuple[str, str]]:
-    """Names and genders (``female``, ``male``, ``neutral``; ``word`` for what is no name; nothing: to be found out)."""
+    """Read names and genders (female, male, neutral; ``word`` for a word that is no name; "" if unknown).
+
+    The file has a line ``name[,gender[,score]]`` per name, as ``write_names`` writes it.
+    """
     names = []
     for number, row in enumerate(csv.reader(io.StringIO(open_document(path).text)), 1):
         cells = [cell.strip() for cell in row]
@@ -219,7 +222,7 @@ def read_names(path: str | Path) -> list[tuple[str, str]]:
 
 
 def write_names(gazetteer: Gazetteer) -> bytes:
-    """The names of a gazetteer, the most frequent first.
+    """The bytes of a file of a gazetteer's names, the most frequent first.
 
     >>> write_names(Gazetteer({}).with_names([("Ross", "male")])).decode()
     'Ross,male,1.00\\n'

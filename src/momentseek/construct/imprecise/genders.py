@@ -1,4 +1,4 @@
-"""A character's gender: as the user says, else as the corpus's pronouns say, else as a table of first names says.
+"""A character's gender: from the user, else from the corpus's pronouns, else from a table of first names.
 
 The paper lets the language model guess the gender from the name (appendix A). Surnames, by which half of TVR's
 characters go, say nothing; but descriptions do: "Beckett brushes her hair back". So for every name we count the
@@ -18,16 +18,16 @@ from momentseek.construct.imprecise.word_lists import FEMALE_PRONOUNS, MALE_PRON
 Gender = Literal["female", "male", "neutral"]
 
 MIN_PRONOUNS = 5
-"""Pronouns that outweigh the table of first names …"""
+"""Pronouns that are needed to outweigh the table of first names …"""
 AGREEING_PRONOUNS_SHARE = 0.75
 """… if this share of them agrees."""
 
 
-def count_pronouns(texts: Iterable[str], named: Callable[[QueryToken], str | None]) -> dict[str, Counter[str]]:
-    """For every name that comes first in its text, the pronouns up to the next name.
+def count_pronouns(texts: Iterable[str], find_name: Callable[[QueryToken], str | None]) -> dict[str, Counter[str]]:
+    """Count the pronouns after every name that comes first in its text, up to the next name.
 
-    ``named`` gives a word's name, or None. A text in which somebody without a name (a man, the patient) stands before
-    the pronoun is left out, since the pronoun may be theirs.
+    ``find_name`` gives the name that a word is, or None. A text in which somebody without a name (a man, the patient)
+    comes before the pronoun is left out, since the pronoun may be theirs.
 
     >>> texts = ["Beckett brushes her hair.", "Beckett sees his mug."]
     >>> dict(count_pronouns(texts, lambda t: "b" if t.key == "beckett" else None)["b"])
@@ -38,7 +38,7 @@ def count_pronouns(texts: Iterable[str], named: Callable[[QueryToken], str | Non
         who = None
         said = set()
         for token in split_tokens(text):
-            name = named(token)
+            name = find_name(token)
             if name:
                 if who:
                     break
@@ -53,7 +53,7 @@ def count_pronouns(texts: Iterable[str], named: Callable[[QueryToken], str | Non
 
 
 def decide_gender(name: str, pronouns: Counter[str]) -> Gender:
-    """Enough agreeing pronouns, else the table, else whatever pronouns there are if they agree, else neutral.
+    """A name's gender: from enough agreeing pronouns, else the table, else any pronouns that agree, else neutral.
 
     >>> decide_gender("Beckett", Counter(female=40, male=3)), decide_gender("Monica", Counter(male=1))
     ('female', 'female')

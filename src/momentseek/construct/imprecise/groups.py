@@ -1,7 +1,7 @@
 """Names that stand together as one: "Raj, Howard and Leonard's", but not "Castle looks at Beckett and Ryan leaves".
 
-Collapsing the second into "two people" would leave its last verb without a subject, so that names are grouped only
-where no clause can begin between them; otherwise each is replaced alone, which is right in both readings.
+Collapsing the second into "two people" would leave its last verb without a subject. So names are grouped only where no
+clause can begin between them; otherwise each is replaced alone, which is right in both readings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SUBORDINATORS = word_set("while as when after before if once since because altho
 
 
 def group_mentions(words: Sequence[QueryToken], mentions: Sequence[Mention]) -> list[list[Mention]]:
-    """Mentions in groups of one and more."""
+    """Group mentions that stand together as one; a mention alone is a group of one."""
     runs: list[list[Mention]] = []
     for mention in mentions:
         if runs and _is_joined(words, runs[-1][-1], mention):
@@ -29,7 +29,7 @@ def group_mentions(words: Sequence[QueryToken], mentions: Sequence[Mention]) -> 
 
 
 def _is_joined(words: Sequence[QueryToken], left: Mention, right: Mention) -> bool:
-    """Whether only a comma, "and" or both stand between two names, of which the left owns nothing."""
+    """Whether only a comma, "and" or both stand between two names, the left one without a possessive ending."""
     if words[left.last - 1].own or right.plural_title:
         return False
     between = words[left.last : right.first]

@@ -42,31 +42,31 @@ WORDS_AFTER_VERBS = word_set("him it them down up after off out") | DETERMINERS
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """One person named at ``tokens[first:last]``."""
+    """A person who is named at ``tokens[first:last]`` of a query."""
 
     first: int
     last: int
     who: str
-    """What two mentions of one person share."""
+    """The key that two mentions of one person share."""
     gender: Gender
     role: str = ""
-    """What a title says: doctor, detective."""
+    """The role that a title gives, such as doctor or detective; else ""."""
     plural_title: bool = False
     """Whether the title belongs to this name and those coordinated with it: Detectives Ryan and Esposito."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameFinder:
-    """Finds names in the queries of one show."""
+    """Finds the persons who are named in the queries of one show."""
 
     gazetteer: Gazetteer
     show: str = ""
     least: float = LIKELY_NAME_SCORE
     strict: bool = False
-    """Take every word that may be a name for one: the second attempt at a query that failed its check."""
+    """Treat every word that may be a name as one, for the second attempt at a query that failed its check."""
 
     def mentions(self, words: Sequence[QueryToken]) -> list[Mention]:
-        """The persons named, from left to right."""
+        """The persons who are named in a query, from left to right."""
         found: list[Mention] = []
         i = 0
         while i < len(words):
@@ -79,7 +79,7 @@ class NameFinder:
         return found
 
     def name(self, words: Sequence[QueryToken], i: int) -> CharacterName | None:
-        """The name that word ``i`` is where it stands."""
+        """The name that word ``i`` is in its place, or None."""
         token = words[i]
         if any((a.key, b.key) in NOT_NAME_PAIRS for a, b in itertools.pairwise(words[max(i - 1, 0) : i + 2])):
             return None
@@ -123,7 +123,7 @@ class NameFinder:
         return not before.own and (before.key in WORDS_BEFORE_PEOPLE or verb)
 
     def _at_home(self, key: str) -> bool:
-        """Whether the show's descriptions often name somebody so."""
+        """Whether the show's descriptions often use this word as a name."""
         name = self.gazetteer.names.get(key)
         return name is not None and bool(self.show) and name.shows.get(self.show, 0) >= MIN_CAST_MENTIONS
 
@@ -133,7 +133,7 @@ class NameFinder:
         if self._couple(words, i):
             rest = self._full(words, i + 3)
             return Mention(i, rest.last, f"{rest.who} and {rest.who}", "neutral", "couple")
-        if following is not None and self._titled(words, i):
+        if following is not None and self._has_title(words, i):
             role = PLURAL_TITLES.get(token.key) or TITLES[token.key]
             rest = self._full(words, i + 1)
             gender = TITLE_GENDER.get(role) or rest.gender
@@ -144,7 +144,7 @@ class NameFinder:
             return None
         return self._full(words, i)
 
-    def _titled(self, words: Sequence[QueryToken], i: int) -> bool:
+    def _has_title(self, words: Sequence[QueryToken], i: int) -> bool:
         token, following = words[i], words[i + 1]
         if token.key not in TITLES and token.key not in PLURAL_TITLES:
             return False

@@ -1,4 +1,4 @@
-"""The people of one query, and how each mention of them is worded: a man, another man, the first man, two women."""
+"""The people of one query, and the words for each mention of them: a man, another man, the first man, two women."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOUN_SYNONYMS = {"man": ("man", "men", "guy"), "woman": ("woman", "women", "lady
 
 
 class People:
-    """Who has been mentioned so far, and as what."""
+    """Keeps track of who has been mentioned in a query so far, and by which noun."""
 
     def __init__(self, words: Sequence[QueryToken], groups: Sequence[Sequence[Mention]]) -> None:
         self.words = words
@@ -33,14 +33,14 @@ class People:
         """Who was introduced as another beside somebody without a name."""
 
     def phrase(self, group: Sequence[Mention]) -> str:
-        """One group's words, in lower case."""
+        """The words for one group of mentions, in lower case."""
         if len(group) == 1:
             return self._one(group[0])
         whos = [m.who for m in group]
-        told = [w in self.known for w in whos]
-        if any(told) and not all(w in self.plain for w in whos):
+        introduced = [w in self.known for w in whos]
+        if any(introduced) and not all(w in self.plain for w in whos):
             return _join_phrases([self._one(m) for m in group])
-        if all(told):
+        if all(introduced):
             return f"the {NUMBER_WORDS[len(group)] if len(group) <= 10 else 'many'} {self._common(group)}"
         noun = self._common(group)
         alone = not self.known
@@ -56,7 +56,7 @@ class People:
         return f"{NUMBER_WORDS[len(group)] if len(group) <= 10 else 'many'} {again}{noun}"
 
     def noun(self, group: Sequence[Mention]) -> str:
-        """The noun alone, for a place behind an article."""
+        """The noun alone for one group of mentions, to follow an article."""
         for mention in group:
             self._introduce(mention.who, self._noun(mention))
         return self._noun(group[0]) if len(group) == 1 else self._common(group)

@@ -1,4 +1,4 @@
-"""The files queries come in and go out: TVR's JSON Lines, our own, or plain lines; records keep all they have."""
+"""Files of queries: TVR's JSON Lines, our own, or plain lines; records keep all their other fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QueryFileKind = Literal["tvr", "native", "text"]
 
 @dataclass(frozen=True, slots=True)
 class NamedQuery:
-    """One distinct query: its id, words, and the show its video is from (or nothing)."""
+    """One distinct query: its id, its text, and the show from which its video comes (or "")."""
 
     id: str
     text: str
@@ -27,17 +27,17 @@ class NamedQuery:
 
 @dataclass(frozen=True)
 class QueryFile:
-    """A file of queries."""
+    """The contents of a file of queries."""
 
     kind: QueryFileKind
     queries: tuple[NamedQuery, ...]
     rows: tuple[dict[str, Any], ...]
-    """The file's records; of plain text, none."""
+    """The selected records of the file; none for plain text."""
     everything: tuple[tuple[str, str], ...]
-    """Query and show of every record, also of those that were not selected: what names are learnt from."""
+    """Query and show of every record, including those not selected: the texts from which names are learnt."""
 
     def with_queries(self, rewritten: Sequence[str]) -> bytes:
-        """The same records, each with its new query and the old one under ``original``."""
+        """The bytes of the same records, each with its new query and the old one under ``original``."""
         if self.kind == "text":
             return "".join(f"{q}\n" for q in rewritten).encode()
         by_id = {q.id: new for q, new in zip(self.queries, rewritten, strict=True)}

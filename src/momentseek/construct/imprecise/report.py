@@ -1,6 +1,6 @@
-"""What was put in the names' place: the words by frequency and gender (TVR-Ranking, Table 3).
+"""Which words replaced the names, by frequency and gender (TVR-Ranking, Table 3).
 
-The words are told from the texts alone, before and after, so that rules, models and reviewers are counted alike.
+The words are found by comparing the texts before and after, so that rules, models and reviewers are counted alike.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ UNCOUNTED_WORDS = word_set("a an the and of in on at to with")
 
 
 def new_words(before: str, after: str) -> list[str]:
-    """The words that came in, articles aside.
+    """The words that are in the new text and not in the old one, articles aside.
 
     >>> new_words("Rachel sits by Ross's desk.", "A woman sits by a man's desk.")
     ['woman', 'man']
@@ -28,7 +28,7 @@ def new_words(before: str, after: str) -> list[str]:
 
 
 def count_replacements(pairs: Iterable[tuple[str, str]], most: int = 12) -> list[tuple[str, int, str]]:
-    """Word, how often it came in, and M, F or N, as in the paper's Table 3.
+    """Count the words that replaced names: word, how often, and M, F or N, as in the paper's Table 3.
 
     >>> count_replacements([("Rachel sits.", "A woman sits."), ("Ross and Ann eat.", "Two people eat.")])
     [('woman', 1, 'F'), ('two', 1, 'N'), ('people', 1, 'N')]

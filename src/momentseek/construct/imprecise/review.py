@@ -1,8 +1,8 @@
 """The queue of queries that failed their checks: written for a person, read back when corrected.
 
 JSON Lines: ``{"id": "90200", "original": "…", "attempt": "…", "query": "…", "reasons": ["…"]}``. The reviewer corrects
-``query`` and hands the file back with ``--reviewed``. What a person wrote is taken, whatever the checks say of it; but
-rows that still name somebody, are as the failed attempt was, or belong to no query are counted and said.
+``query`` and gives the file back with ``--reviewed``. What a person wrote is accepted whatever the checks say; but rows
+that still name somebody, are unchanged from the failed attempt, or belong to no query are counted and reported.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from momentseek.formats.values import records, strings
 
 @dataclass(frozen=True, slots=True)
 class ReviewRequest:
-    """One query that a person should look at."""
+    """A query that failed its checks and that a person should correct."""
 
     id: str
     original: str
     query: str
-    """The best attempt at it."""
+    """The best attempt at rewriting it."""
     reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewedQuery:
-    """One query that a person looked at."""
+    """A query that a person has corrected."""
 
     original: str
     query: str
     untouched: bool = False
-    """Whether it still is the attempt that failed; a queue without ``attempt`` cannot tell."""
+    """Whether it still is the attempt that failed; unknown (False) in a queue without ``attempt``."""
 
 
 def write_queue(entries: Iterable[ReviewRequest]) -> bytes:
-    """The file's bytes.
+    """The bytes of a queue to be reviewed.
 
     >>> write_queue([ReviewRequest("7", "Ross sits.", "Ross sits.", ("names …",))]).decode()
     '{"id": "7", "original": "Ross sits.", "attempt": "Ross sits.", "query": "Ross sits.", "reasons": ["names …"]}\\n'
@@ -52,7 +52,7 @@ def write_queue(entries: Iterable[ReviewRequest]) -> bytes:
 
 
 def read_queue(path: str | Path) -> dict[str, ReviewedQuery]:
-    """Id → what became of it, of a queue that was gone through."""
+    """Read a queue that a person has gone through: the corrected query of every id."""
     document = open_document(path)
     if not document.is_json:
         raise MomentseekError(f"{path}: expected the JSON Lines of a review queue")

@@ -23,68 +23,68 @@ from momentseek.construct.imprecise.work_file import WorkFile
 CHAT_BATCH_QUERIES = 20
 MAX_ATTEMPTS = 2
 SECOND_ATTEMPT_NAME_SCORE = 0.3
-"""The name score that is enough on the second attempt of the rules."""
+"""Name score from which the rules replace a word on their second attempt."""
 
 
 class Rewriter(Protocol):
-    """Makes queries imprecise; ``attempt`` is 0, then 1 for those that failed."""
+    """Makes queries imprecise; ``attempt`` is 0 at first, then 1 for those that failed."""
 
     @property
     def batch(self) -> int:
-        """How many queries to hand over at once."""
+        """How many queries to rewrite at once."""
 
     def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> Sequence[str | None]:
-        """One text per query; None where there is no answer."""
+        """Rewrite queries: one text each, None where there is no answer."""
 
 
 @dataclass(frozen=True)
 class RuleRewriter:
-    """``substitution``, eager on the second attempt."""
+    """Rewrites queries by the rules of ``substitution``, more eagerly on the second attempt."""
 
     gazetteer: Gazetteer
     batch: int = 1 << 30
 
     def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> list[str | None]:
-        """By rule."""
+        """Replace the names in queries by rule."""
         least, strict = (SECOND_ATTEMPT_NAME_SCORE, True) if attempt else (LIKELY_NAME_SCORE, False)
         return [substitute(q.text, self.gazetteer, show=q.show, least=least, strict=strict).text for q in queries]
 
 
 @dataclass(frozen=True)
 class ChatRewriter:
-    """A language model, at temperature 0, then 0.2 (appendix A)."""
+    """Rewrites queries by a language model, at temperature 0, then 0.2 (appendix A)."""
 
     chat: ChatEndpoint
     batch: int = CHAT_BATCH_QUERIES
 
     def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> list[str | None]:
-        """By asking."""
+        """Ask the model to rewrite queries."""
         return self.chat.rewrite([q.text for q in queries], temperature=0.2 if attempt else 0.0)
 
 
 @dataclass(frozen=True)
 class ImpreciseQueries:
-    """What came of every query, in order."""
+    """The rewritten queries in order, every decision, and the queries for a person to correct."""
 
     texts: tuple[str, ...]
     decisions: tuple[Decision, ...]
     queue: tuple[ReviewRequest, ...]
     asked_again: int = 0
-    """Answers of an earlier run that failed the checks of this one."""
+    """Number of answers of an earlier run that failed the checks of this one."""
     review: ReviewOutcome = field(default_factory=lambda: ReviewOutcome())
 
 
 @dataclass(frozen=True)
 class ReviewOutcome:
-    """The ids of a corrected queue, and of those rows that somebody should look at again."""
+    """What became of a corrected queue: the ids that were used, and those that need another look."""
 
     taken: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
-    """Taken, though a name is left."""
+    """Used, although a name is left."""
     untouched: tuple[str, ...] = ()
-    """Taken, though as the failed attempt was."""
+    """Used, although unchanged from the failed attempt."""
     unmatched: tuple[str, ...] = ()
-    """Not taken: no such query, or its original is another."""
+    """Not used: there is no such query, or its original differs."""
 
 
 def make_imprecise(
@@ -96,7 +96,7 @@ def make_imprecise(
     reviewed: Mapping[str, ReviewedQuery] | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> ImpreciseQueries:
-    """Rewrite and check all queries. ``progress`` is told of every finished query.
+    """Rewrite and check all queries; ``progress`` is called with the number of newly finished queries.
 
     Answers in ``work`` are checked like new ones, and asked for again if they fail. Where vectors are missing, answers
     are kept there unchecked, and the error at the end names all missing texts.
@@ -142,7 +142,7 @@ def make_imprecise(
 def _apply_review(
     queries: Sequence[NamedQuery], reviewed: Mapping[str, ReviewedQuery], verifier: RewriteVerifier
 ) -> tuple[dict[str, tuple[str, Decision]], ReviewOutcome]:
-    """What a person decided, and what is odd about it."""
+    """The results of the reviewed queries, and what is odd about the review."""
     taken = [q for q in queries if q.id in reviewed and reviewed[q.id].original == q.text]
     names = verifier.names([reviewed[q.id].query for q in taken], [q.show for q in taken]) if taken else []
     results = {}

@@ -1,4 +1,4 @@
-"""Names replaced by general words, by rule: text and gazetteer in, text and a list of replacements out.
+"""Replaces names by general words, by rule: text and gazetteer in, text and a list of replacements out.
 
 Follows the paper's examples (TVR-Ranking, Table 2 and Figure 3): "a woman", "another man", "two women", "two people",
 "a doctor". The rest of the query stays as it is, but for what the replacement needs: "a sitting Meredith" is
@@ -22,7 +22,7 @@ from momentseek.construct.imprecise.word_lists import ADJECTIVES, ARTICLES, NOT_
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """``text[start:end]`` of the original became ``by``."""
+    """One replacement: ``text[start:end]`` of the original became ``by``."""
 
     what: str
     by: str
@@ -33,7 +33,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    """A query without names."""
+    """A query without names, and what was replaced in it."""
 
     text: str
     replacements: tuple[Replacement, ...] = ()
@@ -42,7 +42,7 @@ class Substitution:
 def substitute(
     text: str, gazetteer: Gazetteer, *, show: str = "", least: float = LIKELY_NAME_SCORE, strict: bool = False
 ) -> Substitution:
-    """Replace every name of a query.
+    """Replace every name of a query by general words.
 
     >>> cast = Gazetteer({}).with_names([("Rachel", "female"), ("Ross", "male"), ("Monica", "female")])
     >>> substitute("Rachel's mug falls and Ross looks at Rachel.", cast).text

@@ -19,7 +19,7 @@ SENTENCE_END = re.compile(r"[.!?]")
 
 @dataclass(frozen=True, slots=True)
 class QueryToken:
-    """A word at ``text[start:end]``; ``own`` is the possessive ending that follows it."""
+    """A word of a query, at ``text[start:end]``; ``own`` is the possessive ending that follows it."""
 
     text: str
     start: int
@@ -28,11 +28,11 @@ class QueryToken:
     first: bool
     """Whether it opens a sentence."""
     gap: str
-    """What stands between it and the word before."""
+    """The characters between it and the word before."""
 
     @property
     def key(self) -> str:
-        """The word as tables hold it."""
+        """The word in lower case, as word lists hold it."""
         return self.text.lower()
 
     @property
@@ -43,12 +43,12 @@ class QueryToken:
 
     @property
     def stop(self) -> int:
-        """Where the word ends with its possessive ending."""
+        """Where the word ends, including its possessive ending."""
         return self.end + len(self.own)
 
 
 def split_tokens(text: str) -> list[QueryToken]:
-    """The words of a text.
+    """Split a text into words.
 
     >>> [(t.text, t.own, t.first) for t in split_tokens("Dr. House's cane. He sits.")]
     [('Dr', '', True), ('House', "'s", False), ('cane', '', False), ('He', '', True), ('sits', '', False)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Words written one after another.
+    """The set of the words in a text.
 
     >>> sorted(word_set("a the an"))
     ['a', 'an', 'the']

@@ -1,7 +1,7 @@
-"""The work file of a long rewriting: every finished batch is on disk before the next one is asked for.
+"""The work file of a long rewriting: every finished batch is on disk before the next one is requested.
 
-A kill at any instant loses at most one batch. A line cut off by the kill is ignored; lines whose original has changed
-since are too, and so is what could be no answer. What is read is no more than a proposal: it is checked again.
+A kill at any instant loses at most one batch. A line that the kill cut off is ignored, and so are lines whose original
+has changed since and lines that cannot be answers. What is read is only a proposal: it is checked again.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from momentseek.errors import MomentseekError
 
 
 class WorkFile:
-    """Answers kept beside the output, ``OUT.partial.jsonl``; each is good for its original and what made it."""
+    """Answers kept beside the output (``OUT.partial.jsonl``), each valid for one original and one maker."""
 
     def __init__(self, path: str | Path, maker: str) -> None:
         self.path = Path(path)
         self.maker = maker
 
     def read(self) -> dict[str, str]:
-        """Original → rewritten query, of earlier runs with the same maker."""
+        """The rewritten query of every original, from earlier runs with the same maker."""
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
@@ -58,7 +58,7 @@ class WorkFile:
             raise MomentseekError(f"{self.path}: cannot be written ({e.strerror}); check the folder") from None
 
     def remove(self) -> None:
-        """The output is written: nothing is left to resume."""
+        """Remove the file once the output is written and nothing is left to resume."""
         self.path.unlink(missing_ok=True)
 
     def _ends_well(self) -> bool:

@@ -1,7 +1,8 @@
-"""Short films with one person and known moments, whose places follow habits that a test set breaks.
+"""Simulated short films with one person and known moments, whose places follow habits that a test set breaks.
 
-For what the debiasing and the massive-video papers ask: a model that only learns where moments usually lie does well on
-``test_iid`` and badly on ``test_ood``; ``mvmr`` searches pools of videos for moments that other queries describe too.
+They serve the questions of the debiasing and the massive-video papers: a model that only learns where moments usually
+lie does well on ``test_iid`` and badly on ``test_ood``; ``mvmr`` searches pools of videos for moments that other
+queries describe too.
 """
 
 from momentseek.simulate.grounding.settings import GroundingSettings

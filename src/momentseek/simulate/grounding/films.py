@@ -1,4 +1,4 @@
-"""What happens in each film: a few moments that are asked for, and other deeds in between."""
+"""What happens in each film: a few moments with queries, at habitual places, and other deeds in between."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from momentseek.simulate.grounding.settings import SPLIT_SHARES, CorpusForm, Gro
 from momentseek.simulate.world import World
 
 HABIT_DEVIATION = 0.05
-"""Standard deviation around the habit."""
+"""Standard deviation of places and lengths around the habit, as a share of the film."""
 
 
 @dataclass(frozen=True, eq=False)
 class Habits:
-    """A favourite place (0: film's start, 1: as late as its length allows) and length of every action."""
+    """The favourite place (0: film's start, 1: as late as possible) and length of every action."""
 
     place: FloatArray
     length: FloatArray
     form: CorpusForm
 
     @classmethod
-    def drawn(cls, actions: int, form: CorpusForm, rng: np.random.Generator, own: float = 1.0) -> Habits:
-        """Places crowd at the films' start and end; lengths are what they are.
+    def draw(cls, actions: int, form: CorpusForm, rng: np.random.Generator, own: float = 1.0) -> Habits:
+        """Draw a habit for every action; places crowd at the films' start and end.
 
         A share ``own`` of the actions has a habit of its own, the others have one in common: at 0 only the places of
         all moments are biased, at 1 those of every verb in its own way.
@@ -55,16 +55,16 @@ class Habits:
 
 
 PLACEMENT_ATTEMPTS = 6
-"""How often a further moment is placed before it is left out."""
+"""Attempts to place a further moment before it is left out."""
 BUSY_PROBABILITY = 0.8
 """Share of the time between moments in which something else is done."""
 OTHER_DEED_SHARES = (0.08, 0.25)
-"""Length of such a deed, as a share of the film."""
+"""Shortest and longest deed between moments, as shares of the film."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """An action, perhaps on an object, from ``start`` to ``end`` seconds; ``asked`` if a query looks for it."""
+    """An action, perhaps on an object, from ``start`` to ``end`` seconds; ``asked`` if there is a query for it."""
 
     action: int
     object: int
@@ -75,7 +75,7 @@ class Deed:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedFilm:
-    """A video and everything done in it."""
+    """A simulated film and everything that is done in it."""
 
     name: str
     split: str
@@ -83,15 +83,15 @@ class SimulatedFilm:
     deeds: tuple[Deed, ...]
 
     @property
-    def done(self) -> frozenset[tuple[int, int]]:
-        """What is asked for in it, as (action, object)."""
+    def asked_pairs(self) -> frozenset[tuple[int, int]]:
+        """The (action, object) pairs in it for which there are queries."""
         return frozenset((d.action, d.object) for d in self.deeds if d.asked)
 
 
 def make_films(world: World, settings: GroundingSettings) -> list[SimulatedFilm]:
-    """All films, split by split."""
+    """Make all films, split by split."""
     solo = np.array([a for a in world.of_kind("action").tolist() if a not in world.takes_two])
-    habits = Habits.drawn(len(world.concepts), settings.form, settings.base.random("habits"), settings.verb_bias)
+    habits = Habits.draw(len(world.concepts), settings.form, settings.base.random("habits"), settings.verb_bias)
     bounds = np.round(np.cumsum([0.0, *SPLIT_SHARES.values()]) * settings.videos).astype(int)
     films = []
     for split, first, last in zip(SPLIT_SHARES, bounds, bounds[1:], strict=False):
@@ -122,7 +122,7 @@ def _make_film(
 def _fill_gaps(
     asked: list[Deed], others: IntArray, world: World, seconds: float, rng: np.random.Generator
 ) -> list[Deed]:
-    """Other deeds, in the gaps."""
+    """Draw other deeds for the gaps between the moments with queries."""
     deeds = []
     free = 0.0
     gaps = []

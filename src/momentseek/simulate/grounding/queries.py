@@ -1,4 +1,4 @@
-"""A sentence for every moment that is asked for, and which other films answer it."""
+"""A sentence for every moment with a query, and which other films answer it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from momentseek.simulate.grounding.settings import GroundingSettings
 from momentseek.simulate.world import World
 
 MAX_FURTHER_POSITIVES = 4
-"""Further positives of an MVMR query, as published."""
+"""Further positives of an MVMR query at most, as in the published files."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilmQuery:
-    """A query: its text, the film it was written for, and the moment there."""
+    """A query for films: its text, the film for which it was written, and the moment there."""
 
     text: str
     film: SimulatedFilm
@@ -25,7 +25,7 @@ class FilmQuery:
 
 
 def write_queries(world: World, films: list[SimulatedFilm], settings: GroundingSettings) -> list[FilmQuery]:
-    """``person opens the door``, with one of each concept's words, in the order of the films."""
+    """Write "person opens the door." for every moment with a query, in the order of the films."""
     rng = settings.base.random("sentences")
     found = []
     for film in films:
@@ -38,7 +38,7 @@ def write_queries(world: World, films: list[SimulatedFilm], settings: GroundingS
 
 
 def moment_judgements(asked: list[FilmQuery]) -> Judgements:
-    """One moment per query, as Charades-STA has it; ids are VIDEO:i."""
+    """Judgements of one moment per query, as in Charades-STA; ids are VIDEO:i."""
     return Judgements.from_groups(
         number_queries(asked), [1] * len(asked), [a.film.name for a in asked], [a.deed.start for a in asked],
         [a.deed.end for a in asked], durations={a.film.name: a.film.seconds for a in asked},
@@ -47,7 +47,7 @@ def moment_judgements(asked: list[FilmQuery]) -> Judgements:
 
 
 def number_queries(asked: list[FilmQuery]) -> list[str]:
-    """VIDEO:i, counted per video in the order of the lines."""
+    """The queries' ids, VIDEO:i, counted per video in their order."""
     seen: dict[str, int] = {}
     ids = []
     for a in asked:
@@ -57,11 +57,11 @@ def number_queries(asked: list[FilmQuery]) -> list[str]:
 
 
 def related_films(asked: list[FilmQuery], films: list[SimulatedFilm]) -> dict[str, list[str]]:
-    """Query id → films in which the same is done, besides its own: what a caption's similarity would find."""
+    """For each query id the other films in which the same is done, as a caption's similarity would find them."""
     where: dict[tuple[int, int], list[str]] = {}
     for film in films:
-        for done in film.done:
-            where.setdefault(done, []).append(film.name)
+        for pair in film.asked_pairs:
+            where.setdefault(pair, []).append(film.name)
     found = {}
     for key, a in zip(number_queries(asked), asked, strict=True):
         others = [v for v in where[a.deed.action, a.deed.object] if v != a.film.name]
@@ -73,7 +73,7 @@ def related_films(asked: list[FilmQuery], films: list[SimulatedFilm]) -> dict[st
 def pool_judgements(
     asked: list[FilmQuery], films: list[SimulatedFilm], settings: GroundingSettings, draw: str = "pools"
 ) -> Judgements:
-    """Each query with up to four further positives, and a pool filled with films in which nobody does that action."""
+    """Judgements with up to four further positives per query and a pool of films in which nobody does that action."""
     rng = settings.base.random(draw)
     rows: list[tuple[str, float, float, str]] = []
     counts, sizes, pools = [], [], []

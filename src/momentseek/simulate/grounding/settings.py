@@ -1,4 +1,4 @@
-"""What a simulation of short films is asked for."""
+"""The settings of simulated films, and the corpora they can resemble."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from momentseek.simulate.settings import MIN_QUERIES, SimulationSettings
 
 @dataclass(frozen=True, slots=True)
 class CorpusForm:
-    """Numbers of a corpus that others are made to resemble; lengths of moments are shares of their film."""
+    """The corpus that simulated films resemble: lengths of films (seconds) and moments (shares of them), and files."""
 
     seconds: tuple[float, float]
     clip_seconds: float
     moments: int
-    """Asked for in a film, at most."""
+    """Moments per film for which there is a query, at most."""
     lengths: tuple[float, float]
     overlapping: bool
     """Whether two of a film's moments may share time."""
     corners: tuple[float, float]
-    """How favourite places crowd at the films' start and end (a beta distribution; below 1 they do)."""
+    """Parameters of the beta distribution of favourite places; below 1 they crowd at the films' start and end."""
     format: str
     ending: str
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Favourite lengths: a little inside of what occurs."""
+        """The range of favourite lengths: a little narrower than that of all lengths."""
         shortest, longest = self.lengths
         return shortest + 0.05, longest - 0.05
 
@@ -45,19 +45,19 @@ SPLIT_SHARES = {"train": 0.6, "val": 0.06, "test_iid": 0.17, "test_ood": 0.17}
 
 @dataclass(frozen=True, slots=True)
 class GroundingSettings:
-    """Same settings and version, same files, byte for byte."""
+    """The settings of simulated films; the same settings and version give the same files, byte for byte."""
 
     videos: int = 2000
     seed: int = 0
     hard: float = 0.5
     bias: float = 0.9
-    """Share of the moments whose place follows a habit: 0 for none, 1 for all."""
+    """Share of the moments whose place follows a habit, from 0 to 1."""
     verb_bias: float = 1.0
     """Share of the actions with a habit of their own; the others have one in common."""
     pool: int = 50
     """Videos searched per query of ``mvmr``."""
     like: str = "charades"
-    """Whose form the films have."""
+    """The corpus that the films resemble: charades or activitynet."""
     video_dim: int = 128
     text_dim: int = 96
 
@@ -76,12 +76,12 @@ class GroundingSettings:
 
     @property
     def form(self) -> CorpusForm:
-        """What the films are like."""
+        """The form of the corpus that the films resemble."""
         return FORMS[self.like]
 
     @property
     def base(self) -> SimulationSettings:
-        """What this and the other simulation have in common: seed, difficulty, dimensions."""
+        """The settings that films share with the other simulation: seed, difficulty, dimensions."""
         return SimulationSettings(
             videos=self.videos, queries=max(MIN_QUERIES, self.videos), seed=self.seed, hard=self.hard,
             video_dim=self.video_dim, text_dim=self.text_dim,

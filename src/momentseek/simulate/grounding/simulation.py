@@ -1,4 +1,4 @@
-"""The films' files: Charades-STA's lines, durations, MVMR's pools, features and ``data.toml``."""
+"""Make a corpus of films and write its files: annotations, durations, MVMR's pools, features and ``data.toml``."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from momentseek.simulate.world import World, the_world
 from momentseek.toml import toml_text
 
 POOLED_SPLITS = {"mvmr": ("test_iid", "pools"), "mvmr_val": ("val", "pools of val")}
-"""Splits with a pool per query, whose films they search, and the name of the draw."""
+"""Splits with a pool per query → the split whose films they search, and the name of the random draw."""
 OBJECT_STRENGTH = 0.7
 """How strongly an object shows beside its action."""
 
 
 @dataclass(frozen=True)
 class GroundingReport:
-    """What was written."""
+    """What was written for a corpus of films."""
 
     queries: dict[str, int]
-    """Per split."""
+    """Number of queries per split."""
     pools: dict[str, int]
     """Videos of the smallest pool of each split that has pools; fewer than asked for where films ran out."""
 
@@ -48,7 +48,7 @@ def simulate_grounding(
     out: str | os.PathLike[str], settings: GroundingSettings | None = None, *, force: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> GroundingReport:  # fmt: skip
-    """Write a corpus of films to the folder ``out``."""
+    """Write a corpus of simulated films to the folder ``out``; see ``simulate`` for ``force`` and ``progress``."""
     settings = settings or GroundingSettings()
     with write_folder(out, force) as folder:
         return _fill(folder, settings, progress)
