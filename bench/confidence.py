@@ -15,13 +15,15 @@ import argparse
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 from momentseek.library.segments import build_segment
 from momentseek.library.video import Video
 from momentseek.search.query import Part
-from momentseek.search.streams.vision import StreamIndex, aim, look
+from momentseek.search.state import StreamIndex
+from momentseek.search.streams.vision import build_vision_query, search_vision
 from momentseek.tables import text_table
 
 DIM = 256
@@ -49,7 +51,7 @@ class World:
         rows = np.repeat(0.45 * self.common + self.scene(self.topic, self.own), SCENE, axis=1)
         rows = unit(rows + 0.5 * unit(rng.standard_normal(rows.shape)))
         ids = list(range(videos))
-        self.sights = StreamIndex(
+        self.vision = StreamIndex(
             (build_segment("vision", ids, list(rows.astype(np.float32))),), np.zeros(0, np.int64), SECONDS
         )
         length = scenes * SCENE
@@ -74,8 +76,9 @@ class World:
 
 
 def best(world: World, vector: np.ndarray) -> tuple[str, int, float]:
-    target = aim(world.sights, [Part("")], [], lambda texts: np.stack([vector] * len(texts)))
-    found = look(world.sights, target, lambda ids: world.videos, None, "scenes", page=1).moments[0]
+    query = build_vision_query(world.vision, [Part("")], [], lambda texts: np.stack([vector] * len(texts)))
+    state = SimpleNamespace(vision=world.vision, videos=lambda ids: world.videos)
+    found = search_vision(state, query, None, "scenes", page=1).hits[0]
     return found.level, found.video, found.peak
 
 

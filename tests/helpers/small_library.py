@@ -6,12 +6,14 @@ import zlib
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.segments import build_segment, write_segment
+from momentseek.library.snapshot import Snapshot, take_snapshot
 from momentseek.library.video import Video
 from momentseek.library.words import content_words
 from momentseek.media.cue import Cue
@@ -85,6 +87,19 @@ def fill(
             vectors = [speech.encode([cue.text for cue in cues[n]]) for _, n in talkative]
             _segment(catalog, folder, "speech", [i for i, _ in talkative], vectors)
     return catalog
+
+
+class OpenLibrary:
+    """As much of a library as an engine reads: a catalog made by :func:`fill`, with vectors of words."""
+
+    def __init__(self, folder: Path, catalog: Catalog, encoder: WordVectors, taken: Snapshot | None = None) -> None:
+        self.catalog, self.clip_seconds = catalog, SECONDS
+        self.paths = SimpleNamespace(plan=None)
+        self.encoders = SimpleNamespace(model=None, for_queries=lambda stream: encoder)
+        self._snapshot = taken or take_snapshot(catalog, folder / "segments")
+
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
 
 
 def _segment(catalog: Catalog, folder: Path, stream: str, ids: list[int], vectors: list[Vectors]) -> None:

@@ -154,7 +154,7 @@ def test_models_of_other_vectors_are_refused(searched: Library, tmp_path: Path, 
 def test_damaged_vectors_are_left_out(searched: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = model(tmp_path / "tan2d")
     gone = searched.search("red", rerank=folder, all=True)[0].video_id
-    state = Engine._state
+    state = Engine.state
 
     def damaged(engine: Engine) -> Any:
         kept = state(engine)
@@ -162,7 +162,7 @@ def test_damaged_vectors_are_left_out(searched: Library, tmp_path: Path, monkeyp
             object.__setattr__(segment, "half", segment.half * float("nan"))
         return kept
 
-    monkeypatch.setattr(Engine, "_state", damaged)
+    monkeypatch.setattr(Engine, "state", damaged)
     found = searched.search("red", rerank=folder, all=True, streams=["vision"])
     assert "damaged" in found.note
     assert {hit.name for hit in found} == {"1.mp4", "2.mp4"}

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.search.confidence import ORDER, TINY, Scale, evidence, together
+from momentseek.search.confidence import LEVELS, MIN_CLIPS, Scale, combined_level, evidence
 
-SCORES = st.lists(st.floats(-1, 1, width=32), min_size=TINY, max_size=60)
+SCORES = st.lists(st.floats(-1, 1, width=32), min_size=MIN_CLIPS, max_size=60)
 
 
 @given(SCORES, st.floats(-1, 1), st.floats(-1, 1))
@@ -13,10 +13,10 @@ def test_a_higher_score_is_never_less_sure(scores, one, other):
     scale = Scale.of(scores)
     low, high = sorted((one, other))
     assert scale.chance(low) >= scale.chance(high)
-    assert ORDER.index(scale.level(low)) <= ORDER.index(scale.level(high))
+    assert LEVELS.index(scale.level(low)) <= LEVELS.index(scale.level(high))
 
 
-@given(st.integers(TINY, 10**7), st.integers(TINY, 10**7), st.floats(0, 8))
+@given(st.integers(MIN_CLIPS, 10**7), st.integers(MIN_CLIPS, 10**7), st.floats(0, 8))
 def test_a_larger_library_makes_nothing_surer(one, other, score):
     small, large = sorted((one, other))
     assert Scale(0.0, 1.0, small).chance(score) <= Scale(0.0, 1.0, large).chance(score)
@@ -54,9 +54,9 @@ def test_equal_scores_everywhere_are_nothing_special():
 
 
 def test_streams_together():
-    assert together([]) == "weak"
-    assert together(["weak", "weak"]) == "weak"
-    assert together(["strong", "weak"]) == "strong"
+    assert combined_level([]) == "weak"
+    assert combined_level(["weak", "weak"]) == "weak"
+    assert combined_level(["strong", "weak"]) == "strong"
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=20))

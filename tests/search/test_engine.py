@@ -4,25 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_library import SECONDS, WordVectors, fill, film, nothing
+from small_library import OpenLibrary, WordVectors, fill, film, nothing
 
 from momentseek.errors import MomentseekError
-from momentseek.library.snapshot import snapshot
+from momentseek.library.snapshot import take_snapshot
 from momentseek.media.cue import Cue
-from momentseek.search.engine import Engine
+from momentseek.search.engine import Engine, SearchOptions
 from momentseek.search.fusion import FUSIONS
-from momentseek.search.options import Options
 from momentseek.search.query import Part, Query
-from momentseek.search.streams.vision import aim
+from momentseek.search.streams.vision import build_vision_query
 
 BACKGROUND = {f"other{i}.mp4": nothing(24, seed=i) for i in range(12)}
 
 
 def engine(folder, films, cues=None, **more) -> Engine:
     catalog = fill(folder, films, cues or {}, **more)
-    state = snapshot(catalog, folder / "segments")
-    encoder = WordVectors()
-    return Engine(catalog, lambda: state, lambda stream: encoder, SECONDS)
+    return Engine(OpenLibrary(folder, catalog, WordVectors()))
 
 
 def planted(what: str, seed: int = 100):
@@ -31,7 +28,7 @@ def planted(what: str, seed: int = 100):
 
 
 def ask(on: Engine, text: str, **options):
-    return on.search(Query.parse(text), Options(**options))
+    return on.search(Query.parse(text), SearchOptions(**options))
 
 
 def iou(hit, start, end):
@@ -51,12 +48,12 @@ def test_a_planted_moment_is_first_strong_and_where_it_is(tmp_path):
 
 def test_the_same_query_twice_gives_the_same_answer_without_encoding_again(tmp_path):
     catalog = fill(tmp_path, {**BACKGROUND, "shore.mp4": planted("dog beach")})
-    state, encoder = snapshot(catalog, tmp_path / "segments"), WordVectors()
-    on = Engine(catalog, lambda: state, lambda stream: encoder, SECONDS)
+    encoder = WordVectors()
+    on = Engine(OpenLibrary(tmp_path, catalog, encoder))
     first, second = (ask(on, "dog beach", all=True, explain=True) for _ in range(2))
     assert list(first) == list(second)
     assert encoder.calls == 1
-    fresh = Engine(catalog, lambda: snapshot(catalog, tmp_path / "segments"), lambda stream: encoder, SECONDS)
+    fresh = Engine(OpenLibrary(tmp_path, catalog, encoder))
     assert list(ask(fresh, "dog beach", all=True, explain=True)) == list(first)
 
 
@@ -271,14 +268,14 @@ def test_queries_that_look_for_nothing(tmp_path, text, why):
 )
 def test_options_that_make_no_sense(options, why):
     with pytest.raises(MomentseekError, match=why):
-        Options(**options)
+        SearchOptions(**options)
 
 
 def test_removed_videos_are_not_found(tmp_path):
     catalog = fill(tmp_path, {**BACKGROUND, "shore.mp4": planted("dog beach")})
     with catalog.changes():
         catalog.remove_video(13)
-    on = Engine(catalog, lambda: snapshot(catalog, tmp_path / "segments"), lambda stream: WordVectors(), SECONDS)
+    on = Engine(OpenLibrary(tmp_path, catalog, WordVectors()))
     hits = ask(on, "dog beach", all=True, k=100)
     assert hits
     assert "shore.mp4" not in {h.name for h in hits}
@@ -328,12 +325,12 @@ def test_levels_never_contradict_ranks_and_weak_ones_only_follow(tmp_path):
 def damaged(folder, films, cues, stream, rows, **more) -> Engine:
     """An engine over a library some of whose rows are no numbers any more."""
     catalog = fill(folder, films, cues, **more)
-    state = snapshot(catalog, folder / "segments")
+    state = take_snapshot(catalog, folder / "segments")
     (whole,) = getattr(state, stream)
     half = np.array(whole.half)
     half[rows] = np.nan
     state = replace(state, **{stream: (replace(whole, half=half),)})
-    return Engine(catalog, lambda: state, lambda stream: WordVectors(), SECONDS)
+    return Engine(OpenLibrary(folder, catalog, WordVectors(), state))
 
 
 def test_damaged_vectors_cost_their_own_video_alone(tmp_path):
@@ -351,7 +348,7 @@ def test_a_library_of_nothing_but_damage_is_said_to_be_damaged(tmp_path):
     assert list(hits) == []
     assert "damaged" in hits.note
     with pytest.raises(MomentseekError, match="run momentseek verify"):
-        aim(on._state().vision, [Part("dog")], [], WordVectors().encode)
+        build_vision_query(on.state().vision, [Part("dog")], [], WordVectors().encode)
 
 
 def test_a_damaged_vector_of_what_is_said_costs_only_its_cue(tmp_path):
@@ -392,4 +389,4 @@ def test_every_fusion_finds_what_is_seen_and_said(tmp_path, fusion):
 
 def test_an_unknown_fusion_is_refused():
     with pytest.raises(MomentseekError, match="did you mean 'scores'"):
-        Options(fusion="score")
+        SearchOptions(fusion="score")

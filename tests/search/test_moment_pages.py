@@ -12,12 +12,11 @@ from small_library import DIM, SECONDS, fill, nothing
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.library.segments import build_segment
-from momentseek.library.snapshot import snapshot
-from momentseek.search.gather import Search, State
+from momentseek.library.snapshot import take_snapshot
+from momentseek.search.engine import SearchOptions, SearchSession
 from momentseek.search.hit import Hit
-from momentseek.search.options import Options
 from momentseek.search.query import Query
-from momentseek.search.streams.sights import Encode, StreamIndex
+from momentseek.search.state import LibraryState, StreamIndex
 from momentseek.trained.moment_map import MomentMap
 
 HALF = 16
@@ -54,28 +53,33 @@ class MomentLibrary:
         films = {f"film{i:03}.mp4": nothing(count, seed=i) for i, count in counts.items()}
         named = {f"film{i:03}.mp4": content for i, content in hashes.items()}
         self.catalog = fill(folder, films, hashes=named)
-        taken, none = snapshot(self.catalog, folder / "segments"), np.zeros(0, np.int64)
+        taken, none = take_snapshot(self.catalog, folder / "segments"), np.zeros(0, np.int64)
         spans = build_segment("spans", list(counts), list(rows))
-        self.state = State(
+        self.state = LibraryState(
+            self.catalog,
             taken,
             StreamIndex(taken.vision, none, SECONDS, spans=(spans,), moments=KNOWN),
             StreamIndex((), none, SECONDS),
+            OneVector(),  # type: ignore[arg-type]
         )
         for video in self.catalog.videos(list(counts)):
-            self.state.videos[video.id] = replace(video, duration=seconds.get(video.id, video.duration))
+            self.state.known_videos[video.id] = replace(video, duration=seconds.get(video.id, video.duration))
 
     def search(self, **options: object) -> list[Hit]:
         given = {"localiser": "map", "streams": ("vision",), **options}
-        search = Search(
-            self.catalog, encode, lambda stream, texts: True, self.state, Query.parse("dog"), Options(**given), None
-        )  # type: ignore[arg-type]
-        return search.shown(search.candidates())[0]
+        session = SearchSession(self.state, Query.parse("dog"), SearchOptions(**given), None)  # type: ignore[arg-type]
+        return session.show(session.rank())
 
 
-def encode(stream: str) -> Encode:
-    """What is asked for is always the same."""
-    asked = np.concatenate([ASKED, ASKED]) / np.sqrt(2) if stream == "spans" else np.eye(DIM)[0]
-    return lambda texts: np.stack([asked.astype(np.float32)] * len(texts))
+class OneVector:
+    """An encoder for which every text is the same."""
+
+    def encode(self, stream: str, texts: Sequence[str]) -> Vectors:
+        asked = np.concatenate([ASKED, ASKED]) / np.sqrt(2) if stream == "spans" else np.eye(DIM)[0]
+        return np.stack([asked.astype(np.float32)] * len(texts))
+
+    def knows_words(self, stream: str, texts: Sequence[str]) -> bool:
+        return True
 
 
 @pytest.mark.parametrize("group", ["clip", "video"])

@@ -4,9 +4,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from momentseek.search.dates import interval, period
-from momentseek.search.query import LONGEST, Part, Query
-from momentseek.search.tokens import QueryError, escaped, tokens
+from momentseek.search.query import (
+    MAX_CHARACTERS,
+    Part,
+    Query,
+    QueryError,
+    QueryToken,
+    date_interval,
+    escape_word,
+    read_tokens,
+    time_period,
+)
 
 ALPHABET = st.sampled_from(
     [*'ab-:"\\ 2.0“”', "said:", "in:", "after:", "2024-05", "name:", "7d", "*", "é", "\0", "\ud800"]
@@ -33,6 +41,11 @@ def test_any_line_is_understood_or_refused_and_its_canonical_spelling_means_the_
         assert str(Query.parse(str(query))) == str(query)
 
 
+def test_an_escaped_space_is_no_word():
+    assert Query.parse("a\\ b") == Query.parse("a b")
+    assert not Query.parse("\\ ")
+
+
 @given(LINES)
 def test_an_error_points_into_the_line(line):
     caught = refusal(line)
@@ -45,9 +58,8 @@ def test_an_error_points_into_the_line(line):
 @given(st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=12))
 def test_an_escaped_word_means_itself(word):
     if not any(c.isspace() for c in word):
-        (token,) = tokens(escaped(word))
-        assert token.plain
-        assert token.value == word
+        (token,) = read_tokens(escape_word(word))
+        assert token == QueryToken(0, word)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +98,9 @@ def test_every_part_of_the_language():
         after="7d",
         before="2024-05",
     )
-    assert query.spoken == "fetch two words"
-    assert query.called == "part2"
-    assert [p.text for p in query.seen] == ["runs", "dog", "city park"]
+    assert query.speech_text == "fetch two words"
+    assert query.name_text == "part2"
+    assert [p.text for p in query.picture_parts] == ["runs", "dog", "city park"]
 
 
 def test_curly_quotes_and_inches():
@@ -109,7 +121,7 @@ def test_curly_quotes_and_inches():
         ("0:dog", 0, "a weight of 0"),
         ('dog "!!"', 4, "no word"),
         ("-name:x", 0, "-in:GLOB"),
-        ("x" * (LONGEST + 1), LONGEST, "fewer words"),
+        ("x" * (MAX_CHARACTERS + 1), MAX_CHARACTERS, "fewer words"),
         (" ".join(f"-w{i}" for i in range(40)), 150, "ask for less"),
     ],
 )
@@ -126,10 +138,10 @@ def test_filters_and_things_to_avoid_are_nothing_to_look_for():
 
 
 def test_dates_are_local_days_months_and_years():
-    assert interval("2024-12") == (datetime(2024, 12, 1).timestamp(), datetime(2025, 1, 1).timestamp())
-    assert interval("2023")[1] == interval("2024")[0] == interval("2024-01-01")[0]
-    assert period("2023-12-31", "2024-05", 0.0) == (interval("2024-01-01")[0], interval("2024-05-01")[0])
-    assert period("2W", "12h", 1e9) == (1e9 - 14 * 86400, 1e9 - 43200)
+    assert date_interval("2024-12") == (datetime(2024, 12, 1).timestamp(), datetime(2025, 1, 1).timestamp())
+    assert date_interval("2023")[1] == date_interval("2024")[0] == date_interval("2024-01-01")[0]
+    assert time_period("2023-12-31", "2024-05", 0.0) == (date_interval("2024-01-01")[0], date_interval("2024-05-01")[0])
+    assert time_period("2W", "12h", 1e9) == (1e9 - 14 * 86400, 1e9 - 43200)
     for wrong in ("2024-02-30", "1900", "24-05-01", "d", "x"):
         with pytest.raises(ValueError, match=r"\w"):
-            interval(wrong)
+            date_interval(wrong)

@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_library import SECONDS, WordVectors, fill, film, nothing
+from small_library import SECONDS, OpenLibrary, WordVectors, fill, film, nothing
 
 from momentseek.features.data import Data
-from momentseek.library.snapshot import snapshot
 from momentseek.models import CorpusModel, Dims, build
 from momentseek.models.export import export
 from momentseek.models.inference import predict
-from momentseek.search.engine import Engine
-from momentseek.search.options import Options
+from momentseek.search.engine import Engine, SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.rerank import distinct
+from momentseek.search.rerank import suppress_spans
 from momentseek.simulate import SimulationSettings, simulate
 from momentseek.trained.manifest import EncoderRef
 from momentseek.trained.reranker import RerankedSpans, Reranker, VideoFeatures, load_reranker
@@ -82,7 +80,7 @@ def test_moments_are_those_that_predict_finds(
         best = np.argsort(-scores[at], kind="stable")[:6]
         films = [seen(data, joint, names[i], split.durations[names[i]]) for i in best]
         spans = joint.spans_of(split.query.read(query), split.truth.text(query) or "", films)
-        ours = [(names[i], *m) for i, s in zip(best, spans, strict=True) for m in distinct(s, joint.about.nms)]
+        ours = [(names[i], *m) for i, s in zip(best, spans, strict=True) for m in suppress_spans(s, joint.about.nms)]
         rows = run.rows(query)
         theirs = zip(
             (run.videos[v] for v in run.video[rows]),
@@ -168,16 +166,16 @@ def test_as_many_videos_are_looked_at_as_asked(tmp_path: Path, monkeypatch: pyte
     films = {f"other{i}.mp4": nothing(20 + i, seed=i) for i in range(30)}
     films |= {f"shore{i}.mp4": film([("dog beach", 8 + i)], seed=i) for i in range(3)}
     catalog = fill(tmp_path, films)
-    state, encoder, model = snapshot(catalog, tmp_path / "segments"), WordVectors(), Half()
-    on = Engine(catalog, lambda: state, lambda stream: encoder, SECONDS)
-    monkeypatch.setattr("momentseek.search.engine.reranker", lambda folder, catalog, clip_seconds: model)
-    found = on.search(Query.parse("dog beach -leash"), Options(rerank="there", rerank_videos=25, k=5))
+    model = Half()
+    on = Engine(OpenLibrary(tmp_path, catalog, WordVectors()))
+    monkeypatch.setattr("momentseek.search.engine.open_reranker", lambda folder, catalog, clip_seconds: model)
+    found = on.search(Query.parse("dog beach -leash"), SearchOptions(rerank="there", rerank_videos=25, k=5))
     assert model.looked == 25
     assert [hit.name for hit in found] == ["shore0.mp4", "shore1.mp4", "shore2.mp4"]
     assert [(hit.start, hit.end) for hit in found] == [(0.0, 6.0), (0.0, 6.75), (0.0, 7.5)]
     assert {hit.level for hit in found} == {"strong"}
     assert sorted(hit.first.rank for hit in found if hit.first) == [1, 2, 3]
     assert found.hidden == 2
-    everything = on.search(Query.parse("dog beach"), Options(rerank="there", rerank_videos=25, k=50, all=True))
+    everything = on.search(Query.parse("dog beach"), SearchOptions(rerank="there", rerank_videos=25, k=50, all=True))
     assert len(everything) == 25
     assert [hit.score for hit in everything] == sorted((hit.score for hit in everything), reverse=True)

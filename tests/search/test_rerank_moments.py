@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_library import SECONDS, WordVectors, fill, film, nothing
+from small_library import SECONDS, OpenLibrary, WordVectors, fill, film, nothing
 
-from momentseek.library.snapshot import snapshot
-from momentseek.search.engine import Engine
+from momentseek.search.engine import Engine, SearchOptions
 from momentseek.search.hit import Hit
-from momentseek.search.options import Options
 from momentseek.search.query import Query
 from momentseek.trained.reranker import RerankedSpans, VideoFeatures
 
@@ -43,11 +41,10 @@ class Says:
 def searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Hit]]:
     """Search for a dog on a beach, with a model that re-ranks."""
 
-    def search(films: dict[str, Any], model: Says, options: Options, **more: Any) -> list[Hit]:
+    def search(films: dict[str, Any], model: Says, options: SearchOptions, **more: Any) -> list[Hit]:
         catalog = fill(tmp_path, films, **more)
-        state, encoder = snapshot(catalog, tmp_path / "segments"), WordVectors()
-        monkeypatch.setattr("momentseek.search.engine.reranker", lambda folder, catalog, clip_seconds: model)
-        on = Engine(catalog, lambda: state, lambda stream: encoder, SECONDS)
+        monkeypatch.setattr("momentseek.search.engine.open_reranker", lambda folder, catalog, clip_seconds: model)
+        on = Engine(OpenLibrary(tmp_path, catalog, WordVectors()))
         return list(on.search(Query.parse("dog beach"), options))
 
     return search
@@ -57,7 +54,7 @@ def test_the_model_is_told_where_the_search_found_the_most(searched: Callable[..
     """So that of a long film it reads the windows that are worth it."""
     long = np.concatenate([nothing(900, seed=1), film([("dog beach", 4)], seed=2), nothing(300, seed=3)])
     model = Says(lambda video: [(0.0, 6.0)])
-    searched({"long.mp4": long}, model, Options(rerank="there", k=5))
+    searched({"long.mp4": long}, model, SearchOptions(rerank="there", k=5))
     (one,) = model.told
     assert one.worth is not None
     assert len(one.worth) == len(one) == 1204
@@ -71,7 +68,7 @@ def test_one_video_does_not_fill_the_page(searched: Callable[..., list[Hit]]) ->
     long = film([("dog beach", 100)])
     model = Says(lambda video: [*nested, *apart] if len(video) == 100 else [(0.0, 3.0)])
     films = {"long.mp4": long, "short.mp4": film([("dog beach", 12)], seed=1), "other.mp4": nothing(900, seed=2)}
-    hits = searched(films, model, Options(rerank="there", k=20, all=True))
+    hits = searched(films, model, SearchOptions(rerank="there", k=20, all=True))
     found = [(hit.start, hit.end) for hit in hits if hit.name == "long.mp4"]
     assert found == [nested[0], *apart[:4]]
     assert "short.mp4" in {hit.name for hit in hits}

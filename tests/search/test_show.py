@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from momentseek.media.cue import Cue
 from momentseek.search.explain import sparkline
-from momentseek.search.hit import Hit, Standing
+from momentseek.search.hit import Hit, StreamRank
 from momentseek.search.query import Query
 from momentseek.search.show import card, clock, remarks, table
 from momentseek.search.snippets import OFF, ON, shortened, snippets
@@ -17,7 +17,7 @@ def hit(**more):
     values = {
         "rank": 1, "video_id": 1, "path": Path(__file__), "name": "a.mp4", "start": 1.0, "end": 4.0, "score": 0.03,
         "level": "strong", "peak": 2.0, "duration": 60.0, "rate": Fraction(25),
-        "streams": {"vision": Standing(1, 0.31)},
+        "streams": {"vision": StreamRank(1, 0.31)},
     }  # fmt: skip
     return Hit(**(values | more))
 

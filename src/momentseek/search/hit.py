@@ -1,8 +1,8 @@
-"""Hit: one moment that a search found, with all that is needed to show, explain, cut or export it."""
+"""Hits: the moments that a search shows, with all that is needed to explain, cut or export them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -10,13 +10,29 @@ from typing import Literal
 
 from momentseek.media.cue import Cue
 from momentseek.moments import Moment
+from momentseek.search.query import Query
 
 Level = Literal["strong", "fair", "weak"]
+"""How sure a hit is."""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How one stream (vision, speech, name) saw a hit: its rank there, from 1, and that stream's own score."""
+class StreamHit:
+    """A moment as one stream (vision or speech) found it; a stream returns its hits best first."""
+
+    video: int
+    start: float
+    end: float
+    score: float
+    """The stream's own score, which cannot be compared with another stream's."""
+    level: Level
+    peak: float | None = None
+    """Time in seconds of the frame to show; None where the stream knows of none, which means the middle."""
+
+
+@dataclass(frozen=True)
+class StreamRank:
+    """A hit's rank in one stream (vision, speech, name), counted from 1, and that stream's own score of it."""
 
     rank: int
     score: float
@@ -24,7 +40,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Hit:
-    """A moment with its rank and reasons.
+    """A moment that a search found, with its rank and the reasons for it.
 
     >>> hit = Hit(1, 7, Path("/films/kitchen.mp4"), "kitchen.mp4", 3.0, 9.0, 0.03, "strong", 4.5, 60.0)
     >>> hit.moment
@@ -32,39 +48,68 @@ class Hit:
     """
 
     rank: int
+    """Position among the hits, counted from 1."""
     video_id: int
+    """Number of the video in its library."""
     path: Path
     name: str
     """The video as people call it: its path relative to the folder that was added."""
     start: float
+    """Start of the moment in seconds."""
     end: float
+    """End of the moment in seconds."""
     score: float
-    """The fused score; comparable within one search only."""
+    """The fused score, or a re-ranking model's; comparable within one search only."""
     level: Level
+    """How sure the hit is: strong, fair or weak."""
     peak: float
-    """The time of its most representative frame."""
+    """Time in seconds of the moment's most representative frame."""
     duration: float
-    """Of the whole video."""
+    """Length of the whole video in seconds."""
     rate: Fraction = Fraction(25)
     """Frames per second of the video."""
     said: tuple[Cue, ...] = ()
     """The cues that overlap the moment."""
-    streams: Mapping[str, Standing] = field(default_factory=dict)
+    streams: Mapping[str, StreamRank] = field(default_factory=dict)
+    """The streams that found the moment, each with its rank and score there."""
     curve: tuple[float, ...] = ()
     """The vision stream's score of each clip of the video, where an explanation was asked for."""
     also: tuple[str, ...] = ()
     """Names of other files with the same content."""
     width: int | None = None
+    """Width of the picture in pixels, as shown."""
     height: int | None = None
-    """Of the picture as shown, in pixels."""
+    """Height of the picture in pixels, as shown."""
     audio: bool = False
     """Whether the video is known to have sound."""
-    first: Standing | None = None
-    """If a model re-ranked the hit (``score`` is then the model's): where its video stood before, and how it scored."""
+    first: StreamRank | None = None
+    """If a model re-ranked the hit: its video's rank and fused score before that."""
     model: str = ""
-    """The model that did."""
+    """Name of the model that re-ranked the hit; empty if none did."""
 
     @property
     def moment(self) -> Moment:
-        """Only where it is."""
+        """The video's name and the two times alone."""
         return Moment(self.name, self.start, self.end)
+
+
+class Results(list[Hit]):
+    """The hits of a search, best match first: a list, with what there is to say about it.
+
+    >>> results = Results([], Query.parse("a unicorn"), hidden=4, note="nothing here matches well")
+    >>> len(results), results.hidden, str(results.query)
+    (0, 4, 'a unicorn')
+    """
+
+    def __init__(
+        self, hits: Iterable[Hit] = (), query: Query | None = None, hidden: int = 0, took: float = 0.0, note: str = ""
+    ) -> None:
+        super().__init__(hits)
+        self.query = query or Query()
+        """The query that was asked."""
+        self.hidden = hidden
+        """Number of weak hits that ``all=True`` would add."""
+        self.took = took
+        """Seconds that the search took."""
+        self.note = note
+        """What a person should know about the answer; empty if there is nothing to say."""

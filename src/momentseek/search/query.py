@@ -1,27 +1,42 @@
-"""Query: what is looked for, read from one line of text. docs/searching.md has the language as a table.
+"""The query language: what is looked for, read from one line of text. docs/searching.md has it as a table.
 
-Reading is pure: it looks at no library, and the same text always means the same (an age such as ``after:7d`` becomes
-a time only when the search runs).
+Reading is pure: it looks at no library, and the same text always means the same (an age such as ``after:7d`` becomes a
+time only when the search runs).
+
+Only what cannot be ordinary writing is syntax. ``5:30``, ``16:9`` and ``https://…`` are words, because a weight needs a
+letter or a quotation mark after its colon; ``well-known`` and ``-5`` are words, because a minus counts only before a
+word; and a backslash makes whatever follows it ordinary.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
+from momentseek.errors import MomentseekError
 from momentseek.library.words import words
-from momentseek.search.dates import HOW, interval
-from momentseek.search.tokens import QueryError, Token, escaped, quoted, tokens
 
-LONGEST = 2000
-"""Characters of a query; what is longer is a pasted page, and encoders read only its beginning."""
-MOST_PARTS = 32
+MAX_CHARACTERS = 2000
+"""Length of a query; what is longer is a pasted page, and encoders read only its beginning."""
+MAX_SPECIAL_PARTS = 32
+"""Weights, phrases, ``said:`` and so on in one query."""
+
+
+class QueryError(MomentseekError):
+    """A query that cannot be understood, and the place where it stops making sense."""
+
+    def __init__(self, query: str, at: int, what: str, remedy: str) -> None:
+        super().__init__(f"in the query, {what} at character {at + 1}: {_point_at(query, at)}; {remedy}")
+        self.at = at
+        """Position of the character, counted from 0."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Words with a weight of their own."""
+    """Words of a query with a weight of their own, as in ``2:dog``."""
 
     text: str
     weight: float = 1.0
@@ -29,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Query:
-    """What to find, what to avoid, and where to look.
+    """A query: what to find, what to avoid, and where to look.
 
     >>> query = Query.parse('a dog runs -leash "good boy" in:holiday*')
     >>> query.text, query.avoid, query.phrases, query.within
@@ -57,68 +72,163 @@ class Query:
     outside: tuple[str, ...] = ()
     """Globs, none of which the video's name may match."""
     after: str | None = None
+    """A date or an age: only videos whose file is newer count."""
     before: str | None = None
+    """A date or an age: only videos whose file is older count."""
 
     @classmethod
     def parse(cls, text: str) -> Query:
-        """Read a query; one that makes no sense is a :class:`QueryError` that points at the place."""
-        if len(text) > LONGEST:
-            raise QueryError(text, LONGEST, f"more than {LONGEST:,} characters", "say it in fewer words")
+        """Read a query; one that makes no sense raises a :class:`QueryError` that points at the place."""
+        if len(text) > MAX_CHARACTERS:
+            raise QueryError(text, MAX_CHARACTERS, f"more than {MAX_CHARACTERS:,} characters", "say it in fewer words")
         source = text.replace("\0", " ").encode("utf-8", "replace").decode()  # what a file name can hold, no index can
-        reader = _Reader(source)
-        for token in tokens(source):
-            reader.take(token)
+        reader = _QueryReader(source)
+        for token in read_tokens(source):
+            reader.add(token)
         return reader.query()
 
     @property
-    def seen(self) -> tuple[Part, ...]:
-        """What the picture should show."""
+    def picture_parts(self) -> tuple[Part, ...]:
+        """What the picture should show: the plain words and the weighted ones."""
         return ((Part(self.text),) if self.text else ()) + self.parts
 
     @property
-    def spoken(self) -> str:
+    def speech_text(self) -> str:
         """The words to look for in what is said: those of ``said:``, or else all that is looked for."""
-        return " ".join(self.said) or " ".join(part.text for part in self.seen)
+        return " ".join(self.said) or " ".join(part.text for part in self.picture_parts)
 
     @property
-    def called(self) -> str:
+    def name_text(self) -> str:
         """The words to look for in file names: those of ``name:``, or else all that is looked for."""
-        return " ".join(self.names) or " ".join(part.text for part in self.seen)
+        return " ".join(self.names) or " ".join(part.text for part in self.picture_parts)
 
     def __bool__(self) -> bool:
         """Whether it looks for anything; filters and things to avoid alone do not."""
-        return bool(self.seen or self.phrases or self.said or self.names)
+        return bool(self.picture_parts or self.phrases or self.said or self.names)
+
+    def check(self) -> None:
+        """Refuse a query that looks for nothing, with what it lacks."""
+        if self:
+            return
+        if self.avoid or self.unsaid:
+            raise MomentseekError("the query only says what to avoid; add what to look for")
+        if self.within or self.outside or self.after or self.before:
+            raise MomentseekError(
+                "the query only says where to look; add what to look for (momentseek list shows the videos)"
+            )
+        raise MomentseekError("the query is empty; say what to look for, as: a dog runs on the beach")
 
     def __str__(self) -> str:
         """The query in its one canonical spelling; reading that gives an equal query."""
-        out = [escaped(word) for word in self.text.split()]
-        out += [_weighted(part) for part in self.parts]
-        out += [quoted(phrase) for phrase in self.phrases]
-        out += [f"said:{_value(words)}" for words in self.said]
-        out += [f"-{p.text if p.weight == 1 and _WORD.fullmatch(p.text) else _weighted(p)}" for p in self.avoid]
-        out += [f"-said:{_value(words)}" for words in self.unsaid]
-        out += [f"name:{_value(words)}" for words in self.names]
-        out += [f"in:{_value(glob)}" for glob in self.within]
-        out += [f"-in:{_value(glob)}" for glob in self.outside]
+        out = [escape_word(word) for word in self.text.split()]
+        out += [_weighted_text(part) for part in self.parts]
+        out += [quote_words(phrase) for phrase in self.phrases]
+        out += [f"said:{_value_text(words)}" for words in self.said]
+        out += [f"-{p.text if p.weight == 1 and _WORD.fullmatch(p.text) else _weighted_text(p)}" for p in self.avoid]
+        out += [f"-said:{_value_text(words)}" for words in self.unsaid]
+        out += [f"name:{_value_text(words)}" for words in self.names]
+        out += [f"in:{_value_text(glob)}" for glob in self.within]
+        out += [f"-in:{_value_text(glob)}" for glob in self.outside]
         out += [f"after:{self.after}"] * (self.after is not None)
         out += [f"before:{self.before}"] * (self.before is not None)
         return " ".join(out)
 
 
-_WORD = re.compile(r"[^\W\d_]\w*")
-_BARE = re.compile(r"[\w*?/.!\[\]-]+")
+# tokens: the line of text character by character
+
+KEYS = ("said", "in", "name", "before", "after")
+QUOTES = '"“”„'
+"""Keyboards of phones and word processors write the curly ones."""
+_KEY = re.compile(rf"({'|'.join(KEYS)}):", re.IGNORECASE)
+_WEIGHT = re.compile(rf"([0-9]{{1,2}}(?:\.[0-9]{{1,4}})?):(?=[^\W\d_]|[{QUOTES}\\])")
+_NUMBER = re.compile(r"-\d+([.,]\d+)?(?=\s|$)")
 
 
-def _weighted(part: Part) -> str:
-    number = f"{part.weight:.4f}".rstrip("0").rstrip(".")
-    return f"{number}:{part.text if _WORD.fullmatch(part.text) else quoted(part.text)}"
+@dataclass(frozen=True)
+class QueryToken:
+    """One unit of a query: ``-2:"two words"`` is ``minus``, a ``weight`` and a ``quoted`` value."""
+
+    at: int
+    value: str
+    key: str | None = None
+    weight: float | None = None
+    minus: bool = False
+    quoted: bool = False
 
 
-def _value(text: str) -> str:
-    return text if _BARE.fullmatch(text) else quoted(text)
+def read_tokens(query: str) -> Iterator[QueryToken]:
+    r"""Read the tokens of a query.
+
+    >>> [(t.value, t.weight) for t in read_tokens("2:dog at 5:30")]
+    [('dog', 2.0), ('at', None), ('5:30', None)]
+    >>> [(t.key, t.value, t.minus) for t in read_tokens(r'said:"good boy" -cat \-5')]
+    [('said', 'good boy', False), (None, 'cat', True), (None, '-5', False)]
+    """
+    at = 0
+    while True:
+        while at < len(query) and query[at].isspace():
+            at += 1
+        if at == len(query):
+            return
+        token, at = _read_token(query, at)
+        yield token
 
 
-class _Reader:
+def _read_token(query: str, start: int) -> tuple[QueryToken, int]:
+    at = start
+    following = query[start + 1 : start + 2]
+    minus = query[start] == "-" and following not in ("", "-") and not following.isspace()
+    if minus and _NUMBER.match(query, start):
+        minus = False
+    at += minus
+    key = weight = None
+    if found := _KEY.match(query, at):
+        key = found[1].lower()
+        at = found.end()
+    elif found := _WEIGHT.match(query, at):
+        weight = float(found[1])
+        at = found.end()
+    if at < len(query) and query[at] in QUOTES:
+        value, end = _read_quoted(query, at)
+        return QueryToken(start, value, key, weight, minus, quoted=True), end
+    value, end = _read_word(query, at)
+    if key and not value:
+        raise QueryError(
+            query, start, f"{key}: with nothing after it", f"write {key}:SOMETHING, or {key}\\: for the word"
+        )
+    return QueryToken(start, value, key, weight, minus), end
+
+
+def _read_word(query: str, at: int) -> tuple[str, int]:
+    out = []
+    while at < len(query) and not query[at].isspace():
+        at += query[at] == "\\" and at + 1 < len(query)
+        out.append(query[at])
+        at += 1
+    return "".join(out), at
+
+
+def _read_quoted(query: str, start: int) -> tuple[str, int]:
+    out = []
+    at = start + 1
+    while at < len(query) and query[at] not in QUOTES:
+        at += query[at] == "\\" and at + 1 < len(query)
+        out.append(query[at])
+        at += 1
+    if at >= len(query):
+        raise QueryError(
+            query, start, "a quotation mark without its partner", 'close it, or write \\" for the mark itself'
+        )
+    value = " ".join("".join(out).split())
+    if not value:
+        raise QueryError(query, start, "nothing between two quotation marks", "put words there, or take the marks away")
+    return value, at + 1
+
+
+# from tokens to a query
+
+
+class _QueryReader:
     """Sorts tokens into the fields of a query."""
 
     def __init__(self, source: str) -> None:
@@ -127,34 +237,36 @@ class _Reader:
         self.lists: dict[str, list[Any]] = {}
         self.dates: dict[str, str] = {}
 
-    def take(self, token: Token) -> None:
+    def add(self, token: QueryToken) -> None:
         if token.key in ("before", "after"):
-            self._date(token)
+            self._add_date(token)
         elif token.key:
-            self._keyed(token)
+            self._add_keyed(token)
         elif token.weight is not None:
-            self._weighted(token)
+            self._add_weighted(token)
         elif token.minus:
-            self._add("avoid", token, Part(token.value))
+            self._append("avoid", token, Part(token.value))
             if token.quoted:
-                self._add("unsaid", token, self._spoken(token))
+                self._append("unsaid", token, self._words_of(token))
         elif token.quoted:
-            self._add("phrases", token, self._spoken(token))
+            self._append("phrases", token, self._words_of(token))
         else:
             self.words.append(token.value)
 
     def query(self) -> Query:
         fields: dict[str, Any] = {name: tuple(values) for name, values in self.lists.items()} | self.dates
-        return Query(text=" ".join(self.words), **fields)
+        return Query(text=" ".join(" ".join(self.words).split()), **fields)  # a word may be an escaped space
 
-    def _add(self, field: str, token: Token, value: object) -> None:
+    def _append(self, field: str, token: QueryToken, value: object) -> None:
         values = self.lists.setdefault(field, [])
         if value not in values:
             values.append(value)
-        if sum(map(len, self.lists.values())) > MOST_PARTS:
-            raise QueryError(self.source, token.at, f"more than {MOST_PARTS} special parts", "ask for less at once")
+        if sum(map(len, self.lists.values())) > MAX_SPECIAL_PARTS:
+            raise QueryError(
+                self.source, token.at, f"more than {MAX_SPECIAL_PARTS} special parts", "ask for less at once"
+            )
 
-    def _keyed(self, token: Token) -> None:
+    def _add_keyed(self, token: QueryToken) -> None:
         fields = {
             ("said", False): "said",
             ("said", True): "unsaid",
@@ -165,20 +277,20 @@ class _Reader:
         field = fields.get((str(token.key), token.minus))
         if field is None:
             raise QueryError(self.source, token.at, f"-{token.key}:", "leave videos out with -in:GLOB")
-        self._add(field, token, token.value if token.key == "in" else self._spoken(token))
+        self._append(field, token, token.value if token.key == "in" else self._words_of(token))
 
-    def _weighted(self, token: Token) -> None:
+    def _add_weighted(self, token: QueryToken) -> None:
         assert token.weight is not None
         if not token.weight:
             raise QueryError(self.source, token.at, "a weight of 0", f"leave it out, or avoid it: -{token.value}")
-        self._add("avoid" if token.minus else "parts", token, Part(token.value, token.weight))
+        self._append("avoid" if token.minus else "parts", token, Part(token.value, token.weight))
 
-    def _spoken(self, token: Token) -> str:
+    def _words_of(self, token: QueryToken) -> str:
         if not words(token.value):
             raise QueryError(self.source, token.at, "no word to look for", "write letters or digits there")
         return token.value
 
-    def _date(self, token: Token) -> None:
+    def _add_date(self, token: QueryToken) -> None:
         key = str(token.key)
         if token.minus:
             other = "before" if key == "after" else "after"
@@ -186,7 +298,108 @@ class _Reader:
         if key in self.dates:
             raise QueryError(self.source, token.at, f"a second {key}:", "give one of each")
         try:
-            interval(token.value)
+            date_interval(token.value)
         except ValueError:
-            raise QueryError(self.source, token.at, f"{key}: without a date", HOW) from None
+            raise QueryError(self.source, token.at, f"{key}: without a date", DATE_ADVICE) from None
         self.dates[key] = token.value
+
+
+# from a query to text
+
+_WORD = re.compile(r"[^\W\d_]\w*")
+_BARE = re.compile(r"[\w*?/.!\[\]-]+")
+
+
+def _weighted_text(part: Part) -> str:
+    number = f"{part.weight:.4f}".rstrip("0").rstrip(".")
+    return f"{number}:{part.text if _WORD.fullmatch(part.text) else quote_words(part.text)}"
+
+
+def _value_text(text: str) -> str:
+    return text if _BARE.fullmatch(text) else quote_words(text)
+
+
+def escape_word(word: str) -> str:
+    r"""Write a word so that it means just itself.
+
+    >>> [escape_word(w) for w in ("dog", "said:x", "2:dog", "-cat", '5"', "5:30")]
+    ['dog', 'said\\:x', '2\\:dog', '\\-cat', '5\\"', '5:30']
+    """
+    text = _escape_marks(word)
+    if text.startswith("-") and len(text) > 1 and not text.startswith("--") and not _NUMBER.match(text):
+        text = "\\" + text
+    if _KEY.match(text) or _WEIGHT.match(text):
+        text = text.replace(":", "\\:", 1)
+    return text
+
+
+def quote_words(words: str) -> str:
+    r"""Write words between quotation marks.
+
+    >>> print(quote_words('a 5" nail'))
+    "a 5\" nail"
+    """
+    return f'"{_escape_marks(words)}"'
+
+
+def _escape_marks(text: str) -> str:
+    return re.sub(rf"([\\{QUOTES}])", r"\\\1", text)
+
+
+def _point_at(query: str, at: int, room: int = 24) -> str:
+    """The query about a place, ready to be shown in one line."""
+    before, after = query[max(0, at - room) : at], query[at : at + room]
+    left = "…" if at > room else ""
+    right = "…" if at + room < len(query) else ""
+    return " ".join(f"{left}{before}»{after}«{right}".split())
+
+
+# dates and ages
+
+_DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
+_AGE = re.compile(r"([0-9]{1,5})([hdwmy])", re.IGNORECASE)
+AGE_UNITS = {"h": timedelta(hours=1), "d": timedelta(1), "w": timedelta(7), "m": timedelta(30), "y": timedelta(365)}
+DATE_ADVICE = "write 2024, 2024-05 or 2024-05-31, or an age: 12h, 7d, 2w, 6m, 1y"
+
+
+def date_interval(value: str, now: float = 0.0) -> tuple[float, float]:
+    """First and last (exclusive) instant of a date in local time, in seconds since 1970; an age is one instant.
+
+    >>> day = date_interval("2024-02-29")
+    >>> round((day[1] - day[0]) / 3600)
+    24
+    >>> date_interval("7d", now=1e9)
+    (999395200.0, 999395200.0)
+    """
+    if age := _AGE.fullmatch(value):
+        instant = now - int(age[1]) * AGE_UNITS[age[2].lower()].total_seconds()
+        return instant, instant
+    date = _DATE.fullmatch(value)
+    if not date or not 1971 <= int(date[1]) <= 9000:  # further back a local midnight has no number everywhere
+        raise ValueError(value)
+    year, month, day = int(date[1]), int(date[2] or 1), int(date[3] or 1)
+    first = datetime(year, month, day)
+    if date[3]:
+        last = first + timedelta(1)
+    elif date[2]:
+        last = datetime(year + month // 12, month % 12 + 1, 1)
+    else:
+        last = datetime(year + 1, 1, 1)
+    return first.timestamp(), last.timestamp()
+
+
+def time_period(after: str | None, before: str | None, now: float) -> tuple[float | None, float | None]:
+    """First and last instant that ``after:`` and ``before:`` leave, in seconds since 1970.
+
+    After a year is from the next one on; before a month is before its first day.
+
+    >>> since, until = time_period("2023-12-31", "2024", now=0.0)
+    >>> since == until
+    True
+    >>> time_period("1d", None, now=100_000.0)
+    (13600.0, None)
+    """
+    return (
+        date_interval(after, now)[1] if after is not None else None,
+        date_interval(before, now)[0] if before is not None else None,
+    )

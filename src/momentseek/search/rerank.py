@@ -10,131 +10,119 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
+from momentseek.library.segments import locate
 from momentseek.library.video import Video
 from momentseek.ranking import suppress
-from momentseek.search.fusion import Candidate
-from momentseek.search.fusion import distinct as unlike
-from momentseek.search.hit import Standing
-from momentseek.search.inside import inside
-from momentseek.search.localise.localiser import MAX_SPANS
+from momentseek.search.fusion import Candidate, drop_repeats, fit_spans
+from momentseek.search.hit import StreamRank
+from momentseek.search.localise.localiser import MAX_SPANS, Curve
+from momentseek.search.state import LibraryState
 from momentseek.trained.reranker import RerankedSpans, Reranker, VideoFeatures, warm_reranker
 from momentseek.trained.subtitles import said_in_clips
 
-if TYPE_CHECKING:
-    from momentseek.search.gather import Search, State
-
-STREAM = "rerank"
+RERANK_STREAM = "rerank"
 """Under this name the model's rank and score stand among a hit's streams."""
-NMS = 0.5
+DEFAULT_NMS_IOU = 0.5
 """The overlap above which the worse of two moments is dropped, for a model that was trained without."""
-UNASKED = "the query says nothing that a picture could show, so the moments were not re-ranked"
 
 
-def reranker(folder: str | os.PathLike[str], catalog: Catalog, clip_seconds: float) -> Reranker:
-    """The exported model of a folder, kept warm in the process; refused if it was trained on other vectors than those
-    of this library.
+def open_reranker(folder: str | os.PathLike[str], catalog: Catalog, clip_seconds: float) -> Reranker:
+    """The exported model of a folder, kept warm in the process.
+
+    A model that was trained on other vectors than those of this library is refused.
     """
     model = warm_reranker(folder)
     model.check_vectors(clip_seconds, catalog.encoder("vision"), catalog.encoder("speech"))
     return model
 
 
-def reranked(search: Search, candidates: Sequence[Candidate], model: Reranker) -> list[Candidate]:
-    """The model's moments in the first videos of a ranking, best first."""
-    firsts: dict[int, tuple[int, Candidate]] = {}
-    known = search.videos([c.video for c in candidates])
-    contents: set[str] = set()
-    for c in candidates:
-        video = known.get(c.video)
-        if c.video in firsts or video is None or video.duration <= 0 or (video.hash and video.hash in contents):
-            continue
-        if len(firsts) == search.options.rerank_videos:
-            break
-        contents.add(video.hash)
-        firsts[c.video] = (len(firsts) + 1, c)
-    shown: dict[int, VideoFeatures] = {}
-    for id, (_, first) in firsts.items():
-        seen = features(search.state, search.catalog, model, known[id])
-        if seen is not None:
-            shown[id] = replace(seen, worth=_worth(search, known[id], first, len(seen)))
-    text = " ".join(part.text for part in search.query.seen)
+def rerank_videos(
+    state: LibraryState,
+    model: Reranker,
+    text: str,
+    firsts: Iterable[Candidate],
+    curves: Mapping[int, Curve | None],
+) -> list[Candidate]:
+    """The model's moments in some videos, best first.
+
+    ``firsts`` are the best candidate of each video in the order of the search, ``curves`` the search's own by video.
+    """
+    ranks = {one.video: (rank, one) for rank, one in enumerate(firsts, 1)}
+    videos = state.videos(ranks)
+    features: dict[int, VideoFeatures] = {}
+    for id, (_, first) in ranks.items():
+        read = read_features(state, model, videos[id])
+        if read is not None:
+            features[id] = replace(read, worth=_clip_worth(curves[id], first.peak, len(read)))
     moments = []
-    for id, spans in zip(shown, model.spans(text, list(shown.values())), strict=True):
-        rank, first = firsts[id]
-        standing = Standing(rank, first.score)
-        wide = RerankedSpans(*inside(spans.start, spans.end, known[id].duration), spans.score)
-        for start, end, score in distinct(wide, model.about.nms):
-            one = Candidate(id, start, end, _peak(search, known[id], start, end), first=standing, model=model.name)
+    for id, spans in zip(features, model.spans(text, list(features.values())), strict=True):
+        rank, first = ranks[id]
+        curve = curves[id]
+        fitted = RerankedSpans(*fit_spans(spans.start, spans.end, videos[id].duration), spans.score)
+        for start, end, score in suppress_spans(fitted, model.about.nms):
+            peak = (start + end) / 2 if curve is None else curve.peak(start, end)
+            one = Candidate(id, start, end, peak, first=StreamRank(rank, first.score), model=model.name)
             one.levels["first"] = first.level
             one.score = score
             moments.append(one)
-    moments.sort(key=lambda c: -c.score)  # of equals the one of the better video, then the model's order
-    moments = _few(unlike(search.fitting(moments)))
-    for rank, one in enumerate(moments, 1):
-        one.standings[STREAM] = Standing(rank, one.score)
-    return moments
+    return sorted(moments, key=lambda c: -c.score)  # of equals the one of the better video, then the model's order
 
 
-def distinct(spans: RerankedSpans, nms: float | None) -> list[tuple[float, float, float]]:
-    """Start, end and score of the spans that stay when each drops the worse ones that overlap it."""
-    kept = suppress(spans.start, spans.end, NMS if nms is None else nms)
-    columns = (spans.start[kept].tolist(), spans.end[kept].tolist(), spans.score[kept].tolist())
-    return list(zip(*columns, strict=True))
-
-
-def _few(moments: Sequence[Candidate]) -> list[Candidate]:
-    """The best few of each video."""
+def rank_reranked(moments: Iterable[Candidate]) -> list[Candidate]:
+    """The model's moments without repetitions, the best few of each video, with their ranks."""
     counts: Counter[int] = Counter()
-    out = []
-    for one in moments:
+    out: list[Candidate] = []
+    for one in drop_repeats(moments):
         counts[one.video] += 1
         if counts[one.video] <= MAX_SPANS:
             out.append(one)
+            one.ranks[RERANK_STREAM] = StreamRank(len(out), one.score)
     return out
 
 
-def features(state: State, catalog: Catalog, model: Reranker, video: Video) -> VideoFeatures | None:
+def suppress_spans(spans: RerankedSpans, iou: float | None) -> list[tuple[float, float, float]]:
+    """Start, end and score of the spans that do not overlap a better one by more than ``iou``."""
+    stay = suppress(spans.start, spans.end, DEFAULT_NMS_IOU if iou is None else iou)
+    columns = (spans.start[stay].tolist(), spans.end[stay].tolist(), spans.score[stay].tolist())
+    return list(zip(*columns, strict=True))
+
+
+def read_features(state: LibraryState, model: Reranker, video: Video) -> VideoFeatures | None:
     """A video as the model was trained on it, from what the library keeps; None if its vectors are damaged."""
-    about = model.about
-    place = state.vision.place(video.id)
+    about, vision, speech = model.about, state.vision, state.speech
+    place = locate(vision.segments, video.id)
     if place is None:
         return None
-    rows = state.vision.segments[place[0]].vectors(place[1])
-    key: tuple[Hashable, ...] = (state.vision.segments[place[0]].name, place[1], video.duration)  # a name is a hash
+    rows = vision.segments[place[0]].vectors(place[1])
+    key: tuple[Hashable, ...] = (vision.segments[place[0]].name, place[1], video.duration)  # a name is a hash
     said = None
     if about.subtitle is not None:
-        spoken = state.speech.place(video.id)
-        vectors = None if spoken is None else state.speech.segments[spoken[0]].vectors(spoken[1])
-        times = [(cue.start, cue.end) for cue in catalog.cues(video.id)]
+        spoken = locate(speech.segments, video.id)
+        vectors = None if spoken is None else speech.segments[spoken[0]].vectors(spoken[1])
+        times = [(cue.start, cue.end) for cue in state.catalog.cues(video.id)]
         if vectors is not None and (len(vectors) != len(times) or not np.isfinite(vectors).all()):
-            state.speech.broken.add(video.id)
+            speech.damaged_videos.add(video.id)
             return None
-        key += (spoken and (state.speech.segments[spoken[0]].name, spoken[1]), tuple(times))
+        key += (spoken and (speech.segments[spoken[0]].name, spoken[1]), tuple(times))
         said = said_in_clips(times, vectors, len(rows), about.clip_seconds, about.subtitle.dim)
     if not len(rows) or not np.isfinite(rows).all():
-        state.vision.broken.add(video.id)
+        vision.damaged_videos.add(video.id)
         return None
     return VideoFeatures(rows if about.video is not None else None, said, video.duration, key)
 
 
-def _worth(search: Search, video: Video, first: Candidate, clips: int) -> NDArray[np.float32] | None:
-    """The search's own curve of a video; the place that it chose, which words may have told it, is as good as any."""
-    on = search.curve(video)
-    if on is None or len(on) != clips:
+def _clip_worth(curve: Curve | None, peak: float, clips: int) -> NDArray[np.float32] | None:
+    """The search's own curve of a video; the place that it chose, which words may have found, is as good as any."""
+    if curve is None or len(curve) != clips:
         return None
-    worth = on.scores.copy()
-    worth[min(max(int(np.searchsorted(on.edges, first.peak, side="right")) - 1, 0), clips - 1)] = on.scores.max()
+    worth = curve.scores.copy()
+    at = int(np.searchsorted(curve.edges, peak, side="right")) - 1
+    worth[min(max(at, 0), clips - 1)] = curve.scores.max()
     return worth
-
-
-def _peak(search: Search, video: Video, start: float, end: float) -> float:
-    on = search.curve(video)
-    return (start + end) / 2 if on is None else on.peak(start, end)

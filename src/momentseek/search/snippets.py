@@ -21,7 +21,7 @@ def sought(query: Query) -> list[str]:
     >>> sought(Query.parse('a dog "sit down" said:good'))
     ['good', 'sit', 'down']
     """
-    spoken = [] if query.phrases and not query.said else content_words(query.spoken)
+    spoken = [] if query.phrases and not query.said else content_words(query.speech_text)
     return list(dict.fromkeys([*spoken, *(word for text in query.phrases for word in words(text))]))
 
 

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from momentseek import __version__
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
-from momentseek.search.rerank import reranker
+from momentseek.search.rerank import open_reranker
 from momentseek.server import errors, page, reference
 from momentseek.server.answers import API
 from momentseek.server.routes import (
@@ -62,7 +62,7 @@ def create_app(library: Path, settings: Settings | None = None) -> FastAPI:
     settings = settings or Settings()
     with Library.open(library, create=False) as opened:
         for folder in settings.rerank:
-            reranker(folder, opened.catalog, opened.clip_seconds)  # loaded now, and refused now if it cannot serve
+            open_reranker(folder, opened.catalog, opened.clip_seconds)  # loaded now, and refused now if it cannot serve
     app = FastAPI(
         title="Momentseek",
         version=__version__,

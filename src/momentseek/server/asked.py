@@ -10,16 +10,18 @@ from pydantic import ConfigDict, Field, field_validator
 
 from momentseek.api import Library
 from momentseek.search import Results
-from momentseek.search import fusion as fusions
-from momentseek.search.options import Stream
-from momentseek.search.query import LONGEST, Query
+from momentseek.search.engine import Stream
+from momentseek.search.fusion import DEFAULT_FUSION
+from momentseek.search.query import MAX_CHARACTERS, Query
 from momentseek.server.answers import Strict
 from momentseek.server.errors import ApiError
 
 MOST = 500
 """Moments of one page, and before it."""
 STREAMS: tuple[Stream, ...] = get_args(Stream)
-Text = Annotated[str, Field(max_length=LONGEST, description="The query (docs/searching.md).", examples=["a dog runs"])]
+Text = Annotated[
+    str, Field(max_length=MAX_CHARACTERS, description="The query (docs/searching.md).", examples=["a dog runs"])
+]
 FusionName = Annotated[str, Field(max_length=40, description="How streams become one ranking; GET /status lists them.")]
 EncoderName = Annotated[
     str, Field(max_length=120, description="Whose library is searched; GET /status lists them. Empty: the served one.")
@@ -44,7 +46,7 @@ class Asked(Strict):
     offset: Annotated[int, Field(ge=0, le=MOST, description="Moments before this page.")] = 0
     group: Annotated[Literal["clip", "video"], Field(description="`video` gives one moment per video.")] = "clip"
     localiser: LocaliserName = ""
-    fusion: FusionName = fusions.DEFAULT
+    fusion: FusionName = DEFAULT_FUSION
     rerank: RerankerName = ""
     rerank_videos: Annotated[int, Field(ge=1, le=100, description="Videos that it looks at.")] = 20
     all: Annotated[bool, Field(description="Also weak hits.")] = False

@@ -13,12 +13,12 @@ from momentseek.library.video import Video
 from momentseek.library.words import WordMatcher
 from momentseek.media.cue import Cue
 from momentseek.search import Hit
-from momentseek.search import fusion as fusions
-from momentseek.search.options import Stream
+from momentseek.search.engine import Stream
+from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.query import Query
 from momentseek.search.snippets import sought
-from momentseek.search.streams.sights import StreamIndex
-from momentseek.search.streams.vision import aim, curve
+from momentseek.search.state import StreamIndex
+from momentseek.search.streams.vision import build_curve, build_vision_query
 
 SPANS = 50
 """Moments of one video that are told."""
@@ -39,7 +39,7 @@ def curves(
     query: Query,
     localiser: str = "",
     chosen: Sequence[Stream] = ("vision", "speech", "name"),
-    fusion: str = fusions.DEFAULT,
+    fusion: str = DEFAULT_FUSION,
 ) -> Curves:
     """The curves of a video for a query in the chosen streams, and the query's moments in it.
 
@@ -52,7 +52,7 @@ def curves(
     if seen is not None:
         edges, streams["vision"] = seen
     cues = library.catalog.cues(video.id)
-    if "speech" in chosen and cues and (query.spoken or query.phrases):
+    if "speech" in chosen and cues and (query.speech_text or query.phrases):
         streams["speech"] = spread(cues, _said(library, video, query, cues), edges)
     here = replace(query, within=(_exactly(video.name),), outside=(), after=None, before=None)
     found = library.search(here, SPANS, localiser=localiser or None, streams=tuple(chosen), all=True, fusion=fusion)
@@ -85,11 +85,11 @@ def spread(cues: Sequence[Cue], values: NDArray[np.float64], edges: NDArray[np.f
 
 def _seen(library: Library, video: Video, query: Query) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     snapshot = library.snapshot()
-    sights = StreamIndex(snapshot.vision, snapshot.gone, library.clip_seconds)
-    if not query.seen or not sights.clips:
+    index = StreamIndex(snapshot.vision, snapshot.gone, library.clip_seconds)
+    if not query.picture_parts or not index.clips:
         return None
-    target = aim(sights, query.seen, query.avoid, library.encoders.vision.encode)
-    made = curve(sights, target, video)
+    asked = build_vision_query(index, query.picture_parts, query.avoid, library.encoders.vision.encode)
+    made = build_curve(index, asked, video)
     return None if made is None else (made.edges, made.scores.astype(np.float64))
 
 
@@ -98,15 +98,13 @@ def _said(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> 
     found = WordMatcher([cue.text for cue in cues]).matches(terms) if terms and cues else np.zeros((len(cues), 1), bool)
     share: NDArray[np.float64] = found.mean(axis=1)
     snapshot = library.snapshot()
-    sights = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds)
-    place = sights.place(video.id)
-    encoder = library.encoders.speech if place is not None and query.spoken else None
-    if place is None or encoder is None:
+    rows = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds).rows(video.id)
+    encoder = library.encoders.speech if rows is not None and query.speech_text else None
+    if rows is None or encoder is None:
         return share
-    rows = sights.segments[place[0]].vectors(place[1])
     if len(rows) != len(cues):
         return share
-    alike = np.nan_to_num(np.clip(rows @ encoder.encode([query.spoken])[0], 0.0, 1.0).astype(np.float64))
+    alike = np.nan_to_num(np.clip(rows @ encoder.encode([query.speech_text])[0], 0.0, 1.0).astype(np.float64))
     return np.asarray(np.maximum(share, alike))
 
 

@@ -21,7 +21,7 @@ from momentseek.media.cue import Cue
 from momentseek.media.edit_lists import read_edl, read_fcpxml
 from momentseek.media.subtitles.read import parse as read_subtitles
 from momentseek.search.export import KINDS, hits_to_run, kind_of, render, write
-from momentseek.search.hit import Hit, Standing
+from momentseek.search.hit import Hit, StreamRank
 
 NTSC = Fraction(30000, 1001)
 QUERY = 'a "dog" & <b>cat</b>'
@@ -29,7 +29,7 @@ QUERY = 'a "dog" & <b>cat</b>'
 
 def hit(rank: int, name: str = "kitchen.mp4", start: float = 3.0, end: float = 9.0, text: str = "Here, Rex!") -> Hit:
     said = (Cue(start, end, text, "en"),) if text else ()
-    streams = {"vision": Standing(rank, 0.25), "speech": Standing(rank + 1, 4.0)}
+    streams = {"vision": StreamRank(rank, 0.25), "speech": StreamRank(rank + 1, 4.0)}
     path = Path("/films") / name.replace("/", "_")
     return Hit(rank, rank, path, name, start, end, 1 / (60 + rank), "strong", 4.5, 60.0, NTSC, said, streams)
 

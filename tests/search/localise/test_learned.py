@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ from momentseek.moments import Run
 from momentseek.search.localise import Curve, localise
 from momentseek.search.localise.learned import learned
 from momentseek.search.query import Part
-from momentseek.search.streams.vision import StreamIndex, aim, look
+from momentseek.search.state import StreamIndex
+from momentseek.search.streams.trained import search_by_head
+from momentseek.search.streams.vision import build_vision_query
 from momentseek.simulate import SimulationSettings, simulate
 from momentseek.trained.boundary_head import BoundaryHead, log_shares, response
 from momentseek.trained.encoder import TrainedEncoder, load_trained_encoder
@@ -70,17 +73,18 @@ def searched(
         made = segments.build_segment("vision", range(len(names)), [r[stream] for r in rows])
         exact = np.concatenate([r[stream] for r in rows])
         kept.append(made if half else replace(made, half=exact))
-    sights = StreamIndex((kept[0],), np.zeros(0, np.int64), 1.5, spans=(kept[1],), head=BoundaryHead.of(model.about))
+    index = StreamIndex((kept[0],), np.zeros(0, np.int64), 1.5, spans=(kept[1],), head=BoundaryHead.of(model.about))
     vectors = {query: model.queries([asked.query.read(query)]) for query in ids}
     known = {i: film(i, name, asked.durations[name], len(rows[i][0])) for i, name in enumerate(names)}
 
     def encode(which: int) -> Any:
         return lambda texts: np.concatenate([vectors[text][which] for text in texts])
 
+    state: Any = SimpleNamespace(vision=index, videos=lambda some: {i: known[i] for i in some})
     found = {}
     for query in ids:
-        target = aim(sights, [Part(query)], [], encode(0), encode(1))
-        moments = look(sights, target, lambda some: {i: known[i] for i in some}, None, "learned", page=10_000).moments
+        target = build_vision_query(index, [Part(query)], [], encode(0), encode(1))
+        moments = search_by_head(state, target, None, page=10_000).hits
         found[query] = [(names[m.video], m.start, m.end, m.score) for m in moments]
     return found
 

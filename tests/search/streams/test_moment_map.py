@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,12 @@ from momentseek.models.export import export
 from momentseek.models.inference import predict
 from momentseek.moments import Run
 from momentseek.search.confidence import Scale
-from momentseek.search.inside import inside
+from momentseek.search.fusion import fit_spans
 from momentseek.search.query import Part
-from momentseek.search.streams.moment_map import moments_of, tangent, upper_bounds
-from momentseek.search.streams.vision import Aim, StreamIndex, aim, look
+from momentseek.search.state import StreamIndex
+from momentseek.search.streams.moment_map import score_moments, tangent, upper_bounds
+from momentseek.search.streams.trained import search_by_map
+from momentseek.search.streams.vision import VisionQuery, build_vision_query, search_vision
 from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
 from momentseek.trained.encoder import MomentMapEncoder, TrainedEncoder, load_trained_encoder
 from momentseek.trained.manifest import EncoderRef
@@ -72,20 +75,23 @@ class Library:
             made = segments.build_segment("vision", range(len(rows)), [r[stream] for r in rows])
             kept.append(made if half else replace(made, half=np.concatenate([r[stream] for r in rows])))
         none = np.zeros(0, np.int64)
-        self.sights = StreamIndex((kept[0],), none, data.clip_seconds, spans=(kept[1],), moments=model.about.moments)
+        self.index = StreamIndex((kept[0],), none, data.clip_seconds, spans=(kept[1],), moments=model.about.moments)
         self._vectors = {query: model.queries([asked.query.read(query)]) for query in self.ids}
         self.known = {i: film(i, name, asked.durations[name], len(rows[i][0])) for i, name in enumerate(self.names)}
 
-    def aim(self, query: str, *avoid: str) -> Aim:
-        return aim(self.sights, [Part(query)], [Part(a) for a in avoid], self._encode(0), self._encode(1))
+    def query(self, query: str, *avoid: str) -> VisionQuery:
+        return build_vision_query(self.index, [Part(query)], [Part(a) for a in avoid], self._encode(0), self._encode(1))
 
     def search(
         self, query: str, *avoid: str, localiser: str = "map", page: int = 10_000, depth: int = 100
     ) -> list[Told]:
-        target = self.aim(query, *avoid)
-        known = self.known
-        found = look(self.sights, target, lambda some: {i: known[i] for i in some}, None, localiser, page, depth)
-        return [(self.names[m.video], m.start, m.end, m.score) for m in found.moments]
+        target = self.query(query, *avoid)
+        state: Any = SimpleNamespace(vision=self.index, videos=lambda some: {i: self.known[i] for i in some})
+        if localiser == "map":
+            found = search_by_map(state, target, None, depth)
+        else:
+            found = search_vision(state, target, None, localiser, page, depth)
+        return [(self.names[m.video], m.start, m.end, m.score) for m in found.hits]
 
     def _encode(self, which: int) -> Any:
         return lambda texts: np.concatenate([self._vectors[text][which] for text in texts])
@@ -121,7 +127,7 @@ def test_the_library_finds_what_the_model_finds(
         for i in range(len(theirs)):  # moments with the same score may stand in any order
             if (i == 0 or gaps[i]) and gaps[i + 1]:
                 assert ours[i][0] == theirs[i][0]
-                start, end = inside([theirs[i][1]], [theirs[i][2]], data.split(SPLIT).durations[theirs[i][0]])
+                start, end = fit_spans([theirs[i][1]], [theirs[i][2]], data.split(SPLIT).durations[theirs[i][0]])
                 assert ours[i][1:3] == pytest.approx((start[0], end[0]))  # a library shows none below half a second
                 sure += 1
     assert sure > 6 * len(library.ids)
@@ -150,9 +156,9 @@ def test_a_short_page_of_a_shallow_search_is_the_beginning_of_a_long_one(data: D
 def test_no_video_has_a_better_moment_than_its_bound(data: Data, tmp_path: Path) -> None:
     library = Library(data, exported(data, "mmn", tmp_path)[1], half=True)
     for query in library.ids:
-        target = library.aim(query)
+        target = library.query(query)
         assert target.moments is not None
-        bounds = upper_bounds(library.sights, target.moments, None, depth=5)
+        bounds = upper_bounds(library.index, target.moments, None, depth=5)
         best = {video: score for video, _, _, score in reversed(library.search(query))}
         assert 5 <= len(bounds) <= 15
         assert all(bound >= best[library.names[id]] for id, bound in bounds.items())
@@ -178,11 +184,11 @@ def test_half_precision_changes_little(data: Data, tmp_path: Path) -> None:
 
 def test_what_is_to_be_avoided_costs_the_moments_that_show_it(data: Data, tmp_path: Path) -> None:
     library = Library(data, exported(data, "mmn", tmp_path)[1])
-    plain = library.aim(library.ids[0]).moments
+    plain = library.query(library.ids[0]).moments
     assert plain is not None
-    rows = library.sights.spans[0].vectors(3)
+    rows = library.index.spans[0].vectors(3)
     against = replace(plain, avoid=((rows[20], 2.0, Scale(0.5, 0.1, 100)),))
-    before, after = (moments_of(library.sights, target, library.known[3]) for target in (plain, against))
+    before, after = (score_moments(library.index, target, library.known[3]) for target in (plain, against))
     assert before is not None
     assert after is not None
     wanted = 2 * plain.spread * np.maximum(0, (rows @ rows[20] - 0.5) / 0.1 - 1)[: len(before.score)]

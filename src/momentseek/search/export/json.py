@@ -10,8 +10,7 @@ import orjson
 from momentseek.media.edit_lists import EditListText
 from momentseek.media.edit_lists.locations import url_of
 from momentseek.search.export.kind import Kind, Thumbnail
-from momentseek.search.hit import Hit
-from momentseek.search.results import Results
+from momentseek.search.hit import Hit, Results
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> EditListText:

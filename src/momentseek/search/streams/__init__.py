@@ -1,1 +1,1 @@
-"""The three ways in which a query finds moments: what is seen, what is said, and what the file is called."""
+"""The ways in which a query finds moments, one stream each: what is seen, what is said, what the file is called."""

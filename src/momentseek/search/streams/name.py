@@ -8,27 +8,29 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.names import name_text
 from momentseek.library.words import WordMatcher, content_words, words
 from momentseek.search.hit import Level
-from momentseek.search.streams.sights import Ids
+from momentseek.search.state import Ids
 
-LIMIT = 100
+MAX_NAMES = 100
+"""Videos found by their names."""
 
 
 @dataclass(frozen=True)
-class Named:
-    """A video whose name has words of the query."""
+class NameHit:
+    """A video whose name has words of the query; where in the video the moment lies, its name does not say."""
 
     video: int
     score: float
+    """The stream's own score, which cannot be compared with another stream's."""
     level: Level
 
 
-def named(catalog: Catalog, text: str, allowed: Ids | None = None) -> list[Named]:
+def search_names(catalog: Catalog, text: str, allowed: Ids | None = None) -> list[NameHit]:
     """Videos by how much of the query is in their names, best first.
 
     A name that is the query is a sure hit, one that has all its words a fair one.
     """
     terms = content_words(name_text(text))
-    matches = catalog.best_names(terms, allowed, LIMIT)
+    matches = catalog.best_names(terms, allowed, MAX_NAMES)
     has = WordMatcher([name_text(match.name) for match in matches]).matches(terms)
     own = words(name_text(text))
     out = []
@@ -36,5 +38,5 @@ def named(catalog: Catalog, text: str, allowed: Ids | None = None) -> list[Named
         share = float(found.mean())
         same = own in (words(name_text(match.name)), words(name_text(match.name.rsplit("/", 1)[-1])))
         level: Level = "strong" if same else "fair" if share == 1 else "weak"
-        out.append(Named(match.video, same + share + match.bm25 / (1 + match.bm25) / 100, level))
+        out.append(NameHit(match.video, same + share + match.bm25 / (1 + match.bm25) / 100, level))
     return sorted(out, key=lambda n: (-n.score, n.video))

@@ -17,83 +17,80 @@ from numpy.typing import NDArray
 from momentseek.library.catalog import Catalog, CueMatch
 from momentseek.library.words import WordMatcher, content_words
 from momentseek.media.cue import Cue
-from momentseek.search.confidence import TINY, Scale
-from momentseek.search.fusion import K
-from momentseek.search.hit import Level
-from momentseek.search.streams.sights import Encode, Ids, StreamIndex
-from momentseek.search.streams.utterance import GAP, LONGEST, Utterance
+from momentseek.search.confidence import MIN_CLIPS, Scale
+from momentseek.search.fusion import RRF_K
+from momentseek.search.hit import Level, StreamHit
+from momentseek.search.state import Ids, LibraryState
 
-LIMIT = 400
+MAX_CUES = 400
 """Cues that are looked at."""
-MOST_WORDS = 24
+MAX_WORDS = 24
 """Words of a text that are looked for."""
-MOST_OF_IT = 0.6
+FAIR_SHARE = 0.6
 """Share of the words' weight from which an utterance is a fair hit."""
+MAX_CUE_GAP_SECONDS = 2.0
+"""Longest pause between two cues of one utterance."""
+MAX_UTTERANCE_SECONDS = 15.0
 
 
-def listen(
-    catalog: Catalog,
-    text: str,
-    allowed: Ids | None = None,
-    *,
-    asked: bool = False,
-    sights: StreamIndex | None = None,
-    encode: Encode | None = None,
-) -> list[Utterance]:
-    """Where the words of a text, or words of that meaning, are said, best first.
+def search_speech(
+    state: LibraryState, text: str, allowed: Ids | None = None, *, only_speech: bool = False
+) -> list[StreamHit]:
+    """StreamHits with the words of a text, or with words of that meaning, best first.
 
-    ``asked`` says that the words were asked for as speech (``said:``); else that they may also be about the picture.
+    ``only_speech`` says that the words were asked for as speech (``said:``); else they may also be about the picture.
     """
-    by_word = _by_word(catalog, text, allowed, asked)
-    if sights is None or encode is None or not sights.clips:
+    by_word = _search_words(state.catalog, text, allowed, only_speech)
+    index = state.speech
+    if not len(index.sample) or not index.clips or not state.encoder.knows_words("speech", [text]):
         return by_word
-    return _fused(by_word, _by_meaning(catalog, text, allowed, sights, encode))
+    return _fuse_hits(by_word, _search_meaning(state, text, allowed))
 
 
-def _by_word(catalog: Catalog, text: str, allowed: Ids | None, asked: bool) -> list[Utterance]:
+def _search_words(catalog: Catalog, text: str, allowed: Ids | None, only_speech: bool) -> list[StreamHit]:
     terms = content_words(text)
     if not terms:
         return []
     counts = [catalog.count_cues(term) for term in terms]
     weight = _rarity(counts, catalog.count_cues())
-    matches = catalog.best_cues(_telling(terms, counts), allowed, LIMIT)
+    matches = catalog.best_cues(_rarest_words(terms, counts), allowed, MAX_CUES)
     if not matches:
         return []
     has = WordMatcher([m.cue.text for m in matches]).matches(terms)
     out = []
-    for utterance in _utterances(matches, has):
+    for utterance in _join_cues(matches, has):
         covered = has[utterance].any(axis=0)
         share = float(weight[covered].sum() / weight.sum())
         first, last = matches[utterance[0]].cue, matches[utterance[-1]].cue
         bm25 = max(matches[i].bm25 for i in utterance)
         score = float(weight[covered].sum()) + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
-        level = _level(share, int(covered.sum()), asked)
-        out.append(Utterance(matches[utterance[0]].video, first.start, max(first.end, last.end), score, level))
+        level = _level(share, int(covered.sum()), only_speech)
+        out.append(StreamHit(matches[utterance[0]].video, first.start, max(first.end, last.end), score, level))
     return sorted(out, key=lambda u: (-u.score, u.video, u.start, u.end))
 
 
-def _level(share: float, found: int, asked: bool) -> Level:
+def _level(share: float, found: int, only_speech: bool) -> Level:
     if share > 0.999:
-        return "strong" if asked or found > 1 else "fair"
-    return "fair" if share >= MOST_OF_IT else "weak"
+        return "strong" if only_speech or found > 1 else "fair"
+    return "fair" if share >= FAIR_SHARE else "weak"
 
 
 def _rarity(counts: Sequence[int], total: int) -> NDArray[np.float64]:
-    """BM25's weight of each word; one that is never said counts as if it were said once."""
+    """BM25's weight of each word; a word that is never said counts as if it were said once."""
     return np.array([math.log1p((total - n + 0.5) / (n + 0.5)) for n in (max(1, n) for n in counts)]) + 1e-9
 
 
-def _telling(terms: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """Of a long text only the rarest words that are said at all, so that any search is quick.
+def _rarest_words(terms: Sequence[str], counts: Sequence[int]) -> list[str]:
+    """The rarest words of a text that are said at all, ``MAX_WORDS`` at most, so that any search is quick.
 
-    >>> _telling(["the", "unicorn", "dog"], [90, 0, 3])
+    >>> _rarest_words(["the", "unicorn", "dog"], [90, 0, 3])
     ['dog', 'the']
     """
-    return [terms[i] for i in sorted(range(len(terms)), key=lambda i: (counts[i], i)) if counts[i]][:MOST_WORDS]
+    return [terms[i] for i in sorted(range(len(terms)), key=lambda i: (counts[i], i)) if counts[i]][:MAX_WORDS]
 
 
-def _utterances(matches: Sequence[CueMatch], has: NDArray[np.bool_]) -> list[list[int]]:
-    """Matches joined with those that follow closely and bring missing words; each match in one utterance."""
+def _join_cues(matches: Sequence[CueMatch], has: NDArray[np.bool_]) -> list[list[int]]:
+    """Join matches with those that follow closely and bring missing words; returns positions by utterance."""
     order = sorted(range(len(matches)), key=lambda i: (matches[i].video, matches[i].cue.start, matches[i].cue.end))
     out: list[list[int]] = []
     for i in order:
@@ -102,8 +99,8 @@ def _utterances(matches: Sequence[CueMatch], has: NDArray[np.bool_]) -> list[lis
             covered = has[out[-1]].any(axis=0)
             if (
                 matches[i].video == last.video
-                and matches[i].cue.start - last.cue.end <= GAP
-                and matches[i].cue.end - first.cue.start <= LONGEST
+                and matches[i].cue.start - last.cue.end <= MAX_CUE_GAP_SECONDS
+                and matches[i].cue.end - first.cue.start <= MAX_UTTERANCE_SECONDS
                 and (has[i] & ~covered).any()
                 and (covered & ~has[i]).any()
             ):
@@ -113,47 +110,45 @@ def _utterances(matches: Sequence[CueMatch], has: NDArray[np.bool_]) -> list[lis
     return out
 
 
-def _by_meaning(
-    catalog: Catalog, text: str, allowed: Ids | None, sights: StreamIndex, encode: Encode
-) -> list[Utterance]:
-    """Cues whose vectors stand out; the others say nothing and are left out. Meaning alone is never strong."""
-    if sights.clips < TINY:  # too few to know what is usual: only words count
+def _search_meaning(state: LibraryState, text: str, allowed: Ids | None) -> list[StreamHit]:
+    """Cues whose vectors stand out; all others are left out. Meaning alone is never strong."""
+    index = state.speech
+    if index.clips < MIN_CLIPS:  # too few to know what is usual: only words count
         return []
-    vector = encode([text])[0]
-    scale = Scale.of(sights.sample @ vector, sights.clips)
-    mask = None if allowed is None else np.isin(sights.ids, allowed)
-    best = sights.scan.search(vector, LIMIT // 4, allowed=mask, gone=sights.gone)
+    vector = state.encoder.encode("speech", [text])[0]
+    scale = Scale.of(index.sample @ vector, index.clips)
+    best = index.scan.search(vector, MAX_CUES // 4, allowed=index.allowed_mask(allowed), gone=index.gone)
     scored = []
     for id, segment, at in zip(best.ids[0].tolist(), best.segment[0].tolist(), best.at[0].tolist(), strict=True):
-        scores = sights.segments[segment].vectors(at) @ vector
+        scores = index.segments[segment].vectors(at) @ vector
         if not np.isfinite(scores).all():
-            sights.broken.add(id)
+            index.damaged_videos.add(id)
             scores = np.where(np.isfinite(scores), scores, -1)
         if scale.level(float(scores.max())) == "weak":
             break  # and so are all further videos
         scored += [(float(score), id, row) for row, score in enumerate(scores.tolist())]
     out = []
     cues: dict[int, list[Cue]] = {}
-    for score, id, row in sorted(scored, key=lambda s: (-s[0], s[1], s[2]))[:LIMIT]:
+    for score, id, row in sorted(scored, key=lambda s: (-s[0], s[1], s[2]))[:MAX_CUES]:
         if scale.level(score) == "weak":
             break
-        spoken = cues.get(id) or cues.setdefault(id, catalog.cues(id))
+        spoken = cues.get(id) or cues.setdefault(id, state.catalog.cues(id))
         if row < len(spoken):
-            out.append(Utterance(id, spoken[row].start, spoken[row].end, score, "fair"))
+            out.append(StreamHit(id, spoken[row].start, spoken[row].end, score, "fair"))
     return out
 
 
-def _fused(by_word: list[Utterance], by_meaning: list[Utterance]) -> list[Utterance]:
-    """One list of two, by reciprocal ranks; an utterance found by its words keeps its bounds and score."""
-    shares = {u: 1 / (K + rank) for rank, u in enumerate(by_word, 1)}
-    of_video: dict[int, list[Utterance]] = {}
+def _fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[StreamHit]:
+    """Fuse two lists into one by reciprocal ranks; a hit found by its words keeps its times and score."""
+    shares = {u: 1 / (RRF_K + rank) for rank, u in enumerate(by_word, 1)}
+    of_video: dict[int, list[StreamHit]] = {}
     for u in by_word:
         of_video.setdefault(u.video, []).append(u)
     meant = set()
     for rank, other in enumerate(by_meaning, 1):
         same = [u for u in of_video.get(other.video, ()) if u.start < other.end and other.start < u.end]
         for u in same or [other]:
-            shares[u] = shares.get(u, 0.0) + 1 / (K + rank)
+            shares[u] = shares.get(u, 0.0) + 1 / (RRF_K + rank)
             meant.add(u)
     order = sorted(shares, key=lambda u: (-shares[u], u.video, u.start, u.end))
     return [replace(u, level="fair") if u.level == "weak" and u in meant else u for u in order]

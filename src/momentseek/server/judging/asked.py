@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from momentseek.errors import MomentseekError
-from momentseek.search.options import STREAMS
+from momentseek.search.engine import STREAMS
 from momentseek.server.answers import Strict
 from momentseek.server.asked import EncoderName, FusionName, LocaliserName
 from momentseek.server.judging.evaluation import MEASURE

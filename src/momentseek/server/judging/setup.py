@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.search import Results
-from momentseek.search import fusion as fusions
-from momentseek.search.fusion import FUSIONS
+from momentseek.search.engine import STREAMS, Stream
+from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import DEFAULT_LOCALISER, LOCALISERS
-from momentseek.search.options import STREAMS, Stream
 from momentseek.search.query import Query
 
 KEYS = ("localiser", "streams", "fusion", "encoder", "all")
@@ -32,7 +31,7 @@ class Setup:
     streams: tuple[Stream, ...] = STREAMS
     all: bool = True
     """Weak hits too: a ranking is measured whole, also where the page would hide its end."""
-    fusion: str = fusions.DEFAULT
+    fusion: str = DEFAULT_FUSION
     encoder: str = ""
     """Whose library is searched; the one that is served, if none is named."""
 
@@ -61,13 +60,13 @@ class Setup:
         localiser: str = "",
         streams: str | None = None,
         all: str = "true",
-        fusion: str = fusions.DEFAULT,
+        fusion: str = DEFAULT_FUSION,
         encoder: str = "",
     ) -> Setup:
         """From single texts; streams stand with commas between. Which encoders there are, only a server knows."""
         if localiser:
             _ = LOCALISERS[localiser]
-        fusions.fusion(fusion)
+        _ = FUSIONS[fusion]
         asked = set(STREAMS) if streams is None else {part.strip() for part in streams.split(",")}
         if not asked <= set(STREAMS):
             raise MomentseekError(f"streams are some of {', '.join(STREAMS)}, with commas between")
@@ -78,7 +77,7 @@ class Setup:
     def __str__(self) -> str:
         """The one spelling by which two of them are told apart."""
         parts = [f"localiser={self.localiser}"] * bool(self.localiser) + [f"streams={','.join(self.streams)}"]
-        parts += [f"fusion={self.fusion}"] * (self.fusion != fusions.DEFAULT)
+        parts += [f"fusion={self.fusion}"] * (self.fusion != DEFAULT_FUSION)
         parts += [f"encoder={self.encoder}"] * bool(self.encoder)
         return ";".join(parts + ["all=false"] * (not self.all))
 

@@ -9,9 +9,9 @@ from fastapi import Query as InQuery
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
-from momentseek.search import fusion as fusions
+from momentseek.search.engine import Stream
+from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import LOCALISERS
-from momentseek.search.options import Stream
 from momentseek.search.query import Query
 from momentseek.server.answers import Level, Strict, VideoId
 from momentseek.server.asked import STREAMS, FusionName, LocaliserName, Text
@@ -30,7 +30,7 @@ class CurveIn(Strict):
 
     q: Text
     localiser: LocaliserName = ""
-    fusion: FusionName = fusions.DEFAULT
+    fusion: FusionName = DEFAULT_FUSION
     streams: Annotated[
         str,
         Field(max_length=60, pattern=f"^{_ONE}(,{_ONE})*$", description=f"Some of {', '.join(STREAMS)}, with commas."),
@@ -77,7 +77,7 @@ async def curve(service: Serving, id: VideoId, asked: Annotated[CurveIn, InQuery
         query = Query.parse(asked.q)
         if asked.localiser:
             _ = LOCALISERS[asked.localiser]
-        fusions.fusion(asked.fusion)
+        _ = FUSIONS[asked.fusion]
         made = curves(library, video_of(library, id), query, asked.localiser, asked.chosen(), asked.fusion)
         return CurveOut(
             edges=made.edges.tolist(),

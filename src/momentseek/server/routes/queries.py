@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.search import Results
-from momentseek.search.query import LONGEST, Query
+from momentseek.search.query import MAX_CHARACTERS, Query
 from momentseek.server.answers import Body, text
 from momentseek.server.errors import CHANGING, documented
 from momentseek.server.found import find, resolved
@@ -28,7 +28,7 @@ router = APIRouter(prefix="/judging", tags=["judging"])
 class QueryIn(Body):
     """A query to be judged."""
 
-    text: Annotated[str, Field(min_length=1, max_length=LONGEST, examples=["a dog runs"])]
+    text: Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS, examples=["a dog runs"])]
     depth: Annotated[int, Field(ge=1, le=50, description="Moments of a batch.")] = DEPTH
 
 

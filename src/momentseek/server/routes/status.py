@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from momentseek import __version__
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
-from momentseek.search import fusion as fusions
+from momentseek.search.engine import STREAMS
+from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import DEFAULT_LOCALISER, LOCALISERS
-from momentseek.search.options import STREAMS
 from momentseek.server.answers import text
 from momentseek.server.beside import encoder_name
 from momentseek.server.generation import generation_of
@@ -81,8 +81,8 @@ async def status(service: Serving) -> StatusOut:
         localisers=sorted(LOCALISERS),
         localiser=localiser,
         streams=list(STREAMS),
-        fusions=sorted(fusions.FUSIONS),
-        fusion=fusions.DEFAULT,
+        fusions=sorted(FUSIONS),
+        fusion=DEFAULT_FUSION,
         encoders=[library.encoder.spec, *service.beside.names],
         rerankers=[text(name) for name in service.settings.rerankers],
         busy=service.jobs.busy,

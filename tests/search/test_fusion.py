@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.search.fusion import Candidate, distinct, ranked, same
+from momentseek.search.fusion import Candidate, drop_repeats, is_same_moment, rank_candidates
 
 SPANS = st.lists(st.tuples(st.integers(1, 2), st.integers(0, 20), st.integers(1, 9)), max_size=12)
 
@@ -9,7 +9,7 @@ SPANS = st.lists(st.tuples(st.integers(1, 2), st.integers(0, 20), st.integers(1,
 def candidate(video=1, start=0.0, end=5.0, **streams):
     one = Candidate(video, start, end, start)
     for name, (rank, level) in streams.items():
-        one.stand(name, rank, 0.0, level)
+        one.add_stream(name, rank, 0.0, level)
     return one
 
 
@@ -17,7 +17,7 @@ def test_two_streams_beat_one_and_sureness_counts():
     both = candidate(vision=(2, "strong"), speech=(2, "strong"))
     seen = candidate(vision=(1, "strong"))
     chatter = candidate(speech=(1, "weak"))
-    assert ranked([chatter, seen, both]) == [both, seen, chatter]
+    assert rank_candidates([chatter, seen, both]) == [both, seen, chatter]
     assert seen.score == 0.2 + 1 / 61
     assert both.score == 0.2 + 2 / 62
     assert chatter.score == 0.4 / 61
@@ -27,26 +27,26 @@ def test_a_surer_moment_goes_first_whatever_its_ranks():
     last = candidate(vision=(500, "strong"))
     fair = candidate(vision=(1, "fair"))
     weak = candidate(vision=(1, "weak"), speech=(1, "weak"), name=(1, "weak"))
-    assert ranked([weak, fair, last]) == [last, fair, weak]
+    assert rank_candidates([weak, fair, last]) == [last, fair, weak]
 
 
 def test_the_better_of_two_standings_counts():
     one = candidate(speech=(3, "weak"))
-    one.stand("speech", 5, 9.0, "strong")
-    assert one.standings["speech"].rank == 3
-    one.stand("speech", 1, 7.0, "strong")
-    assert (one.standings["speech"].score, one.levels["speech"]) == (7.0, "strong")
+    one.add_stream("speech", 5, 9.0, "strong")
+    assert one.ranks["speech"].rank == 3
+    one.add_stream("speech", 1, 7.0, "strong")
+    assert (one.ranks["speech"].score, one.levels["speech"]) == (7.0, "strong")
 
 
 def test_ties_go_by_video_and_time():
     late, early, other = candidate(1, 9, 10), candidate(1, 3, 4), candidate(0, 50, 51)
-    assert ranked([late, early, other]) == [other, early, late]
+    assert rank_candidates([late, early, other]) == [other, early, late]
 
 
 @given(SPANS)
 def test_what_is_kept_is_apart_and_what_is_dropped_repeats_something_better(spans):
     given_ = [Candidate(v, s, s + n, s) for v, s, n in spans]
-    kept = distinct(given_)
+    kept = drop_repeats(given_)
     for at, one in enumerate(kept):
         for other in kept[:at]:
             if one.video == other.video:
@@ -58,5 +58,5 @@ def test_what_is_kept_is_apart_and_what_is_dropped_repeats_something_better(span
 
 
 def test_a_cue_at_the_edge_of_a_span_is_another_moment():
-    assert same(9.0, 11.0, 10.0, 20.0)
-    assert not same(9.0, 11.0, 10.5, 20.0)
+    assert is_same_moment(9.0, 11.0, 10.0, 20.0)
+    assert not is_same_moment(9.0, 11.0, 10.5, 20.0)

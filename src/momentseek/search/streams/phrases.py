@@ -1,4 +1,4 @@
-"""What is said word for word: the same words in the same order, without regard to case, accents and punctuation.
+"""Phrases said word for word: the same words in the same order, whatever their case, accents and punctuation.
 
 The index stems its words, so it only says where to look: at the cues that hold a phrase's rarest word, and, as a phrase
 may begin in one cue and end in the next, at their neighbours. These are then read word for word, all as one text. So
@@ -17,26 +17,27 @@ from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
 from momentseek.library.words import UNSPACED_LETTER, plain_words, words
-from momentseek.search.streams.sights import Ids
-from momentseek.search.streams.utterance import GAP, LONGEST, Utterance
+from momentseek.search.hit import StreamHit
+from momentseek.search.state import Ids
+from momentseek.search.streams.speech import MAX_CUE_GAP_SECONDS, MAX_UTTERANCE_SECONDS
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class _Key:
-    """Where to look for a phrase."""
+class _PhraseKey:
+    """Where to look for a phrase: at the cues with its rarest word."""
 
     word: str
-    """The rarest of its words."""
+    """The rarest word of the phrase."""
     cues: int
-    """That have it."""
+    """Number of cues that hold it."""
     longer: bool
     """Whether the phrase can begin in one cue and end in the next."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Lines:
+class _CueText:
     """Cues as one text: a space before each word, and a line's end where the next cue does not follow."""
 
     video: Rows
@@ -45,53 +46,55 @@ class _Lines:
     text: str
     offsets: Rows
     words: Rows
-    """How many each cue has."""
+    """Number of words of each cue."""
 
 
-class _Places(NamedTuple):
+class _PhrasePlaces(NamedTuple):
     """Where a phrase is said, by video and time, in columns."""
 
     video: Rows
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     share: NDArray[np.float64]
-    """Of the words said there that the phrase makes up."""
+    """Share of the words said there that the phrase makes up."""
 
 
-def heard(catalog: Catalog, phrases: Sequence[str], allowed: Ids | None = None) -> list[Utterance]:
-    """Where all phrases are said, within one utterance of each other, best first.
+def find_phrases(catalog: Catalog, phrases: Sequence[str], allowed: Ids | None = None) -> list[StreamHit]:
+    """Utterances in which all phrases are said word for word, best first.
 
     The score is the share that the first phrase has of the words said: a cue that says only that is best.
     """
-    keys = _keys(catalog, phrases)
+    keys = _phrase_keys(catalog, phrases)
     rarest = min(range(len(phrases)), key=lambda i: keys[i].cues)
-    found = {rarest: _places(_lines(catalog, [keys[rarest]], allowed), phrases[rarest])}
+    found = {rarest: _find_places(_read_cues(catalog, [keys[rarest]], allowed), phrases[rarest])}
     if len(phrases) > 1:
         others = [i for i in range(len(phrases)) if i != rarest]
-        lines = _lines(catalog, [keys[i] for i in others], np.unique(found[rarest].video))
-        found |= {i: _places(lines, phrases[i]) for i in others}
+        lines = _read_cues(catalog, [keys[i] for i in others], np.unique(found[rarest].video))
+        found |= {i: _find_places(lines, phrases[i]) for i in others}
     out = found[0]
     for i in range(1, len(phrases)):
-        out = _joined(out, found[i])
+        out = _join_places(out, found[i])
     columns = zip(*(column.tolist() for column in out), strict=True)
-    once = {Utterance(video, start, end, share, "strong") for video, start, end, share in columns}
+    once = {StreamHit(video, start, end, share, "strong") for video, start, end, share in columns}
     return sorted(once, key=lambda u: (-u.score, u.video, u.start, u.end))
 
 
-def said(catalog: Catalog, phrases: Sequence[str], videos: Iterable[int]) -> dict[int, list[tuple[float, float]]]:
-    """When any of the phrases is said in some videos."""
+def phrase_times(
+    catalog: Catalog, phrases: Sequence[str], videos: Iterable[int]
+) -> dict[int, list[tuple[float, float]]]:
+    """Start and end of each time that any of the phrases is said in some videos, by video."""
     out: dict[int, list[tuple[float, float]]] = {}
     if not phrases:
         return out
-    lines = _lines(catalog, _keys(catalog, phrases), np.array(sorted(videos), np.int64))
+    lines = _read_cues(catalog, _phrase_keys(catalog, phrases), np.array(sorted(videos), np.int64))
     for phrase in phrases:
-        found = _places(lines, phrase)
+        found = _find_places(lines, phrase)
         for video, start, end in zip(found.video.tolist(), found.start.tolist(), found.end.tolist(), strict=True):
             out.setdefault(video, []).append((start, end))
     return out
 
 
-def _keys(catalog: Catalog, phrases: Sequence[str]) -> list[_Key]:
+def _phrase_keys(catalog: Catalog, phrases: Sequence[str]) -> list[_PhraseKey]:
     counts: dict[str, int] = {}
 
     def count(word: str) -> int:
@@ -106,14 +109,14 @@ def _keys(catalog: Catalog, phrases: Sequence[str]) -> list[_Key]:
         signed = next((word for word in each if UNSPACED_LETTER.search(word)), None)
         if signed is None:
             rarest = min(each, key=count)
-            out.append(_Key(rarest, count(rarest), longer))
+            out.append(_PhraseKey(rarest, count(rarest), longer))
         else:  # the index takes a run of signs for one word, so it is sought without the index
-            out.append(_Key(signed, 0, longer))
+            out.append(_PhraseKey(signed, 0, longer))
     return out
 
 
-def _lines(catalog: Catalog, keys: Sequence[_Key], videos: Ids | None) -> _Lines:
-    """The cues in which phrases with these keys may be, by video and in their order."""
+def _read_cues(catalog: Catalog, keys: Sequence[_PhraseKey], videos: Ids | None) -> _CueText:
+    """The cues in which phrases with these keys may be, by video and in their order, as one text."""
     terms = list(dict.fromkeys(key.word for key in keys if not UNSPACED_LETTER.search(key.word)))
     ids = catalog.cue_ids_with_words(terms, videos)
     for sign in sorted({found[0] for key in keys if (found := UNSPACED_LETTER.search(key.word))}):
@@ -123,14 +126,17 @@ def _lines(catalog: Catalog, keys: Sequence[_Key], videos: Ids | None) -> _Lines
     rows = catalog.cue_rows(ids, videos)
     id, video, start, end, texts = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     times = np.array(start, np.float64), np.array(end, np.float64)
-    return _as_one(np.array(id, np.int64), np.array(video, np.int64), *times, plain_words(texts))
+    return _join_cues(np.array(id, np.int64), np.array(video, np.int64), *times, plain_words(texts))
 
 
-def _as_one(
+def _join_cues(
     id: Rows, video: Rows, start: NDArray[np.float64], end: NDArray[np.float64], texts: Sequence[str]
-) -> _Lines:
+) -> _CueText:
     follows = (
-        (np.diff(id) == 1) & (np.diff(video) == 0) & (start[1:] >= start[:-1]) & (start[1:] - end[:-1] <= GAP)
+        (np.diff(id) == 1)
+        & (np.diff(video) == 0)
+        & (start[1:] >= start[:-1])
+        & (start[1:] - end[:-1] <= MAX_CUE_GAP_SECONDS)
         if len(id)
         else np.zeros(0, bool)
     )
@@ -139,10 +145,10 @@ def _as_one(
         for text, after in zip(texts, [*np.where(follows, "", " \n").tolist(), " \n"], strict=False)
     ]
     offsets = np.cumsum([0, *map(len, parts)])
-    return _Lines(video, start, end, "".join(parts), offsets, np.array([t.count(" ") + 1 for t in texts], np.int64))
+    return _CueText(video, start, end, "".join(parts), offsets, np.array([t.count(" ") + 1 for t in texts], np.int64))
 
 
-def _places(lines: _Lines, phrase: str) -> _Places:
+def _find_places(lines: _CueText, phrase: str) -> _PhrasePlaces:
     """Where a phrase is said: within one cue, or begun in one and ended in the next."""
     sought = f" {plain_words([phrase])[0]} "
     found = []
@@ -157,17 +163,17 @@ def _places(lines: _Lines, phrase: str) -> _Places:
     first, last = (each[new & (last - first <= 1)] for each in (first, last))
     total = lines.words[first] + np.where(last > first, lines.words[last], 0)
     end = np.maximum(lines.end[first], lines.end[last])
-    return _Places(lines.video[first], lines.start[first], end, (sought.count(" ") - 1) / total)
+    return _PhrasePlaces(lines.video[first], lines.start[first], end, (sought.count(" ") - 1) / total)
 
 
-def _joined(ones: _Places, others: _Places) -> _Places:
+def _join_places(ones: _PhrasePlaces, others: _PhrasePlaces) -> _PhrasePlaces:
     """Each of the first with the nearest before or after it of the others, if they fit into one utterance."""
     if not len(ones.video) or not len(others.video):
-        return _Places(ones.video[:0], ones.start[:0], ones.end[:0], ones.share[:0])
+        return _PhrasePlaces(ones.video[:0], ones.start[:0], ones.end[:0], ones.share[:0])
     order = np.lexsort((others.start, others.video))
     video, start, end = others.video[order], others.start[order], others.end[order]
     # videos one after the other on one axis of time, so that one search finds all neighbours
-    span = max(float(ones.start.max()), float(start.max())) + LONGEST + 1
+    span = max(float(ones.start.max()), float(start.max())) + MAX_UTTERANCE_SECONDS + 1
     after = np.searchsorted(video * span + start, ones.video * span + ones.start)
     best = np.full(len(ones.video), -1)
     away = np.full(len(ones.video), np.inf)
@@ -175,11 +181,11 @@ def _joined(ones: _Places, others: _Places) -> _Places:
         at = np.clip(after + step, 0, len(video) - 1)
         whole = np.maximum(end[at], ones.end) - np.minimum(start[at], ones.start)
         distance = np.abs(start[at] - ones.start)
-        better = (video[at] == ones.video) & (whole <= LONGEST) & (distance < away)
+        better = (video[at] == ones.video) & (whole <= MAX_UTTERANCE_SECONDS) & (distance < away)
         best, away = np.where(better, at, best), np.where(better, distance, away)
     kept = best >= 0
     at = best[kept]
-    return _Places(
+    return _PhrasePlaces(
         ones.video[kept],
         np.minimum(ones.start[kept], start[at]),
         np.maximum(ones.end[kept], end[at]),

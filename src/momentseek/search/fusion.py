@@ -1,0 +1,278 @@
+"""Fusion: what the streams found becomes candidates, merged where they are the same moment, in one ranking.
+
+A surer moment always goes first: 0.2 is added for strong and 0.1 for fair, more than any fusion gives. So ranks never
+contradict levels, weak moments only ever follow the others, and fusions differ in the order within a level.
+docs/searching.md says how the fusions compare. Another one registers itself with ``@FUSIONS.register("name")``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from momentseek.library.video import Video
+from momentseek.moments.arrays import FloatArray
+from momentseek.registry import Registry
+from momentseek.search.confidence import LEVELS, combined_level
+from momentseek.search.hit import Level, StreamHit, StreamRank
+
+STREAM_WEIGHTS = {"vision": 1.0, "speech": 1.0, "name": 0.5}
+LEVEL_WEIGHTS: Mapping[Level, float] = {"strong": 1.0, "fair": 0.7, "weak": 0.4}
+"""What a stream's rank counts by how sure it is: else the first hit of a stream that has nothing to do with the query
+would count fully."""
+MIN_MOMENT_SECONDS = 0.5
+"""Shortest moment that is shown, if the video is that long."""
+SAME_MOMENT_SHARE = 0.5
+"""Share of the shorter of two spans that must lie in the other for them to be one moment."""
+MAX_REPEATED_SHARE = 0.5
+"""Share of the shorter of two candidates that may lie in the other; else the worse is dropped."""
+MAX_SPOKEN_CANDIDATES = 100
+"""Hits of the speech stream that enter the ranking where the picture shows nothing."""
+
+
+@dataclass(eq=False)
+class Candidate:
+    """A moment while it is being ranked; its times are one stream's, never a union of several."""
+
+    video: int
+    start: float
+    end: float
+    peak: float
+    """Time in seconds of the frame to show."""
+    ranks: dict[str, StreamRank] = field(default_factory=dict)
+    """The streams that found it, each with its rank and score there."""
+    levels: dict[str, Level] = field(default_factory=dict)
+    """How sure each of these streams is."""
+    score: float = 0.0
+    """The fused score, once it is ranked."""
+    first: StreamRank | None = None
+    """If a model re-ranked it: its video's rank among videos and fused score before that."""
+    model: str = ""
+    """Name of the model that re-ranked it; empty if none did."""
+
+    @property
+    def level(self) -> Level:
+        """How sure it is, by all streams that found it."""
+        return combined_level(self.levels.values())
+
+    def add_stream(self, stream: str, rank: int, score: float, level: Level) -> None:
+        """Note how a stream found it; the better of two ranks counts."""
+        if stream not in self.ranks or rank < self.ranks[stream].rank:
+            self.ranks[stream] = StreamRank(rank, score)
+            self.levels[stream] = level
+
+    def stream_weight(self, stream: str) -> float:
+        """What a stream's rank of it counts: the stream's weight, times that of its level."""
+        return STREAM_WEIGHTS[stream] * LEVEL_WEIGHTS[self.levels[stream]]
+
+
+# times, and how candidates overlap
+
+
+def fit_spans(start: ArrayLike, end: ArrayLike, duration: float) -> tuple[FloatArray, FloatArray]:
+    """Bring spans inside their video, and make those too short to be looked at longer on both sides.
+
+    This comes before repetitions are dropped: two spans that differ only below the shortest length would be shown as
+    one and the same otherwise.
+
+    >>> starts, ends = fit_spans([9.9, 3.0, 2.0], [12.0, 3.0, 4.0], 10.0)
+    >>> starts.tolist(), ends.tolist()
+    ([9.5, 2.75, 2.0], [10.0, 3.25, 4.0])
+    """
+    least = min(MIN_MOMENT_SECONDS, duration)
+    first, last = (np.clip(np.asarray(side, np.float64), 0.0, duration) for side in (start, end))
+    lacking = least - (last - first)
+    wide = np.minimum(np.maximum(0.0, first - lacking / 2), duration - least)
+    return np.where(lacking > 0, wide, first), np.where(lacking > 0, wide + least, last)
+
+
+def fit_span(start: float, end: float, duration: float) -> tuple[float, float]:
+    """One span as :func:`fit_spans` makes it.
+
+    >>> fit_span(9.9, 12.0, 10.0), fit_span(3.0, 3.0, 10.0)
+    ((9.5, 10.0), (2.75, 3.25))
+    """
+    starts, ends = fit_spans(start, end, duration)
+    return float(starts), float(ends)
+
+
+def is_same_moment(start: float, end: float, other_start: float, other_end: float) -> bool:
+    """Whether two spans of one video are about the same moment.
+
+    >>> is_same_moment(10, 12, 8, 20), is_same_moment(0, 10, 9, 30)
+    (True, False)
+    """
+    shorter = min(end - start, other_end - other_start)
+    return _shared_seconds(start, end, other_start, other_end) >= SAME_MOMENT_SHARE * shorter
+
+
+def drop_repeats(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates, best first, without those that show again what a better one of the same video shows.
+
+    >>> one, two, three = (Candidate(1, *span, 0.0) for span in ((0, 10), (1, 10), (20, 30)))
+    >>> [c.start for c in drop_repeats([one, two, three])]
+    [0, 20]
+    """
+    by_video: dict[int, list[Candidate]] = {}
+    out = []
+    for one in candidates:
+        others = by_video.setdefault(one.video, [])
+        if not any(_repeats(one, other) for other in others):
+            others.append(one)
+            out.append(one)
+    return out
+
+
+def drop_copies(
+    candidates: Iterable[Candidate], videos: Mapping[int, Video], one_per_video: bool = False
+) -> Iterator[Candidate]:
+    """The candidates of one of several files with the same content; with ``one_per_video``, the first of each."""
+    video_of: dict[str, int] = {}
+    seen: set[int] = set()
+    for one in candidates:
+        video = videos.get(one.video)
+        if video is None or video.duration <= 0:
+            continue
+        if video.hash and video_of.setdefault(video.hash, video.id) != video.id:
+            continue
+        if one_per_video and video.id in seen:
+            continue
+        seen.add(video.id)
+        yield one
+
+
+def _repeats(one: Candidate, other: Candidate) -> bool:
+    shared = _shared_seconds(one.start, one.end, other.start, other.end)
+    return shared > MAX_REPEATED_SHARE * min(one.end - one.start, other.end - other.start)
+
+
+def _shared_seconds(start: float, end: float, other_start: float, other_end: float) -> float:
+    return max(0.0, min(end, other_end) - max(start, other_start))
+
+
+# from the streams' hits to candidates
+
+
+def merge_hits(seen: Sequence[StreamHit], spoken: Sequence[StreamHit], videos: Mapping[int, Video]) -> list[Candidate]:
+    """Candidates of what the vision and the speech stream found.
+
+    Hits of both on the same moment become one candidate, with the times that the picture gives.
+    """
+    out: list[Candidate] = []
+    by_video: dict[int, list[Candidate]] = {}
+
+    def add(hit: StreamHit) -> Candidate:
+        start, end = fit_span(hit.start, hit.end, videos[hit.video].duration)
+        one = Candidate(hit.video, start, end, (start + end) / 2 if hit.peak is None else hit.peak)
+        by_video.setdefault(hit.video, []).append(one)
+        out.append(one)
+        return one
+
+    for rank, hit in enumerate(seen, 1):
+        add(hit).add_stream("vision", rank, hit.score, hit.level)
+    for rank, hit in enumerate(spoken, 1):
+        others = by_video.get(hit.video, ())
+        same = (c for c in others if is_same_moment(hit.start, hit.end, c.start, c.end))
+        found = next(same, None)
+        if found is None:
+            if rank > MAX_SPOKEN_CANDIDATES or hit.video not in videos:
+                continue
+            found = add(hit)
+        found.add_stream("speech", rank, hit.score, hit.level)
+    return out
+
+
+# from candidates to one ranking
+
+Fusion = Callable[[Sequence[Candidate], Mapping[str, float]], Sequence[float]]
+"""Gives each of all candidates a number from 0 to less than ``LEVEL_STEP``, the higher the better.
+
+The mapping has, for a stream, what difference of its scores is large in this library, if that is known.
+"""
+
+FUSIONS: Registry[Fusion] = Registry("fusion")
+"""All fusions by the names that ``--fusion`` takes."""
+DEFAULT_FUSION = "rrf"
+LEVEL_STEP = 0.1
+"""What a level adds to the score: nothing for weak, once this for fair, twice for strong."""
+RRF_K = 60
+"""The constant of reciprocal rank fusion, as published."""
+
+
+def rank_candidates(
+    candidates: Sequence[Candidate], fusion: str = DEFAULT_FUSION, units: Mapping[str, float] | None = None
+) -> list[Candidate]:
+    """Score candidates and sort them, best first; ties by video and time, so that a search always gives one answer."""
+    for one, value in zip(candidates, FUSIONS[fusion](candidates, units or {}), strict=True):
+        one.score = LEVEL_STEP * LEVELS.index(one.level) + value
+    return sorted(candidates, key=lambda c: (-c.score, c.video, c.start, c.end))
+
+
+@FUSIONS.register("rrf")
+def fuse_ranks(candidates: Sequence[Candidate], units: Mapping[str, float]) -> list[float]:
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): the sum of weight / (60 + rank) over streams.
+
+    The weight is the stream's times its level's. Ranks are used because the streams' scores have no common unit.
+
+    >>> one = Candidate(1, 0.0, 5.0, 2.0)
+    >>> one.add_stream("vision", 1, 0.3, "strong")
+    >>> [round(value, 4) for value in fuse_ranks([one], {})]
+    [0.0164]
+    """
+    return [sum(c.stream_weight(name) / (RRF_K + r.rank) for name, r in sorted(c.ranks.items())) for c in candidates]
+
+
+SCORE_STEP = 0.99 * LEVEL_STEP / sum(STREAM_WEIGHTS.values())
+"""What the best score of a stream of weight 1 adds, so that all streams together stay below ``LEVEL_STEP``."""
+
+
+@FUSIONS.register("scores")
+def fuse_scores(candidates: Sequence[Candidate], units: Mapping[str, float]) -> list[float]:
+    """A weighted sum of the streams' scores, each brought to the range from 0 to 1.
+
+    Ranks forget how much better the first is than the second; scores know (Bruch, Gai and Ingber, TOIS 2023, on convex
+    combination against reciprocal ranks). With ``s`` a stream's score of a moment and ``b`` its best,
+
+        value = 0.099 · Σ weight · exp(-(b - s) / unit)  /  Σ weight of all streams
+
+    ``unit`` does not depend on how many moments are asked for, as the lowest score found would: then a second page
+    could contradict the first. For pictures it is 2 spreads of the query's scores over the library's clips; for speech
+    and names, whose scores begin at 0, half of the best. Within a stream a lower rank never counts more: where scores
+    do not fall with the ranks (speech fuses words, which weigh as much as they are rare, with cosines of meaning),
+    neighbours are levelled to their mean until they do.
+
+    >>> first, second, third = (Candidate(1, start, start + 5.0, start) for start in (0.0, 10.0, 20.0))
+    >>> for rank, (one, score) in enumerate([(first, 0.40), (second, 0.39), (third, 0.30)], 1):
+    ...     one.add_stream("vision", rank, score, "strong")
+    >>> [round(value / SCORE_STEP, 3) for value in fuse_scores([first, second, third], {"vision": 0.1})]
+    [1.0, 0.905, 0.368]
+    """
+    values = [0.0] * len(candidates)
+    for stream in STREAM_WEIGHTS:
+        found = [i for i, c in enumerate(candidates) if stream in c.ranks]
+        found.sort(key=lambda i: candidates[i].ranks[stream].rank)
+        scores = falling_fit([candidates[i].ranks[stream].score for i in found])
+        for i, score in zip(found, scores, strict=True):
+            unit = units.get(stream, abs(scores[0]) / 2) or 1.0
+            values[i] += SCORE_STEP * candidates[i].stream_weight(stream) * math.exp((score - scores[0]) / unit)
+    return values
+
+
+def falling_fit(values: Sequence[float]) -> list[float]:
+    """The nearest values (least squares) that never rise: neighbours that do are pooled (Ayer et al. 1955).
+
+    >>> falling_fit([7.0, 1.0, 3.0, 0.5])
+    [7.0, 2.0, 2.0, 0.5]
+    """
+    pools: list[tuple[float, int]] = []
+    for value in values:
+        mean, size = value, 1
+        while pools and pools[-1][0] < mean:
+            other, many = pools.pop()
+            mean, size = (mean * size + other * many) / (size + many), size + many
+        pools.append((mean, size))
+    return [mean for mean, size in pools for _ in range(size)]

@@ -1,0 +1,240 @@
+"""What searches read of a library, kept warm while the library stays as it is: vectors, videos, encoded texts."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.library.catalog import Catalog
+from momentseek.library.encoders import LibraryEncoders
+from momentseek.library.reader import LibraryReader
+from momentseek.library.scan import Scan
+from momentseek.library.segments import Segment, locate
+from momentseek.library.snapshot import Snapshot
+from momentseek.library.video import Video
+from momentseek.trained.boundary_head import BoundaryHead
+from momentseek.trained.moment_map import MomentMap
+
+SAMPLE_CLIPS = 8192
+"""Clips from which it is judged what is usual for a query."""
+SAMPLE_MOMENTS = 1 << 15
+"""Rows of moments from which the same is judged where a model keeps vectors of moments …"""
+MIN_SAMPLE_WINDOWS = 32
+"""… those of so many windows at least."""
+MAX_REMEMBERED_TEXTS = 512
+
+Encode = Callable[[Sequence[str]], Vectors]
+"""Turns texts into vectors, one row each."""
+Ids = NDArray[np.int64]
+"""Ids of videos."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamIndex:
+    """The vectors that one stream searches: its segments, in one state of the library."""
+
+    segments: tuple[Segment, ...]
+    gone: Ids
+    """Videos in the segments that are no longer in the library."""
+    clip_seconds: float
+    plan: Path | None = None
+    """Folder of the plan by which a large library is scanned, if it has one."""
+    damaged_videos: set[int] = field(default_factory=set)
+    """Videos met so far whose vectors are not finite, because their file was damaged."""
+    spans: tuple[Segment, ...] = ()
+    """What a trained model finds spans by: a row for each clip, or for each moment if it keeps vectors of moments."""
+    head: BoundaryHead | None = None
+    """The trained model's head that finds spans, if it has one."""
+    moments: MomentMap | None = None
+    """The moments of which a trained model keeps vectors, if it does."""
+
+    @cached_property
+    def scan(self) -> Scan:
+        """The search for the videos with the best clips."""
+        return Scan(self.segments) if self.plan is None else Scan.open(self.segments, self.plan)
+
+    @cached_property
+    def moment_scan(self) -> Scan:
+        """The search for the videos with the best moments, where a model keeps vectors of moments."""
+        return Scan(self.spans)
+
+    @cached_property
+    def ids(self) -> Ids:
+        """Ids of the videos in all segments, in their order."""
+        return np.concatenate([np.asarray(s.ids) for s in self.segments] or [np.zeros(0, np.int64)])
+
+    @cached_property
+    def clips(self) -> int:
+        """Number of clips of all videos that have not been removed."""
+        return int(
+            sum(length[~np.isin(s.ids, self.gone)].sum() for s in self.segments for length in [np.diff(s.offsets)])
+        )
+
+    @cached_property
+    def clip_counts(self) -> dict[int, int]:
+        """Number of clips of each video, by its id."""
+        return {
+            id: clips
+            for s in self.segments
+            for id, clips in zip(s.ids.tolist(), np.diff(s.offsets).tolist(), strict=True)
+        }
+
+    def rows(self, video: int) -> Vectors | None:
+        """The vectors of a video's clips (or cues); None if it has none here."""
+        return _rows(self.segments, video)
+
+    def span_rows(self, video: int) -> Vectors | None:
+        """The vectors by which a trained model finds a video's spans; None if it has none here."""
+        return _rows(self.spans, video)
+
+    def allowed_mask(self, allowed: Ids | None) -> NDArray[np.bool_] | None:
+        """Which videos of the segments are among ``allowed``, as a scan takes it; None stands for all."""
+        return None if allowed is None else np.isin(self.ids, allowed)
+
+    @cached_property
+    def sample(self) -> Vectors:
+        """Clips taken at even steps from the whole library, always the same ones; damaged ones are left out."""
+        step = max(1, -(-sum(s.rows for s in self.segments) // SAMPLE_CLIPS))
+        parts = []
+        for segment in self.segments:
+            rows = np.arange(step // 2 if segment.rows > step // 2 else 0, segment.rows, step)
+            owner = np.searchsorted(segment.offsets, rows, side="right") - 1
+            ids = np.asarray(segment.ids)[owner]
+            there = ~np.isin(ids, self.gone)
+            vectors = segment.half[rows[there]].astype(np.float32)
+            whole = np.isfinite(vectors).all(axis=1)
+            self.damaged_videos.update(ids[there][~whole].tolist())
+            parts.append(vectors[whole])
+        return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
+
+    @cached_property
+    def sample_videos(self) -> list[Vectors]:
+        """Videos taken at even steps from the whole library, long ones in parts as long as a model reads at a time."""
+        window = self.head.window if self.head is not None else SAMPLE_CLIPS
+        parts: list[Vectors] = []
+        step = max(1, -(-sum(s.rows for s in self.segments) // SAMPLE_CLIPS))
+        for segment in self.segments:
+            for at in range(0, len(segment.ids), step):
+                rows = segment.vectors(at)
+                if segment.ids[at] not in self.gone and len(rows) and np.isfinite(rows).all():
+                    parts += [rows[first : first + window] for first in range(0, len(rows), window)]
+        return parts[:SAMPLE_CLIPS]
+
+    @cached_property
+    def sample_windows(self) -> list[Vectors]:
+        """The moments of windows taken at even steps from the whole library, all moments of each window."""
+        assert self.moments is not None
+        rows = sum(s.rows for s in self.spans)
+        total = sum(self.moments.count(clips) for clips in self.clip_counts.values())
+        step = max(1, min(-(-rows // SAMPLE_MOMENTS), total // MIN_SAMPLE_WINDOWS))
+        parts: list[Vectors] = []
+        at, gone = step // 2, set(self.gone.tolist())
+        for segment in self.spans:
+            for place, id in enumerate(segment.ids.tolist()):
+                clips = self.clip_counts.get(id, 0)
+                if not clips or id in gone:
+                    continue
+                count = self.moments.count(clips)
+                if at < count:
+                    found, owner = segment.vectors(place), self.moments.of(clips).window
+                    if len(found) != len(owner) or not np.isfinite(found).all():
+                        self.damaged_videos.add(id)
+                    else:
+                        parts += [found[owner == window] for window in range(at, count, step)]
+                    at += step * len(range(at, count, step))
+                at -= count
+        return parts
+
+
+def _rows(segments: Sequence[Segment], video: int) -> Vectors | None:
+    place = locate(segments, video)
+    return None if place is None else segments[place[0]].vectors(place[1])
+
+
+class QueryEncoder:
+    """Encodes texts as queries to the streams of a library, and remembers the vectors of the last ones."""
+
+    def __init__(self, encoders: LibraryEncoders) -> None:
+        self._encoders = encoders
+        self._vectors: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
+
+    def encode(self, stream: str, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts for a stream (``vision``, ``speech``, or a trained model's ``spans``), a row each."""
+        new = [text for text in dict.fromkeys(texts) if (stream, text) not in self._vectors]
+        if new:
+            for text, row in zip(new, self._encoders.for_queries(stream).encode(new), strict=True):
+                self._vectors[stream, text] = row
+        for text in texts:
+            self._vectors.move_to_end((stream, text))
+        out = np.stack([self._vectors[stream, text] for text in texts])
+        while len(self._vectors) > MAX_REMEMBERED_TEXTS:
+            self._vectors.popitem(last=False)
+        return out
+
+    def knows_words(self, stream: str, texts: Iterable[str]) -> bool:
+        """Whether a stream's encoder knows any word of the texts; if it cannot tell, whether they have letters."""
+        knows = getattr(self._encoders.for_queries(stream), "knows", None)
+        return any(map(knows or _is_legible, texts))
+
+    def forget(self) -> None:
+        """Forget all vectors, because another encoder now makes the library's."""
+        self._vectors.clear()
+
+
+def _is_legible(text: str) -> bool:
+    """Whether a text has letters, digits or pictograms.
+
+    >>> [_is_legible(text) for text in ("a dog", "😀", "* ...")]
+    [True, True, False]
+    """
+    return any(c.isalnum() or unicodedata.category(c) == "So" for c in text)
+
+
+@dataclass(frozen=True, eq=False)
+class LibraryState:
+    """A library in one state: all that the streams ask."""
+
+    catalog: Catalog
+    snapshot: Snapshot
+    vision: StreamIndex
+    speech: StreamIndex
+    encoder: QueryEncoder
+    known_videos: dict[int, Video] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, library: LibraryReader, snapshot: Snapshot, encoder: QueryEncoder) -> LibraryState:
+        """A snapshot of a library, ready to be searched."""
+        model = library.encoders.model if snapshot.spans else None
+        moments = None if model is None else model.about.moments
+        vision = StreamIndex(
+            snapshot.vision,
+            snapshot.gone,
+            library.clip_seconds,
+            library.paths.plan,
+            spans=snapshot.spans,
+            head=None if model is None or moments is not None else BoundaryHead.of(model.about),
+            moments=moments,
+        )
+        speech = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds)
+        return cls(library.catalog, snapshot, vision, speech, encoder)
+
+    @property
+    def damaged(self) -> bool:
+        """Whether vectors were met that are not finite."""
+        return bool(self.vision.damaged_videos or self.speech.damaged_videos)
+
+    def videos(self, ids: Iterable[int]) -> dict[int, Video]:
+        """Videos by their ids; those that have just been removed are missing."""
+        wanted = list(dict.fromkeys(ids))
+        new = [id for id in wanted if id not in self.known_videos]
+        if new:
+            self.known_videos.update((video.id, video) for video in self.catalog.videos(new))
+        return {id: self.known_videos[id] for id in wanted if id in self.known_videos}
