@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -52,6 +53,39 @@ def test_a_video_comes_back_as_it_was(catalog: Catalog) -> None:
     assert back.audio is True
     assert catalog.cues(id) == list(cues)
     assert catalog.videos([id, 99]) == [back]
+
+
+def test_videos_are_listed_a_page_at_a_time(catalog: Catalog) -> None:
+    put(catalog, *(video(name) for name in ("b.mp4", "Cat.mp4", "a.mp4", "cats.mp4")))
+    total, page = catalog.page_of_videos("", limit=2, offset=1)
+    assert (total, [v.name for v in page]) == (4, ["a.mp4", "b.mp4"])
+    total, page = catalog.page_of_videos("CAT", limit=9, offset=0)
+    assert (total, [v.name for v in page]) == (2, ["Cat.mp4", "cats.mp4"])
+    assert catalog.page_of_videos("%", limit=9, offset=0) == (0, [])
+
+
+def test_videos_are_found_by_the_hash_of_their_content(catalog: Catalog) -> None:
+    ids = put(catalog, video("a.mp4"), replace(video("b.mp4"), hash="other"), video("c.mp4"))
+    found = catalog.find_contents(["h", "none"])
+    assert found == [("h", ids[0], Path("/films/a.mp4")), ("h", ids[2], Path("/films/c.mp4"))]
+
+
+def test_cues_that_overlap_a_time(catalog: Catalog) -> None:
+    cues = (Cue(0.0, 1.0, "one"), Cue(1.0, 2.0, "two"), Cue(3.0, 4.0, "three"))
+    (id,) = put(catalog, video(), cues=cues)
+    assert catalog.cues_between(id, 1.0, 3.0) == [cues[1]]
+    assert catalog.cues_between(id, 0.5, 3.1) == list(cues)
+
+
+def test_the_content_number_changes_with_the_content(catalog: Catalog, tmp_path: Path) -> None:
+    empty = catalog.content_number()
+    (id,) = put(catalog, video())
+    full = catalog.content_number()
+    assert full != empty
+    assert Catalog(tmp_path).content_number() == full
+    with catalog.changes():
+        catalog.remove_video(id)
+    assert catalog.content_number() not in (empty, full)
 
 
 def test_an_id_is_never_used_again(catalog: Catalog) -> None:

@@ -122,6 +122,14 @@ class Catalog(Database):
         rows = self.rows("SELECT start, end, text, language FROM cues WHERE video = ? ORDER BY id", (video,))
         return [Cue(*row) for row in rows]
 
+    def cues_between(self, video: int, start: float, end: float) -> list[Cue]:
+        """The cues of a video that overlap the time from ``start`` to ``end`` (seconds)."""
+        rows = self.rows(
+            "SELECT start, end, text, language FROM cues WHERE video = ? AND start < ? AND ? < end ORDER BY id",
+            (video, end, start),
+        )
+        return [Cue(*row) for row in rows]
+
     def segments(self, stream: str | None = None) -> list[SegmentRow]:
         """The segments that count, by their smallest video id."""
         sql = """SELECT name, stream, videos, rows, first FROM segments
@@ -161,6 +169,14 @@ class Catalog(Database):
             total = int(self.rows(f"SELECT count(*) FROM videos {where}", (name,))[0][0])
             sql = f"SELECT {READ} FROM videos {where} ORDER BY name, id LIMIT ?2 OFFSET ?3"
             return total, [_video(row) for row in self.rows(sql, (name, limit, offset))]
+
+    def find_contents(self, hashes: Iterable[str]) -> list[tuple[str, int, Path]]:
+        """Hash, id and path of every video whose content has one of the ``hashes``, by id."""
+        rows = self.rows(
+            "SELECT hash, id, path FROM videos WHERE hash IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (json.dumps(sorted(set(hashes))),),
+        )
+        return [(hash, id, Path(os.fsdecode(path))) for hash, id, path in rows]
 
     def copies(self, video: Video) -> tuple[str, ...]:
         """Names of the other videos with the same content."""
