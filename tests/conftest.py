@@ -118,7 +118,7 @@ def sample(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     return once("sample", make)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_video() -> Callable[..., Path]:
     """Writes a real video: ``make_video(path, scenes=[(2.0, (255, 0, 0)), (1.5, picture), (1, draw)], …)``.
 

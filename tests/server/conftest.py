@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from momentseek.api import Library
 from momentseek.server.app import create_app
-from momentseek.server.settings import Limits, Settings
+from momentseek.server.settings import Limits, ServerSettings
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"
@@ -55,16 +55,16 @@ def light() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared(tmp_path_factory: pytest.TempPathFactory, make_video: Callable[..., Path]) -> Path:
     """``films/`` with two videos and a broken one, ``more/`` with one to add, and ``library/`` with the films."""
-    make: Any = pytest.importorskip("av") and _video_maker()
+    pytest.importorskip("av")
     folder = tmp_path_factory.mktemp("server")
     films, more = folder / "films", folder / "more"
     (films / "inner").mkdir(parents=True)
     more.mkdir()
-    make(films / "one.mp4", [(6.0, RED), (6.0, GREEN)], rate=10, size=(64, 48))
-    make(films / "inner" / "two <b>&\"'.webm", [(4.5, BLUE), (4.5, RED)], rate=10, size=(64, 48), codec="libvpx")
-    make(more / "three.mp4", [(3.0, GREEN)], rate=10, size=(64, 48))
+    make_video(films / "one.mp4", [(6.0, RED), (6.0, GREEN)], rate=10, size=(64, 48))
+    make_video(films / "inner" / "two <b>&\"'.webm", [(4.5, BLUE), (4.5, RED)], rate=10, size=(64, 48), codec="libvpx")
+    make_video(more / "three.mp4", [(3.0, GREEN)], rate=10, size=(64, 48))
     (films / "one.srt").write_text(
         "1\n00:00:01,000 --> 00:00:03,000\nThe dogs were running.\n\n2\n00:00:07,000 --> 00:00:09,000\nIt is green.\n"
     )
@@ -85,11 +85,6 @@ def other(shared: Path) -> Path:
     return shared / "other"
 
 
-def _video_maker() -> Callable[..., Path]:
-    made: Callable[..., Path] = _module("top_conftest", Path(__file__).parent.parent / "conftest.py")._make_video
-    return made
-
-
 @pytest.fixture
 def place(shared: Path, tmp_path: Path) -> Path:
     """A copy of the library that a test may change; the films are the shared ones."""
@@ -103,7 +98,7 @@ def serve(shared: Path, light: None) -> Iterator[Callable[..., TestClient]]:
     opened: list[TestClient] = []
 
     def make(library: Path | None = None, *, limits: Limits | None = None, **settings: Any) -> TestClient:
-        made = Settings(limits=limits or Limits(), **settings)
+        made = ServerSettings(limits=limits or Limits(), **settings)
         client = TestClient(create_app(library or shared / "library", made), base_url="http://localhost")
         client.__enter__()
         opened.append(client)

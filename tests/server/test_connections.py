@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 
 from momentseek.server import connections
-from momentseek.server.connections import Connection
+from momentseek.server.connections import TimedConnection
 
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 
@@ -41,12 +41,12 @@ def _with(client: Callable[[uvicorn.Server, int], Any]) -> None:
 
     async def work() -> None:
         config = uvicorn.Config(
-            _answers, http=Connection, lifespan="off", log_config=None, timeout_graceful_shutdown=30
+            _answers, http=TimedConnection, lifespan="off", log_config=None, timeout_graceful_shutdown=30
         )
         server = uvicorn.Server(config)
         with socket.create_server(("127.0.0.1", 0)) as listening:
             port = listening.getsockname()[1]
-            serving = asyncio.create_task(server._serve([listening]))
+            serving = asyncio.create_task(server.serve(sockets=[listening]))
             while not server.started:
                 await asyncio.sleep(0.01)
             try:
@@ -131,7 +131,7 @@ def test_a_reader_who_stops_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("reads", [False, True])
 def test_a_stop_does_not_wait_for_films(monkeypatch: pytest.MonkeyPatch, reads: bool) -> None:
-    monkeypatch.setattr(connections, "LAST_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "LAST_ANSWER_SECONDS", 0.2)
 
     def client(server: uvicorn.Server, port: int) -> None:
         with _connected(port) as one:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from momentseek.server.files import PIECE, FileAnswer, OpenFile, disposition
+from momentseek.server.files import CHUNK_BYTES, OpenFile, RangeFileResponse, content_disposition
 
 
-def _send(answer: FileAnswer, messages: list[dict[str, Any]], hang_up_after: int | None) -> None:
+def _send(answer: RangeFileResponse, messages: list[dict[str, Any]], hang_up_after: int | None) -> None:
     left = asyncio.Event()
 
     async def receive() -> dict[str, Any]:
@@ -27,16 +27,16 @@ def _send(answer: FileAnswer, messages: list[dict[str, Any]], hang_up_after: int
 
 @pytest.fixture
 def file(tmp_path: Path) -> OpenFile:
-    (tmp_path / "a.mp4").write_bytes(bytes(20 * PIECE + 5))
+    (tmp_path / "a.mp4").write_bytes(bytes(20 * CHUNK_BYTES + 5))
     return OpenFile(tmp_path / "a.mp4")
 
 
 def test_a_file_is_sent_in_pieces(file: OpenFile) -> None:
     ended: list[bool] = []
     messages: list[dict[str, Any]] = []
-    _send(FileAnswer(file, "video/mp4", {}, lambda: ended.append(True)), messages, None)
+    _send(RangeFileResponse(file, "video/mp4", {}, lambda: ended.append(True)), messages, None)
     bodies = [m["body"] for m in messages[1:]]
-    assert (len(bodies), max(map(len, bodies)), sum(map(len, bodies))) == (21, PIECE, file.size)
+    assert (len(bodies), max(map(len, bodies)), sum(map(len, bodies))) == (21, CHUNK_BYTES, file.size)
     assert [m["more_body"] for m in messages[1:]] == [True] * 20 + [False]
     assert ended == [True]
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -46,7 +46,7 @@ def test_a_file_is_sent_in_pieces(file: OpenFile) -> None:
 def test_nothing_more_is_read_when_the_client_hangs_up(file: OpenFile) -> None:
     ended: list[bool] = []
     messages: list[dict[str, Any]] = []
-    _send(FileAnswer(file, "video/mp4", {}, lambda: ended.append(True)), messages, 3)
+    _send(RangeFileResponse(file, "video/mp4", {}, lambda: ended.append(True)), messages, 3)
     assert len(messages) < 8
     assert ended == [True]
 
@@ -54,20 +54,20 @@ def test_nothing_more_is_read_when_the_client_hangs_up(file: OpenFile) -> None:
 def test_a_file_that_is_cut_short_meanwhile_ends_early(file: OpenFile, tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_bytes(b"x" * 10)
     messages: list[dict[str, Any]] = []
-    _send(FileAnswer(file, "video/mp4", {}), messages, None)
+    _send(RangeFileResponse(file, "video/mp4", {}), messages, None)
     assert messages[-1]["more_body"]
 
 
 def test_an_empty_file_is_sent(tmp_path: Path) -> None:
     (tmp_path / "empty.mp4").touch()
     messages: list[dict[str, Any]] = []
-    _send(FileAnswer(OpenFile(tmp_path / "empty.mp4"), "video/mp4", {}), messages, None)
+    _send(RangeFileResponse(OpenFile(tmp_path / "empty.mp4"), "video/mp4", {}), messages, None)
     assert [m.get("body") for m in messages] == [None, b""]
 
 
 @pytest.mark.parametrize("name", ['a"b.mp4', "a\r\nSet-Cookie: x=1.mp4", "ü/日本.mp4", "\\..\\x", "", "a\udce9.mp4"])
 def test_names_are_safe_in_a_header(name: str) -> None:
-    header = disposition(name)
+    header = content_disposition(name)
     assert header.isascii()
     assert header.isprintable()
     assert header.count('"') == 2

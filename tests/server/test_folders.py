@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import threading
@@ -9,10 +10,11 @@ from pathlib import Path
 
 from fastapi.testclient import TestClient
 
-from momentseek.server.folders import Budget, Folders, count_each, count_videos, look
+from momentseek.api import Library
+from momentseek.server.folders import FolderIds, ListingBudget, count_videos, count_videos_each, list_folder
 from momentseek.server.settings import Limits
 
-AMPLE = Budget(1000, math.inf)
+AMPLE = ListingBudget(1000, math.inf)
 
 
 def test_folders_are_walked_by_ids_alone(serve: Callable[..., TestClient], shared: Path) -> None:
@@ -40,9 +42,9 @@ def test_links_and_hidden_folders_are_passed_over(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "a.mp4").touch()
     os.symlink(outside, root / "link")
-    known = Folders()
+    known = FolderIds()
     top = known.mint(root, root)
-    here = look(root, AMPLE)
+    here = list_folder(root, AMPLE)
     assert (here.folders, here.videos, here.complete) == (("plain",), 0, True)
     [plain] = known.below(top, here.folders)
     assert (plain.path, known.parent(plain)) == (root / "plain", top)
@@ -63,21 +65,21 @@ def _tree(root: Path, folders: int, files: int) -> list[Path]:
 def test_counting_stops_after_so_many_entries(tmp_path: Path) -> None:
     [folder] = _tree(tmp_path, 1, 6)
     for entries, videos, complete in ((4, 4, False), (6, 6, True), (0, 0, False)):
-        counted = count_videos(folder, Budget.of(entries, 60.0))
+        counted = count_videos(folder, ListingBudget.of(entries, 60.0))
         assert (counted.videos, counted.complete) == (videos, complete)
 
 
 def test_counting_stops_when_the_time_is_over(tmp_path: Path) -> None:
     [folder] = _tree(tmp_path, 1, 6)
     seconds = count()
-    counted = count_videos(folder, Budget(1000, 3, lambda: next(seconds)))
+    counted = count_videos(folder, ListingBudget(1000, 3, lambda: next(seconds)))
     assert (counted.videos, counted.complete) == (3, False)
 
 
 def test_a_huge_folder_leaves_something_for_the_others(tmp_path: Path) -> None:
     huge = _tree(tmp_path / "a", 1, 40)[0]
     small = _tree(tmp_path / "b", 3, 5)
-    counted = count_each([huge, *small], Budget.of(40, 60.0))
+    counted = count_videos_each([huge, *small], ListingBudget.of(40, 60.0))
     assert [(one.videos, one.complete) for one in counted] == [(10, False), (5, True), (5, True), (5, True)]
 
 
@@ -103,19 +105,27 @@ def test_listing_takes_no_thread_from_searches(serve: Callable[..., TestClient],
     hangs = threading.Event()
     client = serve(folders=(tmp_path,), limits=Limits(listings=1, listing_seconds=0.1))
     service = client.app.state.service  # type: ignore[attr-defined]
-    busy = service.listers._executor.submit(hangs.wait)
+    listing = threading.Event()
+
+    def hang(_: Library) -> None:
+        listing.set()
+        hangs.wait()
+
+    busy = threading.Thread(target=lambda: asyncio.run(service.listers.run(hang)))
+    busy.start()
     try:
+        assert listing.wait(10)
         for path in ("/api/v1/status", "/api/v1/search?q=red", "/api/v1/videos"):
             assert client.get(path).status_code == 200
     finally:
         hangs.set()
-        busy.result()
+        busy.join()
     assert client.get("/api/v1/folders").status_code == 200
 
 
 def test_a_folder_that_is_gone_is_no_longer_known(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
-    known = Folders()
+    known = FolderIds()
     folder = known.mint(tmp_path / "here", tmp_path)
     assert known.get(folder.id) == folder
     (tmp_path / "here").rmdir()

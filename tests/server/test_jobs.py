@@ -13,10 +13,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.api import Library
+from momentseek.library import AddReport
+from momentseek.library.ingest.report import IngestNote, IngestStep
 from momentseek.library.lock import hold_lock
-from momentseek.server import job_answers
 from momentseek.server import jobs as module
-from momentseek.server.jobs import Job, Jobs
+from momentseek.server.jobs import AddJob, Jobs
+from momentseek.server.routes.jobs import stream_events
 
 
 def _wait(client: TestClient, id: str) -> dict[str, Any]:
@@ -80,7 +82,7 @@ def test_the_same_is_not_done_twice_at_once(serve: Callable[..., TestClient], pl
 def test_a_library_that_another_process_changes_fails_the_job(
     serve: Callable[..., TestClient], place: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LOCK_SECONDS", 0.0)
+    monkeypatch.setattr(module, "LOCK_WAIT_SECONDS", 0.0)
     client = serve(place, folders=(shared / "more",))
     with hold_lock(place):
         job = _wait(client, client.post("/api/v1/jobs", json={"folder": _folder(client, "more")}).json()["id"])
@@ -100,15 +102,18 @@ def test_a_job_can_be_cancelled_and_what_is_whole_is_kept(
         make_video(films / f"{i}.mp4", [(3.0, (20 * i, 200, 90))], rate=5, size=(64, 48))
     jobs = Jobs(place)
     some = threading.Event()
-    real = module._stepped
+    add = Library.add
 
-    def stepped(job: Job, step: Any) -> Job:
-        if step.files >= 2 and not some.is_set():
-            some.set()
-            jobs._orders[job.id].stop.set()  # as cancel does; its lock is held here
-        return real(job, step)
+    def add_and_cancel(self: Library, path: Path, *, progress: Callable[[Any], None] = lambda _: None) -> AddReport:
+        def watch(event: IngestStep | IngestNote) -> None:
+            if isinstance(event, IngestStep) and event.files >= 2 and not some.is_set():
+                some.set()
+                jobs.cancel(job.id)
+            progress(event)
 
-    monkeypatch.setattr(module, "_stepped", stepped)
+        return add(self, path, progress=watch)
+
+    monkeypatch.setattr(Library, "add", add_and_cancel)
     job = jobs.add(films, "many")
     assert some.wait(20)
     jobs.close()
@@ -144,21 +149,27 @@ def test_unknown_jobs(client: TestClient) -> None:
 
 
 def test_one_stream_tells_of_all_jobs(tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path / "none", waiting=5)
-    waiting, running = Job("1", "add", "one"), Job("2", "add", "two", state="running")
-    jobs._jobs = {"1": waiting, "2": running}
+    class ListedJobs(Jobs):
+        """Jobs that do nothing but be listed."""
+
+        listed = (AddJob("2", "add", "two", state="running"), AddJob("1", "add", "one"))
+
+        def all(self) -> list[AddJob]:
+            return list(self.listed)
+
+    jobs = ListedJobs(tmp_path / "none", waiting=5)
+    running, waiting = jobs.listed
 
     async def heard() -> list[tuple[str, str, str]]:
         told = []
-        async for event in job_answers.events(jobs):
+        async for event in stream_events(jobs):
             if event.startswith(":"):
                 continue
             name, data = (line.partition(": ")[2] for line in event.splitlines()[:2])
             job = json.loads(data)
             told.append((name, job["id"], job["state"]))
             if len(told) == 2:  # a new one, and one that changes
-                jobs._jobs["3"] = Job("3", "retry", None, state="failed")
-                jobs._jobs["2"] = replace(running, state="done")
+                jobs.listed = (AddJob("3", "retry", None, state="failed"), replace(running, state="done"), waiting)
             if len(told) == 4:
                 jobs.stopping.set()
         return told

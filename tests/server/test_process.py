@@ -124,7 +124,7 @@ def test_a_taken_port_and_a_missing_library_are_said_in_a_sentence(shared: Path,
         port = taken.getsockname()[1]
         assert "is taken" in fails("--library", shared / "library", "--port", port)
     assert "has no library" in fails("--library", tmp_path / "none")
-    assert "is no address" in fails("--library", shared / "library", "--host", "203.0.113.7", "--token", "x" * 20)
+    assert "is not an address" in fails("--library", shared / "library", "--host", "203.0.113.7", "--token", "x" * 20)
     assert "16 or more" in fails("--library", shared / "library", "--token", "short")
 
 

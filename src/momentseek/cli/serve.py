@@ -66,15 +66,15 @@ def command(
     optional_module("fastapi", "serve")
     optional_module("uvicorn", "serve")
     from momentseek.library import library_folder
-    from momentseek.server.run import run
-    from momentseek.server.settings import Settings, is_loopback
+    from momentseek.server.process import serve
+    from momentseek.server.settings import ServerSettings, is_loopback
 
     generated = token is None and not is_loopback(host)
     if generated:
         import secrets
 
         token = secrets.token_urlsafe(32)
-    settings = Settings(
+    settings = ServerSettings(
         host,
         port,
         token,
@@ -83,4 +83,4 @@ def command(
         beside=tuple(library_folder(one) for one in beside),
         rerank=tuple(Path(one).expanduser().absolute() for one in rerank),
     )
-    run(library_folder(library), settings, open_page=open_page, show_token=generated)
+    serve(library_folder(library), settings, open_page=open_page, show_token=generated, echo=click.echo)

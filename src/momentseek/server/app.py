@@ -1,4 +1,4 @@
-"""The application: routes, errors and protection around one library."""
+"""The application: routes, error handlers and security around one library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.search.rerank import open_reranker
 from momentseek.server import errors, page, reference
-from momentseek.server.answers import API
 from momentseek.server.routes import (
     compare,
     consensus,
@@ -33,9 +32,10 @@ from momentseek.server.routes import (
     thumbnails,
     videos,
 )
+from momentseek.server.schemas import API
 from momentseek.server.security import protect
 from momentseek.server.service import Service
-from momentseek.server.settings import Settings
+from momentseek.server.settings import ServerSettings
 
 ROUTERS = (
     status.router,
@@ -54,19 +54,20 @@ ROUTERS = (
     evaluation.router,
     compare.router,
 )
-"""Everything below ``/api/v1``; a new subject is one line here."""
+"""The routes below ``/api/v1``; a new resource is one line here."""
 
 
-def create_app(library: Path, settings: Settings | None = None) -> FastAPI:
-    """The application for the library in a folder, which must be there."""
-    settings = settings or Settings()
+def create_app(library: Path, settings: ServerSettings | None = None) -> FastAPI:
+    """Create the application that serves the library in a folder, which must exist."""
+    settings = settings or ServerSettings()
     with Library.open(library, create=False) as opened:
         for folder in settings.rerank:
-            open_reranker(folder, opened.catalog, opened.clip_seconds)  # loaded now, and refused now if it cannot serve
+            # open it now, so that a model that does not fit is refused now
+            open_reranker(folder, opened.catalog, opened.clip_seconds)
     app = FastAPI(
         title="Momentseek",
         version=__version__,
-        summary="Search for moments in videos, and take them away.",
+        summary="Search for moments in videos, and export them.",
         lifespan=_lifespan,
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
@@ -74,30 +75,30 @@ def create_app(library: Path, settings: Settings | None = None) -> FastAPI:
         separate_input_output_schemas=False,
     )
     service = app.state.service = Service.of(library, settings)
-    errors.install(app)
+    errors.install_handlers(app)
     for router in ROUTERS:
-        app.include_router(router, prefix=API, responses=errors.EVERYWHERE)
-    app.include_router(login.router, responses=errors.documented(400, 403, 422))
+        app.include_router(router, prefix=API, responses=errors.COMMON_ERRORS)
+    app.include_router(login.router, responses=errors.error_responses(400, 403, 422))
     app.include_router(reference.router, prefix=API)
     app.include_router(page.router())
-    protect(app, settings, service.keys)
+    protect(app, settings, service.sessions)
     return app
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Load the encoders in the background, so that the first search need not wait; at the end finish writes."""
+    """Load the encoders in the background, so that the first search need not wait; finish writes at the end."""
     service: Service = app.state.service
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_warm, service)
+        tasks.start_soon(_warm_up, service)
         yield
         tasks.cancel_scope.cancel()
     await anyio.to_thread.run_sync(service.close)
 
 
-async def _warm(service: Service) -> None:
+async def _warm_up(service: Service) -> None:
     def load(library: Library) -> None:
-        with suppress(Exception):  # whoever searches is told; a fault here must not end the server
+        with suppress(Exception):  # the first real search reports it; an error here must not end the server
             if library.catalog.totals()["videos"]:
                 library.search("a warm welcome", 1)
 

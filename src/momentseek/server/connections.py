@@ -1,4 +1,4 @@
-"""Connections that do not wait for ever: for headers that never come whole, or for readers who have stopped reading."""
+"""Connections with time limits: for headers that never come whole, and for clients that stop reading."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections.abc import Callable
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_SECONDS = 10.0
-"""In which all headers of a request must have come."""
+"""Time within which all headers of a request must arrive."""
 READER_SECONDS = 30.0
-"""How long a client may leave what was sent to it unread; a paused player comes back with a range."""
-LAST_SECONDS = 5.0
+"""How long a client may leave data unread; a paused player asks again later with a range."""
+LAST_ANSWER_SECONDS = 5.0
 """How long answers that have begun may go on after the server was told to stop."""
 
 
-class Connection(H11Protocol):
-    """A client's connection, which is dropped if it only takes up room."""
+class TimedConnection(H11Protocol):
+    """A client's connection, which is dropped if it sends its headers or reads its answer too slowly."""
 
     _headers_late: asyncio.TimerHandle | None = None
     _reader_late: asyncio.TimerHandle | None = None
     _last_call: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody is there, and has yet to say what they want."""
+        """A client has connected: start the clock for its headers."""
         super().connection_made(transport)
         self._headers_late = self._later(HEADER_SECONDS, self._drop)
 
     def data_received(self, data: bytes) -> None:
-        """Some of a request; the clock runs from its first byte until its headers are whole."""
+        """Part of a request has arrived; the clock runs from its first byte until its headers are complete."""
         super().data_received(data)
         if not self._idle:
             _cancel(self._headers_late)
@@ -37,26 +37,26 @@ class Connection(H11Protocol):
             self._headers_late = self._later(HEADER_SECONDS, self._drop)
 
     def pause_writing(self) -> None:
-        """The client reads slower than we write."""
+        """The client reads more slowly than we write: start the clock for it."""
         super().pause_writing()
         self._reader_late = self._reader_late or self._later(READER_SECONDS, self._drop)
 
     def resume_writing(self) -> None:
-        """It has caught up."""
+        """The client has caught up: stop its clock."""
         super().resume_writing()
         _cancel(self._reader_late)
         self._reader_late = None
 
     def shutdown(self) -> None:
-        """The server stops: a film need not be sent to its end, and nobody is waited for who does not read."""
+        """The server stops: answers under way get a few seconds, clients that do not read get none."""
         super().shutdown()
         if self.flow.write_paused:
             self._drop()
         else:
-            self._last_call = self._later(LAST_SECONDS, self._end)
+            self._last_call = self._later(LAST_ANSWER_SECONDS, self._end)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """All over."""
+        """The connection is closed: stop all clocks."""
         for timer in (self._headers_late, self._reader_late, self._last_call):
             _cancel(timer)
         super().connection_lost(exc)
@@ -74,8 +74,8 @@ class Connection(H11Protocol):
         # close() would wait until the client has read everything
         self.transport.abort()
 
-    def _later(self, seconds: float, what: Callable[[], None]) -> asyncio.TimerHandle:
-        return self.loop.call_later(seconds, what)
+    def _later(self, seconds: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        return self.loop.call_later(seconds, callback)
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

@@ -1,4 +1,4 @@
-"""How a query scores along one video, stream by stream: what the page draws under the player."""
+"""The curves of a query along one video, one per stream: what the page draws under the player."""
 
 from __future__ import annotations
 
@@ -20,57 +20,64 @@ from momentseek.search.snippets import sought
 from momentseek.search.state import StreamIndex
 from momentseek.search.streams.vision import build_curve, build_vision_query
 
-SPANS = 50
-"""Moments of one video that are told."""
+MAX_VIDEO_HITS = 50
+"""Hits of one video that are given."""
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
-    """``edges`` are the bounds of the clips in seconds, one more than each stream has values."""
+class QueryCurves:
+    """The curve of a query in each stream of a video, and the query's hits in it.
+
+    ``edges`` are the bounds of the clips in seconds, one more than each stream has values.
+    """
 
     edges: NDArray[np.float64]
     streams: dict[str, NDArray[np.float64]]
     hits: list[Hit]
 
 
-def curves(
+def query_curves(
     library: Library,
     video: Video,
     query: Query,
     localiser: str = "",
     chosen: Sequence[Stream] = ("vision", "speech", "name"),
     fusion: str = DEFAULT_FUSION,
-) -> Curves:
-    """The curves of a video for a query in the chosen streams, and the query's moments in it.
+) -> QueryCurves:
+    """The curves of a query along a video in the chosen streams, and the query's hits in the video.
 
-    Vision is the score of each clip's picture. Speech is, for each clip, how much of the query is said during it: the
-    share of its words, or where that is less the likeness of meaning; from 0 to 1.
+    Vision is the score of each clip's picture. Speech is how much of the query is said during each clip, from 0 to 1:
+    the share of its words, or the similarity of meaning if that is higher.
     """
     edges = clip_edges(video, library.clip_seconds)
     streams: dict[str, NDArray[np.float64]] = {}
-    seen = _seen(library, video, query) if "vision" in chosen else None
-    if seen is not None:
-        edges, streams["vision"] = seen
+    vision = _vision_curve(library, video, query) if "vision" in chosen else None
+    if vision is not None:
+        edges, streams["vision"] = vision
     cues = library.catalog.cues(video.id)
     if "speech" in chosen and cues and (query.speech_text or query.phrases):
-        streams["speech"] = spread(cues, _said(library, video, query, cues), edges)
-    here = replace(query, within=(_exactly(video.name),), outside=(), after=None, before=None)
-    found = library.search(here, SPANS, localiser=localiser or None, streams=tuple(chosen), all=True, fusion=fusion)
-    return Curves(edges, streams, [hit for hit in found if hit.video_id == video.id])
+        streams["speech"] = spread_over_clips(cues, _cue_scores(library, video, query, cues), edges)
+    here = replace(query, within=(_exact_glob(video.name),), outside=(), after=None, before=None)
+    found = library.search(
+        here, MAX_VIDEO_HITS, localiser=localiser or None, streams=tuple(chosen), all=True, fusion=fusion
+    )
+    return QueryCurves(edges, streams, [hit for hit in found if hit.video_id == video.id])
 
 
 def clip_edges(video: Video, seconds: float) -> NDArray[np.float64]:
-    """Bounds of a video's clips; the last is its end."""
+    """The bounds of a video's clips in seconds; the last is the end of the video."""
     edges = np.arange(max(1, video.clips) + 1, dtype=np.float64) * seconds
     if video.duration > edges[-2]:
         edges[-1] = video.duration
     return edges
 
 
-def spread(cues: Sequence[Cue], values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each clip's highest value among the cues that overlap it; 0 where nothing is said.
+def spread_over_clips(
+    cues: Sequence[Cue], values: NDArray[np.float64], edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The highest value of the cues that overlap each clip; 0 where nothing is said.
 
-    >>> spread([Cue(1.0, 2.0, "a")], np.array([0.5]), np.array([0.0, 1.5, 3.0, 4.5])).tolist()
+    >>> spread_over_clips([Cue(1.0, 2.0, "a")], np.array([0.5]), np.array([0.0, 1.5, 3.0, 4.5])).tolist()
     [0.5, 0.5, 0.0]
     """
     out = np.zeros(len(edges) - 1)
@@ -83,17 +90,19 @@ def spread(cues: Sequence[Cue], values: NDArray[np.float64], edges: NDArray[np.f
     return out
 
 
-def _seen(library: Library, video: Video, query: Query) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def _vision_curve(
+    library: Library, video: Video, query: Query
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     snapshot = library.snapshot()
     index = StreamIndex(snapshot.vision, snapshot.gone, library.clip_seconds)
     if not query.picture_parts or not index.clips:
         return None
-    asked = build_vision_query(index, query.picture_parts, query.avoid, library.encoders.vision.encode)
-    made = build_curve(index, asked, video)
-    return None if made is None else (made.edges, made.scores.astype(np.float64))
+    vision_query = build_vision_query(index, query.picture_parts, query.avoid, library.encoders.vision.encode)
+    scored = build_curve(index, vision_query, video)
+    return None if scored is None else (scored.edges, scored.scores.astype(np.float64))
 
 
-def _said(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> NDArray[np.float64]:
+def _cue_scores(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> NDArray[np.float64]:
     terms = sought(query)
     found = WordMatcher([cue.text for cue in cues]).matches(terms) if terms and cues else np.zeros((len(cues), 1), bool)
     share: NDArray[np.float64] = found.mean(axis=1)
@@ -104,15 +113,15 @@ def _said(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> 
         return share
     if len(rows) != len(cues):
         return share
-    alike = np.nan_to_num(np.clip(rows @ encoder.encode([query.speech_text])[0], 0.0, 1.0).astype(np.float64))
-    return np.asarray(np.maximum(share, alike))
+    similarity = np.nan_to_num(np.clip(rows @ encoder.encode([query.speech_text])[0], 0.0, 1.0).astype(np.float64))
+    return np.asarray(np.maximum(share, similarity))
 
 
-def _exactly(name: str) -> str:
-    """A glob that only this name matches.
+def _exact_glob(name: str) -> str:
+    """A glob that matches this name, whatever characters are in it.
 
-    >>> _exactly("a[1].mp4")
+    >>> _exact_glob("a[1].mp4")
     'a[[]1].mp4*'
     """
     escaped = "".join(f"[{c}]" if c in "*?[" else c for c in name)
-    return escaped + "*"  # a star makes it a glob; whatever else it lets in is left out by id
+    return escaped + "*"  # a star makes it a glob; other names that it matches are left out by id

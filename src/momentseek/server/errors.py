@@ -1,4 +1,4 @@
-"""How the API says no: one shape for every error, and never a traceback."""
+"""How the API reports errors: one shape for all of them, and never a traceback."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from momentseek.errors import LibraryBusyError, LibraryError, MediaError, MomentseekError
-from momentseek.server.judging.errors import RefusedError, UnknownError
 
-CODES = {
+ERROR_CODES = {
     400: "bad_request",
     401: "token_needed",
     403: "forbidden",
@@ -31,19 +30,19 @@ CODES = {
     500: "fault",
     503: "busy",
 }
-MEANINGS = {
-    400: "The query cannot be read, or a secret stands in the address.",
+ERROR_MEANINGS = {
+    400: "The query cannot be parsed, or the address contains a secret.",
     401: "The token is missing or wrong.",
-    403: "The request comes from another site, or calls the server by a name that is not its own.",
-    404: "There is no such thing in the library.",
+    403: "The request comes from another site, or uses a name for the server that is not allowed.",
+    404: "There is no such video, moment, folder, job or query.",
     408: "The body took too long to arrive.",
     409: "The state of the library or of the file does not allow it now.",
     413: "The body is too large.",
     415: "The body must be application/json.",
     416: "The range lies outside the file.",
-    422: "A parameter is missing, unknown or out of its bounds.",
+    422: "A parameter is missing, unknown or out of range.",
     429: "Too many wrong tokens; `Retry-After` says when to try again.",
-    503: "The server is busy, and `Retry-After` says when to come back; or the library cannot be used.",
+    503: "The server is busy, and `Retry-After` says when to try again; or the library cannot be used.",
 }
 
 _FOLDERS = re.compile(r"""(?<![^\s('"])(?:/(?!api/v1)(?=\S)(?:[^/:;\n]+/)*|[A-Za-z]:\\(?:[^\\:;\n]+\\)*)""")
@@ -52,8 +51,8 @@ _FOLDERS = re.compile(r"""(?<![^\s('"])(?:/(?!api/v1)(?=\S)(?:[^/:;\n]+/)*|[A-Za
 class Problem(BaseModel):
     """What is wrong."""
 
-    code: str = Field(description="For programs.")
-    message: str = Field(description="For people: what, where, and what to do.")
+    code: str = Field(description="A fixed word for programs.")
+    message: str = Field(description="A sentence for people: what is wrong, where, and what to do.")
 
 
 class ErrorBody(BaseModel):
@@ -65,96 +64,108 @@ class ErrorBody(BaseModel):
     error: Problem
 
 
+class UnknownIdError(MomentseekError):
+    """There is no query, candidate or judgement with the id that a client gave."""
+
+
+class ConflictError(MomentseekError):
+    """The judgements made so far do not allow what a client asks for; ``code`` tells programs why."""
+
+    def __init__(self, message: str, code: str = "conflict") -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class ApiError(Exception):
-    """A refusal with its status."""
+    """An error with its HTTP status, raised by the server's own code."""
 
     def __init__(
         self, status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(message)
-        self.status, self.message, self.code = status, message, code or CODES[status]
+        self.status, self.message, self.code = status, message, code or ERROR_CODES[status]
         self.headers = dict(headers or {})
 
     def response(self) -> JSONResponse:
-        """As it is sent."""
+        """The JSON response that clients get."""
         content = {"error": {"code": self.code, "message": self.message}}
         return JSONResponse(content, self.status, headers=self.headers)
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The errors of a route, for the OpenAPI document."""
-    return {status: {"model": ErrorBody, "description": MEANINGS[status]} for status in statuses}
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The possible errors of a route, as the OpenAPI document lists them."""
+    return {status: {"model": ErrorBody, "description": ERROR_MEANINGS[status]} for status in statuses}
 
 
-EVERYWHERE = documented(400, 401, 403, 422, 503)
-"""What any route of the API may answer."""
-CHANGING = documented(408, 413, 415)
-"""And any that changes something or takes a body."""
+COMMON_ERRORS = error_responses(400, 401, 403, 422, 503)
+"""Errors that any route of the API may answer with."""
+BODY_ERRORS = error_responses(408, 413, 415)
+"""Further errors of routes that change something or take a body."""
 
 
-def install(app: FastAPI) -> None:
-    """Give every exception that reaches the application its status and shape."""
-    app.add_exception_handler(ApiError, _api)
-    app.add_exception_handler(MomentseekError, _refused)
-    app.add_exception_handler(MediaError, _media)
-    app.add_exception_handler(LibraryError, _unusable)
-    app.add_exception_handler(LibraryBusyError, _busy)
-    app.add_exception_handler(UnknownError, _unknown)
-    app.add_exception_handler(RefusedError, _not_now)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
+def install_handlers(app: FastAPI) -> None:
+    """Install the handlers that give every exception its status and the common shape."""
+    app.add_exception_handler(ApiError, _answer_api_error)
+    app.add_exception_handler(MomentseekError, _answer_refusal)
+    app.add_exception_handler(MediaError, _answer_media_error)
+    app.add_exception_handler(LibraryError, _answer_library_error)
+    app.add_exception_handler(LibraryBusyError, _answer_busy)
+    app.add_exception_handler(UnknownIdError, _answer_unknown_id)
+    app.add_exception_handler(ConflictError, _answer_conflict)
+    app.add_exception_handler(RequestValidationError, _answer_invalid_request)
+    app.add_exception_handler(HTTPException, _answer_http_error)
 
 
-def _api(_: Request, e: Exception) -> Response:
+def _answer_api_error(_: Request, e: Exception) -> Response:
     assert isinstance(e, ApiError)
     return e.response()
 
 
-def _refused(_: Request, e: Exception) -> Response:
-    return ApiError(400, nameless(str(e)), code="refused").response()
+def _answer_refusal(_: Request, e: Exception) -> Response:
+    return ApiError(400, hide_paths(str(e)), code="refused").response()
 
 
-def _media(_: Request, e: Exception) -> Response:
-    return ApiError(409, nameless(str(e)), code="unusable_file").response()
+def _answer_media_error(_: Request, e: Exception) -> Response:
+    return ApiError(409, hide_paths(str(e)), code="unusable_file").response()
 
 
-def _unusable(_: Request, e: Exception) -> Response:
-    return ApiError(503, nameless(str(e)), code="library_unusable").response()
+def _answer_library_error(_: Request, e: Exception) -> Response:
+    return ApiError(503, hide_paths(str(e)), code="library_unusable").response()
 
 
-def _busy(_: Request, e: Exception) -> Response:
-    return ApiError(503, nameless(str(e)), headers={"Retry-After": "2"}).response()
+def _answer_busy(_: Request, e: Exception) -> Response:
+    return ApiError(503, hide_paths(str(e)), headers={"Retry-After": "2"}).response()
 
 
-def _unknown(_: Request, e: Exception) -> Response:
+def _answer_unknown_id(_: Request, e: Exception) -> Response:
     return ApiError(404, str(e)).response()
 
 
-def _not_now(_: Request, e: Exception) -> Response:
-    assert isinstance(e, RefusedError)
+def _answer_conflict(_: Request, e: Exception) -> Response:
+    assert isinstance(e, ConflictError)
     return ApiError(409, str(e), code=e.code).response()
 
 
-def _invalid(_: Request, e: Exception) -> Response:
+def _answer_invalid_request(_: Request, e: Exception) -> Response:
     assert isinstance(e, RequestValidationError)
-    return ApiError(422, sentence(e.errors())).response()
+    return ApiError(422, validation_sentence(e.errors())).response()
 
 
-def nameless(message: str) -> str:
-    r"""A sentence for clients, who need not know where on this machine a file lies: its name instead of its path.
+def hide_paths(message: str) -> str:
+    r"""The message with file names instead of paths: clients need not know where files lie on this machine.
 
-    >>> nameless("/home/ann/My Films/a.mp4: cannot be read, and/or is damaged; see /api/v1/docs")
+    >>> hide_paths("/home/ann/My Films/a.mp4: cannot be read, and/or is damaged; see /api/v1/docs")
     'a.mp4: cannot be read, and/or is damaged; see /api/v1/docs'
-    >>> nameless(r"C:\Films\a.mp4: cannot be read (see '/tmp/x/log')")
+    >>> hide_paths(r"C:\Films\a.mp4: cannot be read (see '/tmp/x/log')")
     "a.mp4: cannot be read (see 'log')"
     """
     return _FOLDERS.sub("", message)
 
 
-def sentence(errors: Sequence[Any]) -> str:
-    """What a validator found, as one sentence.
+def validation_sentence(errors: Sequence[Any]) -> str:
+    """The problems that pydantic found, as one sentence.
 
-    >>> sentence([{"loc": ("query", "k"), "msg": "Input should be less than or equal to 500"}])
+    >>> validation_sentence([{"loc": ("query", "k"), "msg": "Input should be less than or equal to 500"}])
     'k: input should be less than or equal to 500; see /api/v1/docs'
     """
     parts = []
@@ -165,13 +176,13 @@ def sentence(errors: Sequence[Any]) -> str:
     return f"{', and '.join(parts)}; see /api/v1/docs"
 
 
-def _http(request: Request, e: Exception) -> Response:
+def _answer_http_error(request: Request, e: Exception) -> Response:
     assert isinstance(e, HTTPException)
     messages = {
-        404: "there is nothing at this address; /api/v1/docs lists what there is",
-        405: f"{request.method} is not possible here; /api/v1/docs lists what is",
-        400: "the body is no JSON; see /api/v1/docs",
+        404: "there is nothing at this address; /api/v1/docs lists the routes",
+        405: f"{request.method} is not allowed here; /api/v1/docs lists the routes",
+        400: "the body is not valid JSON; see /api/v1/docs",
     }
-    status = e.status_code if e.status_code in CODES else 400
+    status = e.status_code if e.status_code in ERROR_CODES else 400
     message = messages.get(status, str(e.detail))
     return ApiError(status, message, headers=e.headers).response()

@@ -1,4 +1,4 @@
-"""Sending a file, or a part of it, piece by piece: memory does not depend on its size."""
+"""Sending a file, or a range of it, in chunks, so that memory does not depend on its size."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from momentseek.server.errors import ApiError
-from momentseek.server.ranges import Span, Unsatisfiable, matches, parse, still_valid
+from momentseek.server.ranges import ByteRange, UnsatisfiableRangeError, etag_matches, if_range_matches, parse_range
 
-PIECE = 256 * 1024
-KINDS = {
+CHUNK_BYTES = 256 * 1024
+VIDEO_MEDIA_TYPES = {
     ".mp4": "video/mp4", ".m4v": "video/mp4", ".f4v": "video/mp4", ".mov": "video/quicktime", ".qt": "video/quicktime",
     ".webm": "video/webm", ".mkv": "video/x-matroska", ".mk3d": "video/x-matroska", ".ogv": "video/ogg",
     ".ogm": "video/ogg", ".avi": "video/x-msvideo", ".divx": "video/x-msvideo", ".mpg": "video/mpeg",
@@ -29,19 +29,19 @@ KINDS = {
 }  # fmt: skip
 
 
-def kind_of(path: Path) -> str:
-    """The media type of a video by its container.
+def video_media_type(path: Path) -> str:
+    """The media type of a video file by its suffix.
 
-    >>> kind_of(Path("a/Film.MP4")), kind_of(Path("film.y4m"))
+    >>> video_media_type(Path("a/Film.MP4")), video_media_type(Path("film.y4m"))
     ('video/mp4', 'application/octet-stream')
     """
-    return KINDS.get(path.suffix.lower(), "application/octet-stream")
+    return VIDEO_MEDIA_TYPES.get(path.suffix.lower(), "application/octet-stream")
 
 
-def disposition(name: str, *, attachment: bool = True) -> str:
-    r"""The header that names a download; also for names that are not ASCII, or want to break out of the header.
+def content_disposition(name: str, *, attachment: bool = True) -> str:
+    r"""The Content-Disposition header that names a download, safe for any file name.
 
-    >>> disposition("über \"x\".csv")
+    >>> content_disposition("über \"x\".csv")
     'attachment; filename="_ber _x_.csv"; filename*=UTF-8\'\'%C3%BCber%20%22x%22.csv'
     """
     last = name.replace("\\", "/").rsplit("/", 1)[-1] or "file"
@@ -51,41 +51,41 @@ def disposition(name: str, *, attachment: bool = True) -> str:
 
 
 class OpenFile:
-    """A regular file, open for reading, and what tells its versions apart."""
+    """A regular file that is open for reading, with its size, ETag and modification date."""
 
     def __init__(self, path: Path) -> None:
         try:
             # a pipe in the file's place must not make us wait
             self.handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         except OSError:
-            raise _missing() from None
+            raise _file_missing() from None
         state = os.fstat(self.handle)
         if not stat.S_ISREG(state.st_mode):
             os.close(self.handle)
-            raise _missing()
+            raise _file_missing()
         self.size = state.st_size
         self.etag = f'"{state.st_size:x}-{state.st_mtime_ns:x}"'
         self.modified = formatdate(state.st_mtime, usegmt=True)
 
     def read(self, at: int, length: int) -> bytes:
-        """Some of its bytes."""
+        """Read up to ``length`` bytes from the offset ``at``."""
         if hasattr(os, "pread"):
             return os.pread(self.handle, length, at)
         os.lseek(self.handle, at, os.SEEK_SET)
         return os.read(self.handle, length)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         os.close(self.handle)
 
 
-class FileAnswer(Response):
-    """A file as an answer; to GET or HEAD with ranges and conditions. ``ended`` is called when all is sent, or not."""
+class RangeFileResponse(Response):
+    """A response that sends a file, with ranges and conditional requests; calls ``on_end`` when sending has ended."""
 
     def __init__(
-        self, file: OpenFile, media_type: str, headers: dict[str, str], ended: Callable[[], None] | None = None
+        self, file: OpenFile, media_type: str, headers: dict[str, str], on_end: Callable[[], None] | None = None
     ) -> None:
-        self.file, self.ended = file, ended
+        self.file, self.on_end = file, on_end
         self.status_code = 200
         self.body = b""
         self.background = None
@@ -94,67 +94,67 @@ class FileAnswer(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            part = self.prepared(Headers(scope=scope), scope["method"])
+            part = self.prepare(Headers(scope=scope), scope["method"])
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             if part is not None and scope["method"] != "HEAD":
-                gone = asyncio.create_task(_gone(receive))
+                hung_up = asyncio.create_task(_wait_for_disconnect(receive))
                 try:
-                    await self.stream(part, send, gone)
+                    await self.stream(part, send, hung_up)
                 finally:
-                    gone.cancel()
+                    hung_up.cancel()
             else:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             self.file.close()
-            if self.ended is not None:
-                self.ended()
+            if self.on_end is not None:
+                self.on_end()
 
-    def prepared(self, headers: Headers, method: str) -> Span | None:
-        """Status and headers for a request, and the bytes to send."""
+    def prepare(self, headers: Headers, method: str) -> ByteRange | None:
+        """Set status and headers for a request; returns the bytes to send, or None."""
         file = self.file
-        if method in ("GET", "HEAD") and matches(headers.get("if-none-match"), file.etag):
+        if method in ("GET", "HEAD") and etag_matches(headers.get("if-none-match"), file.etag):
             self.status_code = 304
             return None
         part = None
-        if method == "GET" and still_valid(headers.get("if-range"), file.etag, file.modified):
+        if method == "GET" and if_range_matches(headers.get("if-range"), file.etag, file.modified):
             try:
-                part = parse(headers.get("range"), file.size)
-            except Unsatisfiable:
+                part = parse_range(headers.get("range"), file.size)
+            except UnsatisfiableRangeError:
                 raise ApiError(
                     416,
-                    f"the file has {file.size:,} bytes, and the range lies outside; ask for less",
+                    f"the file has {file.size:,} bytes, and the range lies outside of it; ask for another range",
                     headers={"Content-Range": f"bytes */{file.size}", "Accept-Ranges": "bytes"},
                 ) from None
         if part is not None:
             self.status_code = 206
             self.headers["Content-Range"] = f"bytes {part.first}-{part.last}/{file.size}"
-        whole = part or Span(0, file.size - 1)
+        whole = part or ByteRange(0, file.size - 1)
         self.headers["Content-Length"] = str(len(whole))
         return whole if len(whole) else None
 
-    async def stream(self, part: Span, send: Send, gone: asyncio.Task[None]) -> None:
-        """The bytes, until the client hangs up, as a player does that seeks.
+    async def stream(self, part: ByteRange, send: Send, hung_up: asyncio.Task[None]) -> None:
+        """Send the bytes until the client hangs up, as a player does when it seeks.
 
-        If the file was cut short meanwhile, the connection ends early, which clients notice.
+        If the file has been truncated meanwhile, the connection ends early, which clients notice.
         """
         at = part.first
-        while at <= part.last and not gone.done():
-            piece = await asyncio.to_thread(self.file.read, at, min(PIECE, part.last + 1 - at))
-            if not piece:
+        while at <= part.last and not hung_up.done():
+            chunk = await asyncio.to_thread(self.file.read, at, min(CHUNK_BYTES, part.last + 1 - at))
+            if not chunk:
                 return
-            at += len(piece)
-            await send({"type": "http.response.body", "body": piece, "more_body": at <= part.last})
+            at += len(chunk)
+            await send({"type": "http.response.body", "body": chunk, "more_body": at <= part.last})
 
 
-async def _gone(receive: Receive) -> None:
-    """Returns when the client has hung up; sending would not tell."""
+async def _wait_for_disconnect(receive: Receive) -> None:
+    """Wait until the client has hung up, which sending would not tell."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def _missing() -> ApiError:
+def _file_missing() -> ApiError:
     return ApiError(
         404,
-        "the video's file is not there; connect the drive it lies on, or add it again where it is now",
+        "the video's file cannot be found; connect the drive it is on, or add it again from where it is now",
         code="file_missing",
     )

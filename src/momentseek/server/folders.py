@@ -1,6 +1,6 @@
-"""Folders from which videos may be added, known to clients by opaque ids only.
+"""Folders from which videos may be added, which clients know by opaque ids only.
 
-The server mints an id when it lists a folder; a request can name nothing else, so no path ever comes from outside.
+The server makes an id when it lists a folder; a request can name nothing else, so no path ever comes from outside.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from momentseek.library.files import VIDEO_SUFFIXES
 from momentseek.library.stamp import path_text
 from momentseek.server.errors import ApiError
 
-MOST_LISTED = 1000
-"""Folders listed in one."""
-MOST_KNOWN = 100_000
+MAX_LISTED_FOLDERS = 1000
+"""Subfolders that are listed of one folder."""
+MAX_KNOWN_FOLDERS = 100_000
+"""Ids that are remembered at a time."""
 
 
 @dataclass(frozen=True)
-class Folder:
-    """A folder that was listed. ``root`` is the one from the command line that it lies in."""
+class ListedFolder:
+    """A folder that was listed under an id; ``root`` is the top folder that it lies in."""
 
     id: str
     path: Path
@@ -34,55 +35,55 @@ class Folder:
 
     @property
     def name(self) -> str:
-        """Its last part."""
+        """The last part of the folder's path."""
         return path_text(self.path.name or self.path)
 
 
-class Folders:
-    """The ids given out so far. Links are not followed, so nothing outside the roots is ever reached."""
+class FolderIds:
+    """The ids of folders given out so far. Links are not followed, so nothing outside the roots is ever reached."""
 
     def __init__(self) -> None:
         self._secret = secrets.token_bytes(32)
-        self._known: dict[str, Folder] = {}
+        self._known: dict[str, ListedFolder] = {}
         self._lock = threading.Lock()
 
-    def mint(self, path: Path, root: Path) -> Folder:
-        """The folder's id, always the same while the server runs."""
+    def mint(self, path: Path, root: Path) -> ListedFolder:
+        """Give a folder its id, which stays the same while the server runs."""
         text = os.fsencode(root) + b"\0" + os.fsencode(path)
-        folder = Folder(hmac.new(self._secret, text, hashlib.sha256).hexdigest()[:24], path, root)
+        folder = ListedFolder(hmac.new(self._secret, text, hashlib.sha256).hexdigest()[:24], path, root)
         with self._lock:
-            if len(self._known) >= MOST_KNOWN:
+            if len(self._known) >= MAX_KNOWN_FOLDERS:
                 self._known.clear()  # clients that browse list again from the top
             self._known[folder.id] = folder
         return folder
 
-    def get(self, id: str) -> Folder | None:
-        """The folder, if it was listed and is still one."""
+    def get(self, id: str) -> ListedFolder | None:
+        """The folder with an id, if it was listed and still exists."""
         with self._lock:
             folder = self._known.get(id)
         return folder if folder is not None and is_folder(folder.path) else None
 
-    def parent(self, folder: Folder) -> Folder | None:
-        """The folder above; none above a root."""
+    def parent(self, folder: ListedFolder) -> ListedFolder | None:
+        """The folder above, or None above a root."""
         return None if folder.path == folder.root else self.mint(folder.path.parent, folder.root)
 
-    def below(self, folder: Folder, names: Iterable[str]) -> list[Folder]:
-        """Folders in it by their names, as they were listed."""
+    def below(self, folder: ListedFolder, names: Iterable[str]) -> list[ListedFolder]:
+        """The folders with these names in a folder, each with an id."""
         return [self.mint(folder.path / name, folder.root) for name in names]
 
 
-def folder_of(known: Folders, id: str) -> Folder:
-    """A folder by its id; 404 if none was listed under it."""
+def find_folder(known: FolderIds, id: str) -> ListedFolder:
+    """The folder with an id; 404 if none was listed under it."""
     found = known.get(id)
     if found is None:
-        raise ApiError(404, "there is no such folder; ids are those that GET /api/v1/folders lists")
+        raise ApiError(404, "there is no such folder; GET /api/v1/folders lists the ids")
     return found
 
 
-def roots_of(paths: Iterable[Path]) -> list[Path]:
-    """The folders of some files, without those that lie in another of them.
+def root_folders(paths: Iterable[Path]) -> list[Path]:
+    """The folders of some files, without those that lie inside another of them.
 
-    >>> [str(p) for p in roots_of([Path("/a/b/1.mp4"), Path("/a/2.mp4"), Path("/c/3.mp4")])]
+    >>> [str(p) for p in root_folders([Path("/a/b/1.mp4"), Path("/a/2.mp4"), Path("/c/3.mp4")])]
     ['/a', '/c']
     """
     roots: list[Path] = []
@@ -93,10 +94,10 @@ def roots_of(paths: Iterable[Path]) -> list[Path]:
 
 
 @dataclass(frozen=True)
-class Budget:
-    """How much may be looked at: so many files and folders, and until when.
+class ListingBudget:
+    """How many files and folders may be examined, and until when.
 
-    A huge tree or a slow drive costs no more than that.
+    It bounds what a huge tree or a slow drive costs. ``until`` is a time of ``clock``.
     """
 
     entries: int
@@ -104,69 +105,69 @@ class Budget:
     clock: Callable[[], float] = time.monotonic
 
     @classmethod
-    def of(cls, entries: int, seconds: float) -> Budget:
-        """From now on."""
+    def of(cls, entries: int, seconds: float) -> ListingBudget:
+        """A budget of so many entries and seconds from now on."""
         return cls(entries, time.monotonic() + seconds)
 
-    def less(self, looked: int) -> Budget:
-        """What is left of it."""
-        return replace(self, entries=self.entries - looked)
+    def less(self, entries: int) -> ListingBudget:
+        """The budget that is left after so many entries."""
+        return replace(self, entries=self.entries - entries)
 
-    def share(self, of: int) -> Budget:
-        """The part of one of so many that wait."""
+    def share(self, of: int) -> ListingBudget:
+        """An equal share of the budget for one of ``of`` folders."""
         now = self.clock()
         return replace(self, entries=self.entries // of, until=now + (self.until - now) / of)
 
 
 @dataclass(frozen=True)
-class Looked:
-    """What lies in a folder: folders by name, files that look like videos; and whether that is all."""
+class FolderContents:
+    """What is in a folder: the names of its folders, the number of videos, and whether that is all."""
 
     folders: tuple[str, ...]
     videos: int
     complete: bool
-    looked: int
-    """Entries that were looked at."""
+    examined: int
+    """Number of entries that were examined."""
 
 
-def look(folder: Path, budget: Budget) -> Looked:
-    """Look into one folder while the budget lasts; hidden folders and links are passed over."""
+def list_folder(folder: Path, budget: ListingBudget) -> FolderContents:
+    """List one folder while the budget lasts; hidden folders and links are skipped."""
     names: list[str] = []
-    videos = looked = 0
+    videos = examined = 0
     complete = True
     for entry in _entries(folder):
-        if looked >= budget.entries or budget.clock() >= budget.until:
+        if examined >= budget.entries or budget.clock() >= budget.until:
             complete = False
             break
-        looked += 1
-        if _plain_folder(entry):
+        examined += 1
+        if _is_plain_folder(entry):
             names.append(entry.name)
         elif not entry.name.startswith(".") and os.path.splitext(entry.name)[1].lower() in VIDEO_SUFFIXES:
             videos += 1
-    return Looked(tuple(sorted(names, key=os.fsencode)), videos, complete, looked)
+    return FolderContents(tuple(sorted(names, key=os.fsencode)), videos, complete, examined)
 
 
-def count_videos(folder: Path, budget: Budget) -> Looked:
-    """Count the videos in a folder and below; where counting stopped, there are more than so many."""
-    videos = looked = 0
+def count_videos(folder: Path, budget: ListingBudget) -> FolderContents:
+    """Count the videos in a folder and below it; ``complete`` is false if the budget ran out before the end."""
+    videos = examined = 0
     waiting = [folder]
     while waiting:
         at = waiting.pop()
-        one = look(at, budget.less(looked))
+        one = list_folder(at, budget.less(examined))
         videos += one.videos
-        looked += one.looked
+        examined += one.examined
         if not one.complete:
-            return Looked((), videos, False, looked)
+            return FolderContents((), videos, False, examined)
         waiting += [at / name for name in one.folders]
-    return Looked((), videos, True, looked)
+    return FolderContents((), videos, True, examined)
 
 
-def count_each(folders: Sequence[Path], budget: Budget) -> list[Looked]:
-    """Count several: each gets a fair share of what is left, so that the first one cannot use up everything."""
-    counted: list[Looked] = []
+def count_videos_each(folders: Sequence[Path], budget: ListingBudget) -> list[FolderContents]:
+    """Count the videos of several folders, each with an equal share of the budget that is left."""
+    counted: list[FolderContents] = []
     for at, folder in enumerate(folders):
         counted.append(count_videos(folder, budget.share(len(folders) - at)))
-        budget = budget.less(counted[-1].looked)
+        budget = budget.less(counted[-1].examined)
     return counted
 
 
@@ -178,7 +179,7 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         return
 
 
-def _plain_folder(entry: os.DirEntry[str]) -> bool:
+def _is_plain_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
     except OSError:
@@ -186,7 +187,7 @@ def _plain_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether it is one now, and may be asked."""
+    """Whether a path is a folder that can be read now."""
     try:
         return path.is_dir()
     except OSError:

@@ -9,8 +9,8 @@ _RANGE = re.compile(r"bytes\s*=\s*(\d{0,400})\s*-\s*(\d{0,400})\s*", re.IGNORECA
 
 
 @dataclass(frozen=True)
-class Span:
-    """Bytes ``first`` to ``last``, both included."""
+class ByteRange:
+    """The bytes ``first`` to ``last`` of a file, both included."""
 
     first: int
     last: int
@@ -19,21 +19,23 @@ class Span:
         return self.last - self.first + 1
 
 
-class Unsatisfiable(Exception):
-    """A range that is well formed and holds no byte of the file."""
+class UnsatisfiableRangeError(Exception):
+    """A well-formed range that holds no byte of the file."""
 
 
-def parse(header: str | None, size: int) -> Span | None:
-    """The part asked for; None means the whole: no range, one that cannot be read, or several at once.
+def parse_range(header: str | None, size: int) -> ByteRange | None:
+    """The range of bytes that a ``Range`` header asks for; None means the whole file.
 
-    >>> parse("bytes=0-99", 1000), parse("bytes=-10", 1000), parse("bytes=990-", 1000)
-    (Span(first=0, last=99), Span(first=990, last=999), Span(first=990, last=999))
-    >>> parse("bytes=5-2", 1000), parse("bytes=0-1,5-6", 1000), parse("lines=1-2", 1000)
+    Without a header, with one that cannot be parsed, or with several ranges at once, the whole file is sent.
+
+    >>> parse_range("bytes=0-99", 1000), parse_range("bytes=-10", 1000), parse_range("bytes=990-", 1000)
+    (ByteRange(first=0, last=99), ByteRange(first=990, last=999), ByteRange(first=990, last=999))
+    >>> parse_range("bytes=5-2", 1000), parse_range("bytes=0-1,5-6", 1000), parse_range("lines=1-2", 1000)
     (None, None, None)
-    >>> parse("bytes=1000-", 1000)
+    >>> parse_range("bytes=1000-", 1000)
     Traceback (most recent call last):
         ...
-    momentseek.server.ranges.Unsatisfiable
+    momentseek.server.ranges.UnsatisfiableRangeError
     """
     match = _RANGE.fullmatch(header) if header is not None else None
     if match is None or match[1] == match[2] == "":
@@ -41,30 +43,30 @@ def parse(header: str | None, size: int) -> Span | None:
     if match[1] == "":
         length = min(int(match[2]), size)
         if length == 0:
-            raise Unsatisfiable
-        return Span(size - length, size - 1)
+            raise UnsatisfiableRangeError
+        return ByteRange(size - length, size - 1)
     first = int(match[1])
     last = int(match[2]) if match[2] else size - 1
     if match[2] and last < first:
         return None
     if first >= size:
-        raise Unsatisfiable
-    return Span(first, min(last, size - 1))
+        raise UnsatisfiableRangeError
+    return ByteRange(first, min(last, size - 1))
 
 
-def still_valid(if_range: str | None, etag: str, modified: str) -> bool:
-    """Whether a client's earlier part is of the same file, so that another part fits it; else it gets the whole.
+def if_range_matches(if_range: str | None, etag: str, modified: str) -> bool:
+    """Whether ``If-Range`` names the present version of the file, so that a range fits what the client has.
 
-    >>> still_valid('"a"', '"a"', "…"), still_valid('W/"a"', '"a"', "…"), still_valid(None, '"a"', "…")
+    >>> if_range_matches('"a"', '"a"', "…"), if_range_matches('W/"a"', '"a"', "…"), if_range_matches(None, '"a"', "…")
     (True, False, True)
     """
     return if_range is None or if_range.strip() in (etag, modified)
 
 
-def matches(if_none_match: str | None, etag: str) -> bool:
-    """Whether a client's copy is the one we have.
+def etag_matches(if_none_match: str | None, etag: str) -> bool:
+    """Whether ``If-None-Match`` names the present version, so that the client's copy is still good.
 
-    >>> matches('W/"x", "a"', '"a"'), matches("*", '"a"'), matches(None, '"a"')
+    >>> etag_matches('W/"x", "a"', '"a"'), etag_matches("*", '"a"'), etag_matches(None, '"a"')
     (True, True, False)
     """
     if if_none_match is None:

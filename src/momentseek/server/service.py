@@ -1,4 +1,4 @@
-"""What the routes of one server share."""
+"""Service: what the routes of one server share."""
 
 from __future__ import annotations
 
@@ -10,65 +10,65 @@ from fastapi import Depends, Request
 
 from momentseek.api import Library
 from momentseek.library.video import Video
-from momentseek.server.beside import Beside
+from momentseek.server.companions import CompanionLibraries
 from momentseek.server.errors import ApiError
-from momentseek.server.folders import Folders
+from momentseek.server.folders import FolderIds
 from momentseek.server.jobs import Jobs
-from momentseek.server.security.tokens import Keys
-from momentseek.server.settings import Settings
-from momentseek.server.workers import Workers
+from momentseek.server.security.tokens import Sessions
+from momentseek.server.settings import ServerSettings
+from momentseek.server.workers import LibraryWorkers
 
 
 @dataclass(eq=False)
 class Service:
-    """A library being served: threads that read it, jobs that change it, folders it may grow from."""
+    """A library being served: threads that read it, jobs that add to it, folders it may grow from, open sessions."""
 
     library: Path
-    settings: Settings
-    readers: Workers
-    """For what the catalog knows: quick."""
-    searchers: Workers
-    pictures: Workers
-    cutters: Workers
-    listers: Workers
+    settings: ServerSettings
+    readers: LibraryWorkers
+    """For quick reads of the catalogue."""
+    searchers: LibraryWorkers
+    pictures: LibraryWorkers
+    cutters: LibraryWorkers
+    listers: LibraryWorkers
     """For folders, which may be huge or on a slow drive."""
-    beside: Beside
+    companions: CompanionLibraries
     jobs: Jobs
-    keys: Keys
-    folders: Folders = field(default_factory=Folders)
+    sessions: Sessions
+    folders: FolderIds = field(default_factory=FolderIds)
     streams: int = 0
-    """Videos being sent now."""
+    """Number of videos that are being sent now."""
 
     @classmethod
-    def of(cls, library: Path, settings: Settings) -> Service:
-        """With the threads that the limits allow."""
-        most = settings.limits
+    def of(cls, library: Path, settings: ServerSettings) -> Service:
+        """The service for a library, with as many threads as the limits allow."""
+        limits = settings.limits
         return cls(
             library,
             settings,
-            Workers(library, "read", most.reads, most.waiting, most.seconds),
-            Workers(library, "search", most.searches, most.waiting, most.seconds),
-            Workers(library, "picture", most.pictures, most.waiting, most.seconds),
-            Workers(library, "cut", 1, most.jobs, most.cut_seconds),
-            Workers(library, "folder", most.listings, most.jobs, most.seconds),
-            Beside(library, settings.beside, most),
-            Jobs(library, most.jobs),
-            Keys(settings),
+            LibraryWorkers(library, "read", limits.reads, limits.waiting, limits.seconds),
+            LibraryWorkers(library, "search", limits.searches, limits.waiting, limits.seconds),
+            LibraryWorkers(library, "picture", limits.pictures, limits.waiting, limits.seconds),
+            LibraryWorkers(library, "cut", 1, limits.jobs, limits.cut_seconds),
+            LibraryWorkers(library, "folder", limits.listings, limits.jobs, limits.seconds),
+            CompanionLibraries(library, settings.beside, limits),
+            Jobs(library, limits.jobs),
+            Sessions(settings),
         )
 
     async def video(self, id: int) -> Video:
-        """A video by its id; 404 if there is none."""
-        return await self.readers.run(lambda library: video_of(library, id))
+        """The video with an id; 404 if there is none."""
+        return await self.readers.run(lambda library: find_video(library, id))
 
     def close(self) -> None:
-        """Finish what is being written, then let go of everything."""
+        """Finish what is being written, then close everything."""
         self.jobs.close()
-        for workers in (self.readers, self.searchers, self.pictures, self.cutters, self.listers, self.beside):
+        for workers in (self.readers, self.searchers, self.pictures, self.cutters, self.listers, self.companions):
             workers.close()
 
 
-def video_of(library: Library, id: int) -> Video:
-    """A video by its id; 404 if there is none."""
+def find_video(library: Library, id: int) -> Video:
+    """The video with an id; 404 if there is none."""
     found = library.catalog.videos([id])
     if not found:
         raise ApiError(404, f"there is no video {id}; it may have been removed or changed since")
@@ -80,5 +80,5 @@ def _service(request: Request) -> Service:
     return service
 
 
-Serving = Annotated[Service, Depends(_service)]
-"""A route's parameter that is the service."""
+ServiceParam = Annotated[Service, Depends(_service)]
+"""The type of a route's parameter that receives the service."""

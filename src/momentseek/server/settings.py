@@ -1,4 +1,4 @@
-"""What a server is told when it starts, and the limits it keeps."""
+"""The settings of a server and the limits that it enforces."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from pathlib import Path
 
 from momentseek.errors import MomentseekError
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-SHORTEST_TOKEN = 16
-"""Characters; a token that long cannot be guessed over a network."""
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+MIN_TOKEN_CHARACTERS = 16
+"""A token of this length cannot be guessed over a network."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one client may ask of the machine."""
+    """Limits on what clients may ask of the machine."""
 
     body: int = 64 * 1024
-    """Bytes of a request's body."""
+    """Largest body of a request, in bytes."""
     body_seconds: float = 10.0
-    """In which all of it must have come."""
+    """Time within which a body must arrive."""
     searches: int = max(2, os.cpu_count() or 2)
-    """Run at a time."""
+    """Searches that run at a time."""
     reads: int = 4
-    """Quick looks into the catalog at a time."""
+    """Quick reads of the catalogue that run at a time."""
     listings: int = 2
-    """Folders listed at a time."""
+    """Folders that are listed at a time."""
     listing_entries: int = 20_000
-    """Files and folders looked at to count the videos of one listing."""
+    """Files and folders that are examined to count the videos of one listing."""
     listing_seconds: float = 2.0
-    """In which they are counted."""
+    """Time after which counting stops."""
     pictures: int = 2
-    """Thumbnails and clips made at a time."""
+    """Thumbnails that are made at a time."""
     waiting: int = 400
-    """Requests that may wait for each of these; more are told to come back."""
+    """Requests that may wait for each of these; further ones get 503."""
     seconds: float = 30.0
-    """For a search, its waiting included."""
+    """Time for a search, including waiting for its turn."""
     cut_seconds: float = 300.0
-    """For cutting a clip."""
+    """Time for cutting a clip."""
     streams: int = 64
-    """Videos sent at a time."""
+    """Videos that are sent at a time."""
     jobs: int = 20
-    """That wait to be run."""
+    """Jobs that may wait for their turn."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Where to listen, and who may ask.
+class ServerSettings:
+    """Where a server listens, who may use it, and what it offers.
 
-    >>> Settings().loopback, Settings(host="192.168.1.5", token="x" * 20).loopback
+    >>> ServerSettings().loopback, ServerSettings(host="192.168.1.5", token="x" * 20).loopback
     (True, False)
-    >>> Settings(host="0.0.0.0")
+    >>> ServerSettings(host="0.0.0.0")
     Traceback (most recent call last):
         ...
-    momentseek.errors.MomentseekError: others can reach 0.0.0.0, so a token is needed; give one (--token)
+    momentseek.errors.MomentseekError: others can reach 0.0.0.0, so a token is needed; give one (`token`)
     """
 
     host: str = "127.0.0.1"
@@ -63,48 +63,50 @@ class Settings:
     token: str | None = None
     allowed_hosts: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
-    """From which videos may be added; if there are none, the folders of the videos already in the library."""
+    """Folders from which videos may be added; if none are given, the folders of the videos in the library."""
     limits: Limits = Limits()
     beside: tuple[Path, ...] = ()
-    """Libraries of other encoders over the same videos, to compare with."""
+    """Companion libraries: the same videos indexed with other encoders, to compare with."""
     rerank: tuple[Path, ...] = ()
-    """Exported models that may look again at what a search finds; clients call them by their folders' names."""
+    """Folders of exported models that can re-rank searches; clients call them by the folders' names."""
 
     def __post_init__(self) -> None:
         if self.token is None and not self.loopback:
-            raise MomentseekError(f"others can reach {self.host}, so a token is needed; give one (--token)")
-        if self.token is not None and (len(self.token) < SHORTEST_TOKEN or not self.token.isascii()):
-            raise MomentseekError(f"the token must have {SHORTEST_TOKEN} or more ASCII characters; choose a longer one")
+            raise MomentseekError(f"others can reach {self.host}, so a token is needed; give one (`token`)")
+        if self.token is not None and (len(self.token) < MIN_TOKEN_CHARACTERS or not self.token.isascii()):
+            raise MomentseekError(
+                f"the token must have {MIN_TOKEN_CHARACTERS} or more ASCII characters; choose a longer one"
+            )
         if len(self.rerankers) < len(self.rerank):
-            raise MomentseekError("two of the folders given to --rerank have one name; rename one of them")
+            raise MomentseekError("two of the folders in `rerank` have the same name; rename one of them")
 
     @property
     def rerankers(self) -> dict[str, Path]:
-        """Models that re-rank, by name."""
+        """The re-ranking models: name → folder."""
         return {folder.name: folder for folder in self.rerank}
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the server."""
         return is_loopback(self.host)
 
     @property
     def wildcard(self) -> bool:
-        """Whether it listens on every address of the machine."""
+        """Whether the server listens on every address of the machine."""
         try:
             return ipaddress.ip_address(self.host).is_unspecified
         except ValueError:
             return self.host == ""
 
     @property
-    def names(self) -> frozenset[str]:
-        """The hosts by which clients may call it, in lower case and without brackets."""
+    def host_names(self) -> frozenset[str]:
+        """The host names that clients may use, in lower case and without brackets."""
         own = () if self.wildcard else (self.host,)
-        return frozenset(name.lower().strip("[]") for name in (*LOOPBACK, *own, *self.allowed_hosts))
+        return frozenset(name.lower().strip("[]") for name in (*LOOPBACK_HOSTS, *own, *self.allowed_hosts))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine alone.
+    """Whether a host can only be reached from this machine.
 
     >>> is_loopback("localhost"), is_loopback("127.0.0.9"), is_loopback("0.0.0.0"), is_loopback("example.org")
     (True, True, False, False)

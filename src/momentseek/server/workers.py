@@ -1,6 +1,6 @@
 """Threads that work on a library while the event loop goes on serving.
 
-SQLite connections and engines belong to one thread, so each thread opens the library once and keeps it.
+SQLite connections and engines belong to one thread, so each thread opens the library once and keeps it open.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from momentseek.server.errors import ApiError
 T = TypeVar("T")
 
 
-class Workers:
-    """So many threads, so many that may wait for them, and so long that anybody waits."""
+class LibraryWorkers:
+    """A pool of threads that each have the library open, with limits on how many requests wait and for how long."""
 
     def __init__(self, library: Path, name: str, threads: int, waiting: int, seconds: float) -> None:
         self._path = library
-        self._most = threads + waiting
+        self._max_pending = threads + waiting
         self._seconds = seconds
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
-        self._own = threading.local()
+        self._local = threading.local()
         self._opened: list[Library] = []
-        self._taken = 0
+        self._pending = 0
         self._lock = threading.Lock()
 
     async def run(self, work: Callable[[Library], T]) -> T:
-        """What ``work`` returns for this thread's library; 503 if too many wait, or it takes too long.
+        """Run ``work`` on a thread's library and return its result; 503 if too many wait, or it takes too long.
 
-        Work that has begun cannot be stopped: it keeps its place until it ends, whoever still waits for it.
+        Work that has begun cannot be stopped: it occupies its thread until it ends, even if nobody waits for it.
         """
         with self._lock:
-            if self._taken >= self._most:
+            if self._pending >= self._max_pending:
                 raise ApiError(503, "too many requests at once; try again in a moment", headers={"Retry-After": "2"})
-            self._taken += 1
+            self._pending += 1
         try:
             future = self._executor.submit(self._run, work)
         except RuntimeError:
@@ -54,13 +54,13 @@ class Workers:
             future.cancel()
             waiter.cancel()
             raise ApiError(
-                503, f"it took longer than {self._seconds:g} s; ask for less, or later", code="too_long",
+                503, f"it took longer than {self._seconds:g} s; ask for less, or try again later", code="too_long",
                 headers={"Retry-After": "5"},
             )  # fmt: skip
         return waiter.result()
 
     def close(self) -> None:
-        """Wait for what runs, drop what waits, and let go of the files."""
+        """Wait for work that runs, drop work that waits, and close the libraries."""
         self._executor.shutdown(wait=True, cancel_futures=True)
         with self._lock:
             for library in self._opened:
@@ -68,14 +68,14 @@ class Workers:
             self._opened.clear()
 
     def _run(self, work: Callable[[Library], T]) -> T:
-        library: Library | None = getattr(self._own, "library", None)
+        library: Library | None = getattr(self._local, "library", None)
         if library is None:
             library = Library.open(self._path, create=False)
-            self._own.library = library
+            self._local.library = library
             with self._lock:
                 self._opened.append(library)
         return work(library)
 
     def _leave(self, _: Future[T] | None = None) -> None:
         with self._lock:
-            self._taken -= 1
+            self._pending -= 1

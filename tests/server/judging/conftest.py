@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.server.judging.store import FILE
+from momentseek.server.judging.store import JUDGEMENTS_FILE
 
 JUDGING = "/api/v1/judging"
 Levels = Callable[[dict[str, Any]], int]
@@ -70,8 +70,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def judged(serve: Callable[..., TestClient], place: Path, kept: Path) -> Campaign:
     """Three queries judged by two people; where they disagree about the first, by two more, who settle one moment."""
-    if (kept / FILE).is_file():
-        shutil.copy(kept / FILE, place / FILE)
+    if (kept / JUDGEMENTS_FILE).is_file():
+        shutil.copy(kept / JUDGEMENTS_FILE, place / JUDGEMENTS_FILE)
         return Campaign(serve(place))
     campaign = Campaign(serve(place))
     for text in ("red", "green", "a blue sky"):
@@ -81,7 +81,7 @@ def judged(serve: Callable[..., TestClient], place: Path, kept: Path) -> Campaig
         if text == "red":
             campaign.judge(query, "Zoë", lambda m: 0 if m["id"] == 4 else 2)
             campaign.judge(query, "=4+4", lambda m: 4 if m["id"] == 4 else 3)
-    whole, copy = sqlite3.connect(place / FILE), sqlite3.connect(kept / FILE)
+    whole, copy = sqlite3.connect(place / JUDGEMENTS_FILE), sqlite3.connect(kept / JUDGEMENTS_FILE)
     whole.backup(copy)
     whole.close()
     copy.close()

@@ -7,8 +7,8 @@ import pytest
 
 from momentseek.library.video import Video
 from momentseek.search.hit import Hit
-from momentseek.server.judging.candidates import further, pool
-from momentseek.server.judging.consensus import UNJUDGED, Pair
+from momentseek.server.judging.candidates import decide_second_batch, pool_moments
+from momentseek.server.judging.consensus import UNJUDGED_PAIR, JudgedPair
 from momentseek.server.judging.rows import CandidateRow
 
 
@@ -27,7 +27,7 @@ VIDEOS = {1: video(1), 2: video(2), 3: video(3, "hash1"), 4: video(4, duration=2
 
 
 def spans(lists: list[list[Hit]], most: int = 40) -> list[tuple[int, float, float]]:
-    return [(p.video.id, p.start, p.end) for p in pool(lists, VIDEOS, most)]
+    return [(p.video.id, p.start, p.end) for p in pool_moments(lists, VIDEOS, most)]
 
 
 def test_setups_take_turns() -> None:
@@ -57,9 +57,9 @@ def rows(n: int) -> list[CandidateRow]:
     return [CandidateRow(i, 1, "q", i, 1, f"h{i}", "a", "a", 60.0, i, i + 1.0, 1 / i) for i in range(1, n + 1)]
 
 
-def judged(levels: list[int | None]) -> dict[str, Pair]:
+def judged(levels: list[int | None]) -> dict[str, JudgedPair]:
     return {
-        f"1/{i}": Pair("discarded", "", 0) if level is None else Pair("kept", "", 0, level)
+        f"1/{i}": JudgedPair("discarded", "", 0) if level is None else JudgedPair("kept", "", 0, level)
         for i, level in enumerate(levels, 1)
     }
 
@@ -70,19 +70,19 @@ def judged(levels: list[int | None]) -> dict[str, Pair]:
 ])  # fmt: skip
 def test_the_last_five_decide(last: list[int | None], outcome: str) -> None:
     levels: list[int | None] = [4] * 15 + last
-    assert further(rows(20), judged(levels), 20, {f"h{i}" for i in range(21)}).outcome == outcome
+    assert decide_second_batch(rows(20), judged(levels), 20, {f"h{i}" for i in range(21)}).outcome == outcome
 
 
 def test_nothing_is_decided_before_all_are_judged() -> None:
-    pairs = judged([4] * 20) | {"1/3": UNJUDGED}
+    pairs = judged([4] * 20) | {"1/3": UNJUDGED_PAIR}
     here = {f"h{i}" for i in range(21)}
-    assert further(rows(20), pairs, 20, here).outcome == "waiting"
-    assert further(rows(20), pairs, 20, here - {"h3"}).outcome == "extended"  # nobody can judge it any more
+    assert decide_second_batch(rows(20), pairs, 20, here).outcome == "waiting"
+    assert decide_second_batch(rows(20), pairs, 20, here - {"h3"}).outcome == "extended"  # nobody can judge it any more
 
 
 def test_no_consensus_at_all_is_no_reason_to_look_further() -> None:
-    assert further(rows(3), judged([None] * 3), 3, {"h1", "h2", "h3"}).outcome == "covered"
+    assert decide_second_batch(rows(3), judged([None] * 3), 3, {"h1", "h2", "h3"}).outcome == "covered"
 
 
 def test_a_small_batch_is_its_own_last() -> None:
-    assert further(rows(2), judged([4, 4]), 2, set()).outcome == "extended"
+    assert decide_second_batch(rows(2), judged([4, 4]), 2, set()).outcome == "extended"

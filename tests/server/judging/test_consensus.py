@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 
 from momentseek.construct.annotation.consensus import find_consensus as rule
 from momentseek.construct.annotation.labels import read_labels, write_labels
-from momentseek.server.judging.consensus import needed, pairs, statistics
-from momentseek.server.judging.rows import Judgement
+from momentseek.server.judging.consensus import annotators_needed, consensus_statistics, judged_pairs
+from momentseek.server.judging.rows import JudgementRow
 
 CAMPAIGNS = st.lists(st.lists(st.integers(0, 4), max_size=4), min_size=1, max_size=12)
 """For each pair the labels of up to four annotators, each another one."""
 
 
-def said(levels: list[list[int]]) -> list[Judgement]:
+def said(levels: list[list[int]]) -> list[JudgementRow]:
     return [
-        Judgement(0, 1, pair, f"annotator {who}", level, 0.0)
+        JudgementRow(0, 1, pair, f"annotator {who}", level, 0.0)
         for who in range(4)
         for pair, some in enumerate(levels, 1)
         for level in some[who : who + 1]
@@ -28,7 +28,7 @@ def said(levels: list[list[int]]) -> list[Judgement]:
 def test_it_is_the_rule_on_the_exported_labels(levels: list[list[int]], tmp_path: Path) -> None:
     given = said(levels)
     names = [f"1/{pair}" for pair in range(1, len(levels) + 1)]
-    found = pairs(names, given)
+    found = judged_pairs(names, given)
     assert list(found) == names
     if not given:
         assert all(one.needs == 2 for one in found.values())
@@ -42,23 +42,23 @@ def test_it_is_the_rule_on_the_exported_labels(levels: list[list[int]], tmp_path
     assert {pair: one.relevance for pair, one in found.items() if one.relevance is not None} == kept
     four = {p for p, n, k in zip(true.labels.pair_ids, true.labels.counts, true.kept, strict=True) if n == 4 and not k}
     assert {pair for pair, one in found.items() if one.outcome == "discarded"} == four
-    assert (statistics(given) is None) == (not true.complete.any())
+    assert (consensus_statistics(given) is None) == (not true.complete.any())
 
 
 @given(levels=st.lists(st.integers(0, 4), min_size=6, max_size=6))
 @settings(deadline=None)
 def test_whoever_is_needed_ends_in_two_or_four_labels(levels: list[int]) -> None:
-    given: list[Judgement] = []
+    given: list[JudgementRow] = []
     for who, level in enumerate(levels):
-        if not pairs(["1/1"], given)["1/1"].awaits(f"annotator {who}"):
+        if not judged_pairs(["1/1"], given)["1/1"].is_open_for(f"annotator {who}"):
             break
-        given.append(Judgement(who, 1, 1, f"annotator {who}", level, 0.0))
-    end = pairs(["1/1"], given)["1/1"]
+        given.append(JudgementRow(who, 1, 1, f"annotator {who}", level, 0.0))
+    end = judged_pairs(["1/1"], given)["1/1"]
     assert len(end.labels) == (2 if abs(levels[0] - levels[1]) <= 1 else 4)
     assert end.outcome in ("kept", "discarded")
-    assert needed(len(end.labels), end.outcome == "kept") == 0
+    assert annotators_needed(len(end.labels), end.outcome == "kept") == 0
 
 
 def test_nobody_is_asked_twice() -> None:
-    one = pairs(["1/1"], said([[0, 4]]))["1/1"]
-    assert [one.awaits(f"annotator {who}") for who in range(4)] == [False, False, True, True]
+    one = judged_pairs(["1/1"], said([[0, 4]]))["1/1"]
+    assert [one.is_open_for(f"annotator {who}") for who in range(4)] == [False, False, True, True]

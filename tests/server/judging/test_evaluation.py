@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from momentseek.api import Library
 from momentseek.cli import cli
+from momentseek.library.catalog import Catalog
 
 MEASURE = "NDCG@20[IoU>=0.5]"
 
@@ -128,6 +129,6 @@ def test_another_video_of_the_same_name_is_another_video(
 def test_a_library_that_changes_meanwhile_is_said(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert judged.get("evaluation").json()["notes"] == []
     states = iter(range(100))
-    monkeypatch.setattr("momentseek.server.judging.measuring.generation_of", lambda _: next(states))
-    assert "changed while" in judged.get("evaluation").json()["notes"][0]
+    monkeypatch.setattr(Catalog, "content_number", lambda _: next(states))
+    assert "library changed during the search" in judged.get("evaluation").json()["notes"][0]
     assert len(judged.get("compare", a="", b="localiser=whole").json()["notes"]) == 1

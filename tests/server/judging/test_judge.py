@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from momentseek.api import Library
-from momentseek.server.judging.store import FILE, Store
+from momentseek.server.judging.store import JUDGEMENTS_FILE, JudgementStore
 
 
 def test_everybody_judges_every_moment_once_in_another_order(campaign: Any) -> None:
@@ -32,7 +31,7 @@ def test_what_is_shown_gives_nothing_away(campaign: Any) -> None:
 def test_ids_do_not_tell_the_rank(campaign: Any, place: Path) -> None:
     campaign.ask("red")
     campaign.ask("green")
-    with Store(place) as store:
+    with JudgementStore(place) as store:
         orders = [[c.rank for c in sorted(store.candidates(query), key=lambda c: c.id)] for query in (1, 2)]
     assert all(order != sorted(order) for order in orders)
 
@@ -200,7 +199,7 @@ def test_many_at_once_lose_nothing(campaign: Any, place: Path) -> None:
     assert sum(counts) == 2 * total  # each by two, although five wanted to
     found = campaign.get("consensus").json()["queries"][0]
     assert found["kept"] == total
-    with Store(place) as store:
+    with JudgementStore(place) as store:
         assert len(store.history()) == 2 * total
 
 
@@ -209,7 +208,7 @@ def test_the_same_judgement_from_several_windows(campaign: Any, place: Path) -> 
     with ThreadPoolExecutor(6) as threads:
         answers = list(threads.map(lambda n: campaign.say(query, 1, "ann", n % 5), range(12)))
     assert {a.status_code for a in answers} == {200}
-    with Store(place) as store:
+    with JudgementStore(place) as store:
         (now,) = store.judgements()
         history = [j for j, _ in store.history()]
     assert len(history) == 12
@@ -244,9 +243,9 @@ def test_a_file_that_is_not_there_is_not_shown_and_comes_back(
 ) -> None:
     query = campaign.ask("red")
     before = campaign.next(query, "ann")
-    there = os.path.isfile
+    is_file = Path.is_file
     with monkeypatch.context() as unplugged:
-        unplugged.setattr(os.path, "isfile", lambda path: not str(path).endswith("one.mp4") and there(path))
+        unplugged.setattr(Path, "is_file", lambda path: path.name != "one.mp4" and is_file(path))
         todo = campaign.next(query, "ann")
         assert todo["left"] + todo["removed"] == before["left"]
         assert 0 < todo["removed"] < before["left"]
@@ -301,7 +300,7 @@ def test_queries_that_cannot_be(campaign: Any, place: Path, body: dict[str, Any]
 
 
 def test_a_damaged_store_is_said_in_a_sentence(campaign: Any, place: Path) -> None:
-    (place / FILE).write_bytes(b"no database, but long enough to be looked at " * 50)
+    (place / JUDGEMENTS_FILE).write_bytes(b"no database, but long enough to be looked at " * 50)
     answer = campaign.get("queries")
     assert answer.status_code == 503
     assert "cannot be used" in answer.json()["error"]["message"]
@@ -309,7 +308,7 @@ def test_a_damaged_store_is_said_in_a_sentence(campaign: Any, place: Path) -> No
 
 def test_the_store_is_in_wal_mode(campaign: Any, place: Path) -> None:
     campaign.ask("red")
-    db = sqlite3.connect(place / FILE)
+    db = sqlite3.connect(place / JUDGEMENTS_FILE)
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     db.close()
 

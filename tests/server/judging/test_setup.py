@@ -11,7 +11,7 @@ from momentseek.errors import MomentseekError
 from momentseek.search.engine import STREAMS
 from momentseek.search.fusion import FUSIONS
 from momentseek.search.localise import LOCALISERS
-from momentseek.server.judging.setup import Setup, pooled
+from momentseek.server.judging.setup import SearchSetup, pool_setups
 
 
 @given(
@@ -22,8 +22,8 @@ from momentseek.server.judging.setup import Setup, pooled
     st.sampled_from(["", "labels", "clip:ViT-B/32", "a=b"]),
 )
 def test_its_text_reads_back(localiser: str, streams: list[str], weak: bool, fusion: str, encoder: str) -> None:
-    setup = Setup.of(localiser, ",".join(streams), "true" if weak else "false", fusion, encoder)
-    assert Setup.parse(str(setup)) == setup
+    setup = SearchSetup.of(localiser, ",".join(streams), "true" if weak else "false", fusion, encoder)
+    assert SearchSetup.parse(str(setup)) == setup
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,15 @@ def test_its_text_reads_back(localiser: str, streams: list[str], weak: bool, fus
 )
 def test_nonsense_is_refused(text: str) -> None:
     with pytest.raises(MomentseekError):
-        Setup.parse(text)
+        SearchSetup.parse(text)
 
 
 def test_the_usual_one_is_first_in_the_pool() -> None:
-    assert pooled("whole")[0] == Setup("whole")
-    assert len(set(map(str, pooled("whole", ["x"])))) == len(pooled("whole", ["x"]))
+    assert pool_setups("whole")[0] == SearchSetup("whole")
+    assert len(set(map(str, pool_setups("whole", ["x"])))) == len(pool_setups("whole", ["x"]))
 
 
 def test_what_is_not_said_is_the_librarys_own() -> None:
     trained: Any = SimpleNamespace(localiser="learned")
-    assert Setup(fusion="scores").on(trained) == Setup("learned", fusion="scores")
-    assert Setup("whole").on(trained) == Setup("whole")
+    assert SearchSetup(fusion="scores").resolve(trained) == SearchSetup("learned", fusion="scores")
+    assert SearchSetup("whole").resolve(trained) == SearchSetup("whole")

@@ -8,12 +8,12 @@ from threading import Barrier
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.server.judging.errors import RefusedError, UnknownError
-from momentseek.server.judging.store import FILE, Store
+from momentseek.server.errors import ConflictError, UnknownIdError
+from momentseek.server.judging.store import JUDGEMENTS_FILE, JudgementStore
 
 
-def filled(folder: Path, moments: int = 3) -> Store:
-    store = Store(folder, create=True)
+def filled(folder: Path, moments: int = 3) -> JudgementStore:
+    store = JudgementStore(folder, create=True)
     with store.changes():
         store.add_video("h1", "a.mp4", "a.mp4", 60.0)
         query = store.add_query("a dog", 2)
@@ -23,10 +23,10 @@ def filled(folder: Path, moments: int = 3) -> Store:
 
 
 def test_looking_makes_no_file(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with JudgementStore(tmp_path) as store:
         assert store.queries() == []
         assert store.judgements() == []
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / JUDGEMENTS_FILE).exists()
 
 
 def test_only_open_batches_are_candidates(tmp_path: Path) -> None:
@@ -54,13 +54,13 @@ def test_undoing_a_correction_brings_the_first_word_back(tmp_path: Path) -> None
             store.add_judgement(1, "bob", 0)
             store.add_judgement(1, "ann", 4)
         with store.changes():
-            taken = store.take_back("ann")
+            taken = store.undo_last("ann")
         assert taken is not None
         assert taken.relevance == 4
         assert [(j.annotator, j.relevance) for j in store.judgements()] == [("ann", 3), ("bob", 0)]
         with store.changes():
-            store.take_back("ann")
-            assert store.take_back("ann") is None
+            store.undo_last("ann")
+            assert store.undo_last("ann") is None
         assert [(j.annotator, undone is None) for j, undone in store.history()] == [
             ("ann", False), ("bob", True), ("ann", False),
         ]  # fmt: skip
@@ -72,9 +72,9 @@ def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
         def half() -> None:
             with store.changes():
                 store.add_judgement(1, "ann", 3)
-                raise RefusedError("no")
+                raise ConflictError("no")
 
-        with pytest.raises(RefusedError):
+        with pytest.raises(ConflictError):
             half()
         assert store.history() == []
 
@@ -89,30 +89,30 @@ def test_many_open_a_new_store_at_once(tmp_path: Path) -> None:
 
     def work(n: int) -> None:
         together.wait()
-        with Store(tmp_path, create=True) as store, store.changes():
+        with JudgementStore(tmp_path, create=True) as store, store.changes():
             store.add_query(f"query {n}", 20)
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(work, range(8)))
-    with Store(tmp_path) as store:
+    with JudgementStore(tmp_path) as store:
         assert sorted(q.text for q in store.queries()) == [f"query {n}" for n in range(8)]
 
 
 def test_what_is_no_store_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(b"not a database at all, and long enough to be looked at" * 40)
+    (tmp_path / JUDGEMENTS_FILE).write_bytes(b"not a database at all, and long enough to be looked at" * 40)
     with pytest.raises(MomentseekError, match="cannot be used"):
-        Store(tmp_path)
+        JudgementStore(tmp_path)
 
 
 def test_a_store_of_another_release_is_refused(tmp_path: Path) -> None:
     filled(tmp_path).close()
-    db = sqlite3.connect(tmp_path / FILE)
+    db = sqlite3.connect(tmp_path / JUDGEMENTS_FILE)
     db.execute("PRAGMA user_version = 99")
     db.close()
     with pytest.raises(MomentseekError, match="another release"):
-        Store(tmp_path)
+        JudgementStore(tmp_path)
 
 
 def test_an_unknown_query_is_said(tmp_path: Path) -> None:
-    with filled(tmp_path) as store, pytest.raises(UnknownError, match="no query 9"):
+    with filled(tmp_path) as store, pytest.raises(UnknownIdError, match="no query 9"):
         store.query(9)

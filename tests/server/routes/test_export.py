@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from momentseek.media.edit_lists import read_edl, read_fcpxml
 from momentseek.search import Hit
-from momentseek.server.routes.export import elsewhere
+from momentseek.server.routes.export import replace_paths_by_names
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "srt", "edl", "fcpxml", "html"])
@@ -76,4 +76,4 @@ def test_where_files_lie_is_told_to_nobody_elsewhere(
 
 def test_videos_of_the_same_name_stay_apart() -> None:
     hits = [Hit(1, id, Path(f"/films/{id}/a.mp4"), "a.mp4", 0.0, 1.0, 0.0, "fair", 0.5, 9.0) for id in (4, 7, 4)]
-    assert [hit.path for hit in elsewhere(hits)] == [Path("/a.mp4"), Path("/7/a.mp4"), Path("/a.mp4")]
+    assert [hit.path for hit in replace_paths_by_names(hits)] == [Path("/a.mp4"), Path("/7/a.mp4"), Path("/a.mp4")]

@@ -11,7 +11,7 @@ from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.models import Dims, build
 from momentseek.models.export import export
-from momentseek.server.settings import Settings
+from momentseek.server.settings import ServerSettings
 from momentseek.trained.manifest import EncoderRef
 
 
@@ -61,5 +61,5 @@ def test_only_models_that_the_server_was_given(
 def test_what_cannot_serve_is_refused_at_the_start(serve: Callable[..., TestClient], tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="trained on vectors of pictures"):
         serve(rerank=(exported(tmp_path / "other", "colours-9"),))
-    with pytest.raises(MomentseekError, match="have one name"):
-        Settings(rerank=(tmp_path / "a" / "m", tmp_path / "b" / "m"))
+    with pytest.raises(MomentseekError, match="have the same name"):
+        ServerSettings(rerank=(tmp_path / "a" / "m", tmp_path / "b" / "m"))

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.server.errors import ApiError
-from momentseek.server.security import Bodies
+from momentseek.server.security import BodyMiddleware
 from momentseek.server.settings import Limits
 
 SEARCH = "/api/v1/search"
@@ -74,7 +74,7 @@ def test_a_slow_body_is_given_up() -> None:
         raise AssertionError("the application must not be reached")
 
     scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
-    guard = Bodies(never, Limits(body_seconds=0.2))
+    guard = BodyMiddleware(never, Limits(body_seconds=0.2))
     with pytest.raises(ApiError) as refused:
         asyncio.run(guard(scope, forever, never))
     assert (refused.value.status, refused.value.code) == (408, "too_slow")
@@ -88,7 +88,7 @@ def test_a_client_that_hangs_up_reaches_nothing() -> None:
         raise AssertionError("the application must not be reached")
 
     scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
-    asyncio.run(Bodies(never, Limits())(scope, gone, never))
+    asyncio.run(BodyMiddleware(never, Limits())(scope, gone, never))
 
 
 def test_the_application_gets_the_whole_body_and_then_the_connection(serve: Callable[..., TestClient]) -> None:

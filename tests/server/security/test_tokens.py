@@ -7,8 +7,8 @@ from fastapi.testclient import TestClient
 
 from momentseek.errors import MomentseekError
 from momentseek.server.security import throttle
-from momentseek.server.security.tokens import COOKIE_SECONDS, MOST_SESSIONS, Keys
-from momentseek.server.settings import Settings
+from momentseek.server.security.tokens import COOKIE_SECONDS, MAX_SESSIONS, Sessions
+from momentseek.server.settings import ServerSettings
 
 STATUS = "/api/v1/status"
 TOKEN = "s3cret-token-of-the-owner"
@@ -117,29 +117,29 @@ def test_leaving_ends_the_session_for_every_copy_of_its_cookie(guarded: TestClie
 
 
 def test_a_session_ends_after_a_week_and_is_of_one_server() -> None:
-    keys, others = Keys(Settings(token=TOKEN)), Keys(Settings(token=TOKEN))
-    cookie = keys.open(now=1000.0)
-    assert keys.valid(cookie, 999.0 + COOKIE_SECONDS)
-    assert not keys.valid(cookie, 1000.0 + COOKIE_SECONDS)
-    assert not others.valid(cookie, 1001.0)
+    sessions, others = Sessions(ServerSettings(token=TOKEN)), Sessions(ServerSettings(token=TOKEN))
+    cookie = sessions.open(now=1000.0)
+    assert sessions.is_open(cookie, 999.0 + COOKIE_SECONDS)
+    assert not sessions.is_open(cookie, 1000.0 + COOKIE_SECONDS)
+    assert not others.is_open(cookie, 1001.0)
     for bad in ("", cookie[:-1], f"{cookie}x", cookie.swapcase(), "é"):
-        assert not keys.valid(bad, 1001.0)
+        assert not sessions.is_open(bad, 1001.0)
 
 
 def test_sessions_are_bounded_and_the_oldest_goes() -> None:
-    keys = Keys(Settings(token=TOKEN))
-    cookies = [keys.open(now=float(i)) for i in range(MOST_SESSIONS + 1)]
-    assert [keys.valid(one, 2000.0) for one in cookies[:2]] == [False, True]
-    assert keys.valid(cookies[-1], 2000.0)
+    sessions = Sessions(ServerSettings(token=TOKEN))
+    cookies = [sessions.open(now=float(i)) for i in range(MAX_SESSIONS + 1)]
+    assert [sessions.is_open(one, 2000.0) for one in cookies[:2]] == [False, True]
+    assert sessions.is_open(cookies[-1], 2000.0)
 
 
 def test_who_is_wrong_too_often_must_wait_also_with_the_right_token(guarded: TestClient) -> None:
-    for _ in range(throttle.PER_CLIENT):
+    for _ in range(throttle.MAX_WRONG_PER_CLIENT):
         assert guarded.post("/login", json={"token": "wrong"}).status_code == 401
     for token in ("wrong", TOKEN):
         answer = guarded.post("/login", json={"token": token})
         assert (answer.status_code, answer.json()["error"]["code"]) == (429, "too_many_tries")
-        assert 1 <= int(answer.headers["retry-after"]) <= throttle.WINDOW
+        assert 1 <= int(answer.headers["retry-after"]) <= throttle.WINDOW_SECONDS
         assert "set-cookie" not in answer.headers
     assert guarded.get(STATUS, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
@@ -152,6 +152,6 @@ def test_without_a_token_nothing_is_asked(client: TestClient) -> None:
 def test_others_can_only_be_served_with_a_token_that_cannot_be_guessed() -> None:
     for host in ("0.0.0.0", "192.168.1.2", "::", "films.local"):
         with pytest.raises(MomentseekError, match="token"):
-            Settings(host=host)
+            ServerSettings(host=host)
     with pytest.raises(MomentseekError, match="16"):
-        Settings(host="0.0.0.0", token="short")
+        ServerSettings(host="0.0.0.0", token="short")

@@ -1,1 +1,1 @@
-"""Judging moments and measuring searches by the judgements: TVR-Ranking's way, for one's own collection."""
+"""Judging moments, and measuring searches by the judgements, as TVR-Ranking does, for a collection of one's own."""

@@ -1,4 +1,4 @@
-"""Judgements as files: TVR-Ranking's, Label Studio's, our own; and the run that a figure was measured on."""
+"""Judgements as files: TVR-Ranking's, Label Studio's and our own; and the run that a figure was measured on."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from momentseek.construct.annotation.label_studio import RELEVANCE_CONTROL, buil
 from momentseek.construct.annotation.labels import write_labels
 from momentseek.formats import FORMATS, Writing
 from momentseek.moments import Judgements, Run
-from momentseek.server.judging.consensus import pairs
-from momentseek.server.judging.errors import RefusedError
-from momentseek.server.judging.evaluation import judged
-from momentseek.server.judging.rows import Judgement
-from momentseek.server.judging.store import Store
+from momentseek.server.errors import ConflictError
+from momentseek.server.judging.consensus import judged_pairs
+from momentseek.server.judging.evaluation import read_truth
+from momentseek.server.judging.rows import JudgementRow
+from momentseek.server.judging.store import JudgementStore
 
-VIDEOS = "/videos"
-"""Where Label Studio finds the videos, unless told."""
+DEFAULT_VIDEO_URL = "/videos"
+"""Where Label Studio finds the videos by default."""
 
 
-def tvr_ranking(store: Store) -> dict[str, bytes]:
-    """Name → bytes: the truth, the single labels, the consensus, the candidates, and all that was ever said.
+def tvr_ranking_files(store: JudgementStore) -> dict[str, bytes]:
+    """TVR-Ranking's files, name → bytes: truth, single labels, consensus, candidates, and the history of judgements.
 
     ``momentseek data consensus labels.csv --incomplete drop --candidates candidates.jsonl --truth truth.json`` makes
-    the same truth of the labels again.
+    the same truth from the labels again.
     """
     with store.view():
-        truth = judged(store).truth
-        candidates, judgements, everything = store.candidates(), store.judgements(), history(store)
-    found = pairs((c.pair for c in candidates), judgements)
+        truth = read_truth(store).judgements
+        candidates, judgements, everything = store.candidates(), store.judgements(), history_lines(store)
+    pairs = judged_pairs((c.pair for c in candidates), judgements)
     kept = [
         (pair, one.relevance, len(one.labels), len(one.labels))
-        for pair, one in found.items()
+        for pair, one in pairs.items()
         if one.relevance is not None
     ]
     return {
@@ -51,63 +51,63 @@ def tvr_ranking(store: Store) -> dict[str, bytes]:
 
 
 def truth_json(truth: Judgements) -> bytes:
-    """TVR-Ranking's form."""
+    """The ground truth in TVR-Ranking's format."""
     writer = FORMATS["tvr-ranking"].write_truth
     assert writer is not None
     return writer(truth, Writing())
 
 
 def truth_lines(truth: Judgements) -> bytes:
-    """Our own form, JSON Lines."""
+    """The ground truth in the native format, JSON Lines."""
     writer = FORMATS["native"].write_truth
     assert writer is not None
     return writer(truth, Writing())
 
 
 def run_json(run: Run) -> bytes:
-    """A run as TVR-Ranking's evaluator takes it; a query without moments stays, with an empty list."""
+    """A run as TVR-Ranking's evaluator takes it; a query without moments has an empty list."""
     writer = FORMATS["tvr-ranking-predictions"].write_runs
     assert writer is not None
     return writer((run,), Writing())
 
 
-def history(store: Store) -> bytes:
-    """Everything that was said, a line each, also what was replaced or taken back."""
+def history_lines(store: JudgementStore) -> bytes:
+    """All judgements ever made as JSON Lines, including those that were replaced or undone."""
     return b"".join(
         orjson.dumps(
             {
-                "pair_id": said.label[0],
-                "worker": said.annotator,
-                "relevance": said.relevance,
-                "at": said.at,
+                "pair_id": judgement.label[0],
+                "worker": judgement.annotator,
+                "relevance": judgement.relevance,
+                "at": judgement.at,
                 "undone": undone,
             },
             option=orjson.OPT_APPEND_NEWLINE,
         )
-        for said, undone in store.history()
+        for judgement, undone in store.history()
     )
 
 
-def label_studio(store: Store, base_url: str = VIDEOS) -> dict[str, bytes]:
-    """Name → bytes: tasks with their annotations, as that tool exports them, and its labelling page."""
+def label_studio_files(store: JudgementStore, base_url: str = DEFAULT_VIDEO_URL) -> dict[str, bytes]:
+    """Label Studio's files, name → bytes: tasks with annotations, as that tool exports them, and its labelling page."""
     with store.view():
         candidates, judgements = store.candidates(), store.judgements()
     if not candidates:
-        raise RefusedError("there is no query to judge yet; add one first", "not_judged")
-    said: dict[str, list[Judgement]] = {}
+        raise ConflictError("there is no query to judge yet; add one first", "not_judged")
+    by_pair: dict[str, list[JudgementRow]] = {}
     for judgement in judgements:
-        said.setdefault(judgement.label[0], []).append(judgement)
-    made = [
-        {"id": row.id, **task, "annotations": [_annotation(j) for j in said.get(row.pair, [])]}
+        by_pair.setdefault(judgement.label[0], []).append(judgement)
+    tasks_with_annotations = [
+        {"id": row.id, **task, "annotations": [_annotation(j) for j in by_pair.get(row.pair, [])]}
         for row, task in zip(candidates, build_tasks((c.candidate for c in candidates), base_url, ""), strict=True)
     ]
     return {
-        "tasks.json": json.dumps(made, ensure_ascii=False, indent=1).encode(),
+        "tasks.json": json.dumps(tasks_with_annotations, ensure_ascii=False, indent=1).encode(),
         "page.xml": labelling_page().encode(),
     }
 
 
-def _annotation(judgement: Judgement) -> dict[str, object]:
+def _annotation(judgement: JudgementRow) -> dict[str, object]:
     choice = {"choices": [str(judgement.relevance)]}
     return {
         "id": judgement.id,
@@ -117,8 +117,8 @@ def _annotation(judgement: Judgement) -> dict[str, object]:
     }
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Several files as one; the same files give the same bytes."""
+def zip_files(files: Mapping[str, bytes]) -> bytes:
+    """Pack files into one zip archive; the same files give the same bytes."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():

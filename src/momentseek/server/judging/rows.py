@@ -1,4 +1,4 @@
-"""What the store holds: queries, candidate moments, and what people say about them."""
+"""What the judgement store holds: queries, candidate moments, and judgements of them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from momentseek.construct.annotation.candidates import AnnotationCandidate
 
 @dataclass(frozen=True)
 class QueryRow:
-    """A query whose moments are judged."""
+    """A query whose candidate moments are judged."""
 
     id: int
     text: str
     depth: int
-    """Candidates of a batch."""
+    """Number of candidates in a batch."""
     batches: int
-    """Batches that are to be judged."""
+    """Number of batches that are judged."""
     created: float
+    """Seconds since 1970."""
 
 
 @dataclass(frozen=True)
 class CandidateRow:
-    """A moment to be judged for a query.
+    """A moment that may be judged for a query.
 
     >>> row = CandidateRow(7, 2, "a dog", 3, 1, "9f86d0", "park.mp4", "park.mp4", 60.0, 1.5, 6.0, 0.25)
     >>> row.pair, row.candidate.video
@@ -39,7 +40,7 @@ class CandidateRow:
     video: str
     """The hash of the video's bytes."""
     label: str
-    """The video in files we write: its name, told apart where another video had that name."""
+    """What exported files call the video: its name, made unique if another video has the same."""
     name: str
     duration: float
     start: float
@@ -48,12 +49,12 @@ class CandidateRow:
 
     @property
     def pair(self) -> str:
-        """Query and moment, as labels call them."""
+        """The id of the pair of query and moment, as label files have it."""
         return f"{self.query}/{self.id}"
 
     @property
     def candidate(self) -> AnnotationCandidate:
-        """As the tools for building benchmarks know it."""
+        """The candidate in the form in which the tools for building benchmarks take it."""
         return AnnotationCandidate(
             self.pair, str(self.query), self.text, self.label, self.start, self.end, self.score, self.rank, self.batch,
             "", self.duration,
@@ -61,8 +62,8 @@ class CandidateRow:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """What somebody says about a candidate."""
+class JudgementRow:
+    """How relevant one annotator finds a candidate, from 0 to 4."""
 
     id: int
     query: int
@@ -70,19 +71,20 @@ class Judgement:
     annotator: str
     relevance: int
     at: float
+    """Seconds since 1970."""
 
     @property
     def label(self) -> tuple[str, str, int]:
-        """As a row of labels."""
+        """Pair id, annotator and level, as a row of a label file."""
         return f"{self.query}/{self.candidate}", self.annotator, self.relevance
 
 
-T = TypeVar("T", CandidateRow, Judgement)
+Row = TypeVar("Row", CandidateRow, JudgementRow)
 
 
-def by_query(rows: Iterable[T]) -> dict[int, list[T]]:
-    """Query → its rows, in their order."""
-    groups: dict[int, list[T]] = {}
+def group_by_query(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    """Query id → its rows, in their order."""
+    groups: dict[int, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.query, []).append(row)
     return groups

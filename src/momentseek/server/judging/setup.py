@@ -1,4 +1,4 @@
-"""Setup: the choices of a search that are compared with one another, as text and back."""
+"""SearchSetup: the choices of a search that are compared with one another, as text and back."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import DEFAULT_LOCALISER, LOCALISERS
 from momentseek.search.query import Query
 
-KEYS = ("localiser", "streams", "fusion", "encoder", "all")
+SETUP_KEYS = ("localiser", "streams", "fusion", "encoder", "all")
 
 
 @dataclass(frozen=True)
-class Setup:
-    """How to search.
+class SearchSetup:
+    """How to search: the localiser, the streams, the fusion, the encoder, and whether weak hits count.
 
-    >>> Setup.parse("streams=speech,vision; localiser=watershed")
-    Setup(localiser='watershed', streams=('vision', 'speech'), all=True, fusion='rrf', encoder='')
-    >>> str(Setup("scenes")), str(Setup(fusion="scores", encoder="labels"))
+    >>> SearchSetup.parse("streams=speech,vision; localiser=watershed")
+    SearchSetup(localiser='watershed', streams=('vision', 'speech'), all=True, fusion='rrf', encoder='')
+    >>> str(SearchSetup("scenes")), str(SearchSetup(fusion="scores", encoder="labels"))
     ('localiser=scenes;streams=vision,speech,name', 'streams=vision,speech,name;fusion=scores;encoder=labels')
     """
 
     localiser: str = ""
-    """The library's own, if none is named."""
+    """The library's own if empty."""
     streams: tuple[Stream, ...] = STREAMS
     all: bool = True
-    """Weak hits too: a ranking is measured whole, also where the page would hide its end."""
+    """Whether weak hits count: a ranking is measured whole, also where the page would hide its end."""
     fusion: str = DEFAULT_FUSION
     encoder: str = ""
-    """Whose library is searched; the one that is served, if none is named."""
+    """The encoder whose library is searched; the served library's own if empty."""
 
     @classmethod
-    def parse(cls, text: str) -> Setup:
-        """Read ``localiser=NAME;streams=A,B;all=false``; what is left out is as usual, and nonsense is refused.
+    def parse(cls, text: str) -> SearchSetup:
+        """Parse ``localiser=NAME;streams=A,B;all=false``; what is left out has its default, unknown names are refused.
 
-        >>> Setup.parse("all=perhaps")
+        >>> SearchSetup.parse("all=perhaps")
         Traceback (most recent call last):
             ...
         momentseek.errors.MomentseekError: all is true or false
@@ -47,8 +47,8 @@ class Setup:
         given: dict[str, str] = {}
         for part in filter(None, (part.strip() for part in text.split(";"))):
             key, _, value = (piece.strip() for piece in part.partition("="))
-            if key not in KEYS:
-                raise MomentseekError(f"there is no setting {key!r}; there are {', '.join(KEYS)}")
+            if key not in SETUP_KEYS:
+                raise MomentseekError(f"there is no setting {key!r}; there are {', '.join(SETUP_KEYS)}")
             if key in given:
                 raise MomentseekError(f"{key} is set twice; keep one")
             given[key] = value
@@ -62,47 +62,47 @@ class Setup:
         all: str = "true",
         fusion: str = DEFAULT_FUSION,
         encoder: str = "",
-    ) -> Setup:
-        """From single texts; streams stand with commas between. Which encoders there are, only a server knows."""
+    ) -> SearchSetup:
+        """Check and combine the choices given as texts, streams separated by commas; encoders are not checked."""
         if localiser:
             _ = LOCALISERS[localiser]
         _ = FUSIONS[fusion]
-        asked = set(STREAMS) if streams is None else {part.strip() for part in streams.split(",")}
-        if not asked <= set(STREAMS):
-            raise MomentseekError(f"streams are some of {', '.join(STREAMS)}, with commas between")
+        chosen = set(STREAMS) if streams is None else {part.strip() for part in streams.split(",")}
+        if not chosen <= set(STREAMS):
+            raise MomentseekError(f"streams are some of {', '.join(STREAMS)}, separated by commas")
         if all not in ("true", "false"):
             raise MomentseekError("all is true or false")
-        return cls(localiser, tuple(s for s in STREAMS if s in asked), all == "true", fusion, encoder)
+        return cls(localiser, tuple(s for s in STREAMS if s in chosen), all == "true", fusion, encoder)
 
     def __str__(self) -> str:
-        """The one spelling by which two of them are told apart."""
+        """The canonical text of a setup: equal setups have the same text."""
         parts = [f"localiser={self.localiser}"] * bool(self.localiser) + [f"streams={','.join(self.streams)}"]
         parts += [f"fusion={self.fusion}"] * (self.fusion != DEFAULT_FUSION)
         parts += [f"encoder={self.encoder}"] * bool(self.encoder)
         return ";".join(parts + ["all=false"] * (not self.all))
 
-    def on(self, library: Library) -> Setup:
-        """With all that is left to a library said."""
+    def resolve(self, library: Library) -> SearchSetup:
+        """The setup with the library's own localiser filled in where none is named."""
         return replace(self, localiser=self.localiser or library.localiser)
 
     def search(self, library: Library, query: Query, k: int) -> Results:
-        """The best moments by this setup in a library, which has its encoder."""
+        """Search a library, which must have the setup's encoder, for the best ``k`` hits."""
         return library.search(
             query, k, localiser=self.localiser or None, streams=self.streams, all=self.all, fusion=self.fusion
         )
 
 
-def pooled(localiser: str = DEFAULT_LOCALISER, encoders: Iterable[str] = ()) -> tuple[Setup, ...]:
-    """The setups whose moments are judged: the usual one, with its localiser, and those that differ in one thing.
+def pool_setups(localiser: str = DEFAULT_LOCALISER, encoders: Iterable[str] = ()) -> tuple[SearchSetup, ...]:
+    """The setups whose moments are pooled for judging: the default one, and those that differ from it in one choice.
 
-    >>> [str(setup) for setup in pooled()][0], len(pooled(encoders=["other"])) - len(pooled())
+    >>> [str(setup) for setup in pool_setups()][0], len(pool_setups(encoders=["other"])) - len(pool_setups())
     ('localiser=scenes;streams=vision,speech,name', 1)
     """
-    usual = Setup(localiser)
+    default = SearchSetup(localiser)
     return (
-        usual,
-        *(replace(usual, localiser=name) for name in sorted(LOCALISERS) if name != localiser),
-        *(replace(usual, streams=(stream,)) for stream in STREAMS),
-        *(replace(usual, fusion=name) for name in sorted(FUSIONS) if name != usual.fusion),
-        *(Setup(encoder=name) for name in encoders),
+        default,
+        *(replace(default, localiser=name) for name in sorted(LOCALISERS) if name != localiser),
+        *(replace(default, streams=(stream,)) for stream in STREAMS),
+        *(replace(default, fusion=name) for name in sorted(FUSIONS) if name != default.fusion),
+        *(SearchSetup(encoder=name) for name in encoders),
     )

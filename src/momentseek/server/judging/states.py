@@ -1,4 +1,4 @@
-"""How far the judging of a query is."""
+"""How far the judging of each query has got."""
 
 from __future__ import annotations
 
@@ -9,82 +9,81 @@ from typing import Literal, cast
 
 from momentseek.api import Library
 from momentseek.construct.annotation.consensus import LABELS_PER_PAIR
-from momentseek.server.judging.candidates import BATCHES, further
-from momentseek.server.judging.consensus import Pair, pairs
-from momentseek.server.judging.rows import CandidateRow, Judgement, QueryRow, by_query
-from momentseek.server.judging.store import Store
-from momentseek.server.judging.videos import present
+from momentseek.server.judging.candidates import MAX_BATCHES, decide_second_batch
+from momentseek.server.judging.consensus import JudgedPair, judged_pairs
+from momentseek.server.judging.rows import CandidateRow, JudgementRow, QueryRow, group_by_query
+from momentseek.server.judging.store import JudgementStore
+from momentseek.server.judging.videos import present_ids
 
-Batch = Literal["extended", "covered", "waiting"]
+SecondBatch = Literal["extended", "covered", "waiting"]
 
 
 @dataclass(frozen=True)
 class QueryState:
-    """A query, its moments, and what became of each."""
+    """A query with its candidate moments and what the annotators have said about each so far."""
 
     row: QueryRow
-    moments: Sequence[tuple[CandidateRow, Pair]]
+    moments: Sequence[tuple[CandidateRow, JudgedPair]]
     judged: Mapping[str, int]
-    """Annotator → moments judged."""
-    second_batch: Batch
+    """Annotator → number of moments they have judged."""
+    second_batch: SecondBatch
     reason: str
-    """Why the second batch is, or is not, judged."""
-    here: Collection[str]
+    """Why the second batch is judged or not."""
+    present: Collection[str]
     """Hashes of the videos that are in the library."""
 
     def count(self, outcome: str) -> int:
-        """Moments that were kept, discarded, or wait."""
+        """Number of moments with an outcome: ``kept``, ``discarded`` or ``waiting``."""
         return sum(pair.outcome == outcome for _, pair in self.moments)
 
     @property
-    def open(self) -> list[Pair]:
-        """Those that need annotators and can be shown."""
-        return [pair for c, pair in self.moments if pair.needs and c.video in self.here]
+    def open_pairs(self) -> list[JudgedPair]:
+        """The moments that need more annotators and can be shown."""
+        return [pair for c, pair in self.moments if pair.needs and c.video in self.present]
 
-    @property
-    def disputed(self) -> int:
-        """Open ones on which the first two annotators do not agree."""
-        return sum(len(pair.labels) >= LABELS_PER_PAIR[0] for pair in self.open)
+    def count_disputed(self) -> int:
+        """Number of open moments on which the first two annotators disagree."""
+        return sum(len(pair.labels) >= LABELS_PER_PAIR[0] for pair in self.open_pairs)
 
-    @property
-    def removed(self) -> int:
-        """Moments that wait, and whose video is no longer in the library."""
-        return sum(pair.needs > 0 and c.video not in self.here for c, pair in self.moments)
+    def count_removed(self) -> int:
+        """Number of moments that need more annotators but whose video is no longer in the library."""
+        return sum(pair.needs > 0 and c.video not in self.present for c, pair in self.moments)
 
 
-def states(library: Library, only: int | None = None) -> list[QueryState]:
-    """All queries, or one."""
-    return look(library, only)[0]
+def query_states(library: Library, only: int | None = None) -> list[QueryState]:
+    """The state of all queries, or of the one with the id ``only``."""
+    return read_states(library, only)[0]
 
 
-def look(library: Library, only: int | None = None) -> tuple[list[QueryState], list[Judgement]]:
-    """All queries, or one; and what everybody says, of the same instant."""
-    with Store(library.path) as store, store.view():
+def read_states(library: Library, only: int | None = None) -> tuple[list[QueryState], list[JudgementRow]]:
+    """The state of all queries, or of the one with the id ``only``, and all current judgements of the same instant."""
+    with JudgementStore(library.path) as store, store.view():
         rows = store.queries() if only is None else [store.query(only)]
-        candidates, said = store.candidates(only), store.judgements(only)
-    found = pairs((c.pair for c in candidates), said)
-    here = present(library.catalog, (c.video for c in candidates))
-    groups, sayings = by_query(candidates), by_query(said)
-    return [_state(row, groups.get(row.id, []), sayings.get(row.id, []), found, here) for row in rows], said
+        candidates, judgements = store.candidates(only), store.judgements(only)
+    pairs = judged_pairs((c.pair for c in candidates), judgements)
+    present = present_ids(library.catalog, (c.video for c in candidates))
+    by_query, said = group_by_query(candidates), group_by_query(judgements)
+    states = [_query_state(row, by_query.get(row.id, []), said.get(row.id, []), pairs, present) for row in rows]
+    return states, judgements
 
 
-def _state(
+def _query_state(
     row: QueryRow,
-    own: Sequence[CandidateRow],
-    said: Sequence[Judgement],
-    found: Mapping[str, Pair],
-    here: Collection[str],
+    candidates: Sequence[CandidateRow],
+    judgements: Sequence[JudgementRow],
+    pairs: Mapping[str, JudgedPair],
+    present: Collection[str],
 ) -> QueryState:
-    decision = further(own, found, row.depth, here)
-    extended = row.batches == BATCHES
+    decision = decide_second_batch(candidates, pairs, row.depth, present)
+    extended = row.batches == MAX_BATCHES
     reason = decision.reason
-    if extended and decision.outcome != "extended":  # one that people have begun to judge stays open
+    if extended and decision.outcome != "extended":  # a batch that people have begun to judge stays open
         reason = f"people have judged moments of the second batch ({reason})"
     return QueryState(
         row,
-        [(c, found[c.pair]) for c in own],
-        dict(Counter(j.annotator for j in said)),
-        "extended" if extended else cast("Batch", decision.outcome),
+        [(c, pairs[c.pair]) for c in candidates],
+        dict(Counter(j.annotator for j in judgements)),
+        "extended" if extended else cast("SecondBatch", decision.outcome),
         reason,
-        here,
+        present,
     )

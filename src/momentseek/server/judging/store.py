@@ -1,7 +1,9 @@
-"""Store: the judgements of a library, one SQLite database beside its catalog.
+"""JudgementStore: the judgements of a library, one SQLite database beside its catalogue; all of its SQL is here.
 
 WAL mode: any number of threads and processes read while one writes. Everything that depends on what others have said
-happens in ``changes()``, one transaction.
+happens in ``changes()``, one transaction. Videos are known by the hash of their bytes, so that judgements outlive a
+file that is removed and added again. Rows of ``history`` are only ever added: what an annotator says about a candidate
+is their latest row that was not undone.
 """
 
 from __future__ import annotations
@@ -16,33 +18,71 @@ from typing import Any, TypeVar
 from momentseek.api import Library
 from momentseek.errors import LibraryBusyError, LibraryError
 from momentseek.library.database import transaction
-from momentseek.server.judging.errors import UnknownError
-from momentseek.server.judging.rows import CandidateRow, Judgement, QueryRow
-from momentseek.server.judging.schema import SCHEMA, VERSION
+from momentseek.server.errors import UnknownIdError
+from momentseek.server.judging.rows import CandidateRow, JudgementRow, QueryRow
 
-FILE = "judgements.sqlite"
-BUSY_SECONDS = 10.0
+JUDGEMENTS_FILE = "judgements.sqlite"
+LOCK_WAIT_SECONDS = 10.0
+"""How long a writer waits for another one."""
 T = TypeVar("T")
+
+SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE videos (
+    hash TEXT PRIMARY KEY, label TEXT NOT NULL UNIQUE, name TEXT NOT NULL, duration REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE queries (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    text TEXT NOT NULL UNIQUE,
+    depth INTEGER NOT NULL,
+    batches INTEGER NOT NULL DEFAULT 1,
+    created REAL NOT NULL
+);
+CREATE TABLE candidates (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    query INTEGER NOT NULL REFERENCES queries ON DELETE CASCADE,
+    rank INTEGER NOT NULL,
+    batch INTEGER NOT NULL,
+    video TEXT NOT NULL REFERENCES videos,
+    start REAL NOT NULL,
+    end REAL NOT NULL,
+    score REAL NOT NULL,
+    UNIQUE (query, rank)
+);
+CREATE TABLE history (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    candidate INTEGER NOT NULL REFERENCES candidates ON DELETE CASCADE,
+    annotator TEXT NOT NULL,
+    relevance INTEGER NOT NULL CHECK (relevance BETWEEN 0 AND 4),
+    at REAL NOT NULL,
+    undone REAL
+);
+CREATE INDEX history_candidate ON history (candidate, annotator, id);
+CREATE INDEX history_annotator ON history (annotator, id) WHERE undone IS NULL;
+"""
 
 _CANDIDATES = """SELECT c.id, c.query, q.text, c.rank, c.batch, c.video, v.label, v.name, v.duration, c.start, c.end,
                         c.score FROM candidates c JOIN queries q ON q.id = c.query JOIN videos v ON v.hash = c.video
                  WHERE c.batch <= q.batches AND {only} ORDER BY c.query, c.rank"""
-# of each group SQLite gives the row that has the maximum
+# with max(), SQLite takes the other columns of a group from the row that has the maximum
 _LATEST = """SELECT max(h.id), c.query, h.candidate, h.annotator, h.relevance, h.at FROM history h
              JOIN candidates c ON c.id = h.candidate WHERE h.undone IS NULL AND {only}
              GROUP BY h.candidate, h.annotator ORDER BY 1"""
 
 
-class Store:
-    """Open judgements; for one thread, and soon closed again."""
+class JudgementStore:
+    """The open database of a library's judgements; use it in one thread and close it soon."""
 
     def __init__(self, folder: Path, *, create: bool = False) -> None:
-        self.path = folder / FILE
-        # who only looks makes no file: the library may lie where nothing can be written
-        there = create or self.path.is_file()
+        self.path = folder / JUDGEMENTS_FILE
+        # reading creates no file: the library may lie where nothing can be written
+        exists = create or self.path.is_file()
         try:
             self._db = sqlite3.connect(
-                self.path if there else ":memory:", timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                self.path if exists else ":memory:",
+                timeout=LOCK_WAIT_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
             )
             self._db.execute("PRAGMA foreign_keys = ON")
             self._db.execute("PRAGMA synchronous = FULL")
@@ -50,8 +90,8 @@ class Store:
                 self._create()
             found = self._version()
         except sqlite3.Error as e:
-            raise _unusable(self.path, e) from None
-        if found != VERSION:
+            raise _store_error(self.path, e) from None
+        if found != SCHEMA_VERSION:
             self.close()
             raise LibraryError(f"{self.path}: was made by another release (format {found}); update momentseek")
 
@@ -62,15 +102,15 @@ class Store:
         self._db.execute("PRAGMA journal_mode = WAL")
         with self.changes():
             if not self._version():  # another thread may have been quicker
-                for statement in filter(str.strip, SCHEMA.split(";")):
+                for statement in filter(str.strip, _SCHEMA.split(";")):
                     self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {VERSION}")
+                self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database."""
         self._db.close()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> JudgementStore:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,13 +118,13 @@ class Store:
 
     @contextmanager
     def changes(self) -> Iterator[None]:
-        """One transaction: all of it happens, or nothing, and nobody else writes meanwhile."""
+        """A transaction for writing: all of it happens or nothing, and nobody else writes meanwhile."""
         with self._transaction("BEGIN IMMEDIATE"):
             yield
 
     @contextmanager
     def view(self) -> Iterator[None]:
-        """Several reads of the same state, whatever others commit meanwhile; one inside another is the same."""
+        """A transaction for several reads of the same state, whatever others commit meanwhile; may be nested."""
         if self._db.in_transaction:
             yield
             return
@@ -97,97 +137,95 @@ class Store:
             with transaction(self._db, begin):
                 yield
         except sqlite3.Error as e:
-            raise _unusable(self.path, e) from None
+            raise _store_error(self.path, e) from None
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        """What a query finds."""
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
             return self._db.execute(sql, values).fetchall()
         except sqlite3.Error as e:
-            raise _unusable(self.path, e) from None
+            raise _store_error(self.path, e) from None
 
     # reading
 
     def queries(self) -> list[QueryRow]:
-        """All queries, the oldest first."""
-        return [QueryRow(*row) for row in self.rows("SELECT id, text, depth, batches, created FROM queries")]
+        """All queries that are judged, oldest first."""
+        return [QueryRow(*row) for row in self._rows("SELECT id, text, depth, batches, created FROM queries")]
 
     def query(self, id: int) -> QueryRow:
-        """One query; UnknownError if there is none."""
-        rows = self.rows("SELECT id, text, depth, batches, created FROM queries WHERE id = ?", (id,))
+        """The query with an id; raises UnknownIdError if there is none."""
+        rows = self._rows("SELECT id, text, depth, batches, created FROM queries WHERE id = ?", (id,))
         if not rows:
-            raise UnknownError(f"there is no query {id} to judge; GET /api/v1/judging/queries lists them")
+            raise UnknownIdError(f"there is no query {id} to judge; GET /api/v1/judging/queries lists them")
         return QueryRow(*rows[0])
 
-    def asking(self, text: str) -> QueryRow | None:
-        """The query of a text."""
-        rows = self.rows("SELECT id, text, depth, batches, created FROM queries WHERE text = ?", (text,))
+    def find_query(self, text: str) -> QueryRow | None:
+        """The query with exactly this text, if there is one."""
+        rows = self._rows("SELECT id, text, depth, batches, created FROM queries WHERE text = ?", (text,))
         return QueryRow(*rows[0]) if rows else None
 
     def candidates(self, query: int | None = None) -> list[CandidateRow]:
-        """The moments that are to be judged, of one query or all: by query, then by rank."""
-        return [CandidateRow(*row) for row in self._of(_CANDIDATES, query)]
+        """The moments to be judged, of one query or of all: by query, then by rank."""
+        return [CandidateRow(*row) for row in self._rows_of_query(_CANDIDATES, query)]
 
-    def judgements(self, query: int | None = None) -> list[Judgement]:
-        """What everybody says now, in the order in which it was said."""
-        return [Judgement(*row) for row in self._of(_LATEST, query)]
+    def judgements(self, query: int | None = None) -> list[JudgementRow]:
+        """Every annotator's current judgements, of one query or of all, in the order in which they were made."""
+        return [JudgementRow(*row) for row in self._rows_of_query(_LATEST, query)]
 
-    def _of(self, sql: str, query: int | None) -> list[Any]:
-        """Rows of one query, by its index, or of all."""
+    def _rows_of_query(self, sql: str, query: int | None) -> list[Any]:
         if query is None:
-            return self.rows(sql.format(only="1"))
-        return self.rows(sql.format(only="c.query = ?"), (query,))
+            return self._rows(sql.format(only="1"))
+        return self._rows(sql.format(only="c.query = ?"), (query,))
 
-    def history(self) -> list[tuple[Judgement, float | None]]:
-        """All that was ever said, and when it was taken back."""
-        rows = self.rows(
+    def history(self) -> list[tuple[JudgementRow, float | None]]:
+        """All judgements ever made, each with the time when it was undone, or None; times are seconds since 1970."""
+        rows = self._rows(
             """SELECT h.id, c.query, h.candidate, h.annotator, h.relevance, h.at, h.undone FROM history h
                JOIN candidates c ON c.id = h.candidate ORDER BY h.id"""
         )
-        return [(Judgement(*row[:6]), row[6]) for row in rows]
+        return [(JudgementRow(*row[:6]), row[6]) for row in rows]
 
     def labels(self) -> dict[str, str]:
-        """Hash → the name of a video in every file we write."""
-        return dict(self.rows("SELECT hash, label FROM videos"))
+        """Hash → what exported files call the video."""
+        return dict(self._rows("SELECT hash, label FROM videos"))
 
     # writing, inside changes()
 
     def add_video(self, hash: str, label: str, name: str, duration: float) -> None:
-        """Make a video known."""
+        """Add a video that has candidates, unless it is there already."""
         self._db.execute("INSERT OR IGNORE INTO videos VALUES (?, ?, ?, ?)", (hash, label, name, duration))
 
     def add_query(self, text: str, depth: int) -> int:
-        """A new query without candidates; its id."""
+        """Add a query without candidates; returns its id."""
         sql = "INSERT INTO queries (text, depth, created) VALUES (?, ?, ?)"
         new = self._db.execute(sql, (text, depth, time.time())).lastrowid
         assert new is not None
         return new
 
     def add_candidate(self, query: int, rank: int, batch: int, video: str, start: float, end: float) -> None:
-        """A moment that may be judged; its score says no more than its rank."""
+        """Add a moment that may be judged; its score is only 1 / rank."""
         self._db.execute(
             "INSERT INTO candidates (query, rank, batch, video, start, end, score) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (query, rank, batch, video, start, end, 1 / rank),
         )
 
     def open_batch(self, query: int, batch: int) -> None:
-        """Have the batches up to this one judged, and no further."""
+        """Set how many batches of a query are judged."""
         self._db.execute("UPDATE queries SET batches = ? WHERE id = ?", (batch, query))
 
     def remove_query(self, query: int) -> None:
-        """Take a query away with its candidates and all that was said about them."""
+        """Remove a query with its candidates and all judgements of them."""
         self._db.execute("DELETE FROM queries WHERE id = ?", (query,))
 
     def add_judgement(self, candidate: int, annotator: str, relevance: int) -> int:
-        """What somebody says from now on; the id."""
+        """Add a judgement, which replaces the annotator's earlier one of the same candidate; returns its id."""
         sql = "INSERT INTO history (candidate, annotator, relevance, at) VALUES (?, ?, ?, ?)"
         new = self._db.execute(sql, (candidate, annotator, relevance, time.time())).lastrowid
         assert new is not None
         return new
 
-    def take_back(self, annotator: str) -> Judgement | None:
-        """Undo what somebody said last; None if there is nothing left."""
-        rows = self.rows(
+    def undo_last(self, annotator: str) -> JudgementRow | None:
+        """Undo an annotator's last judgement and return it; None if there is none left."""
+        rows = self._rows(
             """SELECT h.id, c.query, h.candidate, h.annotator, h.relevance, h.at FROM history h
                JOIN candidates c ON c.id = h.candidate
                WHERE h.annotator = ? AND h.undone IS NULL ORDER BY h.id DESC LIMIT 1""",
@@ -195,27 +233,27 @@ class Store:
         )
         if not rows:
             return None
-        last = Judgement(*rows[0])
+        last = JudgementRow(*rows[0])
         self._db.execute("UPDATE history SET undone = ? WHERE id = ?", (time.time(), last.id))
         return last
 
 
-def _unusable(path: Path, e: sqlite3.Error) -> LibraryError:
+def _store_error(path: Path, e: sqlite3.Error) -> LibraryError:
     text = str(e)
     if "locked" in text or "busy" in text:
-        return LibraryBusyError("others are writing judgements; try again in a moment")
+        return LibraryBusyError("another process is writing judgements; try again in a moment")
     if "full" in text:
         return LibraryError(f"{path}: the disk is full; make room and try again")
     if "readonly" in text or "unable to open" in text:
-        return LibraryError(f"{path}: cannot be opened or written ({text}); check the folder's rights")
-    return LibraryError(f"{path}: the judgements cannot be used ({text}); move the file away to begin anew")
+        return LibraryError(f"{path}: cannot be opened or written ({text}); check the folder's permissions")
+    return LibraryError(f"{path}: the judgements cannot be used ({text}); move the file away to start afresh")
 
 
-def reading(work: Callable[[Store], T]) -> Callable[[Library], T]:
-    """Work on the judgements of a library, for a thread that has the library."""
+def with_store(work: Callable[[JudgementStore], T]) -> Callable[[Library], T]:
+    """Turn work on a store into work on a library, which opens and closes the library's store."""
 
     def on(library: Library) -> T:
-        with Store(library.path) as store:
+        with JudgementStore(library.path) as store:
             return work(store)
 
     return on

@@ -1,44 +1,36 @@
-"""Which videos of the store are in the library now, and what a video is called in the files we write."""
+"""Which judged videos are in the library now, and what a video is called in exported files."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Mapping
 
 from momentseek.library.catalog import Catalog
 from momentseek.library.video import Video
 
 
-def present(catalog: Catalog, hashes: Iterable[str]) -> dict[str, int]:
-    """Hash → id of a video with that content, for those that are in the library; of copies the first."""
-    rows = catalog.rows(
-        "SELECT hash, min(id) FROM videos WHERE hash IN (SELECT value FROM json_each(?)) GROUP BY hash",
-        (json.dumps(sorted(set(hashes))),),
-    )
-    return dict(rows)
+def present_ids(catalog: Catalog, hashes: Iterable[str]) -> dict[str, int]:
+    """Hash → id of a video with that content, for those in the library; of several copies the oldest."""
+    return {hash: id for hash, id, _ in reversed(catalog.find_contents(hashes))}
 
 
-def playable(catalog: Catalog, hashes: Iterable[str]) -> dict[str, int]:
-    """As ``present``, but only where the file can be read now; of copies the first such."""
-    rows = catalog.rows(
-        "SELECT hash, id, path FROM videos WHERE hash IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
-        (json.dumps(sorted(set(hashes))),),
-    )
-    return {hash: id for hash, id, path in rows if os.path.isfile(os.fsdecode(path))}
+def playable_ids(catalog: Catalog, hashes: Iterable[str]) -> dict[str, int]:
+    """Hash → id of a video with that content whose file can be read now; of several such copies the oldest."""
+    return {hash: id for hash, id, path in reversed(catalog.find_contents(hashes)) if path.is_file()}
 
 
-def known(catalog: Catalog, ids: Iterable[int]) -> dict[int, Video]:
-    """Id → video, for those that are still there."""
+def videos_by_id(catalog: Catalog, ids: Iterable[int]) -> dict[int, Video]:
+    """Id → video, for those that are still in the library."""
     return {video.id: video for video in catalog.videos(set(ids))}
 
 
-def label_of(name: str, hash: str, taken: Mapping[str, str]) -> str:
-    """A video's label: its name, unless another content has that; ``taken`` is hash → label.
+def video_label(name: str, hash: str, taken: Mapping[str, str]) -> str:
+    """What exported files call a video: its name, or, if another video has that, the name with part of the hash.
 
-    >>> label_of("a.mp4", "1234567890ab", {}), label_of("a.mp4", "1234567890ab", {"ffff": "a.mp4"})
+    ``taken`` maps the hashes of other videos to their labels.
+
+    >>> video_label("a.mp4", "1234567890ab", {}), video_label("a.mp4", "1234567890ab", {"ffff": "a.mp4"})
     ('a.mp4', 'a.mp4 (12345678)')
-    >>> label_of("new.mp4", "ffff", {"ffff": "a.mp4"})
+    >>> video_label("new.mp4", "ffff", {"ffff": "a.mp4"})
     'a.mp4'
     """
     if hash in taken:

@@ -11,76 +11,77 @@ from pydantic import BaseModel, Field
 from momentseek.moments import iou
 from momentseek.search import Hit
 from momentseek.search.query import Query
-from momentseek.server.answers import HitOut, Strict, hit_out, text
-from momentseek.server.asked import Text
-from momentseek.server.errors import documented
-from momentseek.server.found import Found, find, resolved
-from momentseek.server.judging.asked import MeasureName, SetupText, number
-from momentseek.server.judging.evaluation import MEASURE, compared, judged, measure_of
-from momentseek.server.judging.measuring import measured
-from momentseek.server.judging.setup import Setup
-from momentseek.server.judging.store import reading
-from momentseek.server.marks import said
-from momentseek.server.service import Serving
+from momentseek.server.errors import error_responses
+from momentseek.server.hits import HitOut, hits_out
+from momentseek.server.judging.candidates import SAME_MOMENT_IOU
+from momentseek.server.judging.evaluation import DEFAULT_MEASURE, compare_runs, parse_measure, read_truth
+from momentseek.server.judging.schemas import MeasureName, SetupText, finite_or_none
+from momentseek.server.judging.searches import SetupHits, find_hits, measure_setup, resolve_setup
+from momentseek.server.judging.setup import SearchSetup
+from momentseek.server.judging.store import with_store
+from momentseek.server.schemas import StrictModel, clean_text
+from momentseek.server.search_requests import QueryText
+from momentseek.server.service import ServiceParam
 
 router = APIRouter(tags=["judging"])
-OVERLAP = 0.5
-"""IoU from which a moment of the one side is that of the other."""
 
 
-class CompareIn(Strict):
-    """A query and two setups."""
+class CompareIn(StrictModel):
+    """A query and two setups of the search."""
 
     a: SetupText
     b: SetupText
-    q: Text
-    k: Annotated[int, Field(ge=1, le=100, description="Moments on each side.")] = 20
+    q: QueryText
+    k: Annotated[int, Field(ge=1, le=100, description="Hits on each side.")] = 20
 
 
-class SideHit(HitOut):
-    """A moment of one side."""
+class SideHitOut(HitOut):
+    """A hit of one side, with its rank on the other."""
 
     other: int | None = Field(description="The rank of the same moment (IoU of 0.5 or more) on the other side.")
 
 
 class SideOut(BaseModel):
-    """What one setup finds."""
+    """What one setup finds for the query."""
 
     settings: str
-    took: float = Field(description="Milliseconds of searching.")
+    took_seconds: float = Field(description="Seconds of searching.")
+    took: float = Field(
+        description="Milliseconds of searching; use `took_seconds`.", json_schema_extra={"deprecated": True}
+    )
     note: str
-    left_out: int = Field(description="Moments of videos that only the library beside has.")
-    hits: list[SideHit]
+    left_out: int = Field(description="Hits in videos that only the companion library has.")
+    hits: list[SideHitOut]
 
 
 class SidesOut(BaseModel):
-    """Two setups side by side."""
+    """What two setups find for the same query."""
 
     query: str
-    shared: int = Field(description="Moments of the first side that are on the second as well.")
+    shared: int = Field(description="Hits of the first side that are on the second as well.")
     a: SideOut
     b: SideOut
 
 
-class JudgedCompareIn(Strict):
+class JudgedCompareIn(StrictModel):
     """Two setups and a measure."""
 
     a: SetupText
     b: SetupText
-    measure: MeasureName = MEASURE
+    measure: MeasureName = DEFAULT_MEASURE
 
 
 class MeanOut(BaseModel):
-    """One setup's mean."""
+    """The mean of a measure for one setup."""
 
     settings: str
     value: float | None
-    low: float | None = Field(description="Where its 95 % bootstrap interval begins.")
+    low: float | None = Field(description="Lower end of its 95 % bootstrap interval.")
     high: float | None
 
 
 class QueryDifferenceOut(BaseModel):
-    """One query."""
+    """The values of both setups for one query."""
 
     query: int
     text: str
@@ -93,56 +94,67 @@ class ComparisonOut(BaseModel):
     """Whether two setups differ, as `momentseek compare` computes it."""
 
     measure: str
-    queries: int = Field(description="That count for both.")
+    queries: int = Field(description="Number of queries that count for both.")
     a: MeanOut
     b: MeanOut
     difference: float | None = Field(description="a − b.")
-    low: float | None = Field(description="Where the difference's 95 % bootstrap interval begins.")
+    low: float | None = Field(description="Lower end of the 95 % bootstrap interval of the difference.")
     high: float | None
-    p: float | None = Field(description="That chance alone makes such a difference (Fisher's randomisation test).")
+    p: float | None = Field(
+        description="Probability of such a difference by chance alone (Fisher's randomisation test)."
+    )
     significant: bool = Field(description="Whether p is 0.05 or less.")
-    effect: float | None = Field(description="Cohen's d; null if all queries differ by the same, or one query is all.")
+    effect: float | None = Field(
+        description="Cohen's d; null if all queries differ by the same amount, or there is only one."
+    )
     wins: int = Field(description="Queries on which a is better.")
     ties: int
     losses: int
     test: str
-    waiting: int = Field(description="Moments that still need annotators and do not count yet.")
+    waiting: int = Field(description="Number of moments that still need annotators and do not count yet.")
     notes: list[str]
-    per_query: list[QueryDifferenceOut] = Field(description="The largest difference first.")
+    per_query: list[QueryDifferenceOut] = Field(description="Largest difference first.")
 
 
 @router.get("/compare", summary="Two searches side by side")
-async def compare_query(service: Serving, given: Annotated[CompareIn, InQuery()]) -> SidesOut:
-    """What two setups find for one query."""
+async def compare_query(service: ServiceParam, given: Annotated[CompareIn, InQuery()]) -> SidesOut:
+    """What two setups of the search find for one query."""
     query = Query.parse(given.q)
 
-    one, other = [await resolved(service, Setup.parse(side)) for side in (given.a, given.b)]
-    first, second = [await find(service, setup, query, given.k) for setup in (one, other)]
+    one, other = [await resolve_setup(service, SearchSetup.parse(side)) for side in (given.a, given.b)]
+    first, second = [await find_hits(service, setup, query, given.k) for setup in (one, other)]
     a, b = await service.readers.run(lambda _: (_side(one, first, second, query), _side(other, second, first, query)))
-    return SidesOut(query=text(str(query)), shared=sum(h.other is not None for h in a.hits), a=a, b=b)
+    return SidesOut(query=clean_text(str(query)), shared=sum(h.other is not None for h in a.hits), a=a, b=b)
 
 
-@router.get("/judging/compare", summary="Two searches on all judged queries", responses=documented(409))
-async def compare_judged(service: Serving, given: Annotated[JudgedCompareIn, InQuery()]) -> ComparisonOut:
+@router.get("/judging/compare", summary="Two searches on all judged queries", responses=error_responses(409))
+async def compare_judged(service: ServiceParam, given: Annotated[JudgedCompareIn, InQuery()]) -> ComparisonOut:
     """Which of two setups is better by the judgements, by how much, and whether chance could explain it."""
-    measure = measure_of(given.measure)
-    known = await service.readers.run(reading(judged))
-    setups = [await resolved(service, Setup.parse(side)) for side in (given.a, given.b)]
-    one, other = [await measured(service, known, setup, measure) for setup in setups]
-    comparison = await service.readers.run(lambda _: compared(one, other))
+    measure = parse_measure(given.measure)
+    truth = await service.readers.run(with_store(read_truth))
+    setups = [await resolve_setup(service, SearchSetup.parse(side)) for side in (given.a, given.b)]
+    one, other = [await measure_setup(service, truth, setup, measure) for setup in setups]
+    comparison = await service.readers.run(lambda _: compare_runs(one, other))
     pair = comparison.pairs[0]
     rows = [
-        QueryDifferenceOut(query=int(id), text=words, a=number(x), b=number(y), difference=number(x - y))
+        QueryDifferenceOut(
+            query=int(id), text=words, a=finite_or_none(x), b=finite_or_none(y), difference=finite_or_none(x - y)
+        )
         for id, words, x, y in zip(
-            known.truth.query_ids,
-            known.truth.queries or (),
+            truth.judgements.query_ids,
+            truth.judgements.queries or (),
             one.evaluation.values[:, 0].tolist(),
             other.evaluation.values[:, 0].tolist(),
             strict=True,
         )
     ]
     a, b = (
-        MeanOut(settings=str(setup), value=number(some.value), low=number(some.low), high=number(some.high))
+        MeanOut(
+            settings=str(setup),
+            value=finite_or_none(some.value),
+            low=finite_or_none(some.low),
+            high=finite_or_none(some.high),
+        )
         for setup, some in zip(setups, (one, other), strict=True)
     )
     return ComparisonOut(
@@ -150,39 +162,47 @@ async def compare_judged(service: Serving, given: Annotated[JudgedCompareIn, InQ
         queries=comparison.queries - comparison.left_out[0],
         a=a,
         b=b,
-        difference=number(pair.difference),
-        low=number(pair.low),
-        high=number(pair.high),
-        p=number(pair.p),
+        difference=finite_or_none(pair.difference),
+        low=finite_or_none(pair.low),
+        high=finite_or_none(pair.high),
+        p=finite_or_none(pair.p),
         significant=pair.significant,
-        effect=number(pair.effect),
+        effect=finite_or_none(pair.effect),
         wins=pair.wins,
         ties=pair.ties,
         losses=pair.losses,
         test=comparison.test,
-        waiting=known.waiting,
+        waiting=truth.waiting,
         notes=list(dict.fromkeys((*one.evaluation.notes, *other.evaluation.notes))),
         per_query=sorted(rows, key=lambda row: -abs(row.difference or 0.0)),
     )
 
 
-def _side(setup: Setup, found: Found, others: Found, query: Query) -> SideOut:
+def _side(setup: SearchSetup, found: SetupHits, others: SetupHits, query: Query) -> SideOut:
     shown = [
-        SideHit(**hit_out(hit, words).model_dump(), other=_rank(hit, found, others))
-        for hit, words in zip(found.hits, said(found.hits, query), strict=True)
+        SideHitOut(**out.model_dump(), other=_rank_on_other_side(hit, found, others))
+        for hit, out in zip(found.hits, hits_out(found.hits, query), strict=True)
     ]
     hits = found.hits
-    return SideOut(settings=str(setup), took=1000 * hits.took, note=hits.note, left_out=found.left_out, hits=shown)
+    return SideOut(
+        settings=str(setup),
+        took_seconds=hits.took,
+        took=1000 * hits.took,
+        note=hits.note,
+        left_out=found.left_out,
+        hits=shown,
+    )
 
 
-def _rank(hit: Hit, found: Found, others: Found) -> int | None:
-    """The rank of the first of the others that is the same moment, also if it is that of a copy of the video."""
+def _rank_on_other_side(hit: Hit, found: SetupHits, others: SetupHits) -> int | None:
+    """The rank of the first hit of the other side that is the same moment, also if it is in a copy of the video."""
     content = found.hashes[hit.video_id]
     return next(
         (
             other.rank
             for other in others.hits
-            if others.hashes[other.video_id] == content and iou(hit.start, hit.end, other.start, other.end) >= OVERLAP
+            if others.hashes[other.video_id] == content
+            and iou(hit.start, hit.end, other.start, other.end) >= SAME_MOMENT_IOU
         ),
         None,
     )

@@ -1,4 +1,4 @@
-"""The curve of one video for a query."""
+"""The curve of a query along one video."""
 
 from __future__ import annotations
 
@@ -9,52 +9,50 @@ from fastapi import Query as InQuery
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
-from momentseek.search.engine import Stream
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import LOCALISERS
 from momentseek.search.query import Query
-from momentseek.server.answers import Level, Strict, VideoId
-from momentseek.server.asked import STREAMS, FusionName, LocaliserName, Text
-from momentseek.server.curves import curves
-from momentseek.server.errors import documented
-from momentseek.server.service import Serving, video_of
+from momentseek.server.curves import query_curves
+from momentseek.server.errors import error_responses
+from momentseek.server.schemas import Level, StrictModel, VideoId
+from momentseek.server.search_requests import STREAMS, FusionName, LocaliserName, QueryText, parse_streams
+from momentseek.server.service import ServiceParam, find_video
 
 router = APIRouter(tags=["search"])
 
 
-_ONE = f" *({'|'.join(STREAMS)}) *"
+_STREAM_PATTERN = f" *({'|'.join(STREAMS)}) *"
 
 
-class CurveIn(Strict):
-    """The query and how to answer it."""
+class CurveIn(StrictModel):
+    """A query and how to answer it, as for a search."""
 
-    q: Text
+    q: QueryText
     localiser: LocaliserName = ""
     fusion: FusionName = DEFAULT_FUSION
     streams: Annotated[
         str,
-        Field(max_length=60, pattern=f"^{_ONE}(,{_ONE})*$", description=f"Some of {', '.join(STREAMS)}, with commas."),
+        Field(
+            max_length=60,
+            pattern=f"^{_STREAM_PATTERN}(,{_STREAM_PATTERN})*$",
+            description=f"Some of {', '.join(STREAMS)}, separated by commas.",
+        ),
     ] = ",".join(STREAMS)
-
-    def chosen(self) -> tuple[Stream, ...]:
-        """Each once, in our order."""
-        names = {name.strip() for name in self.streams.split(",")}
-        return tuple(stream for stream in STREAMS if stream in names)
 
 
 class SpanOut(BaseModel):
-    """A moment of the query in this video."""
+    """A hit of the query in this video."""
 
     start: float
     end: float
     peak: float
     score: float
     level: Level
-    rank: int = Field(description="Among the moments of this video.")
+    rank: int = Field(description="The rank among the hits of this video.")
 
 
 class CurveOut(BaseModel):
-    """How the query scores along the video."""
+    """The curve of the query in each stream, and its hits in the video."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -69,22 +67,24 @@ class CurveOut(BaseModel):
     spans: list[SpanOut]
 
 
-@router.get("/videos/{id}/curve", summary="A query along a video", responses=documented(404))
-async def curve(service: Serving, id: VideoId, asked: Annotated[CurveIn, InQuery()]) -> CurveOut:
-    """The score of each clip, and the query's moments in this video."""
+@router.get("/videos/{id}/curve", summary="A query along a video", responses=error_responses(404))
+async def curve(service: ServiceParam, id: VideoId, asked: Annotated[CurveIn, InQuery()]) -> CurveOut:
+    """The score of each clip, and the query's hits in this video."""
 
     def work(library: Library) -> CurveOut:
         query = Query.parse(asked.q)
         if asked.localiser:
             _ = LOCALISERS[asked.localiser]
         _ = FUSIONS[asked.fusion]
-        made = curves(library, video_of(library, id), query, asked.localiser, asked.chosen(), asked.fusion)
+        found = query_curves(
+            library, find_video(library, id), query, asked.localiser, parse_streams(asked.streams), asked.fusion
+        )
         return CurveOut(
-            edges=made.edges.tolist(),
-            streams={name: values.tolist() for name, values in made.streams.items()},
+            edges=found.edges.tolist(),
+            streams={name: values.tolist() for name, values in found.streams.items()},
             spans=[
                 SpanOut(start=h.start, end=h.end, peak=h.peak, score=h.score, level=h.level, rank=rank)
-                for rank, h in enumerate(made.hits, 1)
+                for rank, h in enumerate(found.hits, 1)
             ],
         )
 

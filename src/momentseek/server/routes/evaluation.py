@@ -9,20 +9,19 @@ from fastapi import Query as InQuery
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.measures import Measure
-from momentseek.server.errors import documented
-from momentseek.server.found import resolved
-from momentseek.server.judging.asked import MeasuredIn, number
-from momentseek.server.judging.evaluation import MEASURE, Judged, Scored, judged, measure_of
-from momentseek.server.judging.measuring import measured
-from momentseek.server.judging.setup import Setup
-from momentseek.server.judging.store import reading
-from momentseek.server.service import Serving
+from momentseek.server.errors import error_responses
+from momentseek.server.judging.evaluation import DEFAULT_MEASURE, JudgedTruth, MeasuredRun, parse_measure, read_truth
+from momentseek.server.judging.schemas import EvaluationIn, finite_or_none
+from momentseek.server.judging.searches import measure_setup, resolve_setup
+from momentseek.server.judging.setup import SearchSetup
+from momentseek.server.judging.store import with_store
+from momentseek.server.service import ServiceParam
 
 router = APIRouter(prefix="/judging", tags=["judging"])
 
 
-class QueryValue(BaseModel):
-    """One query."""
+class QueryValueOut(BaseModel):
+    """The value of a measure for one query."""
 
     query: int
     text: str
@@ -35,8 +34,8 @@ class EvaluationOut(BaseModel):
     model_config = ConfigDict(
         json_schema_extra={
             "example": {
-                "measure": MEASURE, "settings": str(Setup("scenes")), "value": 0.61, "low": 0.52, "high": 0.7,
-                "queries": 12, "moments": 231, "waiting": 4, "missing": 0, "judged": 0.83, "notes": [],
+                "measure": DEFAULT_MEASURE, "settings": str(SearchSetup("scenes")), "value": 0.61, "low": 0.52,
+                "high": 0.7, "queries": 12, "moments": 231, "waiting": 4, "missing": 0, "judged": 0.83, "notes": [],
                 "per_query": [{"query": 1, "text": "a dog runs", "value": 0.61}],
             }
         }
@@ -44,43 +43,46 @@ class EvaluationOut(BaseModel):
     measure: str
     settings: str
     value: float | None = Field(description="The mean over the queries that count.")
-    low: float | None = Field(description="Where its 95 % bootstrap interval begins.")
+    low: float | None = Field(description="Lower end of its 95 % bootstrap interval.")
     high: float | None
     queries: int
-    moments: int = Field(description="Judged moments, over all queries.")
-    waiting: int = Field(description="Moments that still need annotators and do not count yet.")
-    missing: int = Field(description="Queries for which the search finds nothing; they count as 0.")
-    judged: float | None = Field(description="The share of the moments found that was judged; others count as 0.")
+    moments: int = Field(description="Number of judged moments over all queries.")
+    waiting: int = Field(description="Number of moments that still need annotators and do not count yet.")
+    missing: int = Field(description="Number of queries for which the search finds nothing; they count as 0.")
+    judged: float | None = Field(
+        description="Share of the moments found that have been judged; the others count as not relevant."
+    )
     notes: list[str]
-    per_query: list[QueryValue]
+    per_query: list[QueryValueOut]
 
 
-@router.get("/evaluation", summary="Measure a search", responses=documented(409))
-async def evaluation(service: Serving, given: Annotated[MeasuredIn, InQuery()]) -> EvaluationOut:
-    """A measure of the search as it is set up, on all judged queries."""
-    measure = measure_of(given.measure)
-    known = await service.readers.run(reading(judged))
-    setup = await resolved(service, given.setup())
-    return _out(known, await measured(service, known, setup, measure), setup, measure)
+@router.get("/evaluation", summary="Measure a search", responses=error_responses(409))
+async def evaluation(service: ServiceParam, given: Annotated[EvaluationIn, InQuery()]) -> EvaluationOut:
+    """A measure of a search on all judged queries."""
+    measure = parse_measure(given.measure)
+    truth = await service.readers.run(with_store(read_truth))
+    setup = await resolve_setup(service, given.setup())
+    return _evaluation_out(truth, await measure_setup(service, truth, setup, measure), setup, measure)
 
 
-def _out(known: Judged, found: Scored, setup: Setup, measure: Measure) -> EvaluationOut:
-    """The figures as the API shows them."""
-    result, truth = found.evaluation, known.truth
+def _evaluation_out(truth: JudgedTruth, measured: MeasuredRun, setup: SearchSetup, measure: Measure) -> EvaluationOut:
+    result, judgements = measured.evaluation, truth.judgements
     return EvaluationOut(
         measure=measure.name,
         settings=str(setup),
-        value=number(found.value),
-        low=number(found.low),
-        high=number(found.high),
-        queries=len(truth),
-        moments=len(truth.relevance),
-        waiting=known.waiting,
+        value=finite_or_none(measured.value),
+        low=finite_or_none(measured.low),
+        high=finite_or_none(measured.high),
+        queries=len(judgements),
+        moments=len(judgements.relevance),
+        waiting=truth.waiting,
         missing=len(result.missing),
-        judged=next((number(share) for share in result.judged.values()), None),
+        judged=next((finite_or_none(share) for share in result.judged.values()), None),
         notes=list(result.notes),
         per_query=[
-            QueryValue(query=int(id), text=words, value=number(value))
-            for id, words, value in zip(truth.query_ids, truth.queries or (), result.values[:, 0].tolist(), strict=True)
+            QueryValueOut(query=int(id), text=words, value=finite_or_none(value))
+            for id, words, value in zip(
+                judgements.query_ids, judgements.queries or (), result.values[:, 0].tolist(), strict=True
+            )
         ],
     )

@@ -1,4 +1,4 @@
-"""Taking moments away: tables, subtitles and timelines."""
+"""Exporting moments: as tables, subtitles and editors' timelines."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from momentseek.errors import MomentseekError
 from momentseek.media.edit_lists import EditListText, Excerpt, write_edl, write_fcpxml
 from momentseek.search import Hit
 from momentseek.search.export import render
-from momentseek.server.answers import Body, Seconds, text
-from momentseek.server.asked import MOST, AskedInAddress, search
-from momentseek.server.errors import CHANGING, ApiError, documented
-from momentseek.server.files import disposition
-from momentseek.server.moments import said_in
-from momentseek.server.service import Serving
+from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
+from momentseek.server.files import content_disposition
+from momentseek.server.schemas import Seconds, StrictBody, clean_text
+from momentseek.server.search_requests import MAX_HITS, SearchParametersIn, search_page
+from momentseek.server.service import ServiceParam
 
 router = APIRouter(tags=["export"])
 Kind = Literal["csv", "json", "srt", "edl", "fcpxml", "html"]
-TYPES: dict[str, str] = {
+EXPORT_MEDIA_TYPES: dict[str, str] = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
     "srt": "application/x-subrip",
@@ -35,26 +34,26 @@ TYPES: dict[str, str] = {
     "fcpxml": "application/xml",
     "html": "text/html; charset=utf-8",
 }
-_FILE: dict[int | str, dict[str, Any]] = {
+_FILE_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The file.",
         "content": {
             kind.partition(";")[0]: {"schema": {"type": "object" if name == "json" else "string"}}
-            for name, kind in TYPES.items()
+            for name, kind in EXPORT_MEDIA_TYPES.items()
         },
     },
-    **documented(404, 409),
+    **error_responses(404, 409),
 }
 
 
-class ExportIn(AskedInAddress):
-    """A search and the kind of file for it."""
+class SearchExportIn(SearchParametersIn):
+    """A search and the kind of file to write."""
 
     kind: Kind
 
 
-class ChosenIn(Body):
-    """A moment that somebody chose, with bounds of their own."""
+class ChosenMomentIn(StrictBody):
+    """A moment that a person chose, with their own start and end."""
 
     video_id: Annotated[int, Field(ge=1, le=2**53)]
     start: Seconds
@@ -62,55 +61,57 @@ class ChosenIn(Body):
     title: Annotated[str, Field(max_length=500)] = ""
 
     @model_validator(mode="after")
-    def _ordered(self) -> ChosenIn:
+    def _check_order(self) -> ChosenMomentIn:
         if not self.start < self.end:
-            raise ValueError("the start must lie before the end")
+            raise ValueError("the start must be before the end")
         return self
 
 
-class SelectionIn(Body):
-    """Moments that somebody chose."""
+class SelectionIn(StrictBody):
+    """Moments that a person chose."""
 
     kind: Kind
     title: Annotated[str, Field(max_length=500)] = "Moments"
-    hits: Annotated[list[ChosenIn], Field(min_length=1, max_length=MOST)]
+    hits: Annotated[list[ChosenMomentIn], Field(min_length=1, max_length=MAX_HITS)]
 
 
-@router.get("/export", summary="Export a search", responses=_FILE, response_class=Response)
-async def export_get(service: Serving, asked: Annotated[ExportIn, InQuery()]) -> Response:
-    """The moments of a search as a file."""
+@router.get("/export", summary="Export a search", responses=_FILE_RESPONSES, response_class=Response)
+async def export_get(service: ServiceParam, asked: Annotated[SearchExportIn, InQuery()]) -> Response:
+    """The hits of a search as a file."""
 
     def work(library: Library) -> tuple[EditListText, str]:
-        page = search(library, asked, service.settings.rerankers)
+        page = search_page(library, asked, service.settings.rerankers)
         query = str(page.results.query)
-        shown = page.hits if service.settings.loopback else elsewhere(page.hits)
+        shown = page.hits if service.settings.loopback else replace_paths_by_names(page.hits)
         return render(shown, query, asked.kind, _pictures(library, asked.kind, page.hits)), query
 
     written, query = await service.searchers.run(work)
     return _attachment(written, asked.kind, query)
 
 
-@router.post("/export", summary="Export a selection", responses={**_FILE, **CHANGING}, response_class=Response)
-async def export_post(service: Serving, given: SelectionIn) -> Response:
-    """Moments of one's own choice as a file."""
+@router.post(
+    "/export", summary="Export a selection", responses={**_FILE_RESPONSES, **BODY_ERRORS}, response_class=Response
+)
+async def export_post(service: ServiceParam, given: SelectionIn) -> Response:
+    """Moments of your own choice as a file."""
 
     def work(library: Library) -> EditListText:
-        found = _hits(library, given.hits)
-        hits = found if service.settings.loopback else elsewhere(found)
-        titles = [text(one.title) or text(given.title) for one in given.hits]
+        found = _chosen_hits(library, given.hits)
+        hits = found if service.settings.loopback else replace_paths_by_names(found)
+        titles = [clean_text(one.title) or clean_text(given.title) for one in given.hits]
         if given.kind in ("edl", "fcpxml"):  # these carry a title for each
             excerpts = [
                 Excerpt(h.path, h.name, h.start, h.end, h.rate, title, h.duration)
                 for h, title in zip(hits, titles, strict=True)
             ]
-            return (write_edl if given.kind == "edl" else write_fcpxml)(excerpts, text(given.title) or "Moments")
-        return render(hits, text(given.title), given.kind, _pictures(library, given.kind, found))
+            return (write_edl if given.kind == "edl" else write_fcpxml)(excerpts, clean_text(given.title) or "Moments")
+        return render(hits, clean_text(given.title), given.kind, _pictures(library, given.kind, found))
 
     return _attachment(await service.searchers.run(work), given.kind, given.title)
 
 
-def _hits(library: Library, chosen: Sequence[ChosenIn]) -> list[Hit]:
-    """As a search would have found them; 404 if a video is not there, 422 if a moment begins after its end."""
+def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit]:
+    """The chosen moments as hits; 404 if a video is not in the library, 422 if a moment starts after its end."""
     videos = {video.id: video for video in library.catalog.videos({one.video_id for one in chosen})}
     hits = []
     for rank, one in enumerate(chosen, 1):
@@ -118,26 +119,26 @@ def _hits(library: Library, chosen: Sequence[ChosenIn]) -> list[Hit]:
         if video is None:
             raise ApiError(404, f"there is no video {one.video_id}; it may have been removed or changed since")
         if one.start >= video.duration:
-            raise ApiError(422, f"moment {rank} begins after the end of video {video.id} ({video.duration:g} s)")
+            raise ApiError(422, f"moment {rank} starts after the end of video {video.id} ({video.duration:g} s)")
         end = min(one.end, video.duration)
-        said = said_in(library.catalog, video.id, one.start, end)
+        said = tuple(library.catalog.cues_between(video.id, one.start, end))
         where = (video.id, video.path, video.name, one.start, end)
         hits.append(Hit(rank, *where, 0.0, "fair", (one.start + end) / 2, video.duration, video.rate, said))
     return hits
 
 
-def elsewhere(hits: Sequence[Hit]) -> list[Hit]:
-    """For clients on other machines, where our paths mean nothing and are nobody's business: names for paths.
+def replace_paths_by_names(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits with names instead of paths, for clients on other machines, which must not see our paths.
 
-    Editors find the files again by these. Videos that share a name are told apart by a folder with their id.
+    Editors find the files again by their names. Videos that share a name get a folder named after their id.
     """
     first: dict[str, int] = {}
-    placed = []
+    renamed = []
     for hit in hits:
         name = hit.name.lstrip("/")
         alone = first.setdefault(name, hit.video_id) == hit.video_id
-        placed.append(replace(hit, path=Path("/", name) if alone else Path("/", str(hit.video_id), name)))
-    return placed
+        renamed.append(replace(hit, path=Path("/", name) if alone else Path("/", str(hit.video_id), name)))
+    return renamed
 
 
 def _pictures(library: Library, kind: str, hits: Sequence[Hit]) -> Any:
@@ -153,6 +154,6 @@ def _pictures(library: Library, kind: str, hits: Sequence[Hit]) -> Any:
 
 
 def _attachment(written: EditListText, kind: str, title: str) -> Response:
-    stem = re.sub(r"[^\w -]+", "", text(title)).strip()[:60] or "moments"
-    headers = {"Content-Disposition": disposition(f"{stem}.{kind}")}
-    return Response(written.text.encode("utf-8", "replace"), media_type=TYPES[kind], headers=headers)
+    stem = re.sub(r"[^\w -]+", "", clean_text(title)).strip()[:60] or "moments"
+    headers = {"Content-Disposition": content_disposition(f"{stem}.{kind}")}
+    return Response(written.text.encode("utf-8", "replace"), media_type=EXPORT_MEDIA_TYPES[kind], headers=headers)

@@ -10,64 +10,75 @@ from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
-from momentseek.server.errors import documented
-from momentseek.server.folders import MOST_LISTED, Budget, Folder, count_each, folder_of, is_folder, look, roots_of
-from momentseek.server.service import Service, Serving
+from momentseek.server.errors import error_responses
+from momentseek.server.folders import (
+    MAX_LISTED_FOLDERS,
+    ListedFolder,
+    ListingBudget,
+    count_videos_each,
+    find_folder,
+    is_folder,
+    list_folder,
+    root_folders,
+)
+from momentseek.server.service import Service, ServiceParam
 
 router = APIRouter(tags=["adding"])
 FolderId = Annotated[str, InPath(max_length=64, description="An id from a list of folders.")]
 
 
 class FolderOut(BaseModel):
-    """A folder."""
+    """A folder with the number of its videos."""
 
     model_config = ConfigDict(
         json_schema_extra={"example": {"id": "5b1c09d2c0ffee42", "name": "Holiday", "videos": 12, "complete": True}}
     )
-    id: str = Field(description="Made by the server; nothing can be read from it.")
+    id: str = Field(description="Made by the server; it contains no path.")
     name: str
-    videos: int = Field(description="Files in it and below that look like videos.")
-    complete: bool = Field(description="Whether all were counted; if not, there are more than so many.")
+    videos: int = Field(description="Number of files in it and below that look like videos.")
+    complete: bool = Field(description="Whether all were counted; if not, there may be more.")
 
 
 class FoldersOut(BaseModel):
-    """Folders."""
+    """A list of folders."""
 
     folders: list[FolderOut]
 
 
-class FolderDetails(FolderOut):
-    """A folder, with what is above and in it."""
+class FolderDetailsOut(FolderOut):
+    """A folder with the folders above it and in it."""
 
     parent: str | None = Field(description="The id of the folder above; null at the top.")
     folders: list[FolderOut]
-    more: bool = Field(description="Whether it has folders that are not listed, because there are so many.")
+    more: bool = Field(description="Whether it has more folders than are listed.")
 
 
 @router.get("/folders", summary="Top folders")
-async def folders(service: Serving) -> FoldersOut:
-    """The folders the server was started with, or else those of the videos in the library."""
+async def folders(service: ServiceParam) -> FoldersOut:
+    """The folders that the server was started with, or else those of the videos in the library."""
 
     def read(library: Library) -> FoldersOut:
-        roots = list(service.settings.folders) or roots_of(video.path for video in library.videos())
+        roots = list(service.settings.folders) or root_folders(video.path for video in library.videos())
         listed = [service.folders.mint(root, root) for root in roots if is_folder(root)]
-        return FoldersOut(folders=_counted(listed, _budget(service)))
+        return FoldersOut(folders=_count_videos(listed, _listing_budget(service)))
 
     return await service.listers.run(read)
 
 
-@router.get("/folders/{id}", summary="One folder", responses=documented(404))
-async def folder(service: Serving, id: FolderId) -> FolderDetails:
+@router.get("/folders/{id}", summary="One folder", responses=error_responses(404))
+async def folder(service: ServiceParam, id: FolderId) -> FolderDetailsOut:
     """The folders in a folder."""
 
-    def read(_: Library) -> FolderDetails:
-        budget = _budget(service)
-        found = folder_of(service.folders, id)
+    def read(_: Library) -> FolderDetailsOut:
+        budget = _listing_budget(service)
+        found = find_folder(service.folders, id)
         above = service.folders.parent(found)
-        here = look(found.path, budget)
-        below = _counted(service.folders.below(found, here.folders[:MOST_LISTED]), budget.less(here.looked))
-        whole = here.complete and len(here.folders) <= MOST_LISTED
-        return FolderDetails(
+        here = list_folder(found.path, budget)
+        below = _count_videos(
+            service.folders.below(found, here.folders[:MAX_LISTED_FOLDERS]), budget.less(here.examined)
+        )
+        whole = here.complete and len(here.folders) <= MAX_LISTED_FOLDERS
+        return FolderDetailsOut(
             id=found.id,
             name=found.name,
             videos=here.videos + sum(one.videos for one in below),
@@ -80,12 +91,12 @@ async def folder(service: Serving, id: FolderId) -> FolderDetails:
     return await service.listers.run(read)
 
 
-def _budget(service: Service) -> Budget:
-    return Budget.of(service.settings.limits.listing_entries, service.settings.limits.listing_seconds)
+def _listing_budget(service: Service) -> ListingBudget:
+    return ListingBudget.of(service.settings.limits.listing_entries, service.settings.limits.listing_seconds)
 
 
-def _counted(folders: Sequence[Folder], budget: Budget) -> list[FolderOut]:
-    counts = count_each([one.path for one in folders], budget)
+def _count_videos(folders: Sequence[ListedFolder], budget: ListingBudget) -> list[FolderOut]:
+    counts = count_videos_each([one.path for one in folders], budget)
     return [
         FolderOut(id=one.id, name=one.name, videos=many.videos, complete=many.complete)
         for one, many in zip(folders, counts, strict=True)

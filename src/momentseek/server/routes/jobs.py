@@ -1,44 +1,86 @@
-"""Adding videos: jobs, their progress, and what failed."""
+"""Jobs that add videos: starting and stopping them, their progress also as a stream of events, and what failed."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from fastapi import Path as InPath
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from momentseek.api import Library
 from momentseek.library.known_files import failed_files
-from momentseek.server.answers import Body, text
-from momentseek.server.errors import CHANGING, ApiError, documented
-from momentseek.server.folders import folder_of
-from momentseek.server.job_answers import FailedOut, JobOut, events, job_out
-from momentseek.server.jobs import Job
-from momentseek.server.service import Service, Serving
+from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
+from momentseek.server.folders import find_folder
+from momentseek.server.jobs import AddJob, Jobs, JobState
+from momentseek.server.schemas import StrictBody, clean_text
+from momentseek.server.service import Service, ServiceParam
 
 router = APIRouter(tags=["adding"])
+POLL_SECONDS = 0.2
+"""How often an event stream looks for changes."""
+KEEPALIVE_SECONDS = 15.0
+"""After this time without an event a stream sends a comment, so that nobody takes the connection for dead."""
 JobId = Annotated[str, InPath(max_length=64, description="The job's id.")]
 
 
+class FailedFileOut(BaseModel):
+    """A file that could not be added, and the reason."""
+
+    name: str
+    reason: str
+
+
+class JobOut(BaseModel):
+    """The current state of a job."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "id": "9f86d081884c7d65", "state": "running", "kind": "add", "folder": "Holiday", "files_done": 3,
+                "files_total": 12, "file": "beach.mp4", "fraction": 0.31, "rate": 24.0, "seconds_left": 95.0,
+                "added": 0, "unchanged": 0, "failed": [], "error": None, "started": 1760000000.0, "ended": None,
+            }
+        }
+    )  # fmt: skip
+    id: str
+    state: JobState
+    kind: Literal["add", "retry"]
+    folder: str | None
+    files_done: int
+    files_total: int
+    file: str = Field(description="The file that is being added.")
+    fraction: float = Field(description="Share of the work that is done, from 0 to 1.")
+    rate: float | None = Field(description="Seconds of video that are added per second.")
+    seconds_left: float | None
+    added: int = Field(description="Number of new and changed videos; known at the end.")
+    unchanged: int
+    failed: list[FailedFileOut]
+    error: str | None = Field(description="Why the job as a whole failed.")
+    started: float | None = Field(description="Seconds since 1970.")
+    ended: float | None
+
+
 class JobsOut(BaseModel):
-    """Jobs, the newest first."""
+    """All jobs, newest first."""
 
     jobs: list[JobOut]
 
 
-class AddIn(Body):
-    """What to add."""
+class AddIn(StrictBody):
+    """The folder to add."""
 
     folder: Annotated[str, Field(max_length=64, description="An id from a list of folders.")]
 
 
-class FailureOut(FailedOut):
-    """A file that could not be added."""
+class FailureOut(FailedFileOut):
+    """A file that could not be added, and when that was tried last."""
 
-    at: float = Field(description="When it was tried last, in seconds since 1970.")
-    tries: int
+    at: float = Field(description="When it was last tried, in seconds since 1970.")
+    tries: int = Field(description="How often it was tried.")
 
 
 class FailuresOut(BaseModel):
@@ -47,74 +89,118 @@ class FailuresOut(BaseModel):
     failures: list[FailureOut]
 
 
-@router.post("/jobs", status_code=202, summary="Add a folder", responses={**documented(404, 409), **CHANGING})
-async def add(service: Serving, given: AddIn) -> JobOut:
-    """Begin to add the videos in a folder; answers at once."""
+def job_out(job: AddJob) -> JobOut:
+    """Convert a job to the API's answer."""
+    return JobOut(
+        **{name: getattr(job, name) for name in JobOut.model_fields if name != "failed"},
+        failed=[FailedFileOut(name=name, reason=reason) for name, reason in job.failed],
+    )
 
-    def enter(_: Library) -> Job:
-        folder = folder_of(service.folders, given.folder)
+
+async def stream_events(jobs: Jobs, id: str | None = None) -> AsyncIterator[str]:
+    """Server-sent events with the state of every job, or of the job ``id``, now and whenever it changes.
+
+    The events of one job end with it; those of all jobs end when the server stops and nothing is running any more.
+    """
+    sent: dict[str, AddJob] = {}
+    silent = 0.0
+    while True:
+        now = [job for job in reversed(jobs.all()) if id is None or job.id == id]
+        for job in now:
+            if sent.get(job.id) != job:
+                silent = 0.0
+                yield event_text(job)
+        sent = {job.id: job for job in now}
+        over = all(job.over or (jobs.stopping.is_set() and job.state == "waiting") for job in now)
+        if over and (id is not None or jobs.stopping.is_set()):
+            return
+        await asyncio.sleep(POLL_SECONDS)
+        silent += POLL_SECONDS
+        if silent >= KEEPALIVE_SECONDS:
+            silent = 0.0
+            yield ": still here\n\n"
+
+
+def event_text(job: AddJob) -> str:
+    """One state of a job as a server-sent event: ``progress`` while it goes on, then ``done`` or ``failed``."""
+    name = {"done": "done", "failed": "failed", "cancelled": "done"}.get(job.state, "progress")
+    return f"event: {name}\ndata: {job_out(job).model_dump_json()}\n\n"
+
+
+@router.post("/jobs", status_code=202, summary="Add a folder", responses={**error_responses(404, 409), **BODY_ERRORS})
+async def add(service: ServiceParam, given: AddIn) -> JobOut:
+    """Start to add the videos in a folder; answers at once."""
+
+    def submit(_: Library) -> AddJob:
+        folder = find_folder(service.folders, given.folder)
         return service.jobs.add(folder.path, folder.name)
 
-    return job_out(await service.listers.run(enter))
+    return job_out(await service.listers.run(submit))
 
 
-@router.post("/jobs/retry", status_code=202, summary="Try failures again", responses={**documented(409), **CHANGING})
-async def retry(service: Serving) -> JobOut:
-    """Begin to try again the files that could not be added."""
+@router.post(
+    "/jobs/retry", status_code=202, summary="Retry failures", responses={**error_responses(409), **BODY_ERRORS}
+)
+async def retry(service: ServiceParam) -> JobOut:
+    """Start to retry the files that could not be added."""
     return job_out(service.jobs.retry())
 
 
 @router.get("/jobs", summary="List jobs")
-async def jobs(service: Serving) -> JobsOut:
-    """The jobs since the server was started."""
+async def jobs(service: ServiceParam) -> JobsOut:
+    """The jobs since the server was started, newest first."""
     return JobsOut(jobs=[job_out(job) for job in service.jobs.all()])
 
 
-def _stream(description: str) -> dict[int | str, dict[str, Any]]:
+def _stream_responses(description: str) -> dict[int | str, dict[str, Any]]:
     content = {"text/event-stream": {"schema": {"type": "string"}}}
     return {200: {"description": description, "content": content}}
 
 
-_ALL = _stream("States of all jobs, now and whenever one changes: `event: progress`, `done` or `failed`.")
-_ONE = _stream("States of the job: `event: progress` while it runs, then `done` or `failed`, then the end.")
+_ALL_JOBS_STREAM = _stream_responses(
+    "The states of all jobs, now and whenever one changes: `event: progress`, `done` or `failed`."
+)
+_ONE_JOB_STREAM = _stream_responses(
+    "The states of the job: `event: progress` while it runs, then `done` or `failed`, then the end."
+)
 
 
-@router.get("/jobs/events", summary="Follow all jobs", responses=_ALL, response_class=StreamingResponse)
-async def all_events(service: Serving) -> StreamingResponse:
-    """The states of all jobs as server-sent events, each with a job as its data, on one connection that stays open."""
-    return StreamingResponse(events(service.jobs), media_type="text/event-stream")
+@router.get("/jobs/events", summary="Follow all jobs", responses=_ALL_JOBS_STREAM, response_class=StreamingResponse)
+async def all_events(service: ServiceParam) -> StreamingResponse:
+    """The states of all jobs as server-sent events, each with a job as its data; the connection stays open."""
+    return StreamingResponse(stream_events(service.jobs), media_type="text/event-stream")
 
 
 @router.get(
     "/jobs/{id}/events",
     summary="Follow a job",
-    responses={**_ONE, **documented(404)},
+    responses={**_ONE_JOB_STREAM, **error_responses(404)},
     response_class=StreamingResponse,
 )
-async def job_events(service: Serving, id: JobId) -> StreamingResponse:
+async def job_events(service: ServiceParam, id: JobId) -> StreamingResponse:
     """The job's states as server-sent events, each with the job as its data; ends when the job does."""
-    _job(service, id)
-    return StreamingResponse(events(service.jobs, id), media_type="text/event-stream")
+    _find_job(service, id)
+    return StreamingResponse(stream_events(service.jobs, id), media_type="text/event-stream")
 
 
-@router.get("/jobs/{id}", summary="One job", responses=documented(404))
-async def job(service: Serving, id: JobId) -> JobOut:
-    """How far a job is."""
-    return job_out(_job(service, id))
+@router.get("/jobs/{id}", summary="One job", responses=error_responses(404))
+async def job(service: ServiceParam, id: JobId) -> JobOut:
+    """The state of a job."""
+    return job_out(_find_job(service, id))
 
 
-@router.post("/jobs/{id}/cancel", summary="Cancel a job", responses={**documented(404), **CHANGING})
-async def cancel(service: Serving, id: JobId) -> JobOut:
-    """Stop a job soon; what is done is kept, and adding the folder again goes on from there."""
+@router.post("/jobs/{id}/cancel", summary="Cancel a job", responses={**error_responses(404), **BODY_ERRORS})
+async def cancel(service: ServiceParam, id: JobId) -> JobOut:
+    """Stop a job soon. What is done is kept, and adding the folder again continues from there."""
     found = service.jobs.cancel(id)
     if found is None:
-        raise _unknown()
+        raise _no_such_job()
     return job_out(found)
 
 
 @router.get("/failures", summary="What failed")
-async def failures(service: Serving) -> FailuresOut:
-    """Files that could not be added, with reasons."""
+async def failures(service: ServiceParam) -> FailuresOut:
+    """The files that could not be added, with the reasons."""
 
     def read(library: Library) -> FailuresOut:
         with library.catalog.view():
@@ -122,7 +208,9 @@ async def failures(service: Serving) -> FailuresOut:
             found = library.failures()
         return FailuresOut(
             failures=[
-                FailureOut(name=text(names.get(f.path, f.path.name)), reason=text(f.reason), at=f.at, tries=f.tries)
+                FailureOut(
+                    name=clean_text(names.get(f.path, f.path.name)), reason=clean_text(f.reason), at=f.at, tries=f.tries
+                )
                 for f in found
             ]
         )
@@ -130,12 +218,12 @@ async def failures(service: Serving) -> FailuresOut:
     return await service.readers.run(read)
 
 
-def _job(service: Service, id: str) -> Job:
+def _find_job(service: Service, id: str) -> AddJob:
     found = service.jobs.get(id)
     if found is None:
-        raise _unknown()
+        raise _no_such_job()
     return found
 
 
-def _unknown() -> ApiError:
+def _no_such_job() -> ApiError:
     return ApiError(404, "there is no such job; GET /api/v1/jobs lists them")

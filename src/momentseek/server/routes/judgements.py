@@ -1,4 +1,4 @@
-"""Judging moments: the next one for somebody, and what they say."""
+"""Judgements: the next moment for an annotator, their judgement of it, undo, and the guideline."""
 
 from __future__ import annotations
 
@@ -11,28 +11,39 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from momentseek.api import Library
 from momentseek.construct.annotation.guideline import EXAMPLE_JUDGEMENTS, INSTRUCTIONS, RELEVANCE_LEVELS
 from momentseek.moments import MAX_RELEVANCE
-from momentseek.server.answers import Body, Strict, media_url
-from momentseek.server.errors import CHANGING, documented
-from momentseek.server.judging.answers import QueryId, QueryOut, query_out
-from momentseek.server.judging.judge import LONGEST_NAME, annotator_name, following, judge, undo
-from momentseek.server.judging.rows import Judgement
-from momentseek.server.judging.states import states
-from momentseek.server.judging.store import Store
-from momentseek.server.service import Serving
+from momentseek.server.errors import BODY_ERRORS, error_responses
+from momentseek.server.judging.judge import (
+    MAX_NAME_CHARACTERS,
+    next_task,
+    normalise_annotator,
+    save_judgement,
+    undo_last,
+)
+from momentseek.server.judging.rows import JudgementRow
+from momentseek.server.judging.schemas import QueryId, QueryOut, query_out
+from momentseek.server.judging.states import query_states
+from momentseek.server.judging.store import JudgementStore
+from momentseek.server.schemas import StrictBody, StrictModel, media_url
+from momentseek.server.service import ServiceParam
 from momentseek.tables import count
 
 router = APIRouter(prefix="/judging", tags=["judging"])
 Id = Annotated[int, Field(ge=1, le=2**53)]
 Annotator = Annotated[
     str,
-    Field(min_length=1, max_length=LONGEST_NAME, description="A name: 1 to 64 printable characters.", examples=["ann"]),
-    AfterValidator(annotator_name),
+    Field(
+        min_length=1,
+        max_length=MAX_NAME_CHARACTERS,
+        description="A name: 1 to 64 printable characters.",
+        examples=["ann"],
+    ),
+    AfterValidator(normalise_annotator),
 ]
 Relevance = Annotated[int, Field(ge=0, le=MAX_RELEVANCE)]
 
 
 class CandidateOut(BaseModel):
-    """A moment to judge; nothing that would tell what to think of it."""
+    """A moment to judge, without anything that might influence the annotator."""
 
     id: int
     video_id: int
@@ -41,22 +52,20 @@ class CandidateOut(BaseModel):
     media: str
 
 
-class WhoIn(Strict):
-    """Who asks."""
+class AnnotatorIn(StrictModel):
+    """The annotator."""
 
     annotator: Annotator
 
 
-class NextIn(WhoIn):
-    """Who asks, and what they would rather judge later."""
+class NextIn(AnnotatorIn):
+    """The annotator, and the candidates that they leave for later."""
 
-    skip: Annotated[
-        list[Id], Field(max_length=100, default_factory=list, description="Candidates to pass over for now.")
-    ]
+    skip: Annotated[list[Id], Field(max_length=100, default_factory=list, description="Candidates to skip for now.")]
 
 
 class NextOut(BaseModel):
-    """What to judge next."""
+    """The next moment to judge."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -69,17 +78,19 @@ class NextOut(BaseModel):
     )  # fmt: skip
     query: str
     candidate: CandidateOut | None = Field(
-        description="Null when nothing is left for this annotator, skipped ones aside."
+        description="Null when nothing is left for this annotator but skipped candidates."
     )
     left: int
     done: int
     total: int
-    removed: int = Field(description="Moments that cannot be shown: their video was removed, or its file is not there.")
-    note: str = Field(description="What the annotator should know; often nothing.")
+    removed: int = Field(
+        description="Moments that cannot be shown: their video was removed, or its file cannot be read."
+    )
+    note: str = Field(description="What the annotator should know; usually empty.")
 
 
-class JudgementIn(Body):
-    """What somebody says about a moment."""
+class JudgementIn(StrictBody):
+    """How relevant an annotator finds a moment."""
 
     query: Id
     candidate: Id
@@ -88,7 +99,7 @@ class JudgementIn(Body):
 
 
 class JudgementOut(BaseModel):
-    """A judgement."""
+    """A judgement of a moment."""
 
     query: int
     candidate: int
@@ -97,23 +108,23 @@ class JudgementOut(BaseModel):
     at: float = Field(description="Seconds since 1970.")
 
 
-class SaidOut(JudgementOut):
+class SavedJudgementOut(JudgementOut):
     """A judgement that counts now."""
 
-    before: int | None = Field(description="What the same annotator said before.")
+    before: int | None = Field(description="The level that the same annotator gave before.")
     outcome: Literal["kept", "discarded", "waiting"] = Field(description="What became of the moment.")
-    state: QueryOut = Field(description="How far the query is now.")
+    state: QueryOut = Field(description="How far the judging of the query has got.")
 
 
-class UndoneOut(JudgementOut):
+class UndoneJudgementOut(JudgementOut):
     """A judgement that no longer counts."""
 
-    now: int | None = Field(description="What the annotator had said before, which counts again.")
-    state: QueryOut = Field(description="How far the query is now.")
+    now: int | None = Field(description="The level that the annotator gave before, which counts again.")
+    state: QueryOut = Field(description="How far the judging of the query has got.")
 
 
 class LevelOut(BaseModel):
-    """One of the five levels."""
+    """One of the five levels of relevance."""
 
     value: int
     name: str
@@ -123,18 +134,18 @@ class LevelOut(BaseModel):
 class GuidelineOut(BaseModel):
     """How to judge."""
 
-    levels: list[LevelOut] = Field(description="The best first.")
+    levels: list[LevelOut] = Field(description="Highest first.")
     instructions: str
     example: str
 
 
-@router.get("/queries/{id}/next", summary="The next moment to judge", responses=documented(404))
-async def next_candidate(service: Serving, id: QueryId, given: Annotated[NextIn, InQuery()]) -> NextOut:
-    """The next moment of a query for an annotator, in an order of their own."""
+@router.get("/queries/{id}/next", summary="The next moment to judge", responses=error_responses(404))
+async def next_candidate(service: ServiceParam, id: QueryId, given: Annotated[NextIn, InQuery()]) -> NextOut:
+    """The next moment of a query for an annotator, in their own order."""
 
-    def look(library: Library) -> NextOut:
-        with Store(library.path) as store:
-            task = following(store, library.catalog, id, given.annotator, given.skip)
+    def read(library: Library) -> NextOut:
+        with JudgementStore(library.path) as store:
+            task = next_task(store, library.catalog, id, given.annotator, given.skip)
             words = store.query(id).text
         shown = None
         if task.candidate is not None and task.video_id is not None:
@@ -144,7 +155,9 @@ async def next_candidate(service: Serving, id: QueryId, given: Annotated[NextIn,
             )
         note = ""
         if task.hidden:
-            note = f"{count(task.hidden, 'moment')} cannot be shown: removed from the library, or the file is not there"
+            note = (
+                f"{count(task.hidden, 'moment')} cannot be shown: removed from the library, or the file cannot be read"
+            )
         return NextOut(
             query=words,
             candidate=shown,
@@ -155,44 +168,48 @@ async def next_candidate(service: Serving, id: QueryId, given: Annotated[NextIn,
             note=note,
         )
 
-    return await service.readers.run(look)
+    return await service.readers.run(read)
 
 
-@router.put("/judgements", summary="Judge a moment", responses={**documented(404, 409), **CHANGING})
-async def put_judgement(service: Serving, given: JudgementIn) -> SaidOut:
-    """Say how relevant a moment is; said again, the later counts, and the earlier is kept in the history."""
+@router.put("/judgements", summary="Judge a moment", responses={**error_responses(404, 409), **BODY_ERRORS})
+async def put_judgement(service: ServiceParam, given: JudgementIn) -> SavedJudgementOut:
+    """Judge how relevant a moment is. Judged again, the later judgement counts; the earlier stays in the history."""
 
-    def keep(library: Library) -> SaidOut:
-        with Store(library.path) as store:
-            said = judge(store, library.catalog, given.query, given.candidate, given.annotator, given.relevance)
-        return SaidOut(
-            **_plain(said.judgement),
-            before=said.before,
-            outcome=said.pair.outcome,  # type: ignore[arg-type]
-            state=query_out(*states(library, given.query)),
+    def save(library: Library) -> SavedJudgementOut:
+        with JudgementStore(library.path) as store:
+            saved = save_judgement(
+                store, library.catalog, given.query, given.candidate, given.annotator, given.relevance
+            )
+        return SavedJudgementOut(
+            **_judgement_fields(saved.judgement),
+            before=saved.before,
+            outcome=saved.pair.outcome,  # type: ignore[arg-type]
+            state=query_out(*query_states(library, given.query)),
         )
 
-    return await service.readers.run(keep)
+    return await service.readers.run(save)
 
 
-@router.delete("/judgements/last", summary="Undo", responses={**documented(404), **CHANGING})
-async def delete_last(service: Serving, given: Annotated[WhoIn, InQuery()]) -> UndoneOut:
-    """Take back what an annotator said last, once more each time."""
+@router.delete("/judgements/last", summary="Undo", responses={**error_responses(404), **BODY_ERRORS})
+async def delete_last(service: ServiceParam, given: Annotated[AnnotatorIn, InQuery()]) -> UndoneJudgementOut:
+    """Undo an annotator's last judgement; each further call undoes one more."""
 
-    def back(library: Library) -> UndoneOut:
-        with Store(library.path) as store:
-            last, now = undo(store, library.catalog, given.annotator)
-        return UndoneOut(**_plain(last), now=now, state=query_out(*states(library, last.query)))
+    def undo(library: Library) -> UndoneJudgementOut:
+        with JudgementStore(library.path) as store:
+            last, now = undo_last(store, library.catalog, given.annotator)
+        return UndoneJudgementOut(
+            **_judgement_fields(last), now=now, state=query_out(*query_states(library, last.query))
+        )
 
-    return await service.readers.run(back)
+    return await service.readers.run(undo)
 
 
 @router.get("/guideline", summary="How to judge")
-async def guideline(service: Serving) -> GuidelineOut:
+async def guideline(service: ServiceParam) -> GuidelineOut:
     """The five levels, and when to choose which."""
     levels = [LevelOut(value=v.value, name=v.name, meaning=v.meaning) for v in RELEVANCE_LEVELS]
     return GuidelineOut(levels=levels, instructions=INSTRUCTIONS, example=EXAMPLE_JUDGEMENTS)
 
 
-def _plain(judgement: Judgement) -> dict[str, Any]:
+def _judgement_fields(judgement: JudgementRow) -> dict[str, Any]:
     return {name: getattr(judgement, name) for name in JudgementOut.model_fields}

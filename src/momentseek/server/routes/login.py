@@ -1,4 +1,4 @@
-"""The page's way in: the token in a body, a cookie in return."""
+"""Logging in and out of the page: the token in a body, a cookie in return."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from momentseek.server.answers import Body
-from momentseek.server.errors import CHANGING, ApiError, documented
+from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
+from momentseek.server.schemas import StrictBody
 from momentseek.server.security.tokens import COOKIE_SECONDS
-from momentseek.server.service import Serving
+from momentseek.server.service import ServiceParam
 
 router = APIRouter(tags=["token"])
 
 
-class TokenIn(Body):
+class TokenIn(StrictBody):
     """The token that the server printed."""
 
     token: Annotated[str, Field(max_length=500)]
 
 
 class LoginOut(BaseModel):
-    """Whether a token is needed at all."""
+    """Whether the server needs a token."""
 
     needed: bool
 
 
-@router.post("/login", summary="Enter the token", responses={**documented(401, 429), **CHANGING})
-async def login(request: Request, service: Serving, given: TokenIn, response: Response) -> LoginOut:
-    """Give the token once; the cookie that comes back lets the page use the API for a week.
+@router.post("/login", summary="Enter the token", responses={**error_responses(401, 429), **BODY_ERRORS})
+async def login(request: Request, service: ServiceParam, given: TokenIn, response: Response) -> LoginOut:
+    """Send the token once; the cookie that comes back lets the page use the API for a week.
 
-    Who is wrong too often must wait (429), also with the right token.
+    After too many wrong tokens a client must wait (429), even with the right one.
     """
-    keys = service.keys
-    if keys.token is None:
+    sessions = service.sessions
+    if sessions.token is None:
         return LoginOut(needed=False)
     now, client = time.monotonic(), request.client.host if request.client else ""
-    if seconds := keys.tries.wait(client, now):
+    if seconds := sessions.tries.seconds_to_wait(client, now):
         raise ApiError(429, f"too many wrong tokens; try again in {seconds} s", headers={"Retry-After": str(seconds)})
-    if not keys.right(given.token):
-        keys.tries.wrong(client, now)
+    if not sessions.is_right(given.token):
+        sessions.tries.note_wrong(client, now)
         raise ApiError(401, "the token is wrong; use the one that the server printed when it started")
     response.set_cookie(
-        keys.name,
-        keys.open(time.time()),
+        sessions.name,
+        sessions.open(time.time()),
         max_age=COOKIE_SECONDS,
         httponly=True,
         samesite="strict",
@@ -54,9 +54,9 @@ async def login(request: Request, service: Serving, given: TokenIn, response: Re
     return LoginOut(needed=True)
 
 
-@router.post("/logout", summary="End the session", responses=CHANGING)
-async def logout(request: Request, service: Serving, response: Response) -> LoginOut:
-    """End the session of the cookie, wherever the cookie was copied to, and take the cookie back."""
-    service.keys.end(service.keys.shown(request.headers))
-    response.delete_cookie(service.keys.name, httponly=True, samesite="strict")
-    return LoginOut(needed=service.keys.token is not None)
+@router.post("/logout", summary="End the session", responses=BODY_ERRORS)
+async def logout(request: Request, service: ServiceParam, response: Response) -> LoginOut:
+    """End the session of the cookie, wherever the cookie was copied to, and delete the cookie."""
+    service.sessions.end(service.sessions.cookies(request.headers))
+    response.delete_cookie(service.sessions.name, httponly=True, samesite="strict")
+    return LoginOut(needed=service.sessions.token is not None)

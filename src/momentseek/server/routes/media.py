@@ -1,4 +1,4 @@
-"""A video's bytes, and clips cut out of it."""
+"""A video's bytes, and clips cut from it."""
 
 from __future__ import annotations
 
@@ -11,48 +11,56 @@ from pydantic import Field, model_validator
 from starlette.responses import Response
 
 from momentseek.api import Library
-from momentseek.server.answers import Body, Seconds, VideoId
-from momentseek.server.errors import CHANGING, ApiError, documented
-from momentseek.server.files import FileAnswer, OpenFile, disposition, kind_of
-from momentseek.server.service import Service, Serving, video_of
+from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
+from momentseek.server.files import OpenFile, RangeFileResponse, content_disposition, video_media_type
+from momentseek.server.schemas import Seconds, StrictBody, VideoId
+from momentseek.server.service import Service, ServiceParam, find_video
 
 router = APIRouter(tags=["media"])
-LONGEST = 1800.0
-"""Seconds of a clip."""
-_BYTES: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
-_WHOLE: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The whole file.", "content": {"video/*": _BYTES, "application/octet-stream": _BYTES}},
-    206: {"description": "The range asked for.", "content": {"video/*": _BYTES, "application/octet-stream": _BYTES}},
+MAX_CLIP_SECONDS = 1800.0
+"""The longest clip that is cut."""
+_BINARY_CONTENT: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+_MEDIA_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The whole file.",
+        "content": {"video/*": _BINARY_CONTENT, "application/octet-stream": _BINARY_CONTENT},
+    },
+    206: {
+        "description": "The range asked for.",
+        "content": {"video/*": _BINARY_CONTENT, "application/octet-stream": _BINARY_CONTENT},
+    },
     304: {"description": "The client's copy is still good."},
-    **documented(404, 416),
+    **error_responses(404, 416),
 }
 
 
-class ClipIn(Body):
-    """Which part to cut."""
+class ClipIn(StrictBody):
+    """Which part of a video to cut."""
 
     start: Seconds
     end: Seconds
-    exact: Annotated[bool, Field(description="Encode anew, right to the frame; else copy from a key frame.")] = True
-    pad: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False, description="Seconds more on each side.")] = 0.0
+    exact: Annotated[bool, Field(description="Encode again, exact to the frame; otherwise copy from a key frame.")] = (
+        True
+    )
+    pad: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False, description="Seconds to add on each side.")] = 0.0
 
     @model_validator(mode="after")
-    def _ordered(self) -> ClipIn:
+    def _check_order(self) -> ClipIn:
         if not self.start < self.end:
-            raise ValueError("the start must lie before the end")
-        if self.end - self.start > LONGEST:
-            raise ValueError(f"a clip has at most {LONGEST:g} seconds")
+            raise ValueError("the start must be before the end")
+        if self.end - self.start > MAX_CLIP_SECONDS:
+            raise ValueError(f"a clip has at most {MAX_CLIP_SECONDS:g} seconds")
         return self
 
 
-@router.get("/videos/{id}/media", summary="The video's bytes", responses=_WHOLE, response_class=Response)
-async def media(service: Serving, id: VideoId) -> Response:
+@router.get("/videos/{id}/media", summary="The video's bytes", responses=_MEDIA_RESPONSES, response_class=Response)
+async def media(service: ServiceParam, id: VideoId) -> Response:
     """The file as it is, whole or in part (`Range`, `If-Range`, `If-None-Match`)."""
     return await _send(service, id)
 
 
-@router.head("/videos/{id}/media", summary="The size of the video", responses=_WHOLE, response_class=Response)
-async def media_head(service: Serving, id: VideoId) -> Response:
+@router.head("/videos/{id}/media", summary="The size of the video", responses=_MEDIA_RESPONSES, response_class=Response)
+async def media_head(service: ServiceParam, id: VideoId) -> Response:
     """The headers of the file without its bytes."""
     return await _send(service, id)
 
@@ -62,53 +70,53 @@ async def _send(service: Service, id: int) -> Response:
         raise ApiError(503, "too many videos are being sent; try again in a moment", headers={"Retry-After": "2"})
     service.streams += 1
 
-    def ended() -> None:
+    def release() -> None:
         service.streams -= 1
 
     def read(library: Library) -> tuple[OpenFile, str, str]:
-        video = video_of(library, id)
-        return OpenFile(video.path), kind_of(video.path), video.name
+        video = find_video(library, id)
+        return OpenFile(video.path), video_media_type(video.path), video.name
 
     try:
         file, kind, name = await service.readers.run(read)
     except BaseException:
-        ended()
+        release()
         raise
-    headers = {"Cache-Control": "private, no-cache", "Content-Disposition": disposition(name, attachment=False)}
-    return FileAnswer(file, kind, headers, ended)
+    headers = {"Cache-Control": "private, no-cache", "Content-Disposition": content_disposition(name, attachment=False)}
+    return RangeFileResponse(file, kind, headers, release)
 
 
-_CLIP: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The clip.", "content": {"video/mp4": _BYTES}},
-    **documented(404, 409),
-    **CHANGING,
+_CLIP_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The clip.", "content": {"video/mp4": _BINARY_CONTENT}},
+    **error_responses(404, 409),
+    **BODY_ERRORS,
 }
 
 
-@router.post("/videos/{id}/clip", summary="Cut a clip", responses=_CLIP, response_class=Response)
-async def clip(service: Serving, id: VideoId, given: ClipIn) -> Response:
+@router.post("/videos/{id}/clip", summary="Cut a clip", responses=_CLIP_RESPONSES, response_class=Response)
+async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
     """A part of the video as an MP4 file of its own."""
 
     def make(library: Library) -> tuple[tempfile.TemporaryDirectory[str], OpenFile, str]:
         from momentseek.media.cut import cut
 
-        video = video_of(library, id)
+        video = find_video(library, id)
         OpenFile(video.path).close()  # 404 for a missing file
         if given.start >= video.duration:
-            raise ApiError(422, f"the video has {video.duration:g} s; the start must lie in it")
+            raise ApiError(422, f"the video is {video.duration:g} s long; the start must be before its end")
         shown = min(video.duration, given.end + given.pad) - max(0.0, given.start - given.pad)
         if shown * video.rate < 1 - 1e-6:
             raise ApiError(422, f"a clip has at least one frame ({float(1 / video.rate):.3f} s); choose a later end")
-        room = tempfile.TemporaryDirectory(prefix="momentseek-")
+        folder = tempfile.TemporaryDirectory(prefix="momentseek-")
         try:
-            target = Path(room.name) / "clip.mp4"
+            target = Path(folder.name) / "clip.mp4"
             cut(video.path, given.start, given.end, target, exact=given.exact, pad=given.pad)
             stem = Path(video.name).stem
-            return room, OpenFile(target), f"{stem} {given.start:.2f}-{given.end:.2f}.mp4"
+            return folder, OpenFile(target), f"{stem} {given.start:.2f}-{given.end:.2f}.mp4"
         except BaseException:
-            room.cleanup()
+            folder.cleanup()
             raise
 
-    room, file, name = await service.cutters.run(make)
-    headers = {"Content-Disposition": disposition(name), "Cache-Control": "no-store"}
-    return FileAnswer(file, "video/mp4", headers, room.cleanup)
+    folder, file, name = await service.cutters.run(make)
+    headers = {"Content-Disposition": content_disposition(name), "Cache-Control": "no-store"}
+    return RangeFileResponse(file, "video/mp4", headers, folder.cleanup)

@@ -1,7 +1,8 @@
-"""A moment by its id: what a search found can be kept, shared and looked up again."""
+"""Moments by id, as `7:4.500-9.000`: what a search found can be saved, shared and looked up again."""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from fastapi import APIRouter
@@ -9,17 +10,22 @@ from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
-from momentseek.server.answers import SaidOut, fraction, media_url, moment_url, text, thumbnail_url
-from momentseek.server.errors import documented
-from momentseek.server.moments import PATTERN, ROUNDING, moment_id, parse, said_in, unknown
-from momentseek.server.service import Serving, video_of
+from momentseek.server.errors import ApiError, error_responses
+from momentseek.server.hits import SaidCueOut
+from momentseek.server.schemas import clean_text, media_url, moment_id, moment_url, rate_text, thumbnail_url
+from momentseek.server.service import ServiceParam, find_video
 
 router = APIRouter(tags=["videos"])
-MomentId = Annotated[str, InPath(pattern=PATTERN, description="A hit's `moment`.", examples=["7:4.500-9.000"])]
+MOMENT_ID_PATTERN = r"^([1-9][0-9]{0,14}):([0-9]{1,7}\.[0-9]{3})-([0-9]{1,7}\.[0-9]{3})$"
+ROUNDING_SECONDS = 0.001
+"""How far, through rounding, the end in an id may lie after the end of the video."""
+MomentId = Annotated[
+    str, InPath(pattern=MOMENT_ID_PATTERN, description="A hit's `moment`.", examples=["7:4.500-9.000"])
+]
 
 
 class MomentOut(BaseModel):
-    """A stretch of a video."""
+    """A moment: a video with a start and an end."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -35,41 +41,58 @@ class MomentOut(BaseModel):
     id: str
     url: str
     video_id: int
-    name: str = Field(description="The video as people call it.")
-    start: float = Field(description="In seconds.")
+    name: str = Field(description="The name of the video.")
+    start: float = Field(description="Seconds from the beginning of the video.")
     end: float
-    duration: float = Field(description="Of the whole video.")
+    duration: float = Field(description="Length of the whole video in seconds.")
     rate: str = Field(description="Frames per second of the video, as a fraction.")
-    said: list[SaidOut]
-    thumbnail: str = Field(description="Of its middle.")
-    media: str = Field(description="The video, with the moment as its fragment: a player plays just that.")
-    page: str = Field(description="Where the web page shows it.")
+    said: list[SaidCueOut]
+    thumbnail: str = Field(description="A picture of the middle of the moment.")
+    media: str = Field(description="The video with the moment as its fragment, so that a player plays just that.")
+    page: str = Field(description="The address of the web page that shows it.")
 
 
-@router.get("/moments/{id}", summary="One moment", responses=documented(404))
-async def moment(service: Serving, id: MomentId) -> MomentOut:
-    """A moment that a search named, or any other stretch of a video."""
-    number, start, end = parse(id)
+@router.get("/moments/{id}", summary="One moment", responses=error_responses(404))
+async def moment(service: ServiceParam, id: MomentId) -> MomentOut:
+    """A moment that a search gave, or any other part of a video."""
+    number, start, end = parse_moment_id(id)
 
     def read(library: Library) -> MomentOut:
-        video = video_of(library, number)
-        if start >= video.duration or end > video.duration + ROUNDING:
-            raise unknown(id)
-        cues = said_in(library.catalog, video.id, start, end)
+        video = find_video(library, number)
+        if start >= video.duration or end > video.duration + ROUNDING_SECONDS:
+            raise no_such_moment(id)
+        cues = library.catalog.cues_between(video.id, start, end)
         name, fragment = moment_id(number, start, end), f"{start:.3f},{end:.3f}"
         return MomentOut(
             id=name,
             url=moment_url(name),
             video_id=video.id,
-            name=text(video.name),
+            name=clean_text(video.name),
             start=start,
             end=min(end, video.duration),
             duration=video.duration,
-            rate=fraction(video.rate),
-            said=[SaidOut(start=cue.start, end=cue.end, text=text(cue.text), marks=[]) for cue in cues],
+            rate=rate_text(video.rate),
+            said=[SaidCueOut(start=cue.start, end=cue.end, text=clean_text(cue.text), marks=[]) for cue in cues],
             thumbnail=thumbnail_url(video.id, (start + end) / 2),
             media=f"{media_url(video.id)}#t={fragment}",
             page=f"/#v={video.id}&t={fragment}",
         )
 
     return await service.readers.run(read)
+
+
+def parse_moment_id(id: str) -> tuple[int, float, float]:
+    """Video id, start and end in seconds of a moment's id; 404 if it is malformed.
+
+    >>> parse_moment_id("7:4.500-9.000")
+    (7, 4.5, 9.0)
+    """
+    match = re.fullmatch(MOMENT_ID_PATTERN, id)
+    if match is None or not float(match[2]) < float(match[3]):
+        raise no_such_moment(id)
+    return int(match[1]), float(match[2]), float(match[3])
+
+
+def no_such_moment(id: str) -> ApiError:
+    """The error that there is no such moment."""
+    return ApiError(404, f"there is no moment {id[:60]}; a search gives the ids of moments, such as 7:4.500-9.000")

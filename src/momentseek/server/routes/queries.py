@@ -11,74 +11,77 @@ from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.search import Results
 from momentseek.search.query import MAX_CHARACTERS, Query
-from momentseek.server.answers import Body, text
-from momentseek.server.errors import CHANGING, documented
-from momentseek.server.found import find, resolved
-from momentseek.server.judging.answers import QueryId, QueryOut, query_out
-from momentseek.server.judging.candidates import BATCHES, DEPTH, create, refuse_again
-from momentseek.server.judging.errors import RefusedError
-from momentseek.server.judging.setup import Setup, pooled
-from momentseek.server.judging.states import states
-from momentseek.server.judging.store import Store, reading
-from momentseek.server.service import Serving
+from momentseek.server.errors import BODY_ERRORS, ConflictError, error_responses
+from momentseek.server.judging.candidates import DEFAULT_DEPTH, MAX_BATCHES, create_query, refuse_duplicate
+from momentseek.server.judging.schemas import QueryId, QueryOut, query_out
+from momentseek.server.judging.searches import find_hits, resolve_setup
+from momentseek.server.judging.setup import SearchSetup, pool_setups
+from momentseek.server.judging.states import query_states
+from momentseek.server.judging.store import JudgementStore, with_store
+from momentseek.server.schemas import StrictBody, clean_text
+from momentseek.server.service import ServiceParam
 
 router = APIRouter(prefix="/judging", tags=["judging"])
 
 
-class QueryIn(Body):
-    """A query to be judged."""
+class QueryIn(StrictBody):
+    """A query whose moments are to be judged."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS, examples=["a dog runs"])]
-    depth: Annotated[int, Field(ge=1, le=50, description="Moments of a batch.")] = DEPTH
+    depth: Annotated[int, Field(ge=1, le=50, description="Moments in a batch.")] = DEFAULT_DEPTH
 
 
 class QueriesOut(BaseModel):
-    """All queries, the oldest first."""
+    """All queries, oldest first."""
 
     queries: list[QueryOut]
 
 
 @router.get("/queries", summary="Queries to judge")
-async def queries(service: Serving) -> QueriesOut:
-    """All queries and how far each is."""
-    return await service.readers.run(lambda library: QueriesOut(queries=[query_out(one) for one in states(library)]))
+async def queries(service: ServiceParam) -> QueriesOut:
+    """All queries and how far the judging of each has got."""
+    return await service.readers.run(
+        lambda library: QueriesOut(queries=[query_out(one) for one in query_states(library)])
+    )
 
 
-@router.post("/queries", status_code=201, summary="Have a query judged", responses={**documented(409), **CHANGING})
-async def add_query(service: Serving, given: QueryIn) -> QueryOut:
-    """Make a query with its candidates: what the search finds with every setting of one kind, each moment once."""
+@router.post(
+    "/queries", status_code=201, summary="Add a query to judge", responses={**error_responses(409), **BODY_ERRORS}
+)
+async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
+    """Add a query with its candidates: what the default search and its variants find, each moment once."""
     query = Query.parse(given.text)
-    words = text(str(query))
-    await service.readers.run(reading(lambda store: refuse_again(store, words)))
+    words = clean_text(str(query))
+    await service.readers.run(with_store(lambda store: refuse_duplicate(store, words)))
     lists: list[Results] = []
-    usual = await resolved(service, Setup())
-    for setup in pooled(
-        usual.localiser, service.beside.names
+    default = await resolve_setup(service, SearchSetup())
+    for setup in pool_setups(
+        default.localiser, service.companions.names
     ):  # one search at a time, so that others' searches take their turns
         try:
-            lists.append((await find(service, setup, query, BATCHES * given.depth)).hits)
+            lists.append((await find_hits(service, setup, query, MAX_BATCHES * given.depth)).hits)
         except MomentseekError:
-            if not lists:  # what the usual search refuses; another may only lack an encoder
+            if not lists:  # an error of the default search; a variant may merely lack its encoder
                 raise
 
-    def keep(library: Library) -> QueryOut:
-        with Store(library.path, create=True) as store:
-            new = create(store, library.catalog, words, lists, given.depth)
-        return query_out(*states(library, new))
+    def save(library: Library) -> QueryOut:
+        with JudgementStore(library.path, create=True) as store:
+            new = create_query(store, library.catalog, words, lists, given.depth)
+        return query_out(*query_states(library, new))
 
-    return await service.readers.run(keep)
+    return await service.readers.run(save)
 
 
-@router.delete("/queries/{id}", summary="Remove a query", responses={**documented(404, 409), **CHANGING})
-async def remove_query(service: Serving, id: QueryId) -> QueryOut:
-    """Take away a query that nobody has judged yet."""
+@router.delete("/queries/{id}", summary="Remove a query", responses={**error_responses(404, 409), **BODY_ERRORS})
+async def remove_query(service: ServiceParam, id: QueryId) -> QueryOut:
+    """Remove a query that nobody has judged yet."""
 
     def remove(library: Library) -> QueryOut:
-        gone = query_out(*states(library, id))
-        with Store(library.path) as store, store.changes():
+        removed = query_out(*query_states(library, id))
+        with JudgementStore(library.path) as store, store.changes():
             if store.judgements(id):
-                raise RefusedError(f"moments of query {id} have been judged; what people said is not thrown away")
+                raise ConflictError(f"moments of query {id} have been judged; so it is kept")
             store.remove_query(id)
-        return gone
+        return removed
 
     return await service.readers.run(remove)

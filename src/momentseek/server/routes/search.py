@@ -9,51 +9,55 @@ from fastapi import Query as InQuery
 from pydantic import BaseModel, Field
 
 from momentseek.api import Library
-from momentseek.server.answers import HitOut, hit_out, text
-from momentseek.server.asked import Asked, AskedInAddress, AskedInBody, search
-from momentseek.server.errors import CHANGING
-from momentseek.server.marks import said
-from momentseek.server.service import Service, Serving
+from momentseek.server.errors import BODY_ERRORS
+from momentseek.server.hits import HitOut, hits_out
+from momentseek.server.schemas import clean_text
+from momentseek.server.search_requests import SearchBodyIn, SearchIn, SearchParametersIn, search_page
+from momentseek.server.service import Service, ServiceParam
 
 router = APIRouter(tags=["search"])
 
 
 class SearchOut(BaseModel):
-    """Moments, best first."""
+    """One page of hits, best match first."""
 
     query: str = Field(description="The query as it was understood.")
-    took: float = Field(description="Milliseconds of searching.")
-    total: int = Field(description="Moments known so far: up to this page, and one more if there are more.")
+    took_seconds: float = Field(description="Seconds of searching.")
+    took: float = Field(
+        description="Milliseconds of searching; use `took_seconds`.", json_schema_extra={"deprecated": True}
+    )
+    total: int = Field(description="Hits known so far: up to the end of this page, and one more if there are more.")
     more: bool = Field(description="Whether there is another page.")
-    hidden: int = Field(description="Weak moments that `all` would add.")
-    note: str = Field(description="What a person should know about the answer; often nothing.")
+    hidden: int = Field(description="Number of weak hits that `all` would add.")
+    note: str = Field(description="What a person should know about the answer; usually empty.")
     hits: list[HitOut]
 
 
 @router.get("/search", summary="Search")
-async def search_get(service: Serving, asked: Annotated[AskedInAddress, InQuery()]) -> SearchOut:
-    """The moments that fit a query, best first."""
+async def search_get(service: ServiceParam, asked: Annotated[SearchParametersIn, InQuery()]) -> SearchOut:
+    """The moments that match a query, best match first."""
     return await _answer(service, asked)
 
 
-@router.post("/search", summary="Search, with a body", responses=CHANGING)
-async def search_post(service: Serving, asked: AskedInBody) -> SearchOut:
-    """As GET; the query does not stand in the address."""
+@router.post("/search", summary="Search, with a body", responses=BODY_ERRORS)
+async def search_post(service: ServiceParam, asked: SearchBodyIn) -> SearchOut:
+    """The same as GET, with the query in the body instead of the address."""
     return await _answer(service, asked)
 
 
-async def _answer(service: Service, asked: Asked) -> SearchOut:
+async def _answer(service: Service, asked: SearchIn) -> SearchOut:
     def work(library: Library) -> SearchOut:
-        page = search(library, asked, service.settings.rerankers)
+        page = search_page(library, asked, service.settings.rerankers)
         results = page.results
         return SearchOut(
-            query=text(str(results.query)),
+            query=clean_text(str(results.query)),
+            took_seconds=results.took,
             took=1000 * results.took,
             total=page.total,
             more=page.more,
             hidden=page.hidden,
             note=results.note,
-            hits=[hit_out(hit, words) for hit, words in zip(page.hits, said(page.hits, results.query), strict=True)],
+            hits=hits_out(page.hits, results.query),
         )
 
     return await service.searchers.run(work)

@@ -1,4 +1,4 @@
-"""What is served, and how."""
+"""The state of the server: the library, and what can be chosen when searching."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from momentseek.errors import MomentseekError
 from momentseek.search.engine import STREAMS
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import DEFAULT_LOCALISER, LOCALISERS
-from momentseek.server.answers import text
-from momentseek.server.beside import encoder_name
-from momentseek.server.generation import generation_of
-from momentseek.server.service import Serving
+from momentseek.server.companions import encoder_name
+from momentseek.server.schemas import clean_text
+from momentseek.server.service import ServiceParam
 
 router = APIRouter(tags=["library"])
 LABELS_NOTE = (
@@ -27,11 +26,11 @@ class EncoderOut(BaseModel):
 
     spec: str
     name: str
-    note: str = Field(description="What to expect of it; often nothing.")
+    note: str = Field(description="What to expect of it; usually empty.")
 
 
 class LibraryOut(BaseModel):
-    """What the library holds."""
+    """What the library holds, in numbers."""
 
     name: str
     videos: int
@@ -40,11 +39,11 @@ class LibraryOut(BaseModel):
     cues: int
     failures: int
     encoder: EncoderOut
-    generation: int = Field(description="Another number whenever the library's content has changed.")
+    generation: int = Field(description="A number that changes whenever the content of the library does.")
 
 
 class StatusOut(BaseModel):
-    """The state of the server."""
+    """The library, and what can be chosen when searching."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -62,17 +61,17 @@ class StatusOut(BaseModel):
     library: LibraryOut
     version: str
     localisers: list[str]
-    localiser: str = Field(description="The one that is used if none is named.")
+    localiser: str = Field(description="The default.")
     streams: list[str]
     fusions: list[str]
-    fusion: str = Field(description="The one that is used if none is named.")
-    encoders: list[str] = Field(description="The served library's, then those of the libraries beside it.")
-    rerankers: list[str] = Field(description="Models that can look again at what a search finds.")
+    fusion: str = Field(description="The default.")
+    encoders: list[str] = Field(description="The served library's encoder, then those of its companion libraries.")
+    rerankers: list[str] = Field(description="Models that can re-rank a search.")
     busy: bool = Field(description="Whether videos are being added.")
 
 
 @router.get("/status", summary="What is served")
-async def status(service: Serving) -> StatusOut:
+async def status(service: ServiceParam) -> StatusOut:
     """The library in a few numbers, and what can be chosen when searching."""
     library, localiser = await service.readers.run(lambda library: (_library(library), _localiser(library)))
     return StatusOut(
@@ -83,14 +82,14 @@ async def status(service: Serving) -> StatusOut:
         streams=list(STREAMS),
         fusions=sorted(FUSIONS),
         fusion=DEFAULT_FUSION,
-        encoders=[library.encoder.spec, *service.beside.names],
-        rerankers=[text(name) for name in service.settings.rerankers],
+        encoders=[library.encoder.spec, *service.companions.names],
+        rerankers=[clean_text(name) for name in service.settings.rerankers],
         busy=service.jobs.busy,
     )
 
 
 def _localiser(library: Library) -> str:
-    """What is used if none is named; where the copy of a model is lost, searches say so, and this still answers."""
+    """The default localiser; if a model's copy is lost, searches say so, but the status still answers."""
     try:
         return library.localiser
     except MomentseekError:
@@ -103,9 +102,9 @@ def _library(library: Library) -> LibraryOut:
         totals = catalog.totals()
         spec = encoder_name(library)
         row = catalog.encoder("vision")
-        generation = generation_of(library)
+        generation = catalog.content_number()
     return LibraryOut(
-        name=text(library.path.name),
+        name=clean_text(library.path.name),
         videos=int(totals["videos"]),
         seconds=totals["seconds"],
         clips=int(totals["clips"]),

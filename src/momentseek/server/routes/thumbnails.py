@@ -1,4 +1,4 @@
-"""Small pictures of moments."""
+"""Thumbnails: small pictures of moments."""
 
 from __future__ import annotations
 
@@ -10,43 +10,45 @@ from starlette.responses import Response
 
 from momentseek.api import Library
 from momentseek.search import Hit
-from momentseek.server.answers import Seconds, Strict, VideoId
-from momentseek.server.errors import documented
+from momentseek.server.errors import error_responses
 from momentseek.server.files import OpenFile
-from momentseek.server.ranges import matches
-from momentseek.server.service import Serving, video_of
+from momentseek.server.ranges import etag_matches
+from momentseek.server.schemas import Seconds, StrictModel, VideoId
+from momentseek.server.service import ServiceParam, find_video
 
 router = APIRouter(tags=["media"])
-WIDTHS = (160, 320, 640, 960)
-"""Widths that are made; others get the next larger one, so that few are kept per picture."""
-FOREVER = "private, max-age=31536000, immutable"
-_PICTURE: dict[int | str, dict[str, Any]] = {
+THUMBNAIL_WIDTHS = (160, 320, 640, 960)
+"""Widths that are made, in pixels; others are rounded up, so that few are cached per picture."""
+CACHE_FOR_GOOD = "private, max-age=31536000, immutable"
+_PICTURE_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The picture.", "content": {"image/webp": {"schema": {"type": "string", "format": "binary"}}}},
     304: {"description": "The client's copy is still good."},
-    **documented(404, 409),
+    **error_responses(404, 409),
 }
 
 
-class PictureIn(Strict):
-    """Which picture."""
+class PictureIn(StrictModel):
+    """The time and width of a picture."""
 
-    t: Annotated[Seconds, Query(description="The time in the video; rounded to a tenth of a second.")] = 0.0
-    w: Annotated[int, Query(ge=16, le=WIDTHS[-1], description="The width; made a little larger.")] = 320
+    t: Annotated[Seconds, Query(description="The time in the video in seconds, rounded to a tenth.")] = 0.0
+    w: Annotated[int, Query(ge=16, le=THUMBNAIL_WIDTHS[-1], description="The width in pixels, rounded up.")] = 320
 
 
-@router.get("/videos/{id}/thumbnail", summary="A picture", responses=_PICTURE, response_class=Response)
-async def thumbnail(request: Request, service: Serving, id: VideoId, given: Annotated[PictureIn, Query()]) -> Response:
-    """The frame shown at a time, as WebP. An id is never used again, so a picture never changes."""
-    width = next(w for w in WIDTHS if w >= given.w)
+@router.get("/videos/{id}/thumbnail", summary="A picture", responses=_PICTURE_RESPONSES, response_class=Response)
+async def thumbnail(
+    request: Request, service: ServiceParam, id: VideoId, given: Annotated[PictureIn, Query()]
+) -> Response:
+    """The frame shown at a time, as WebP. A video's id is never used again, so a picture never changes."""
+    width = next(w for w in THUMBNAIL_WIDTHS if w >= given.w)
     video = await service.video(id)
     time = min(round(given.t, 1), video.duration)
     digest = hashlib.blake2b(f"{video.hash}:{time:.1f}:{width}:1".encode(), digest_size=12).hexdigest()
-    headers = {"ETag": f'"{digest}"', "Cache-Control": FOREVER}
-    if matches(request.headers.get("if-none-match"), headers["ETag"]):
+    headers = {"ETag": f'"{digest}"', "Cache-Control": CACHE_FOR_GOOD}
+    if etag_matches(request.headers.get("if-none-match"), headers["ETag"]):
         return Response(status_code=304, headers=headers)
 
     def make(library: Library) -> bytes:
-        found = video_of(library, id)
+        found = find_video(library, id)
         OpenFile(found.path).close()  # 404 for a missing file
         hit = Hit(1, found.id, found.path, found.name, time, time, 0.0, "weak", time, found.duration)
         return library.thumbnail(hit, width)

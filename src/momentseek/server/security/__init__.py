@@ -1,23 +1,31 @@
-"""What stands between the network and the application: pure ASGI middlewares, each with one duty."""
+"""What stands between the network and the application: ASGI middlewares, each with one duty."""
 
 from __future__ import annotations
 
 from fastapi import FastAPI
 
-from momentseek.server.security.bodies import Bodies
-from momentseek.server.security.headers import Headers
-from momentseek.server.security.hosts import Hosts
-from momentseek.server.security.net import Net
-from momentseek.server.security.tokens import Keys, Tokens
-from momentseek.server.settings import Settings
+from momentseek.server.security.bodies import BodyMiddleware
+from momentseek.server.security.faults import FaultMiddleware
+from momentseek.server.security.headers import HeadersMiddleware
+from momentseek.server.security.hosts import HostMiddleware
+from momentseek.server.security.tokens import Sessions, TokenMiddleware
+from momentseek.server.settings import ServerSettings
 
-__all__ = ["Bodies", "Headers", "Hosts", "Keys", "Net", "Tokens", "protect"]
+__all__ = [
+    "BodyMiddleware",
+    "HeadersMiddleware",
+    "HostMiddleware",
+    "Sessions",
+    "FaultMiddleware",
+    "TokenMiddleware",
+    "protect",
+]
 
 
-def protect(app: FastAPI, settings: Settings, keys: Keys) -> None:
-    """Put the middlewares around an application; the last one added is the first to see a request."""
-    app.add_middleware(Bodies, limits=settings.limits)
-    app.add_middleware(Tokens, keys=keys)
-    app.add_middleware(Hosts, settings=settings)
-    app.add_middleware(Net)
-    app.add_middleware(Headers)
+def protect(app: FastAPI, settings: ServerSettings, sessions: Sessions) -> None:
+    """Put the middlewares around an application; the last one added sees a request first."""
+    app.add_middleware(BodyMiddleware, limits=settings.limits)
+    app.add_middleware(TokenMiddleware, sessions=sessions)
+    app.add_middleware(HostMiddleware, settings=settings)
+    app.add_middleware(FaultMiddleware)
+    app.add_middleware(HeadersMiddleware)

@@ -1,11 +1,11 @@
-"""The headers of every response: what a browser may do with it, and whether it may be kept."""
+"""The security headers of every response: what a browser may do with it, and whether it may be cached."""
 
 from __future__ import annotations
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-POLICY = "; ".join((
+CONTENT_SECURITY_POLICY = "; ".join((
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
@@ -17,8 +17,8 @@ POLICY = "; ".join((
     "base-uri 'none'",
     "frame-ancestors 'none'",
 ))  # fmt: skip
-ALWAYS = {
-    "Content-Security-Policy": POLICY,
+SECURITY_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -28,8 +28,8 @@ ALWAYS = {
 }
 
 
-class Headers:
-    """Adds them; a response that says nothing about being kept must not be."""
+class HeadersMiddleware:
+    """Adds the security headers to every response, and forbids caching where a response does not allow it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -42,7 +42,7 @@ class Headers:
         async def add(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in ALWAYS.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)

@@ -1,4 +1,4 @@
-"""Who may ask: a token in a header for programs, a session and its cookie for the page."""
+"""Access control: a token in a header for programs, a session with a cookie for the page."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from momentseek.server.errors import ApiError
 from momentseek.server.security.throttle import Throttle
-from momentseek.server.settings import Settings
+from momentseek.server.settings import ServerSettings
 
 COOKIE_SECONDS = 7 * 24 * 3600
-MOST_SESSIONS = 1000
-"""That are open; a new one then ends the oldest."""
-SECRET_KEYS = frozenset({"token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey", "password"})
+MAX_SESSIONS = 1000
+"""Sessions that may be open; a new one then ends the oldest."""
+SECRET_PARAMETERS = frozenset(
+    {"token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey", "password"}
+)
 
 
-class Tokens:
-    """Asks for the token on everything below ``/api/``, if there is one; refuses secrets in addresses always."""
+class TokenMiddleware:
+    """Requires the token, if there is one, for everything below ``/api/``; always refuses secrets in addresses."""
 
-    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+    def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
         self.app = app
-        self.keys = keys
+        self.sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             self.check_address(scope)
-            # the rest are the page's own files, which hold nothing of anybody's, and the way in
+            # the rest are the page's own files, which hold nothing private, and the login
             private = scope["path"].startswith("/api")
-            if private and not self.keys.known(Headers(scope=scope)):
+            if private and not self.sessions.admit(Headers(scope=scope)):
                 raise ApiError(
                     401,
                     "a token is needed; send it as 'Authorization: Bearer TOKEN', or open the page and enter it",
@@ -43,79 +45,79 @@ class Tokens:
         await self.app(scope, receive, send)
 
     def check_address(self, scope: Scope) -> None:
-        """Addresses end up in histories and logs."""
+        """Refuse an address that contains a secret: addresses end up in histories and logs."""
         query = scope["query_string"].decode("latin-1")
         names = {key.strip().lower() for key, _ in parse_qsl(query, keep_blank_values=True)}
-        if names & SECRET_KEYS or self.keys.inside(query, unquote_plus(query), scope["path"]):
+        if names & SECRET_PARAMETERS or self.sessions.token_in(query, unquote_plus(query), scope["path"]):
             raise ApiError(
                 400,
-                "a token does not belong into an address; send it as 'Authorization: Bearer TOKEN'",
+                "a token must not be part of an address; send it as 'Authorization: Bearer TOKEN'",
                 code="token_in_address",
             )
 
 
-class Keys:
-    """The token, and the sessions it opened: a cookie holds a random id, and only the server knows which ids count.
+class Sessions:
+    """The token and the sessions it opened: a cookie holds a random id, and only the server knows which ids count.
 
-    So leaving ends a session wherever its cookie was copied to, and a restart ends them all.
+    So logging out ends a session wherever its cookie was copied to, and a restart ends all sessions.
 
-    >>> keys = Keys(Settings(token="correct horse battery"))
-    >>> keys.right("correct horse battery"), keys.right("wrong horse")
+    >>> sessions = Sessions(ServerSettings(token="correct horse battery"))
+    >>> sessions.is_right("correct horse battery"), sessions.is_right("wrong horse")
     (True, False)
-    >>> cookie = keys.open(now=100.0)
-    >>> keys.valid(cookie, now=200.0), keys.valid(cookie, now=1e9), keys.valid("made up", now=200.0)
+    >>> cookie = sessions.open(now=100.0)
+    >>> sessions.is_open(cookie, now=200.0), sessions.is_open(cookie, now=1e9), sessions.is_open("made up", now=200.0)
     (True, False, False)
-    >>> keys.end([cookie])
-    >>> keys.valid(cookie, now=200.0)
+    >>> sessions.end([cookie])
+    >>> sessions.is_open(cookie, now=200.0)
     False
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self.token = settings.token
         self.name = f"momentseek-{settings.port}"
         self.tries = Throttle()
-        self._until: dict[bytes, float] = {}
-        """Digest of a session's id → when it ends; the oldest first."""
+        self._ends: dict[bytes, float] = {}
+        """Digest of a session's id → when it ends, in seconds since 1970; oldest first."""
 
-    def known(self, headers: Headers) -> bool:
-        """Whether a request shows the token or the cookie of a session."""
+    def admit(self, headers: Headers) -> bool:
+        """Whether a request carries the token or the cookie of an open session."""
         if self.token is None:
             return True
         given = headers.get("authorization")
         if given is not None:
             scheme, _, token = given.partition(" ")
-            return scheme.lower() == "bearer" and self.right(token.strip())
-        return any(self.valid(cookie, time.time()) for cookie in self.shown(headers))
+            return scheme.lower() == "bearer" and self.is_right(token.strip())
+        return any(self.is_open(cookie, time.time()) for cookie in self.cookies(headers))
 
-    def shown(self, headers: Headers) -> list[str]:
-        """The cookies of ours that a request shows."""
+    def cookies(self, headers: Headers) -> list[str]:
+        """The session cookies that a request carries."""
         return _cookies("; ".join(headers.getlist("cookie")), self.name)
 
-    def right(self, token: str) -> bool:
-        """Compared in constant time."""
+    def is_right(self, token: str) -> bool:
+        """Whether a token is the right one, compared in constant time."""
         return self.token is None or hmac.compare_digest(_digest(token), _digest(self.token))
 
     def open(self, now: float) -> str:
-        """Begin a session; its cookie, in which nothing can be read."""
-        for id in [id for id, until in self._until.items() if until <= now]:
-            del self._until[id]
-        while len(self._until) >= MOST_SESSIONS:
-            del self._until[next(iter(self._until))]
+        """Open a session and return its cookie, a random id."""
+        for id in [id for id, until in self._ends.items() if until <= now]:
+            del self._ends[id]
+        while len(self._ends) >= MAX_SESSIONS:
+            del self._ends[next(iter(self._ends))]
         cookie = secrets.token_urlsafe(32)
-        self._until[_digest(cookie)] = now + COOKIE_SECONDS
+        self._ends[_digest(cookie)] = now + COOKIE_SECONDS
         return cookie
 
-    def valid(self, cookie: str, now: float) -> bool:
-        """Whether it is that of a session that has not ended; looked up by digest, so timing tells nothing of ids."""
-        return now < self._until.get(_digest(cookie), 0.0)
+    def is_open(self, cookie: str, now: float) -> bool:
+        """Whether a cookie belongs to an open session; looked up by digest, so that timing tells nothing of ids."""
+        return now < self._ends.get(_digest(cookie), 0.0)
 
     def end(self, cookies: Iterable[str]) -> None:
-        """End their sessions, for good."""
+        """End the sessions of some cookies for good."""
         for cookie in cookies:
-            self._until.pop(_digest(cookie), None)
+            self._ends.pop(_digest(cookie), None)
 
-    def inside(self, *texts: str) -> bool:
-        """Whether the token itself stands in a text."""
+    def token_in(self, *texts: str) -> bool:
+        """Whether one of the texts contains the token."""
         return self.token is not None and any(self.token in text for text in texts)
 
 
@@ -124,7 +126,7 @@ def _digest(text: str) -> bytes:
 
 
 def _cookies(header: str, name: str) -> list[str]:
-    """Every value of a cookie; those of other programs on the same host may look like anything.
+    """Every value of a cookie in a header, which may hold malformed cookies of other programs on the same host.
 
     >>> _cookies('odd"{one}; é; a=1;b = 2; a=3', "a")
     ['1', '3']

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.server.app import create_app
-from momentseek.server.settings import Settings
+from momentseek.server.settings import ServerSettings
 
 COMPARE = "/api/v1/compare"
 JUDGING = "/api/v1/judging"
@@ -100,11 +100,11 @@ def test_figures_honour_encoder_and_fusion(both: TestClient) -> None:
 
 def test_the_same_encoder_twice_and_a_missing_library_are_refused(place: Path, other: Path, tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="has the encoder 'colours', as "):
-        create_app(place, Settings(beside=(place,)))
+        create_app(place, ServerSettings(beside=(place,)))
     with pytest.raises(MomentseekError, match="has the encoder 'colours-2', as "):
-        create_app(place, Settings(beside=(other, other)))
+        create_app(place, ServerSettings(beside=(other, other)))
     with pytest.raises(MomentseekError, match="has no library"):
-        create_app(place, Settings(beside=(tmp_path / "none",)))
+        create_app(place, ServerSettings(beside=(tmp_path / "none",)))
 
 
 def _judge(client: TestClient) -> int:

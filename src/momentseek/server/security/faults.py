@@ -1,4 +1,4 @@
-"""The last net: a fault of ours is one line in the log and a plain answer, never a traceback on the wire."""
+"""Unexpected exceptions: one line in the log and a plain answer, never a traceback to the client."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from momentseek.server.errors import ApiError
 log = logging.getLogger("momentseek.server")
 
 
-class Net:
-    """Catches what nothing else did, and refuses what is not HTTP.
+class FaultMiddleware:
+    """Catches exceptions that nothing else caught, and refuses WebSockets.
 
-    The log has the kind of the fault and where it arose, but no message, no query and no header: these may hold what
+    The log gets the kind of the exception and where it arose, but no message, query or header: these may contain what
     somebody searched for.
     """
 
@@ -29,22 +29,22 @@ class Net:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begun = False
+        started = False
 
         async def watch(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             await send(message)
 
         try:
             await self.app(scope, receive, watch)
         except ApiError as e:
-            if not begun:
+            if not started:
                 await e.response()(scope, receive, send)
         except Exception as e:
-            log.error("fault in %s %s: %s at %s", scope["method"], _route(scope), type(e).__name__, _place(e))
-            if not begun:
-                answer = ApiError(500, "a fault in the server; its log says where, please report it")
+            log.error("error in %s %s: %s at %s", scope["method"], _route(scope), type(e).__name__, _place(e))
+            if not started:
+                answer = ApiError(500, "an error in the server; its log says where, please report it")
                 await answer.response()(scope, receive, send)
 
 

@@ -1,7 +1,7 @@
-"""Libraries beside the served one: the same videos, seen by other encoders.
+"""Companion libraries: the same videos as the served library's, indexed with other encoders, to compare encoders.
 
-A library has one encoder, so that to compare encoders several libraries are searched. Their moments are brought into
-the served library by the hash of the videos' bytes; what is not there is left out and counted.
+A library has one encoder, so comparing encoders means searching several libraries. Hits of a companion are translated
+to the served library by the hashes of the videos; hits in videos that it lacks are left out and counted.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from momentseek.errors import MomentseekError
 from momentseek.library.encoders import vision_spec
 from momentseek.server.errors import ApiError
 from momentseek.server.settings import Limits
-from momentseek.server.workers import Workers
+from momentseek.server.workers import LibraryWorkers
 
 
-class Beside:
-    """The libraries beside, by the name of their encoder; each is searched by a thread of its own."""
+class CompanionLibraries:
+    """The companion libraries of a server by the names of their encoders; each has a thread that searches it."""
 
     def __init__(self, served: Path, others: Iterable[Path], limits: Limits) -> None:
         taken = {_encoder_at(served): served}
-        self._workers: dict[str, Workers] = {}
+        self._workers: dict[str, LibraryWorkers] = {}
         for path in others:
             name = _encoder_at(path)
             if name in taken:
                 raise MomentseekError(
-                    f"{path}: has the encoder {name!r}, as {taken[name]} has; beside it goes a library of another one"
+                    f"{path}: has the encoder {name!r}, as {taken[name]} has; a companion library needs another encoder"
                 )
             taken[name] = path
-            self._workers[name] = Workers(path, "beside", 1, limits.waiting, limits.seconds)
+            self._workers[name] = LibraryWorkers(path, "companion", 1, limits.waiting, limits.seconds)
 
     @property
     def names(self) -> list[str]:
-        """The encoders of the libraries beside."""
+        """The encoders of the companion libraries."""
         return list(self._workers)
 
-    async def workers(self, name: str, served: Workers) -> Workers | None:
-        """Who searches with an encoder; None for the served library's own, 422 if there is no such encoder."""
+    async def workers(self, name: str, served: LibraryWorkers) -> LibraryWorkers | None:
+        """The workers of the library with an encoder; None for the served library's own, 422 if no library has it."""
         if not name:
             return None
         if name in self._workers:
@@ -53,20 +53,20 @@ class Beside:
         )
 
     def close(self) -> None:
-        """Let go of them."""
+        """Close the companion libraries."""
         for workers in self._workers.values():
             workers.close()
 
 
 def encoder_name(library: Library) -> str:
-    """What clients call the encoder of a library's frames."""
-    return nameless_spec(vision_spec(library.catalog))
+    """The name by which clients know the encoder of a library's frames."""
+    return public_spec(vision_spec(library.catalog))
 
 
-def nameless_spec(spec: str) -> str:
-    """An encoder's spec without the folders in it, which are nobody's business, and as one value of a setup.
+def public_spec(spec: str) -> str:
+    """An encoder's spec as clients may see it: without folders of this machine, and without semicolons.
 
-    >>> nameless_spec("labels"), nameless_spec("file:/home/ann/models/clip;2"), nameless_spec("hub:openai/clip")
+    >>> public_spec("labels"), public_spec("file:/home/ann/models/clip;2"), public_spec("hub:openai/clip")
     ('labels', 'file:clip,2', 'hub:openai/clip')
     """
     kind, colon, place = spec.partition(":")

@@ -1,0 +1,161 @@
+"""Hits as the API shows them, with the words of the query marked in what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from momentseek.library.words import WordMatcher
+from momentseek.search.hit import Hit
+from momentseek.search.query import Query
+from momentseek.search.snippets import sought
+from momentseek.server.schemas import (
+    Level,
+    clean_text,
+    media_url,
+    moment_id,
+    moment_url,
+    rate_text,
+    thumbnail_url,
+)
+
+MARK_START, MARK_END = "\x02", "\x03"
+
+
+class SaidCueOut(BaseModel):
+    """A cue that overlaps a moment, with the words of the query marked."""
+
+    start: float = Field(description="Seconds from the beginning of the video.")
+    end: float
+    text: str
+    marks: list[tuple[int, int]] = Field(description="Character ranges `[first, end)` of the query's words.")
+
+
+class StandingOut(BaseModel):
+    """The rank and score of a moment in one stream."""
+
+    rank: int
+    score: float
+
+
+class RerankedOut(BaseModel):
+    """What the re-ranking model made of a moment."""
+
+    model: str
+    score: float = Field(description="The model's score, by which the moments are ranked.")
+    first: StandingOut = Field(description="The rank of the video, and its fused score, before re-ranking.")
+
+
+class HitOut(BaseModel):
+    """A moment that a search found."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "rank": 1, "video_id": 7, "name": "kitchen.mp4", "start": 3.0, "end": 9.0, "peak": 4.5,
+                "duration": 60.0, "rate": "25/1", "score": 0.032, "level": "strong",
+                "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": [[13, 16]]}],
+                "streams": {"vision": {"rank": 1, "score": 0.31}}, "also": [], "curve": [],
+                "thumbnail": "/api/v1/videos/7/thumbnail?t=4.5", "media": "/api/v1/videos/7/media",
+                "moment": "7:3.000-9.000", "url": "/api/v1/moments/7:3.000-9.000",
+            }
+        }
+    )  # fmt: skip
+    rank: int = Field(description="Counted from 1 over all pages.")
+    video_id: int
+    name: str = Field(description="The name of the video.")
+    start: float = Field(description="Seconds from the beginning of the video.")
+    end: float
+    peak: float = Field(description="The time of the most representative frame, in seconds.")
+    duration: float = Field(description="Length of the whole video in seconds.")
+    rate: str = Field(description="Frames per second of the video, as a fraction.")
+    score: float = Field(description="Comparable within one search only.")
+    level: Level = Field(description="How confident the search is.")
+    said: list[SaidCueOut]
+    streams: dict[str, StandingOut]
+    reranked: RerankedOut | None = Field(None, description="What the model said, if the search was re-ranked.")
+    also: list[str] = Field(description="Other files with the same content.")
+    curve: list[float] = Field(description="The score of each clip's picture, if `explain` was asked for.")
+    thumbnail: str
+    media: str
+    moment: str = Field(description="The id of this moment, the same whatever query found it.")
+    url: str = Field(description="The address of the moment itself.")
+
+
+def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
+    """Convert hits to the API's answers, with the query's words marked; one small word index serves all of them."""
+    cues = [cue for hit in hits for cue in hit.said]
+    marks = iter(mark_words([cue.text for cue in cues], sought(query)))
+    return [
+        _hit_out(
+            hit,
+            [
+                SaidCueOut(start=cue.start, end=cue.end, text=_without_marks(cue.text), marks=next(marks))
+                for cue in hit.said
+            ],
+        )
+        for hit in hits
+    ]
+
+
+def mark_words(texts: Sequence[str], terms: Sequence[str]) -> list[list[tuple[int, int]]]:
+    """Character ranges ``[first, end)`` of the terms found in each text, whatever form a word has.
+
+    >>> mark_words(["Dogs were running.", "No cats"], ["run", "dog"])
+    [[(0, 4), (10, 17)], []]
+    """
+    if not texts or not terms:
+        return [[] for _ in texts]
+    matcher = WordMatcher([_without_marks(text) for text in texts])
+    return [_marked_ranges(marked) for marked in matcher.mark(list(terms), MARK_START, MARK_END)]
+
+
+def _marked_ranges(marked: str) -> list[tuple[int, int]]:
+    ranges: list[tuple[int, int]] = []
+    at = start = 0
+    for c in marked:
+        if c == MARK_START:
+            start = at
+        elif c == MARK_END:
+            ranges.append((start, at))
+        else:
+            at += 1
+    return ranges
+
+
+def _without_marks(text: str) -> str:
+    """The text with the two marking characters replaced, so that its length stays the same."""
+    return clean_text(text).replace(MARK_START, " ").replace(MARK_END, " ")
+
+
+def _hit_out(hit: Hit, said: list[SaidCueOut]) -> HitOut:
+    moment = moment_id(hit.video_id, hit.start, hit.end)
+    return HitOut(
+        rank=hit.rank,
+        video_id=hit.video_id,
+        name=clean_text(hit.name),
+        start=hit.start,
+        end=hit.end,
+        peak=hit.peak,
+        duration=hit.duration,
+        rate=rate_text(hit.rate),
+        score=hit.score,
+        level=hit.level,
+        said=said,
+        streams={name: StandingOut(rank=one.rank, score=one.score) for name, one in hit.streams.items()},
+        reranked=_reranked_out(hit),
+        also=[clean_text(name) for name in hit.also],
+        curve=list(hit.curve),
+        thumbnail=thumbnail_url(hit.video_id, hit.peak),
+        media=media_url(hit.video_id),
+        moment=moment,
+        url=moment_url(moment),
+    )
+
+
+def _reranked_out(hit: Hit) -> RerankedOut | None:
+    if hit.first is None:
+        return None
+    first = StandingOut(rank=hit.first.rank, score=hit.first.score)
+    return RerankedOut(model=clean_text(hit.model), score=hit.score, first=first)
