@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from momentseek.cli import cli
-from momentseek.cli.ingesting import Display, lines
+from momentseek.cli.ingesting import IngestLines, step_lines
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, AddReport, IngestNote, IngestStep, LibraryStore
 
@@ -247,7 +247,7 @@ def test_watching_adds_what_appears(films: Path, tmp_path: Path) -> None:
 
 
 def test_progress_on_a_terminal_rewrites_two_lines(capsys: Any) -> None:
-    display = Display()
+    display = IngestLines()
     display.terminal = True
     step = IngestStep(1, 4, 250, 1000, "a\nb.mp4", 1.5, 3.0, 1.5, 1.0, 1.0, 250)
     display(step)
@@ -256,19 +256,19 @@ def test_progress_on_a_terminal_rewrites_two_lines(capsys: Any) -> None:
     said = capsys.readouterr().err
     assert said.count("\x1b[2A\x1b[J") == 1
     assert "failed: bad.mp4: is empty\n" in said
-    assert lines(step)[0] == "adding  1 of 4 files  25 %  1.5 x real time  about 00:00:03 left"
+    assert step_lines(step)[0] == "adding  1 of 4 files  25 %  1.5 x real time  about 00:00:03 left"
     assert said.endswith("  a\\nb.mp4  [############            ] 00:00:02 of 00:00:03\n")
 
 
 def test_progress_elsewhere_is_a_line_now_and_then(capsys: Any) -> None:
-    display = Display()
+    display = IngestLines()
     step = IngestStep(1, 4, 250, 1000, "a.mp4", 0.0, 0.0, 1.5, 1.0, 1.0, 250)
     display(step)
     assert capsys.readouterr().err == ""
     display.last -= 60
     display(step)
     assert capsys.readouterr().err.startswith("adding  1 of 4 files  25 %")
-    quiet = Display(quiet=True)
+    quiet = IngestLines(quiet=True)
     quiet.last -= 60
     quiet(step)
     quiet(IngestNote("resumed", None, "a.mp4: resumed"))

@@ -25,7 +25,7 @@ def test_progress_is_a_line_elsewhere_and_a_bar_on_a_terminal(monkeypatch, capsy
     monkeypatch.setattr(sys, "stderr", terminal)
     with ProgressBar(1000, "encoding") as bar:
         bar.advance(1000)
-    assert "1000/1000" in terminal.getvalue()
+    assert "1,000/1,000" in terminal.getvalue()
     assert "/s" in terminal.getvalue()
 
 

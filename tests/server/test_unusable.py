@@ -16,7 +16,7 @@ PATHS = ("/api/v1/status", "/api/v1/videos", "/api/v1/videos/1", "/api/v1/search
 
 def test_a_damaged_catalogue(serve: Callable[..., TestClient], place: Path) -> None:
     client = serve(place)
-    (place / database.FILE).write_bytes(b"no database, but long enough to be looked at " * 50)
+    (place / database.CATALOG_FILE).write_bytes(b"no database, but long enough to be looked at " * 50)
     for path in PATHS:
         answer = client.get(path)
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "library_unusable"), path

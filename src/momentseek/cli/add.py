@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import Display, conclude, ingest
+from momentseek.cli.ingesting import IngestLines, conclude, ingest
 
 
 @click.command()
@@ -64,7 +64,7 @@ def command(
 
     check_paths(paths)
     encoder = options.encoder_or_model(encoder, model)
-    display = Display(quiet=quiet)
+    display = IngestLines(quiet=quiet)
     folder = library_folder(library)
     with LibraryStore.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
         if watching:
@@ -102,7 +102,7 @@ def _watch(
     recursive: bool,
     exclude: tuple[str, ...],
     subtitles: str | None,
-    display: Display,
+    display: IngestLines,
     library: str | None,
     as_json: bool,
 ) -> None:

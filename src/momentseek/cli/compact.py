@@ -7,7 +7,6 @@ from dataclasses import asdict
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import echo_json, size_text
 from momentseek.tables import count
 
 
@@ -29,8 +28,8 @@ def command(library: str | None, wait: float, as_json: bool) -> None:
     with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
         done = opened.compact()
     if as_json:
-        echo_json(asdict(done))
+        options.echo_json(asdict(done))
     options.say(
         f"{count(done.videos, 'removed video')} dropped, {count(done.segments, 'segment')} rewritten; "
-        f"{size_text(done.before)} before, {size_text(done.after)} now"
+        f"{options.size_text(done.before)} before, {options.size_text(done.after)} now"
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import echo_json
 from momentseek.tables import text_table
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def command(pattern: str | None, library: str | None, long: bool, as_json: bool)
     with LibraryStore.open(library_folder(library), create=False) as opened:
         videos = opened.catalog.videos(opened.catalog.ids(names=[pattern]) if pattern else None)
     if as_json:
-        echo_json([_values(video) for video in videos])
+        options.echo_json([_values(video) for video in videos])
     elif videos:
         click.echo(_table(videos, long))
     else:

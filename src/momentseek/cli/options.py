@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -105,6 +105,28 @@ def command_line(words: Iterable[str], library: str | None = None) -> str:
 def say(text: str) -> None:
     """A note for the person at the terminal: on stderr, so that stdout holds only the result."""
     click.echo(text, err=True)
+
+
+def echo_json(value: Any) -> None:
+    """Print a value as JSON on stdout, paths as text."""
+    import json
+
+    from momentseek.library.stamp import path_text
+
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=path_text))
+
+
+def size_text(size: float) -> str:
+    """A number of bytes, for people.
+
+    >>> size_text(999), size_text(12_345_678)
+    ('999 B', '12.3 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
 
 
 def check_targets(inputs: Iterable[str | None], outputs: Iterable[str | None], force: bool) -> None:

@@ -1,13 +1,14 @@
-"""Progress on stderr: a bar with rate and time left on a terminal, one line elsewhere if it takes long."""
+"""Progress on stderr: lines that renew themselves on a terminal, and one now and then elsewhere."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import click
 
@@ -15,6 +16,47 @@ from momentseek.progress import ShowCount
 
 QUIET_SECONDS = 2.0
 """How long work may take before a line is written where stderr is no terminal."""
+BAR_WIDTH = 24
+"""Characters of a bar."""
+
+
+class ProgressLines:
+    """Lines on stderr that say how work is going; notes stand above them and stay.
+
+    On a terminal the lines renew themselves, at most every ``renew_seconds``. Elsewhere they are written as one line
+    every ``silence_seconds``. ``quiet`` shows neither.
+    """
+
+    def __init__(self, *, quiet: bool = False, renew_seconds: float = 0.0, silence_seconds: float = 15.0) -> None:
+        self.quiet, self.renew_seconds, self.silence_seconds = quiet, renew_seconds, silence_seconds
+        self.terminal = sys.stderr.isatty() and not quiet
+        self.last = time.monotonic()
+        """When lines were last written, by ``time.monotonic``."""
+        self._standing = 0
+
+    def show(self, *lines: str) -> None:
+        """Show these lines instead of those before, unless that was only a moment ago."""
+        waited = time.monotonic() - self.last
+        if self.quiet or waited < (self.renew_seconds if self.terminal else self.silence_seconds):
+            return
+        if self.terminal:
+            self.clear()
+            click.echo("\n".join(map(_fit_terminal, lines)), err=True)
+            self._standing = len(lines)
+        else:
+            click.echo("; ".join(line.strip() for line in lines), err=True)
+        self.last = time.monotonic()
+
+    def note(self, text: str) -> None:
+        """Write a text that stays."""
+        self.clear()
+        click.echo(text, err=True)
+
+    def clear(self) -> None:
+        """Take the lines away from the terminal."""
+        if self._standing:
+            click.echo(f"\x1b[{self._standing}A\x1b[J", err=True, nl=False, color=True)
+            self._standing = 0
 
 
 class ProgressBar:
@@ -27,47 +69,62 @@ class ProgressBar:
         self.total = total
         self.label = label
         self.done = 0
+        self._lines = ProgressLines(quiet=not enabled, renew_seconds=0.1)
         self._begun = time.monotonic()
         self._announced = False
-        self._enabled = enabled
-        self._bar: Any = None
 
     def __enter__(self) -> Self:
-        if self._enabled and sys.stderr.isatty():
-            self._bar = click.progressbar(
-                length=self.total,
-                label=self.label,
-                file=sys.stderr,
-                show_pos=True,
-                item_show_func=lambda _: f"{self.rate:,.0f}/s",
-            )
-            self._bar.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(kind, error, trace)
+        if self._lines.terminal:
+            self._lines.note(str(self))
         elif self._announced and kind is None:
-            click.echo(f"  done: {self.total:,} in {time.monotonic() - self._begun:.0f} s", err=True)
+            self._lines.note(f"  done: {self.total:,} in {time.monotonic() - self._begun:.0f} s")
+
+    def __str__(self) -> str:
+        text = f"{self.label}  {bar_text(self.done / self.total if self.total else 1.0)}  {self.done:,}/{self.total:,}"
+        if self.done:
+            text += f"  {self.rate:,.0f}/s"
+        return text if self.done in (0, self.total) else f"{text}  about {self.seconds_left:,.0f} s left"
 
     def advance(self, steps: int) -> None:
         """Count ``steps`` more as done."""
         self.done += steps
-        if self._bar is not None:
-            self._bar.update(steps, current_item=self.done)
+        if self._lines.terminal:
+            self._lines.show(str(self))
             return
         waited = time.monotonic() - self._begun > QUIET_SECONDS
-        if self._enabled and not self._announced and waited and 0 < self.done < self.total:
+        if not self._lines.quiet and not self._announced and waited and 0 < self.done < self.total:
             self._announced = True
-            left = (self.total - self.done) / self.rate
-            click.echo(f"{self.label}: {self.total:,} to do, {self.rate:,.0f}/s, about {left:,.0f} s left", err=True)
+            left = f"about {self.seconds_left:,.0f} s left"
+            self._lines.note(f"{self.label}: {self.total:,} to do, {self.rate:,.0f}/s, {left}")
 
     @property
     def rate(self) -> float:
         """Steps per second so far."""
         return self.done / max(time.monotonic() - self._begun, 1e-9)
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds that the rest takes at the rate so far."""
+        return (self.total - self.done) / self.rate
+
+
+def bar_text(share: float) -> str:
+    """A bar that is filled up to a share of it.
+
+    >>> bar_text(0.5)
+    '[############            ]'
+    """
+    filled = max(0, min(BAR_WIDTH, int(BAR_WIDTH * share)))
+    return f"[{'#' * filled}{' ' * (BAR_WIDTH - filled)}]"
+
+
+def _fit_terminal(line: str) -> str:
+    return line[: max(20, shutil.get_terminal_size().columns - 1)]
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import Display, conclude, ingest
+from momentseek.cli.ingesting import IngestLines, conclude, ingest
 
 
 @click.command()
@@ -34,7 +34,7 @@ def command(
     spec = options.encoder_or_model(encoder, model)
     if spec is None:
         raise click.UsageError("name what makes the new vectors: --encoder SPEC or --model FOLDER")
-    display = Display(quiet=quiet, what="encoding anew")
+    display = IngestLines(quiet=quiet, what="encoding anew")
     with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(
             lambda tell: opened.reencode(spec, progress=tell),

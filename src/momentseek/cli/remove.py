@@ -7,7 +7,6 @@ import sys
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import echo_json
 from momentseek.errors import MomentseekError
 from momentseek.tables import count
 
@@ -49,7 +48,7 @@ def command(
                 click.confirm(f"take {count(len(videos), 'video')} out of the library?", abort=True, err=True)
             videos = opened.remove([video.path for video in videos])
     if as_json:
-        echo_json({"removed": [] if dry_run else [path_text(v.path) for v in videos], "matched": len(videos)})
+        options.echo_json({"removed": [] if dry_run else [path_text(v.path) for v in videos], "matched": len(videos)})
     compact = options.command_line(["compact"], library)
     done = "would be removed" if dry_run else f"removed; `{compact}` gives back their room"
     options.say(f"{count(len(videos), 'video')} {done}" if videos else "no video to remove")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import Display, conclude, ingest
+from momentseek.cli.ingesting import IngestLines, conclude, ingest
 
 
 @click.command()
@@ -26,7 +26,7 @@ def command(library: str | None, subtitles: str | None, wait: float, quiet: bool
     """
     from momentseek.library import LibraryStore, library_folder
 
-    display = Display(quiet=quiet, what="retrying")
+    display = IngestLines(quiet=quiet, what="retrying")
     with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(
             lambda tell: opened.retry(progress=tell, subtitles=subtitles),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import echo_json, size_text
 from momentseek.tables import count
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
             return
         found = opened.status()
     if as_json:
-        echo_json(asdict(found))
+        options.echo_json(asdict(found))
     else:
         click.echo(text(found, library))
 
@@ -54,7 +53,7 @@ def text(found: Status, library: str | None = None) -> str:
         f"clips     {found.clips:,} of {found.clip_seconds:g} s",
         f"cues      {found.cues:,}",
         *(f"{encoder.stream:<9} {encoder.name} ({encoder.dim} columns)" for encoder in found.encoders),
-        f"size      {size_text(found.size)}, {count(found.segments, 'segment')}",
+        f"size      {options.size_text(found.size)}, {count(found.segments, 'segment')}",
     ]
     if found.failures:
         lines.append(f"failed    {count(found.failures, 'file')} ({run('status', '--failed')})")
@@ -81,7 +80,7 @@ def _failures(failures: list[Failure], library: str | None, as_json: bool) -> No
     from momentseek.library.stamp import printable
 
     if as_json:
-        echo_json([asdict(failure) for failure in failures])
+        options.echo_json([asdict(failure) for failure in failures])
         return
     for failure in failures:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(failure.at))

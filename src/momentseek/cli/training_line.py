@@ -1,51 +1,28 @@
-"""Telling how training goes: one line that renews itself on a terminal, a line now and then elsewhere."""
+"""How training goes, in a line."""
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
-import click
+from momentseek.cli.progress import ProgressLines
 
 if TYPE_CHECKING:
     from momentseek.training.progress import TrainingProgress
 
-RENEW = 0.2
-"""Seconds between renewals on a terminal."""
-SILENCE = 30.0
-"""Seconds between lines elsewhere."""
-
 
 class TrainingLine:
-    """A callback for ``training.train``."""
+    """Shows how training goes, as a callback for ``momentseek.training.train``."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self.quiet = quiet
-        self._at = time.monotonic()
-        self._shown = 0
+        self._lines = ProgressLines(quiet=quiet, renew_seconds=0.2, silence_seconds=30.0)
 
     def __call__(self, progress: TrainingProgress) -> None:
-        if self.quiet:
-            return
-        text, now = sentence(progress), time.monotonic()
-        if progress.doing == "validated":
-            self._clear()
-            click.echo(text, err=True)
-            self._at = now
-        elif sys.stderr.isatty():
-            if now - self._at > RENEW:
-                self._clear()
-                click.echo(text, err=True, nl=False)
-                self._shown, self._at = len(text), now
-        elif now - self._at > SILENCE:
-            click.echo(text, err=True)
-            self._at = now
-
-    def _clear(self) -> None:
-        if self._shown:
-            click.echo("\r" + " " * self._shown + "\r", err=True, nl=False)
-            self._shown = 0
+        if progress.doing != "validated":
+            self._lines.show(sentence(progress))
+        elif not self._lines.quiet:
+            self._lines.note(sentence(progress))
+            self._lines.last = time.monotonic()
 
 
 def sentence(progress: TrainingProgress) -> str:
@@ -70,7 +47,7 @@ def sentence(progress: TrainingProgress) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time to read.
+    """A time in words.
 
     >>> duration(42), duration(130), duration(7300)
     ('42 s', '2 min', '2 h 2 min')

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import echo_json
 from momentseek.tables import count
 
 if TYPE_CHECKING:
@@ -43,7 +42,9 @@ def command(library: str | None, repair: bool, recall: bool, wait: float, as_jso
         report = opened.verify(repair=repair)
         measured = _recall(opened) if recall and report.clean else None
     if as_json:
-        echo_json({**_values(report), "clean": report.clean, "recall": None if measured is None else asdict(measured)})
+        options.echo_json(
+            {**_values(report), "clean": report.clean, "recall": None if measured is None else asdict(measured)}
+        )
     else:
         _print(report, measured)
     if not report.clean:
