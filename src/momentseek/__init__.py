@@ -5,6 +5,8 @@
 >>> run = ms.Run.from_rows([("q", "kitchen.mp4", 12, 19, 0.8)])
 >>> ms.evaluate(run, truth, "NDCG@10[IoU>=0.5]")["NDCG@10[IoU>=0.5]"]
 1.0
+
+docs/api.md lists everything that is public: the names in ``__all__``.
 """
 
 from __future__ import annotations
@@ -15,36 +17,63 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from momentseek.api import Library
+    from momentseek.api.files import (
+        convert,
+        read_corpus,
+        read_judgements,
+        read_run,
+        write_judgements,
+        write_run,
+    )
+    from momentseek.api.library import Library
+    from momentseek.api.measuring import compare, diagnose, evaluate
+    from momentseek.api.predicting import baseline, predict, simulate, train
     from momentseek.errors import MomentseekError
-    from momentseek.evaluation import Evaluation, compare, evaluate
-    from momentseek.formats import read_corpus, read_run, read_runs, read_truth
-    from momentseek.measures import parse, parse_all
+    from momentseek.evaluation.comparison import Comparison
+    from momentseek.evaluation.diagnose.diagnosis import Diagnosis
+    from momentseek.evaluation.evaluate import Evaluation
+    from momentseek.formats import read_runs as read_runs
+    from momentseek.formats import read_truth as read_truth
+    from momentseek.measures import parse as parse
+    from momentseek.measures import parse_all as parse_all
     from momentseek.moments import Corpus, Judgements, Moment, Run
-    from momentseek.search import Hit, Query
+    from momentseek.search.hit import Hit, Results
+    from momentseek.search.query import Query
 
 _HOMES = {
-    "MomentseekError": "errors",
-    "Evaluation": "evaluation",
-    "compare": "evaluation",
-    "evaluate": "evaluation",
-    "read_corpus": "formats",
-    "read_run": "formats",
-    "read_runs": "formats",
-    "read_truth": "formats",
-    "parse": "measures",
-    "parse_all": "measures",
-    "Corpus": "moments",
-    "Judgements": "moments",
-    "Moment": "moments",
+    "Library": "api.library",
+    "Query": "search.query",
+    "Results": "search.hit",
+    "Hit": "search.hit",
+    "evaluate": "api.measuring",
+    "compare": "api.measuring",
+    "diagnose": "api.measuring",
+    "Evaluation": "evaluation.evaluate",
+    "Comparison": "evaluation.comparison",
+    "Diagnosis": "evaluation.diagnose.diagnosis",
+    "read_run": "api.files",
+    "write_run": "api.files",
+    "read_judgements": "api.files",
+    "write_judgements": "api.files",
+    "read_corpus": "api.files",
+    "convert": "api.files",
     "Run": "moments",
-    "Hit": "search",
-    "Library": "api",
-    "Query": "search",
+    "Judgements": "moments",
+    "Corpus": "moments",
+    "Moment": "moments",
+    "train": "api.predicting",
+    "predict": "api.predicting",
+    "simulate": "api.predicting",
+    "baseline": "api.predicting",
+    "MomentseekError": "errors",
 }
+_FORMER = {"read_truth": "formats", "read_runs": "formats", "parse": "measures", "parse_all": "measures"}
+"""Deprecated: still found for scripts written before, under their old names; ``read_truth`` is ``read_judgements``."""
 
 __all__ = [
+    "Comparison",
     "Corpus",
+    "Diagnosis",
     "Evaluation",
     "Hit",
     "Judgements",
@@ -52,21 +81,32 @@ __all__ = [
     "Moment",
     "MomentseekError",
     "Query",
+    "Results",
     "Run",
+    "baseline",
     "compare",
+    "convert",
+    "diagnose",
     "evaluate",
-    "parse",
-    "parse_all",
+    "predict",
     "read_corpus",
+    "read_judgements",
     "read_run",
-    "read_runs",
-    "read_truth",
+    "simulate",
+    "train",
+    "write_judgements",
+    "write_run",
     "__version__",
 ]
 
 
 def __getattr__(name: str) -> Any:
     # Names load on first use: `momentseek --help` should not wait for numpy.
-    if name not in _HOMES:
+    home = _HOMES.get(name) or _FORMER.get(name)
+    if home is None:
         raise AttributeError(f"module 'momentseek' has no attribute {name!r}")
-    return getattr(import_module(f"momentseek.{_HOMES[name]}"), name)
+    return getattr(import_module(f"momentseek.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

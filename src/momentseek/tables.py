@@ -1,4 +1,4 @@
-"""Tables for people: aligned plain text, Markdown and LaTeX."""
+"""Tables for people: aligned plain text, Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
@@ -60,6 +60,20 @@ def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: 
     lines = [" & ".join(line) + r" \\" for line in (header, *rows)]
     begin = rf"\begin{{tabular}}{{{_sides(align, len(header))}}}"
     return "\n".join([begin, r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"])
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "") -> str:
+    """An HTML table for notebooks; cells are plain text.
+
+    >>> print(html_table(["run"], [["<ours>"]]))
+    <table><thead><tr><th>run</th></tr></thead><tbody><tr><td>&lt;ours&gt;</td></tr></tbody></table>
+    """
+    from html import escape
+
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def superscript(letters: str) -> str:

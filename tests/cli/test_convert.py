@@ -93,7 +93,7 @@ def test_a_task_of_a_submission(momentseek, tmp_path):
     ("arguments", "sentence"),
     [
         (["sta.txt", "out.json"], r"say which format to write \(--to\): activitynet"),
-        (["sta.txt", "out.json", "--to", "spr"], "truth files cannot be written as 'spr', only as"),
+        (["sta.txt", "out.json", "--to", "spr"], "ground truth cannot be written as 'spr', only as"),
         (["sta.txt", "out.json", "--to", "activitynet"], "needs every video's duration"),
         (["submission.json", "out.json", "--to", "spr"], "holds one list of predictions"),
         (["submission.json", "out.json", "--to", "spr", "--task", "SVMR"], "no SVMR predictions in it, only VCMR, VR"),

@@ -8,7 +8,6 @@ import click
 
 from momentseek.cli import options
 from momentseek.cli.numbers import Number
-from momentseek.cli.writers import run_writer
 
 
 @click.command()
@@ -67,6 +66,7 @@ def command(
     from momentseek.baselines.bias_based import default_bandwidth
     from momentseek.errors import MomentseekError
     from momentseek.formats import Writing, read_corpus, read_truth, write_bytes
+    from momentseek.formats.files import writer_for
     from momentseek.tables import count, text_table
 
     if listing:
@@ -84,7 +84,7 @@ def command(
         raise MomentseekError(f"{name} has no density, so --bandwidth would change nothing; leave it out")
     path = Path(target)
     options.check_targets([train, test, videos], [target], force)
-    writer = run_writer(to, path)
+    writer = writer_for(to, path, "run")
     corpus = read_corpus(videos) if videos else None
     queries = read_truth(test, corpus=corpus, invalid="keep")
     known = read_truth(train, corpus=corpus, invalid="keep") if train else None

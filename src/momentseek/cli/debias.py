@@ -101,9 +101,9 @@ def command(
     from momentseek.errors import MomentseekError
     from momentseek.evaluation.debias import blind_systems, debias_report
     from momentseek.evaluation.debias.entrants import FilesEntrant, parse_entrants
-    from momentseek.evaluation.debias.tables import as_json as to_json
+    from momentseek.evaluation.debias.report_tables import as_json as to_json
+    from momentseek.evaluation.debias.report_text import as_text
     from momentseek.evaluation.debias.verbs import MIN_VERB_QUERIES
-    from momentseek.evaluation.debias.words import as_text
     from momentseek.evaluation.evaluate import Missing
 
     given = parse_entrants([*models, *runs])
@@ -316,8 +316,8 @@ def _write(out: Path, report: DebiasReport, plots: bool, quiet: bool) -> None:
     import json
 
     from momentseek.atomic import write_all
-    from momentseek.evaluation.debias.tables import as_json, csv_files
-    from momentseek.evaluation.debias.words import markdown
+    from momentseek.evaluation.debias.report_tables import as_json, csv_files
+    from momentseek.evaluation.debias.report_text import markdown
 
     pictures: tuple[str, ...] = ()
     if plots:

@@ -99,9 +99,7 @@ def command(
     from momentseek.cli.options import short_labels
     from momentseek.errors import MomentseekError
     from momentseek.evaluation.compare import unique_labels
-    from momentseek.evaluation.diagnose.as_json import as_json as to_json
     from momentseek.evaluation.diagnose.diagnosis import diagnose
-    from momentseek.evaluation.diagnose.report import as_text
     from momentseek.evaluation.evaluate import Missing
     from momentseek.formats import read_corpus, read_runs, read_truth
     from momentseek.measures import PROTOCOLS, parse_all
@@ -142,9 +140,9 @@ def command(
     )
     found = replace(found, reasons={part: to_flags(reason) for part, reason in found.reasons.items()})
     if as_json:
-        click.echo(json.dumps(to_json(found), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
     else:
-        click.echo(as_text(found))
+        click.echo(found.as_text())
         for table in (*judgements, *(run for _, run in chosen), *people):
             for finding in table.findings:
                 options.say(f"note: {table.source}: {finding}")

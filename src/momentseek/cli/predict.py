@@ -8,7 +8,6 @@ import click
 
 from momentseek.cli import options
 from momentseek.cli.numbers import Number
-from momentseek.cli.writers import run_writer
 
 
 @click.command()
@@ -90,11 +89,12 @@ def command(
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
     from momentseek.formats import Writing, write_bytes
+    from momentseek.formats.files import writer_for
     from momentseek.tables import count
     from momentseek.training import predict_split
 
     options.check_targets([checkpoint, videos], [target], force)
-    writer = run_writer(to, Path(target))
+    writer = writer_for(to, target, "run")
     prediction = predict_split(
         checkpoint,
         folder,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from string import ascii_lowercase
 from typing import Any
 
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import FloatArray
+from momentseek.tables import count, html_table, superscript
+from momentseek.tabular import Tabular
 
 LETTERS = ascii_lowercase
 """Each run is called by one, in the order given."""
@@ -58,8 +61,8 @@ class RunPair:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Tabular):
     """The means of all runs, over the queries that count for all of them, and every pair of runs."""
 
     protocol: str
@@ -78,6 +81,24 @@ class Comparison:
     """(runs, measures)"""
     pairs: tuple[RunPair, ...]
     """By measure, then by run: each two runs once, the earlier first."""
+
+    def __repr__(self) -> str:
+        queries = count(self.queries, "query", "queries")
+        runs = f"{', '.join(self.runs[:-1])} and {self.runs[-1]}"
+        return f"<Comparison of {runs}: {count(len(self.names), 'measure')}, {queries}, test {self.test}>"
+
+    def _repr_html_(self) -> str:
+        marks = [[superscript(self.beaten(name, run)) for run in self.runs] for name in self.names]
+        rows = [
+            [name, *(f"{mean:.4f}{mark}" for mean, mark in zip(means, raised, strict=True))]
+            for name, means, raised in zip(self.names, self.means.T.tolist(), marks, strict=True)
+        ]
+        header = ["measure", *(f"{self.letter(run)}: {run}" for run in self.runs)]
+        return html_table(header, rows, caption=f"Raised letters: significantly better than, p ≤ {self.alpha:g}")
+
+    def to_columns(self) -> dict[str, Sequence[Any]]:
+        """One row per measure and pair of runs: difference, interval, p-value, effect size, wins, ties and losses."""
+        return {field.name: [getattr(pair, field.name) for pair in self.pairs] for field in fields(RunPair)}
 
     def letter(self, run: str) -> str:
         """The letter that stands for a run in the tables."""

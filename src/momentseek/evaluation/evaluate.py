@@ -25,6 +25,8 @@ from momentseek.measures import PROTOCOLS, Alignment, Measure, parse, parse_all
 from momentseek.measures.protocols import RANKED, UNGRADED, Protocol
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
+from momentseek.tables import count, html_table
+from momentseek.tabular import Tabular
 
 Missing = Literal["error", "zero", "skip"]
 RunLike = Run | Sequence[Run] | str | os.PathLike[str]
@@ -33,9 +35,12 @@ HIGHLIGHTS = ("HIT", "SaliencyAP")
 FILE_ENDINGS = ("json", "jsonl", "parquet", "txt", "csv")
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """What a run scored: a value per query and measure (NaN where a query does not count), and how it was got."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Tabular):
+    """What a run scored: a value per query and measure (NaN where a query does not count), and how it was got.
+
+    ``evaluation["mIoU"]`` is the mean of a measure, ``means`` has them all, and ``to_pandas`` the value of each query.
+    """
 
     protocol: str
     run: str
@@ -53,6 +58,25 @@ class Evaluation:
     """What a reader of the figures should know: broken moments, queries without a relevant one, …."""
     judgements: Judgements | None = None
     """The truth itself, to break the values down by."""
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in list(self.means.items())[:3])
+        more = f", … ({len(self.measures)} measures)" if len(self.measures) > 3 else ""
+        queries = count(len(self.query_ids), "query", "queries")
+        return f"<Evaluation of {self.run}, {queries}, protocol {self.protocol}: {shown}{more}>"
+
+    def _repr_html_(self) -> str:
+        queries = count(len(self.query_ids), "query", "queries")
+        rows = [[name, "–" if np.isnan(value) else f"{value:.4f}"] for name, value in self.means.items()]
+        caption = f"{self.run}: {queries}, {len(self.missing):,} missing; protocol {self.protocol}"
+        return html_table(["measure", "value"], rows, caption=caption)
+
+    def to_columns(self) -> dict[str, Sequence[Any]]:
+        """One row per query: ``query_id``, ``query`` where its words are known, and a column for each measure."""
+        columns: dict[str, Sequence[Any]] = {"query_id": self.query_ids}
+        if self.queries is not None:
+            columns["query"] = self.queries
+        return columns | {name: self.values[:, i].tolist() for i, name in enumerate(self.names)}
 
     @cached_property
     def names(self) -> tuple[str, ...]:

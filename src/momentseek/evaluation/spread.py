@@ -23,7 +23,7 @@ def spread(values: Iterable[float]) -> SeedSpread:
     """Mean ± sd; NaN are left out, and the sd of one value is not known.
 
     >>> spread([1.0, 3.0, math.nan])
-    Spread(mean=2.0, sd=1.4142135623730951, count=2)
+    SeedSpread(mean=2.0, sd=1.4142135623730951, count=2)
     >>> print(spread([0.4, 0.5, 0.6]))
     0.5000 ± 0.1000
     """

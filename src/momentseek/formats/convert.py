@@ -10,14 +10,10 @@ from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.formats.describe import findings_of, size_of
 from momentseek.formats.document import Document, collector_paused, open_document
-from momentseek.formats.files import choose, runs_of, truth_of
+from momentseek.formats.files import choose, runs_of, truth_of, writer_for
 from momentseek.formats.losses import lost_in_runs, lost_in_truth
-from momentseek.formats.registry import FORMATS, FileFormat, Kind, Reading, Runs, Writing, recognise
+from momentseek.formats.registry import FileFormat, Reading, Runs, Writing, recognise
 from momentseek.moments import Corpus, Judgements, Policy
-
-BY_SUFFIX = {".jsonl": "native", ".parquet": "parquet", ".txt": "charades-sta"}
-SIBLINGS = ("", "-run", "-submission", "-predictions", "-results")
-"""``to="tvr"`` means tvr-submission when the file holds predictions."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ def convert(
     with collector_paused():
         document = open_document(source)
         reader = choose(document, format, None)
-        writer = _target(to, path, reader.kind)
+        writer = writer_for(to, path, reader.kind)
         reading = Reading(invalid, corpus)
         lost: tuple[str, ...] = ()
         variant: str | None = None
@@ -126,16 +122,3 @@ def _of_task(runs: Runs, task: str | None) -> Runs:
         tasks = ", ".join(r.task for r in runs)
         raise MomentseekError(f"{runs[0].source}: there are no {task} predictions in it, only {tasks}")
     return chosen
-
-
-def _target(to: str | None, path: pathlib.Path, kind: Kind) -> FileFormat:
-    able = sorted(name for name, f in FORMATS.items() if f.kind == kind and f.writes)
-    if to is None:
-        suffix = pathlib.Path(path.name.removesuffix(".gz")).suffix.lower()
-        to = BY_SUFFIX.get(suffix)
-        if to is None:
-            raise MomentseekError(f"{path}: say which format to write (`to`): {', '.join(able)}")
-    for sibling in SIBLINGS:
-        if f"{to}{sibling}" in able:
-            return FORMATS[f"{to}{sibling}"]
-    raise MomentseekError(f"{kind} files cannot be written as {to!r}, only as {', '.join(able)}")

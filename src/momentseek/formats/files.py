@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
@@ -12,6 +13,9 @@ from momentseek.formats.variants import with_variant
 from momentseek.moments import Corpus, Judgements, Policy, Run
 
 Path = str | os.PathLike[str]
+BY_SUFFIX = {".jsonl": "native", ".parquet": "parquet", ".txt": "charades-sta"}
+SIBLINGS = ("", "-run", "-submission", "-predictions", "-results")
+"""``to="tvr"`` means tvr-submission when the file holds predictions."""
 
 
 def read_truth(
@@ -95,6 +99,24 @@ def format_named(name: str, kind: Kind | None) -> FileFormat:
             f"no format for {KINDS[kind] if kind else 'any file'} is called {name!r}; there are {known}"
         )
     return FORMATS[name]
+
+
+def writer_for(to: str | None, path: Path, kind: Kind) -> FileFormat:
+    """The format in which to write a file of a kind: the one called ``to``, or the one that the file's ending means.
+
+    >>> writer_for(None, "test.jsonl", "run").name, writer_for("tvr", "test.json", "run").name
+    ('native-run', 'tvr-submission')
+    """
+    able = sorted(name for name, f in FORMATS.items() if f.kind == kind and f.writes)
+    if to is None:
+        name = pathlib.Path(path).name.removesuffix(".gz")
+        to = BY_SUFFIX.get(pathlib.Path(name).suffix.lower())
+        if to is None:
+            raise MomentseekError(f"{path}: say which format to write (`to`): {', '.join(able)}; or end it in .jsonl")
+    for sibling in SIBLINGS:
+        if f"{to}{sibling}" in able:
+            return FORMATS[f"{to}{sibling}"]
+    raise MomentseekError(f"{KINDS[kind]} cannot be written as {to!r}, only as {', '.join(able)}")
 
 
 def write_truth(truth: Judgements, path: Path, *, format: str = "native", corpus: Corpus | None = None) -> None:

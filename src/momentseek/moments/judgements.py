@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +36,7 @@ class Pools:
     video: CodeArray
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Judgements(MomentTable):
     """Query → graded moments, columnar and grouped by query.
 
@@ -133,6 +134,10 @@ class Judgements(MomentTable):
         query_ids, counts, columns = group_by_query(rows)
         videos, start, end, relevance = columns or [[]] * 4
         return cls.from_groups(query_ids, counts, videos, start, end, relevance, invalid=invalid)
+
+    def to_columns(self) -> dict[str, Sequence[Any]]:
+        """One row per judged moment, with its ``relevance`` and what else the file says of it."""
+        return {**self.columns, **super().to_columns(), "relevance": self.relevance.tolist()}
 
 
 def _grades(relevance: ArrayLike, source: str) -> IntArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +18,7 @@ from momentseek.moments.table import MomentTable, group_by_query
 TASKS = ("VCMR", "SVMR", "VR")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Run(MomentTable):
     """Query → ranked moments with scores. Rank is the order of the rows; scores never reorder it.
 
@@ -99,6 +100,11 @@ class Run(MomentTable):
         query_ids, counts, columns = group_by_query(rows)
         videos, start, end, score = columns or [[]] * 4
         return cls.from_groups(query_ids, counts, videos, start, end, score, invalid=invalid)
+
+    def to_columns(self) -> dict[str, Sequence[Any]]:
+        """One row per prediction, with its ``rank`` (from 1) and ``score`` besides the moment's columns."""
+        rank = np.arange(len(self.video)) - self.offsets[self.row_query] + 1
+        return {**super().to_columns(), "rank": rank.tolist(), "score": self.score.tolist()}
 
     def sort_by_score(self) -> Run:
         """The same predictions, each query's sorted by score; ties by video, start, end (the writers' order)."""

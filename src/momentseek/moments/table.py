@@ -14,10 +14,12 @@ from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import CodeArray, FloatArray, IntArray
 from momentseek.moments.checks import DataFinding
 from momentseek.moments.moment import Moment
+from momentseek.tables import count
+from momentseek.tabular import Tabular
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MomentTable:
+class MomentTable(Tabular):
     """Query ``i`` owns rows ``offsets[i]:offsets[i + 1]`` of ``video`` (a position in ``videos``), ``start``, ``end``.
 
     Query ids are strings throughout (``7`` and ``"7"`` are the same query); formats whose ids are numbers
@@ -51,6 +53,20 @@ class MomentTable:
 
     def __contains__(self, query_id: object) -> bool:
         return query_id in self.position
+
+    def __repr__(self) -> str:
+        size = f"{count(len(self), 'query', 'queries')}, {count(len(self.video), 'moment')}"
+        return f"<{type(self).__name__} of {self.source}: {size} in {count(len(self.videos), 'video')}>"
+
+    def to_columns(self) -> dict[str, Sequence[Any]]:
+        """One row per moment: ``query_id``, ``query`` where its words are known, ``video``, ``start`` and ``end``."""
+        rows = self.row_query.tolist()
+        columns: dict[str, Sequence[Any]] = {"query_id": [self.query_ids[q] for q in rows]}
+        if self.queries is not None:
+            columns["query"] = [self.queries[q] for q in rows]
+        columns["video"] = [self.videos[v] for v in self.video.tolist()]
+        columns["start"], columns["end"] = self.start.tolist(), self.end.tolist()
+        return columns
 
     @property
     def counts(self) -> IntArray:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from momentseek.media.cue import Cue
 from momentseek.moments import Moment
 from momentseek.search.query import Query
+from momentseek.tables import count
+from momentseek.tabular import Tabular
 
 Level = Literal["strong", "fair", "weak"]
 """How sure a hit is."""
@@ -93,7 +95,7 @@ class Hit:
         return Moment(self.name, self.start, self.end)
 
 
-class Results(list[Hit]):
+class Results(list[Hit], Tabular):
     """The hits of a search, best match first: a list, with what there is to say about it.
 
     >>> results = Results([], Query.parse("a unicorn"), hidden=4, note="nothing here matches well")
@@ -113,3 +115,20 @@ class Results(list[Hit]):
         """Seconds that the search took."""
         self.note = note
         """What a person should know about the answer; empty if there is nothing to say."""
+
+    def __repr__(self) -> str:
+        hidden = f", {count(self.hidden, 'weaker one')} hidden" if self.hidden else ""
+        return f"<Results for {str(self.query)!r}: {count(len(self), 'hit')}{hidden}>"
+
+    def to_columns(self) -> dict[str, Sequence[Any]]:
+        """One row per hit, best match first; ``video`` is its name, ``start`` and ``end`` are seconds."""
+        return {
+            "rank": [hit.rank for hit in self],
+            "video": [hit.name for hit in self],
+            "start": [hit.start for hit in self],
+            "end": [hit.end for hit in self],
+            "score": [hit.score for hit in self],
+            "level": [hit.level for hit in self],
+            "said": [" ".join(cue.text for cue in hit.said) for hit in self],
+            "path": [str(hit.path) for hit in self],
+        }

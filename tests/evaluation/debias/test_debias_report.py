@@ -11,8 +11,8 @@ import pytest
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.debias import System, Truths, blind_systems, debias_report
 from momentseek.evaluation.debias.figures import draw, location_figure
-from momentseek.evaluation.debias.tables import as_json, csv_files
-from momentseek.evaluation.debias.words import as_text, markdown
+from momentseek.evaluation.debias.report_tables import as_json, csv_files
+from momentseek.evaluation.debias.report_text import as_text, markdown
 from momentseek.evaluation.evaluate import evaluate
 from momentseek.formats import read_run, read_truth
 from momentseek.moments import Judgements, Run

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from momentseek.evaluation.debias.gap import gaps
-from momentseek.evaluation.debias.scores import GAP_MEASURES, MEASURES, SeedScores
+from momentseek.evaluation.debias.systems import GAP_MEASURES, MEASURES, SeedScores
 from momentseek.evaluation.spread import spread
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.diagnose.annotators import ANNOTATOR_MEASURES, by_annotator
-from momentseek.evaluation.diagnose.kendall import stability, tau_b
+from momentseek.evaluation.diagnose.annotators import ANNOTATOR_MEASURES, by_annotator, stability, tau_b
 from momentseek.evaluation.diagnose.reannotation import match_reannotations
 from momentseek.formats import read_run, read_truth
 from momentseek.measures import parse_all

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.evaluation.diagnose.axiom_text import axiom_text
+from momentseek.evaluation.diagnose.axiom_cases import Case, ListedMoment, Trials
+from momentseek.evaluation.diagnose.axiom_shrinking import cost, shrink
 from momentseek.evaluation.diagnose.axioms import AxiomReport, breaks, check_axioms
-from momentseek.evaluation.diagnose.cases import Case, ListedMoment, Trials
-from momentseek.evaluation.diagnose.shrink import cost, shrink
+from momentseek.evaluation.diagnose.report import axiom_text
 from momentseek.measures import parse, parse_all
 from momentseek.moments import Judgements, Run
 

@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.diagnose.as_json import as_json
 from momentseek.evaluation.diagnose.diagnosis import PARTS, Diagnosis, diagnose
 from momentseek.evaluation.diagnose.plots import draw
-from momentseek.evaluation.diagnose.report import as_text
 from momentseek.moments import Judgements, Run
 
 
@@ -41,7 +39,7 @@ def whole() -> Diagnosis:
 
 
 def test_every_part_is_run_and_explained(whole: Diagnosis) -> None:
-    text = as_text(whole)
+    text = whole.as_text()
     for title in ("AXIOMS", "TIES", "LABEL NOISE", "LOCATION BIAS"):
         assert title in text
     assert "nan" not in text
@@ -49,7 +47,7 @@ def test_every_part_is_run_and_explained(whole: Diagnosis) -> None:
 
 
 def test_json_has_every_key_and_only_finite_numbers(whole: Diagnosis) -> None:
-    plain = json.loads(json.dumps(as_json(whole), allow_nan=False))
+    plain = json.loads(json.dumps(whole.as_json(), allow_nan=False))
     assert {"axioms", "ties", "noise", "annotators", "location", "reasons"} <= set(plain)
     assert plain["annotators"] is None
     ties = whole.ties
@@ -67,7 +65,7 @@ def test_a_part_that_lacks_something_is_left_out_with_its_reason_unless_asked_fo
     assert found.ties is None
     assert found.location is None
     assert "duration" in found.reasons["location"]
-    assert "Not run: ties" in as_text(found)
+    assert "Not run: ties" in found.as_text()
     for part in ("ties", "location"):
         with pytest.raises(MomentseekError):
             diagnose(runs, [truth], only=[part])
@@ -86,7 +84,7 @@ def test_two_truths(tmp_path: Path) -> None:
     found = diagnose([*first, *second], [iid, ood], ["AxIoU@5", "R@5[IoU>=0.5]"], only=["ties", "noise", "location"])
     assert found.ties is not None
     assert [t.queries for t in found.ties] == [10, 12]
-    assert "iid: the first truth" in as_text(found)
+    assert "iid: the first truth" in found.as_text()
     names = {p.name for p in draw(replace(found, noise=None), tmp_path / "new")}
     assert names == {
         f"{name}.{kind}" for name in ("ties", "ties-2", "recall-by-threshold", "locations") for kind in ("png", "svg")
@@ -127,11 +125,11 @@ def test_a_file_in_the_way_of_the_folder(whole: Diagnosis, tmp_path: Path) -> No
 def test_measures_that_learn_equally_little() -> None:
     truth = Judgements.from_rows([("q", "v", 0, 10, 1)])
     runs = [(name, Run.from_rows([("q", "w", 0, 5, 1)])) for name in ("one", "two")]
-    text = as_text(diagnose(runs, [truth], ["R@1[IoU>=0.3]", "AxIoU@1"], only=["ties"]))
+    text = diagnose(runs, [truth], ["R@1[IoU>=0.3]", "AxIoU@1"], only=["ties"]).as_text()
     assert "on how many queries do both runs score exactly the same?" in text
     assert "(memory): 1 query; runs one, two." in text
     assert "Every measure learns from\n0.00 % of the queries." in text
-    alone = as_text(diagnose(runs, [truth], ["R@1[IoU>=0.3]"], only=["ties"]))
+    alone = diagnose(runs, [truth], ["R@1[IoU>=0.3]"], only=["ties"]).as_text()
     assert "R@1[IoU>=0.3] learns from\n0.00 % of the queries." in alone
 
 
@@ -139,7 +137,7 @@ def test_nothing_relevant(tmp_path: Path) -> None:
     truth = Judgements.from_groups(["q"], [1], ["v"], [0], [10], [0], durations={"v": 100.0})
     runs = [("one", Run.from_rows([("q", "w", 0, 5, 1)]))]
     found = diagnose(runs, [truth], ["R@1[IoU>=0.3]"], only=["location"])
-    text = as_text(found)
+    text = found.as_text()
     assert "nan" not in text
     assert "Note: 1 first prediction of one cannot be placed in a video." in text
     assert len(draw(found, tmp_path)) == 4

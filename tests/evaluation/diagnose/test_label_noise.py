@@ -8,8 +8,14 @@ from scipy import stats
 
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.diagnose.label_noise import GAMMAS, NOISE_MEASURES, label_noise
-from momentseek.evaluation.diagnose.noise_model import axiou_errors, normal_cdf, recall_errors
-from momentseek.evaluation.diagnose.noise_simulation import Overlaps, best_so_far, simulate_noise
+from momentseek.evaluation.diagnose.noise_model import (
+    Overlaps,
+    axiou_errors,
+    best_so_far,
+    normal_cdf,
+    recall_errors,
+    simulate_noise,
+)
 from momentseek.measures import parse_all
 from momentseek.moments import Judgements, Run
 

@@ -4,8 +4,7 @@
 between the two, R against dR by threshold, and where first predictions lie. Numpy only: runs may come from anywhere.
 """
 
-from momentseek.evaluation.debias.blind import blind_systems
 from momentseek.evaluation.debias.report import DebiasReport, Truths, debias_report
-from momentseek.evaluation.debias.scores import System
+from momentseek.evaluation.debias.systems import System, blind_systems
 
 __all__ = ["DebiasReport", "System", "Truths", "blind_systems", "debias_report"]

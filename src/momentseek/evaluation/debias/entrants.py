@@ -54,11 +54,11 @@ def parse_entrant(text: str) -> Entrant:
     >>> parse_entrant("mdd[confounders=L*A, report=['R@1[IoU>=0.5]', 'mIoU']]").settings
     ('confounders=L*A', "report=['R@1[IoU>=0.5]', 'mIoU']")
     >>> parse_entrant("base + EM=mdd[confounders=none]")
-    Model(label='base + EM', name='mdd', settings=('confounders=none',))
+    ModelEntrant(label='base + EM', name='mdd', settings=('confounders=none',))
     >>> parse_entrant("a=crocs[begin=runs/first]")
-    Model(label='a', name='crocs', settings=('begin=runs/first',))
+    ModelEntrant(label='a', name='crocs', settings=('begin=runs/first',))
     >>> parse_entrant("ours=a/iid.jsonl,a/ood.jsonl")
-    Files(label='ours', iid='a/iid.jsonl', ood='a/ood.jsonl')
+    FilesEntrant(label='ours', iid='a/iid.jsonl', ood='a/ood.jsonl')
     >>> parse_entrant("runs/lr=0.1/seed-0").path
     'runs/lr=0.1/seed-0'
     """

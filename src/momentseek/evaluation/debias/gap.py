@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.evaluation.bootstrap import bootstrap_means, percentiles
-from momentseek.evaluation.debias.scores import GAP_MEASURES, MEASURES, SeedScores
+from momentseek.evaluation.debias.systems import GAP_MEASURES, MEASURES, SeedScores
 from momentseek.evaluation.spread import SeedSpread, spread
 from momentseek.moments.arrays import FloatArray
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from momentseek.baselines.places import training_locations
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.debias.densities import density, distance, distance_by_chance, lean
 from momentseek.evaluation.debias.gap import SplitGap, gaps
-from momentseek.evaluation.debias.places import Placing, placing
-from momentseek.evaluation.debias.scores import KINDS, THRESHOLDS, System, score_seeds
+from momentseek.evaluation.debias.places import Placing, density, distance, distance_by_chance, lean, placing
+from momentseek.evaluation.debias.systems import KINDS, THRESHOLDS, System, score_seeds
 from momentseek.evaluation.debias.verbs import Verb, by_verb
 from momentseek.evaluation.evaluate import Missing
 from momentseek.evaluation.spread import SeedSpread, spread

@@ -10,9 +10,8 @@ import numpy as np
 
 from momentseek.baselines.places import training_locations
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.debias.densities import density
-from momentseek.evaluation.debias.places import Placing, placing
-from momentseek.evaluation.debias.scores import MEASURES, SeedScores, System
+from momentseek.evaluation.debias.places import Placing, density, placing
+from momentseek.evaluation.debias.systems import MEASURES, SeedScores, System
 from momentseek.language.verbs import verbs
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import BoolArray, FloatArray

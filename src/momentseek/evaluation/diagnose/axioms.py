@@ -8,9 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from momentseek.evaluation.diagnose.cases import Case, Trials
-from momentseek.evaluation.diagnose.shrink import shrink
-from momentseek.evaluation.diagnose.trials import cases_from_run, random_cases
+from momentseek.evaluation.diagnose.axiom_cases import Case, Trials, cases_from_run, random_cases
+from momentseek.evaluation.diagnose.axiom_shrinking import shrink
 from momentseek.measures import Measure, parse_all
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from momentseek.evaluation.diagnose.annotators import AnnotatorReport, by_annota
 from momentseek.evaluation.diagnose.axioms import AxiomReport, check_axioms
 from momentseek.evaluation.diagnose.label_noise import GAMMAS, NoiseReport
 from momentseek.evaluation.diagnose.location_bias import LocationReport, location_bias
+from momentseek.evaluation.diagnose.report import annotator_text, axiom_text, location_text, noise_text, tie_text
 from momentseek.evaluation.diagnose.sides import Side, sides
 from momentseek.evaluation.diagnose.ties import TieReport, count_ties
 from momentseek.evaluation.evaluate import Missing, evaluate
@@ -31,9 +33,12 @@ Patience = Callable[[str], AbstractContextManager[object]]
 """Called around each part with what is being done, for whoever waits."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """The reports; None where a part was not run, with why in ``reasons``. Ties and noise have one per truth."""
+    """What a diagnosis found, part by part: None where a part was not run, with why in ``reasons``.
+
+    Ties, noise and annotators have one report per truth. ``as_text()`` says everything in words.
+    """
 
     protocol: str
     axioms: AxiomReport | None
@@ -42,6 +47,35 @@ class Diagnosis:
     annotators: tuple[AnnotatorReport, ...] | None
     location: LocationReport | None
     reasons: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        there = [name for name in (*PARTS, "annotators") if getattr(self, name) is not None]
+        return f"<Diagnosis under protocol {self.protocol}: {', '.join(there) or 'nothing'}; print its as_text()>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(self.as_text())}</pre>"
+
+    def as_text(self) -> str:
+        """All parts that were run, in words; of the others, why not."""
+        blocks = [f"Protocol {self.protocol} ({PROTOCOLS[self.protocol].about}); values from 0 to 1."]
+        blocks += [axiom_text(self.axioms)] if self.axioms else []
+        blocks += [tie_text(t) for t in self.ties or ()]
+        blocks += [noise_text(n) for n in self.noise or ()]
+        blocks += [annotator_text(a) for a in self.annotators or ()]
+        blocks += [location_text(self.location)] if self.location else []
+        blocks += [
+            f"Not run: {name}, because {reason}."
+            for name, reason in self.reasons.items()
+            if not reason.startswith((NOT_ASKED_FOR, NO_REANNOTATIONS))
+        ]
+        return "\n\n\n".join(blocks)
+
+    def as_json(self) -> dict[str, Any]:
+        """One object with the keys axioms, ties, noise, annotators, location (null if not run) and reasons."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain
 
 
 def diagnose(
@@ -87,13 +121,13 @@ def diagnose(
             reasons[name] = str(e)
             return None
 
-    def chosen(default: Sequence[str]) -> list[Measure]:
+    def parse_measures(default: Sequence[str]) -> list[Measure]:
         return parse_all(measures or default, options)
 
     def axioms_of() -> AxiomReport:
         pairs = [(run, side.truth) for side in given for _, run in side.runs]
         durations = all(not np.isnan(t.durations[t.video]).any() for t in truths)
-        wanted = chosen([*axioms.AXIOM_MEASURES, *(axioms.WITH_DURATIONS if durations else ())])
+        wanted = parse_measures([*axioms.AXIOM_MEASURES, *(axioms.WITH_DURATIONS if durations else ())])
         return check_axioms(pairs, wanted, seed=seed)
 
     def ties_of(side: Side) -> TieReport:
@@ -103,14 +137,14 @@ def diagnose(
         )
 
     def noise_of(side: Side) -> NoiseReport:
-        wanted = chosen(label_noise.NOISE_MEASURES)
+        wanted = parse_measures(label_noise.NOISE_MEASURES)
         levels = tuple(gammas) or GAMMAS
         return label_noise.label_noise(
             side.runs, side.truth, wanted, levels, missing=missing, clip=clip_noise, seed=seed
         )
 
     def annotators_of() -> tuple[AnnotatorReport, ...]:
-        wanted = [m for m in chosen(people.ANNOTATOR_MEASURES) if m.NAME not in axioms.OTHER_KINDS]
+        wanted = [m for m in parse_measures(people.ANNOTATOR_MEASURES) if m.NAME not in axioms.OTHER_KINDS]
         found, failures = [], []
         for side in given:
             try:
@@ -139,3 +173,26 @@ def diagnose(
         return result
     with patience("scoring by each annotator"):
         return replace(result, annotators=annotators_of())
+
+
+def to_plain(value: Any) -> Any:
+    """Any result of this package as what JSON can hold.
+
+    >>> from momentseek.evaluation.diagnose.annotators import Stability
+    >>> to_plain((Stability("R@1[IoU>=0.5]", 0.5, float("nan")),))
+    [{'measure': 'R@1[IoU>=0.5]', 'tau': 0.5, 'winner_changes': None}]
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        computed = [name for name, member in vars(type(value)).items() if isinstance(member, property)]
+        return {name: to_plain(getattr(value, name)) for name in [*(f.name for f in fields(value)), *computed]}
+    if isinstance(value, np.ndarray):
+        return to_plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return to_plain(value._asdict())
+    if isinstance(value, tuple | list):
+        return [to_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

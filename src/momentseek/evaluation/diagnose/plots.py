@@ -10,8 +10,7 @@ import numpy as np
 
 from momentseek.evaluation.diagnose.diagnosis import Diagnosis
 from momentseek.evaluation.diagnose.label_noise import EXAMPLE_IOU, NoiseReport
-from momentseek.evaluation.diagnose.location_bias import LocationReport
-from momentseek.evaluation.diagnose.location_density import Density
+from momentseek.evaluation.diagnose.location_bias import Density, LocationReport
 from momentseek.evaluation.diagnose.noise_model import recall_errors
 from momentseek.evaluation.diagnose.report import all_runs
 from momentseek.evaluation.diagnose.ties import TieReport

@@ -1,4 +1,4 @@
-"""What every seed of a system scores on a split: R@1 and dR@1 at 0.1, 0.2, …, 0.9, from which all else follows."""
+"""The systems to compare, the blind baselines among them, and what every seed of a system scores on a split."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from momentseek.baselines import BASELINES, BaselineSettings
 from momentseek.evaluation.evaluate import Missing, evaluate
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray
@@ -17,6 +18,10 @@ KINDS = ("dR", "R")
 MEASURES = tuple(f"{kind}@1[IoU>={t}]" for kind in KINDS for t in THRESHOLDS)
 GAP_MEASURES = tuple(f"{kind}@1[IoU>={t}]" for kind in KINDS for t in (0.3, 0.5, 0.7))
 """Those whose gap is reported."""
+
+
+BLIND_BASELINES = ("bias-based", "moment-frequency", "predict-all", "chance")
+RANDOM_BASELINES = ("bias-based", "chance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,3 +63,22 @@ def score_seeds(runs: Sequence[Run | None], truth: Judgements, missing: Missing 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a split that no seed answered has no mean
         return SeedScores(means, np.nanmean(values, axis=0))
+
+
+def blind_systems(iid: Judgements, ood: Judgements, train: Judgements | None, seeds: int = 5) -> list[System]:
+    """All of them, the random ones with several seeds; those that learn are left out where there is no training set.
+
+    >>> at = dict(durations={"a": 10.0})
+    >>> truth = Judgements.from_groups(["q"], [1], ["a"], [2], [5], **at)
+    >>> [(s.name, len(s.runs)) for s in blind_systems(truth, truth, None, seeds=3)]
+    [('predict-all', 1), ('chance', 3)]
+    """
+    found = []
+    for name in BLIND_BASELINES:
+        baseline = BASELINES[name]
+        if baseline.learns and train is None:
+            continue
+        settings = [BaselineSettings(seed=seed, top=1) for seed in range(seeds if name in RANDOM_BASELINES else 1)]
+        runs = tuple((baseline.predict(train, iid, s), baseline.predict(train, ood, s)) for s in settings)
+        found.append(System(name, runs, blind=True))
+    return found

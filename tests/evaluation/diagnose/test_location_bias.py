@@ -11,8 +11,13 @@ from scipy.spatial.distance import jensenshannon
 
 from momentseek.errors import MomentseekError
 from momentseek.evaluation import evaluate
-from momentseek.evaluation.diagnose.location_bias import location_bias, recall_curve
-from momentseek.evaluation.diagnose.location_density import density, divergence, divergence_by_chance
+from momentseek.evaluation.diagnose.location_bias import (
+    density,
+    divergence,
+    divergence_by_chance,
+    location_bias,
+    recall_curve,
+)
 from momentseek.evaluation.diagnose.sides import Side, sides
 from momentseek.formats import read_truth
 from momentseek.moments import Judgements, Run

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.evaluation.debias.densities import density, distance, distance_by_chance, first_places, lean
+from momentseek.evaluation.debias.places import density, distance, distance_by_chance, first_places, lean
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from momentseek.evaluation.debias.gap import Change, SplitGap
 from momentseek.evaluation.debias.report import DebiasReport
-from momentseek.evaluation.debias.scores import GAP_MEASURES
+from momentseek.evaluation.debias.systems import GAP_MEASURES
 from momentseek.evaluation.debias.verbs import VERB_MEASURE
 from momentseek.evaluation.spread import SeedSpread
 from momentseek.tables import count, markdown_table, markdown_text, text_table

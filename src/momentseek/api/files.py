@@ -1,0 +1,95 @@
+"""Reading, writing and converting runs and judgements in any of the community's file formats."""
+
+from __future__ import annotations
+
+import os
+
+from momentseek.formats import convert as conversion
+from momentseek.formats import files
+from momentseek.formats.convert import Conversion
+from momentseek.moments import Corpus, Judgements, Policy, Run
+
+Path = str | os.PathLike[str]
+Videos = Corpus | Path | None
+"""The collection's videos with durations and indices: a corpus, a file of them, or None."""
+
+
+def read_corpus(path: Path) -> Corpus:
+    """Read a list of videos with their durations in seconds, or take them from ground truth that has durations."""
+    return files.read_corpus(path)
+
+
+def open_corpus(videos: Videos) -> Corpus | None:
+    """The corpus itself, whether it is given as one or as the path of a file."""
+    return videos if videos is None or isinstance(videos, Corpus) else files.read_corpus(videos)
+
+
+def read_run(path: Path, *, format: str | None = None, videos: Videos = None, invalid: Policy = "error") -> Run:
+    """Read the predictions of a file; of a TVR submission with several lists, the first.
+
+    The format is recognised unless ``format`` names it (``momentseek formats`` lists them). ``videos`` gives durations
+    and video indices where the file has none. ``invalid`` says what becomes of moments with impossible times: error,
+    drop, clip or keep.
+
+    >>> read_run("examples/kitchen/careful.jsonl")
+    <Run of examples/kitchen/careful.jsonl: 27 queries, 270 moments in 40 videos>
+    """
+    return files.read_run(path, format=format, corpus=open_corpus(videos), invalid=invalid)
+
+
+def read_judgements(
+    path: Path, *, format: str | None = None, videos: Videos = None, invalid: Policy = "error"
+) -> Judgements:
+    """Read ground truth: which moments answer each query, and how well.
+
+    The options are those of ``read_run``.
+
+    >>> read_judgements("examples/kitchen/truth.jsonl").relevance.max()
+    np.int8(4)
+    """
+    return files.read_truth(path, format=format, corpus=open_corpus(videos), invalid=invalid)
+
+
+def write_run(run: Run, path: Path, *, to: str | None = None, videos: Videos = None) -> None:
+    """Write predictions, in the order they have, in the format called ``to`` or the one that the file's ending means.
+
+    ``run.sort_by_score()`` puts them in the order of their scores first. What the format cannot carry is refused.
+    """
+    name = files.writer_for(to, path, "run").name
+    files.write_run(run, path, format=name, corpus=open_corpus(videos))
+
+
+def write_judgements(judgements: Judgements, path: Path, *, to: str | None = None, videos: Videos = None) -> None:
+    """Write ground truth in the format called ``to`` or the one that the file's ending means.
+
+    What the format cannot carry is refused.
+    """
+    name = files.writer_for(to, path, "truth").name
+    files.write_truth(judgements, path, format=name, corpus=open_corpus(videos))
+
+
+def convert(
+    source: Path,
+    target: Path,
+    *,
+    to: str | None = None,
+    format: str | None = None,
+    videos: Videos = None,
+    invalid: Policy = "error",
+    task: str | None = None,
+    force: bool = False,
+) -> Conversion:
+    """Rewrite a file in another format, and say what was read, what was written and what was lost.
+
+    ``source`` is recognised unless ``format`` names its format; ``target`` is written as ``to``, or as its ending says.
+    ``task`` picks one list of a TVR submission (VCMR, SVMR or VR). An existing target is replaced only if ``force``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     convert("examples/kitchen/careful.jsonl", f"{folder}/run.json", to="tvr-ranking").written_as
+    'tvr-ranking-predictions'
+    """
+    corpus = open_corpus(videos)
+    return conversion.convert(
+        source, target, to=to, format=format, corpus=corpus, invalid=invalid, task=task, force=force
+    )

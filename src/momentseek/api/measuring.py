@@ -1,0 +1,174 @@
+"""Scoring, comparing and questioning runs, given as objects or as files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias, cast
+
+from momentseek.api.files import Videos, open_corpus
+from momentseek.errors import MomentseekError
+from momentseek.evaluation.compare import compare as compare_evaluations
+from momentseek.evaluation.compare import unique_labels
+from momentseek.evaluation.comparison import Comparison
+from momentseek.evaluation.diagnose import diagnosis
+from momentseek.evaluation.diagnose.diagnosis import Diagnosis
+from momentseek.evaluation.evaluate import Evaluation, Missing, label_of
+from momentseek.evaluation.evaluate import evaluate as evaluate_run
+from momentseek.formats import read_runs, read_truth
+from momentseek.moments import Corpus, Judgements, Policy, Run
+
+Path = str | os.PathLike[str]
+RunLike: TypeAlias = "Run | Sequence[Run] | Path"
+"""A run, the runs of several tasks (TVR), or the path of a file with predictions."""
+TruthLike: TypeAlias = "Judgements | Path"
+"""Judgements, or the path of a file with ground truth."""
+RunsLike: TypeAlias = "Sequence[RunLike] | Mapping[str, RunLike]"
+"""Several runs, under their own names or under those of a mapping."""
+
+
+def evaluate(
+    run: RunLike,
+    truth: TruthLike,
+    measures: Iterable[str] | str | None = None,
+    *,
+    protocol: str = "paper",
+    missing: Missing = "error",
+    videos: Videos = None,
+    invalid: Policy = "error",
+    label: str | None = None,
+) -> Evaluation:
+    """Score a run, the ranked moments of a system, against ground truth; both may be files in any known format.
+
+    ``measures`` are names such as ``"NDCG@{10,20}[IoU>=0.5]"``; without them the protocol's are computed. ``protocol``
+    says whose rules to follow (``momentseek measures`` lists measures and protocols). A judged query without
+    predictions is an error unless ``missing`` is ``"zero"`` (it counts as 0) or ``"skip"`` (it is left out of the
+    mean). ``videos`` and ``invalid`` are as for ``read_run``; ``label`` names the run in tables.
+
+    >>> result = evaluate("examples/kitchen/careful.jsonl", "examples/kitchen/truth.jsonl", "NDCG@10[IoU>={0.5,0.7}]")
+    >>> print({name: round(mean, 4) for name, mean in result.means.items()})
+    {'NDCG@10[IoU>=0.5]': 0.8961, 'NDCG@10[IoU>=0.7]': 0.8328}
+    """
+    corpus = open_corpus(videos)
+    return evaluate_run(
+        _runs(run, corpus, invalid),
+        _judgements(truth, corpus, invalid),
+        measures,
+        protocol=protocol,
+        missing=missing,
+        label=label,
+    )
+
+
+def compare(
+    runs: RunsLike | Sequence[Evaluation],
+    truth: TruthLike | None = None,
+    measures: Iterable[str] | str | None = None,
+    *,
+    protocol: str = "paper",
+    missing: Missing = "error",
+    test: str = "randomisation",
+    correction: str = "holm",
+    alpha: float = 0.05,
+    seed: int = 0,
+    videos: Videos = None,
+    invalid: Policy = "error",
+) -> Comparison:
+    """Compare runs query by query: who is better, by how much, and whether chance could explain it.
+
+    ``runs`` are runs or files (or a mapping from names to them), scored against ``truth`` as ``evaluate`` does; or
+    evaluations that are there already, which need no truth. ``test`` is ``"randomisation"``, ``"t"`` or ``"tukey"``,
+    ``correction`` is ``"holm"`` or ``"none"``, and a difference is significant if its p-value is at most ``alpha``.
+
+    >>> kitchen = "examples/kitchen/"
+    >>> compare([kitchen + "careful.jsonl", kitchen + "hasty.jsonl"], kitchen + "truth.jsonl", "NDCG@10[IoU>=0.5]")
+    <Comparison of careful and hasty: 1 measure, 27 queries, test randomisation>
+    """
+    chosen = (measures,) if isinstance(measures, str) else tuple(measures or ())
+    if not isinstance(runs, Mapping) and all(isinstance(run, Evaluation) for run in runs):
+        if truth is not None or chosen:
+            raise MomentseekError("evaluations have their truth and measures already; leave out `truth` and `measures`")
+        evaluations = [run for run in runs if isinstance(run, Evaluation)]
+    else:
+        if truth is None:
+            raise MomentseekError("a comparison of runs needs ground truth; give it (`truth`)")
+        corpus = open_corpus(videos)
+        judgements = _judgements(truth, corpus, invalid)
+        evaluations = [
+            evaluate_run(given, judgements, chosen, protocol=protocol, missing=missing, label=name)
+            for name, given in _labelled(cast(RunsLike, runs), corpus, invalid)
+        ]
+    return compare_evaluations(evaluations, test=test, correction=correction, alpha=alpha, seed=seed)
+
+
+def diagnose(
+    runs: RunLike | RunsLike,
+    truth: TruthLike | Sequence[TruthLike],
+    measures: Sequence[str] | str = (),
+    *,
+    protocol: str = "paper",
+    missing: Missing = "error",
+    only: Collection[str] = (),
+    annotators: Sequence[TruthLike] = (),
+    noise: Sequence[float] = (),
+    clip_noise: bool = False,
+    videos: Videos = None,
+    invalid: Policy = "error",
+    seed: int = 0,
+) -> Diagnosis:
+    """Ask whether the figures of runs can be trusted: what the measures miss, and what the data give away.
+
+    ``only`` names the parts that are wanted, of axioms, ties, noise and location; without it all are run that can be.
+    ``annotators`` are re-annotations of the truth's queries, ``noise`` the standard deviations of the noise on IoUs.
+    ``truth`` may be two: the one like the training data first (iid), the other second (ood).
+
+    >>> found = diagnose("examples/kitchen/careful.jsonl", "examples/kitchen/truth.jsonl", "AxIoU@1", only=["axioms"])
+    >>> [verdict.broken for verdict in found.axioms.measures[0].verdicts]
+    [0, 0]
+    """
+    corpus = open_corpus(videos)
+    truths = [truth] if isinstance(truth, Judgements | str | os.PathLike) else list(truth)
+    several = [runs] if isinstance(runs, Run | str | os.PathLike) else runs
+    return diagnosis.diagnose(
+        [(name, _moments(given)) for name, given in _labelled(several, corpus, invalid)],
+        [_judgements(each, corpus, invalid) for each in truths],
+        (measures,) if isinstance(measures, str) else measures,
+        protocol=protocol,
+        missing=missing,
+        annotators=[
+            read_truth(each, format="hidden-challenges", invalid=invalid) if not isinstance(each, Judgements) else each
+            for each in annotators
+        ],
+        gammas=noise,
+        only=only,
+        clip_noise=clip_noise,
+        seed=seed,
+    )
+
+
+def _judgements(truth: TruthLike, corpus: Corpus | None, invalid: Policy) -> Judgements:
+    return truth if isinstance(truth, Judgements) else read_truth(truth, corpus=corpus, invalid=invalid)
+
+
+def _runs(run: RunLike, corpus: Corpus | None, invalid: Policy) -> tuple[Run, ...]:
+    if isinstance(run, Run):
+        return (run,)
+    if isinstance(run, str | os.PathLike):
+        return read_runs(run, corpus=corpus, invalid=invalid)
+    return tuple(run)
+
+
+def _labelled(runs: RunsLike, corpus: Corpus | None, invalid: Policy) -> list[tuple[str, tuple[Run, ...]]]:
+    """Each run with its name, numbered where two have the same."""
+    names, given = (list(runs), list(runs.values())) if isinstance(runs, Mapping) else ([], list(runs))
+    opened = [_runs(run, corpus, invalid) for run in given]
+    labels = unique_labels(names or [label_of(each[0].source) for each in opened])
+    return list(zip(labels, opened, strict=True))
+
+
+def _moments(runs: Sequence[Run]) -> Run:
+    """Of the runs of a file, the one that ranks moments, in all videos if there is one."""
+    lists = [run for run in runs if run.task != "VR"]
+    if not lists:
+        raise MomentseekError(f"{runs[0].source}: ranks videos only, and there are no moments to question")
+    return next((run for run in lists if run.task == "VCMR"), lists[0])

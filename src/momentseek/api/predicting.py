@@ -1,0 +1,195 @@
+"""Making runs: training a model, letting it predict, simulating data for it, and baselines that need none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from momentseek.api.files import Path, Videos, open_corpus, write_run
+from momentseek.baselines import BASELINES, BaselineSettings
+from momentseek.baselines.registry import DEFAULT_SAMPLES, DEFAULT_TOP
+from momentseek.errors import MomentseekError
+from momentseek.formats import read_truth
+from momentseek.moments import Judgements, Run
+from momentseek.optional import optional_module
+
+if TYPE_CHECKING:
+    from momentseek.features import Data
+    from momentseek.simulate import SimulationReport
+    from momentseek.simulate.grounding.simulation import GroundingReport
+    from momentseek.training import SeedsOutcome, TrainingCallback, TrainingOutcome
+
+
+def train(
+    model: str | None = None,
+    *,
+    data: Data | Path | None = None,
+    preset: str | None = None,
+    config: Path | None = None,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    out: Path | None = None,
+    seeds: int | None = None,
+    resume: Path | None = None,
+    force: bool = False,
+    progress: TrainingCallback | None = None,
+) -> TrainingOutcome | SeedsOutcome:
+    """Train a model to find moments on the data of a folder (one with a data.toml), and keep its best checkpoint.
+
+    The settings are those of ``preset``, of the TOML file ``config``, or else of the preset that the data name, changed
+    by ``settings``: a mapping such as ``{"lr": 5e-4}``, or texts such as ``"lr=5e-4"``. The training run goes to the
+    folder ``out`` (default: runs/MODEL-SPLIT); ``force`` replaces one that is there. With ``seeds`` it is trained so
+    often. ``resume`` names the folder of a training run that was stopped, and needs nothing else. Ctrl-C stops after a
+    step and saves. Needs ``momentseek[train]``.
+    """
+    _need_training()
+    from momentseek.training import resume_training, train_model, train_model_with_seeds
+
+    if resume is not None:
+        if model or preset or config or seeds or out or force:
+            raise MomentseekError("a training run is resumed with its own model and settings; leave the others out")
+        return resume_training(resume, data=data, settings=settings, progress=progress)
+    if data is None:
+        raise MomentseekError("which data to train on is missing; give a folder with a data.toml (`data`)")
+    if seeds is not None:
+        return train_model_with_seeds(
+            model,
+            seeds=seeds,
+            data=data,
+            preset=preset,
+            config=config,
+            settings=settings,
+            out=out,
+            force=force,
+            progress=progress,
+        )
+    return train_model(
+        model, data=data, preset=preset, config=config, settings=settings, out=out, force=force, progress=progress
+    )
+
+
+def predict(
+    checkpoint: Path,
+    data: Data | Path,
+    split: str,
+    *,
+    out: Path | None = None,
+    to: str | None = None,
+    task: str | None = None,
+    top: int | None = None,
+    videos: Path | None = None,
+    first: int | None = None,
+    whole_corpus: bool = False,
+    nms: float | None = None,
+    device: str = "auto",
+) -> Run:
+    """Answer the queries of a split with a trained model: a checkpoint's file, or the folder of a training run.
+
+    ``task`` is VCMR (moments in all videos), SVMR (moments in the right one) or VR (videos); ``top`` is the number of
+    predictions per query. ``videos`` names another checkpoint, or a run, whose first ``first`` videos of each query are
+    searched; ``whole_corpus`` searches all videos although the split has a pool for each query; ``nms`` drops moments
+    that overlap a better one of their video by more than this IoU. The run is also written to ``out`` if given. Needs
+    ``momentseek[train]``.
+    """
+    _need_training()
+    from momentseek.training import predict_split
+
+    run = predict_split(
+        checkpoint,
+        data,
+        split,
+        task=task,
+        top=top,
+        videos=videos,
+        first=first,
+        whole_corpus=whole_corpus,
+        nms=nms,
+        device=device,
+    ).run
+    if out is not None:
+        write_run(run, out, to=to)
+    return run
+
+
+def simulate(
+    out: Path,
+    *,
+    like: str = "tvr",
+    videos: int | None = None,
+    queries: int | None = None,
+    seed: int = 0,
+    hard: float | None = None,
+    bias: float | None = None,
+    verb_bias: float | None = None,
+    pool: int | None = None,
+    video_dim: int | None = None,
+    text_dim: int | None = None,
+    force: bool = False,
+) -> SimulationReport | GroundingReport:
+    """Write a corpus to the folder ``out`` to train and test on, with every truth known.
+
+    ``like="tvr"`` makes series with subtitles and graded judgements, ``"charades"`` and ``"activitynet"`` films whose
+    moments have habitual places. ``hard`` goes from 0 (a linear matcher will do) to 1 (nothing will); ``bias``,
+    ``verb_bias`` and ``pool`` are of films only, ``queries`` of series only. The same seed gives the same files. Needs
+    ``momentseek[train]``.
+    """
+    optional_module("h5py", "train")
+    from momentseek.simulate import SimulationSettings
+    from momentseek.simulate import simulate as simulate_series
+    from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
+
+    given = {
+        "videos": videos,
+        "queries": queries,
+        "hard": hard,
+        "bias": bias,
+        "verb_bias": verb_bias,
+        "pool": pool,
+        "video_dim": video_dim,
+        "text_dim": text_dim,
+    }
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    foreign = ("bias", "verb_bias", "pool") if like == "tvr" else ("queries",)
+    if wrong := [name for name in foreign if name in chosen]:
+        raise MomentseekError(f'`{wrong[0]}` is not a setting of like="{like}"; leave it out')
+    if like == "tvr":
+        return simulate_series(out, SimulationSettings(seed=seed, **chosen), force=force)
+    return simulate_grounding(out, GroundingSettings(seed=seed, like=like, **chosen), force=force)
+
+
+def baseline(
+    name: str,
+    test: Judgements | Path,
+    *,
+    train: Judgements | Path | None = None,
+    top: int = DEFAULT_TOP,
+    seed: int = 0,
+    samples: int = DEFAULT_SAMPLES,
+    bandwidth: float | None = None,
+    videos: Videos = None,
+) -> Run:
+    """Answer the queries of ``test`` without looking at a video: what the baseline scores is had for nothing.
+
+    ``name`` is chance, predict-all, moment-frequency or bias-based (or one of your own). The last two learn where
+    moments lie from ``train``. Every video must have a duration, in the ground truth or in ``videos``.
+
+    >>> truth = Judgements.from_groups(["q"], [1], ["film.mp4"], [2], [5], durations={"film.mp4": 30.0})
+    >>> baseline("predict-all", truth).moments("q")
+    [Moment(video='film.mp4', start=0.0, end=30.0)]
+    """
+    chosen = BASELINES[name]
+    corpus = open_corpus(videos)
+
+    def opened(table: Judgements | Path | None) -> Judgements | None:
+        if isinstance(table, str | os.PathLike):
+            return read_truth(table, corpus=corpus, invalid="keep")
+        return table
+
+    queries = opened(test)
+    assert queries is not None
+    return chosen.predict(opened(train), queries, BaselineSettings(seed, samples, bandwidth, top))
+
+
+def _need_training() -> None:
+    for package in ("torch", "h5py", "safetensors"):
+        optional_module(package, "train")
