@@ -22,7 +22,7 @@ TASKS = ("VCMR", "SVMR", "VR")
 class Run(MomentTable):
     """Query → ranked moments with scores. Rank is the order of the rows; scores never reorder it.
 
-    >>> run = Run.from_rows([("q1", "a", 0, 5, .9), ("q1", "b", 1, 3, .4)])
+    >>> run = Run.from_rows([("q1", "a", 0, 5, 0.9), ("q1", "b", 1, 3, 0.4)])
     >>> run.moments("q1")[0], run.score.tolist()
     (Moment(video='a', start=0.0, end=5.0), [0.9, 0.4])
     """
