@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, MutableMapping
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from momentseek.errors import MomentseekError
 
@@ -25,7 +25,7 @@ def did_you_mean(name: str, known: Collection[str], otherwise: str | None = None
     return otherwise if otherwise is not None else f"there are {', '.join(known)}"
 
 
-class Registry(Generic[T]):
+class Registry(MutableMapping[str, T]):
     """Things of one kind by their unique names, in the order in which they were added.
 
     ``package`` names the package whose modules add themselves: all of them (but no subpackages) are imported when a
@@ -70,6 +70,13 @@ class Registry(Generic[T]):
             raise MomentseekError(f"there is no {self.kind} {name!r}; {did_you_mean(name, known)}")
         return known[name]
 
+    def __setitem__(self, name: str, thing: T) -> None:
+        """Make a thing known by a name, in the place of another that had it."""
+        self._load()[name] = thing
+
+    def __delitem__(self, name: str) -> None:
+        del self._load()[name]
+
     def __contains__(self, name: object) -> bool:
         return name in self._load()
 
@@ -79,13 +86,11 @@ class Registry(Generic[T]):
     def __len__(self) -> int:
         return len(self._load())
 
-    def items(self) -> Collection[tuple[str, T]]:
-        """Pairs of a name and its thing."""
-        return self._load().items()
-
-    def values(self) -> Collection[T]:
-        """The things themselves."""
-        return self._load().values()
+    def copy(self) -> Registry[T]:
+        """Another registry with the same things, to which others can be added."""
+        other: Registry[T] = Registry(self.kind)
+        other.update(self)
+        return other
 
     def load(self) -> None:
         """Import the plug-ins now, so that their order does not depend on which of them is imported first."""

@@ -8,7 +8,7 @@ import runpy
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,13 +36,13 @@ class Done:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """``momentseek`` with encoders that cost nothing, on a library of the test's own."""
     from momentseek.encoders import registry
 
     monkeypatch.setenv("MOMENTSEEK_LIBRARY", str(tmp_path / "library"))
-    monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", dict(registry.IMAGE_TEXT_ENCODERS))
-    monkeypatch.setattr(registry, "TEXT_ENCODERS", dict(registry.TEXT_ENCODERS))
+    monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", registry.IMAGE_TEXT_ENCODERS.copy())
+    monkeypatch.setattr(registry, "TEXT_ENCODERS", registry.TEXT_ENCODERS.copy())
     runpy.run_path(str(LIGHT))["install"]()
 
     def command(*arguments: object) -> Done:
@@ -53,9 +53,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
             raise result.exception
         return Done(result.exit_code, result.stdout, result.stderr)
 
-    yield command
-    registry._loaded_text.cache_clear()
-    registry._loaded_image_text.cache_clear()
+    return command
 
 
 @pytest.fixture

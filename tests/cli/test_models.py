@@ -2,13 +2,13 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from tests.encoders.exported.graphs import write_model
+from tests.encoders.dual_encoder.graphs import write_model
 from tests.encoders.hub.server import served
 
 from momentseek.cli.models import command
-from momentseek.encoders import image_text_encoder, registry
+from momentseek.encoders import image_text_encoder
 from momentseek.encoders.hub import catalogue
-from momentseek.encoders.hub.catalogue import Model
+from momentseek.encoders.hub.catalogue import HubModel
 from momentseek.errors import MomentseekError
 
 pytest.importorskip("onnxruntime")
@@ -22,11 +22,10 @@ def files(tmp_path):
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch, files):
-    registry._loaded_image_text.cache_clear()  # "tiny" of another test is another model
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    model = Model("tiny", "somebody/tiny", "abc", dict.fromkeys(files, 0.2), 6, "MIT", "tests")
-    monkeypatch.setitem(catalogue.MODELS, "tiny", model)
+    model = HubModel("tiny", "somebody/tiny", "abc", dict.fromkeys(files, 0.2), 6, "MIT", "tests")
+    monkeypatch.setitem(catalogue.HUB_MODELS, "tiny", model)
     return tmp_path / "models"
 
 

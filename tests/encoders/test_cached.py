@@ -3,7 +3,7 @@ import pytest
 from tests.encoders.fakes import Words
 
 from momentseek.encoders import cached, encode_cached
-from momentseek.encoders.store import MANY, Store, key_of
+from momentseek.encoders.vector_store import MAX_PARTS, TextVectorStore, text_key
 from momentseek.errors import MomentseekError
 
 
@@ -81,18 +81,20 @@ def test_long_work_is_kept_on_the_way(tmp_path, monkeypatch):
 
 
 def test_many_parts_become_one_and_damaged_ones_are_passed_over(tmp_path):
-    store = Store(tmp_path, "words", "1", 2)
-    texts = [f"text {i}" for i in range(MANY)]
+    store = TextVectorStore(tmp_path, "words", "1", 2)
+    texts = [f"text {i}" for i in range(MAX_PARTS)]
     for i, text in enumerate(texts):
-        store.add([key_of(text)], unit(i))
-    store.add([key_of(texts[0]), key_of("other")], np.concatenate([unit(0), unit(99)]))
+        store.add([text_key(text)], unit(i))
+    store.add([text_key(texts[0]), text_key("other")], np.concatenate([unit(0), unit(99)]))
     (store.folder / "0.npy").write_bytes(b"\x93NUMPY cut off")
     (store.folder / "1.npy").write_bytes(b"")
     np.save(store.folder / "2.npy", np.zeros(3))
     store.tidy()
     assert len(list(store.folder.glob("*.npy"))) == 4
-    found = store.find(map(key_of, texts))
-    np.testing.assert_array_equal([found[key_of(t)] for t in texts], np.concatenate([unit(i) for i in range(MANY)]))
+    found = store.find(map(text_key, texts))
+    np.testing.assert_array_equal(
+        [found[text_key(t)] for t in texts], np.concatenate([unit(i) for i in range(MAX_PARTS)])
+    )
 
 
 def test_damaged_parts_and_rows_are_encoded_again(tmp_path):
@@ -108,14 +110,14 @@ def test_damaged_parts_and_rows_are_encoded_again(tmp_path):
     known = Words()
     np.testing.assert_array_equal(encode_cached(known, TEXTS, cache_dir=tmp_path), rows)
     assert not known.seen
-    store = Store(tmp_path, "words", "1", 64)
-    store.add([key_of("x"), key_of("y"), key_of("z")], np.array([[1], [np.nan], [2]], np.float32) * np.eye(1, 64))
-    assert list(store.find(map(key_of, "xyz"))) == [key_of("x")]
+    store = TextVectorStore(tmp_path, "words", "1", 64)
+    store.add([text_key("x"), text_key("y"), text_key("z")], np.array([[1], [np.nan], [2]], np.float32) * np.eye(1, 64))
+    assert list(store.find(map(text_key, "xyz"))) == [text_key("x")]
 
 
 def test_keys_that_end_in_zero_bytes_are_found(tmp_path):
     key = bytes(range(10)) + bytes(6)
-    store = Store(tmp_path, "words", "1", 2)
+    store = TextVectorStore(tmp_path, "words", "1", 2)
     store.add([key, bytes(16)], np.array([[0, 1], [1, 0]], np.float32))
     assert {k: v.tolist() for k, v in store.find([key, bytes(16)]).items()} == {key: [0, 1], bytes(16): [1, 0]}
 

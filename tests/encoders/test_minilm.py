@@ -55,7 +55,7 @@ def test_a_missing_runtime_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(optional, "import_module", absent)
     with pytest.raises(MomentseekError, match=r"tokenizers; install it with: pip install 'momentseek\[offline\]'"):
-        minilm.load()
+        minilm.load_minilm()
 
 
 def python(code, **environment):
@@ -90,7 +90,7 @@ def test_the_runtime_reports_nothing_and_leaves_no_device_id(tmp_path):
     ],
 )
 def test_it_says_whether_it_knows_any_word(text, known):
-    assert minilm.load().knows(text) is known
+    assert minilm.load_minilm().knows(text) is known
 
 
 @needs_minilm

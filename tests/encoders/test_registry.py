@@ -7,7 +7,7 @@ from momentseek.errors import MomentseekError
 
 
 def test_an_encoder_of_ones_own_is_found_and_loaded_once(monkeypatch):
-    monkeypatch.setattr("momentseek.encoders.registry.TEXT_ENCODERS", dict(TEXT_ENCODERS))
+    monkeypatch.setattr("momentseek.encoders.registry.TEXT_ENCODERS", TEXT_ENCODERS.copy())
     register("test-words", Words)
     assert text_encoder("test-words") is text_encoder("test-words")
     with pytest.raises(MomentseekError, match="is there already"):

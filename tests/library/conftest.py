@@ -30,17 +30,15 @@ def _load() -> ModuleType:
 
 
 @pytest.fixture
-def light(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+def light(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The light encoders, registered for one test."""
     from momentseek.encoders import registry
 
     module = _load()
-    monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", dict(registry.IMAGE_TEXT_ENCODERS))
-    monkeypatch.setattr(registry, "TEXT_ENCODERS", dict(registry.TEXT_ENCODERS))
+    monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", registry.IMAGE_TEXT_ENCODERS.copy())
+    monkeypatch.setattr(registry, "TEXT_ENCODERS", registry.TEXT_ENCODERS.copy())
     module.install()
-    yield module
-    registry._loaded_text.cache_clear()
-    registry._loaded_image_text.cache_clear()
+    return module
 
 
 @pytest.fixture

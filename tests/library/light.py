@@ -63,8 +63,6 @@ def install() -> None:
     registry.IMAGE_TEXT_ENCODERS["colours"] = Colours
     registry.IMAGE_TEXT_ENCODERS["colours-2"] = lambda: Colours("2")
     registry.TEXT_ENCODERS["minilm"] = Letters
-    registry._loaded_text.cache_clear()
-    registry._loaded_image_text.cache_clear()
 
 
 def main(arguments: Sequence[str]) -> None:

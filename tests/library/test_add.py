@@ -238,7 +238,6 @@ def test_an_encoder_that_changed_under_its_name_is_refused(
 
     library.add(films)
     registry.IMAGE_TEXT_ENCODERS["colours"] = lambda: light.Colours("3")
-    registry._loaded_image_text.cache_clear()
     with LibraryStore.open(library.path) as again, pytest.raises(MomentseekError, match="another 'colours'"):
         again.add(films)
 

@@ -208,7 +208,6 @@ def test_an_open_library_follows_another_encoder_of_what_is_said(library: Librar
     with Library.open(library.path) as served:
         before = served.search("it is blue", streams=("speech",), all=True)
         registry.TEXT_ENCODERS["minilm"] = Backwards
-        registry._loaded_text.cache_clear()
         library.reencode("colours-2")
         after = served.search("it is blue", streams=("speech",), all=True)
         assert served.encoders.speech is not None

@@ -44,8 +44,6 @@ def _installed() -> Iterator[None]:
         for table, old in zip((registry.IMAGE_TEXT_ENCODERS, registry.TEXT_ENCODERS), before, strict=True):
             table.clear()
             table.update(old)
-        registry._loaded_text.cache_clear()
-        registry._loaded_image_text.cache_clear()
 
 
 @pytest.fixture

@@ -146,10 +146,10 @@ def _nearest(folder: Path) -> Path:
 
 
 def _machine() -> Iterator[Item]:
-    from momentseek.encoders.runtime import THREADS, available_cores, thread_count
+    from momentseek.encoders.runtime import THREADS_VARIABLE, available_cores, thread_count
 
     try:
-        yield Item("cores", "ok", f"{available_cores()}, encoders use {thread_count()} threads ({THREADS})")
+        yield Item("cores", "ok", f"{available_cores()}, encoders use {thread_count()} threads ({THREADS_VARIABLE})")
     except MomentseekError as e:
         yield Item("cores", "failed", str(e).partition("; ")[0], str(e).partition("; ")[2])
     memory = free_memory()

@@ -82,23 +82,23 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
     """
     from momentseek.cli.progress import progress_bars
     from momentseek.encoders.hub import lock
-    from momentseek.encoders.hub.catalogue import model_called
-    from momentseek.encoders.hub.get import get, wanted
+    from momentseek.encoders.hub.catalogue import find_hub_model
+    from momentseek.encoders.hub.get import fetch_model, missing_files
 
-    model = model_called(name.removeprefix("hub:"))
-    missing = wanted(model)
+    model = find_hub_model(name.removeprefix("hub:"))
+    missing = missing_files(model)
     if not missing:
-        click.echo(f"{model.name} is here already: {lock.folder_of(model.name)}")
+        click.echo(f"{model.name} is here already: {lock.model_folder(model.name)}")
         return
     size = sum(model.files[file] for file in missing)
     options.say(f"{model.name}: {model.good_for}; licence {model.licence}")
     options.say(f"from {source or model.address}")
-    options.say(f"into {lock.folder_of(model.name)}, about {size:,.0f} MB in {len(missing)} files")
+    options.say(f"into {lock.model_folder(model.name)}, about {size:,.0f} MB in {len(missing)} files")
     if not yes and not _agreed():
         raise click.Abort
     try:
         with progress_bars(f"{model.name}, MB") as progress:
-            folder = get(model, source, progress=progress)
+            folder = fetch_model(model, source, progress=progress)
     except KeyboardInterrupt:
         options.say(f"what has arrived is kept; go on with: momentseek models get {model.name}")
         raise

@@ -13,7 +13,7 @@ import numpy as np
 
 from momentseek.encoders.folders import cache_folder
 from momentseek.encoders.protocol import TextEncoder, Vectors, fingerprint
-from momentseek.encoders.store import Store, key_of, unit_rows
+from momentseek.encoders.vector_store import TextVectorStore, text_key, unit_rows
 from momentseek.errors import MomentseekError
 from momentseek.progress import ShowCount
 
@@ -37,9 +37,11 @@ def encode_cached(
     and the text. Only an encoder with a fingerprint is cached. Where the cache cannot be written, a note on stderr says
     so and nothing is kept. ``progress`` is called with the numbers of texts that are encoded and that need encoding.
     """
-    keys = [key_of(text) for text in texts]
+    keys = [text_key(text) for text in texts]
     print_of = fingerprint(encoder)
-    store = Store(Path(cache_dir or cache_folder()), encoder.name, print_of, encoder.dim) if print_of else None
+    store = (
+        TextVectorStore(Path(cache_dir or cache_folder()), encoder.name, print_of, encoder.dim) if print_of else None
+    )
     known = store.find(keys) if store else {}
     new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
     if new:
@@ -51,7 +53,7 @@ def encode_cached(
 
 
 def _encode(
-    encoder: TextEncoder, new: dict[bytes, str], store: Store | None, progress: ShowCount | None
+    encoder: TextEncoder, new: dict[bytes, str], store: TextVectorStore | None, progress: ShowCount | None
 ) -> dict[bytes, Vectors]:
     keys = list(new)  # not by length: the time left would be estimated from the longest alone
     done: dict[bytes, Vectors] = {}
@@ -75,7 +77,7 @@ def _encode(
     return done
 
 
-def _keep(store: Store, keys: list[bytes], done: dict[bytes, Vectors], kept: int) -> Store | None:
+def _keep(store: TextVectorStore, keys: list[bytes], done: dict[bytes, Vectors], kept: int) -> TextVectorStore | None:
     fresh = keys[kept : len(done)]
     try:
         store.add(fresh, np.stack([done[key] for key in fresh]))

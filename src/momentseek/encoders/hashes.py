@@ -11,12 +11,12 @@ from pathlib import Path
 from momentseek.encoders.folders import cache_folder
 from momentseek.errors import MomentseekError
 
-MEMORY = "verified-weights.json"
+HASH_MEMORY_FILE = "verified-weights.json"
 
 
 def hashes(paths: Iterable[Path], memory: Path | None = None, *, fresh: bool = False) -> dict[Path, str]:
     """Each file's SHA-256, from memory where the file has not changed since; ``fresh`` computes all anew."""
-    memory = memory or cache_folder() / MEMORY
+    memory = memory or cache_folder() / HASH_MEMORY_FILE
     known = {} if fresh else _recall(memory)
     found: dict[Path, str] = {}
     news: dict[str, object] = {}

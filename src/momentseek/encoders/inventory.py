@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,31 +10,32 @@ from pathlib import Path
 from typing import Literal
 
 from momentseek.encoders.hub import lock
-from momentseek.encoders.hub.catalogue import MODELS, Model
-from momentseek.encoders.registry import HUB, IMAGE_TEXT_ENCODERS, TEXT_ENCODERS
-from momentseek.encoders.wheel import Asset, locate, verified
+from momentseek.encoders.hub.catalogue import HUB_MODELS, HubModel
+from momentseek.encoders.registry import HUB_PREFIX, IMAGE_TEXT_ENCODERS, TEXT_ENCODERS
+from momentseek.encoders.wheel import PackagedWeights, locate, verify
 from momentseek.errors import MomentseekError
+from momentseek.registry import did_you_mean
 
-Kind = Literal["text", "image-text"]
-State = Literal["ready", "absent", "damaged"]
+EncoderKind = Literal["text", "image-text"]
+EncoderState = Literal["ready", "absent", "damaged"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class EncoderEntry:
     """One encoder: what it is, and how it stands with its files."""
 
     name: str
-    kind: Kind
+    kind: EncoderKind
     dim: int | None
     source: str
-    state: State
+    state: EncoderState
     problem: str
     megabytes: float | None
     licence: str
     good_for: str
 
 
-def inventory(*, fresh: bool = False, only: str | None = None) -> list[Entry]:
+def inventory(*, fresh: bool = False, only: str | None = None) -> list[EncoderEntry]:
     """All of them, or the one called ``only``; ``fresh`` computes every hash anew.
 
     >>> inventory(only="lables")
@@ -46,47 +46,47 @@ def inventory(*, fresh: bool = False, only: str | None = None) -> list[Entry]:
     entries = _entries(fresh)
     if only is None:
         return [make() for make in entries.values()]
-    for name in (only, f"{HUB}{only}"):
+    for name in (only, f"{HUB_PREFIX}{only}"):
         if name in entries:
             return [entries[name]()]
-    near = difflib.get_close_matches(only, entries, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(entries)}"
-    raise MomentseekError(f"there is no encoder {only!r}; {hint}")
+    raise MomentseekError(f"there is no encoder {only!r}; {did_you_mean(only, entries)}")
 
 
-def _entries(fresh: bool) -> dict[str, Callable[[], Entry]]:
+def _entries(fresh: bool) -> dict[str, Callable[[], EncoderEntry]]:
     from momentseek.encoders import minilm
     from momentseek.encoders.labels import encoder as labels
 
     texts, images = minilm.ASSET, labels.ASSET
     about_texts = "comparing sentences, subtitles; English"
     about_images = "offline default: 1,000 kinds of things, no actions"
-    found: dict[str, Callable[[], Entry]] = {
+    found: dict[str, Callable[[], EncoderEntry]] = {
         "minilm": lambda: _from_packages("minilm", "text", (texts,), about_texts, fresh),
         "labels": lambda: _from_packages("labels", "image-text", (images, texts), about_images, fresh),
     }
-    found |= {f"{HUB}{name}": partial(_downloadable, model, fresh) for name, model in MODELS.items()}
+    found |= {f"{HUB_PREFIX}{name}": partial(_downloadable, model, fresh) for name, model in HUB_MODELS.items()}
     for name in (*TEXT_ENCODERS, *IMAGE_TEXT_ENCODERS):
-        kind: Kind = "text" if name in TEXT_ENCODERS else "image-text"
-        found.setdefault(name, partial(Entry, name, kind, None, "registered", "ready", "", None, "", ""))
+        kind: EncoderKind = "text" if name in TEXT_ENCODERS else "image-text"
+        found.setdefault(name, partial(EncoderEntry, name, kind, None, "registered", "ready", "", None, "", ""))
     return found
 
 
-def _from_packages(name: str, kind: Kind, assets: tuple[Asset, ...], good_for: str, fresh: bool) -> Entry:
+def _from_packages(
+    name: str, kind: EncoderKind, assets: tuple[PackagedWeights, ...], good_for: str, fresh: bool
+) -> EncoderEntry:
     def check() -> None:
         for asset in assets:
-            verified(asset, fresh=fresh)
+            verify(asset, fresh=fresh)
 
     state, problem = _state(check, _absent(assets))
     source = "package " + ", ".join(asset.package for asset in assets)
-    return Entry(name, kind, 384, source, state, problem, _size_of(assets), "Apache-2.0", good_for)
+    return EncoderEntry(name, kind, 384, source, state, problem, _size_of(assets), "Apache-2.0", good_for)
 
 
-def _downloadable(model: Model, fresh: bool) -> Entry:
-    absent = not lock.lock_of(model.name).exists() or not lock.folder_of(model.name).is_dir()
-    state, problem = _state(lambda: lock.check(model.name, fresh=fresh), absent)
-    return Entry(
-        f"{HUB}{model.name}",
+def _downloadable(model: HubModel, fresh: bool) -> EncoderEntry:
+    absent = not lock.lock_file(model.name).exists() or not lock.model_folder(model.name).is_dir()
+    state, problem = _state(lambda: lock.check_model(model.name, fresh=fresh), absent)
+    return EncoderEntry(
+        f"{HUB_PREFIX}{model.name}",
         "image-text",
         model.dim,
         model.repository,
@@ -98,7 +98,7 @@ def _downloadable(model: Model, fresh: bool) -> Entry:
     )
 
 
-def _state(check: Callable[[], object], absent: bool) -> tuple[State, str]:
+def _state(check: Callable[[], object], absent: bool) -> tuple[EncoderState, str]:
     try:
         check()
     except MomentseekError as e:
@@ -106,7 +106,7 @@ def _state(check: Callable[[], object], absent: bool) -> tuple[State, str]:
     return "ready", ""
 
 
-def _absent(assets: tuple[Asset, ...]) -> bool:
+def _absent(assets: tuple[PackagedWeights, ...]) -> bool:
     try:
         for asset in assets:
             locate(asset)
@@ -115,7 +115,7 @@ def _absent(assets: tuple[Asset, ...]) -> bool:
     return False
 
 
-def _size_of(assets: tuple[Asset, ...]) -> float | None:
+def _size_of(assets: tuple[PackagedWeights, ...]) -> float | None:
     size = 0
     with suppress(MomentseekError, OSError):
         for asset in assets:

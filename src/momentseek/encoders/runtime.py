@@ -14,7 +14,7 @@ from typing import Any
 from momentseek.errors import MomentseekError
 from momentseek.optional import optional_module
 
-THREADS = "MOMENTSEEK_THREADS"
+THREADS_VARIABLE = "MOMENTSEEK_THREADS"
 """The environment variable that says how many threads an encoder may use."""
 
 
@@ -50,11 +50,11 @@ def thread_count(asked: int | None = None) -> int:
     """
     if asked is not None:
         return asked
-    said = os.environ.get(THREADS, "")
+    said = os.environ.get(THREADS_VARIABLE, "")
     if not said:
         return available_cores()
     if not said.isascii() or not said.isdigit() or not 0 < int(said) < 1000:
-        raise MomentseekError(f"{THREADS} is {said!r}; give a number of threads, such as 2")
+        raise MomentseekError(f"{THREADS_VARIABLE} is {said!r}; give a number of threads, such as 2")
     return int(said)
 
 

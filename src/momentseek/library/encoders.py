@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
-from momentseek.encoders.registry import MODEL, text_encoder
+from momentseek.encoders.registry import MODEL_PREFIX, text_encoder
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.paths import LibraryPaths
@@ -69,7 +69,7 @@ class LibraryEncoders:
     @property
     def has_model(self) -> bool:
         """Whether a trained model makes the library's vectors, answered without loading it."""
-        return vision_spec(self._catalog).startswith(MODEL)
+        return vision_spec(self._catalog).startswith(MODEL_PREFIX)
 
     @property
     def model_kind(self) -> str:
@@ -127,15 +127,15 @@ def installed_speech_encoder() -> TextEncoder | None:
 
 def load_encoder(spec: str, library: Path) -> ImageTextEncoder:
     """An image-text encoder by its spec; a trained model is loaded from the library's own copy of it."""
-    if spec.startswith(MODEL):
-        spec = f"{MODEL}{_model_copy(spec, library)}"
+    if spec.startswith(MODEL_PREFIX):
+        spec = f"{MODEL_PREFIX}{_model_copy(spec, library)}"
     return resolve_encoder(spec)
 
 
 def model_kind(catalog: Catalog, library: Path) -> str:
     """What the library's trained model keeps vectors of, asked without loading it; empty where there is none."""
     spec = vision_spec(catalog)
-    return read_kind(_model_copy(spec, library)) if spec.startswith(MODEL) else ""
+    return read_kind(_model_copy(spec, library)) if spec.startswith(MODEL_PREFIX) else ""
 
 
 def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
@@ -150,7 +150,7 @@ def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
 
 def _model_copy(spec: str, library: Path) -> Path:
     """The folder of the library's own copy of its model; refused if a part of it is gone."""
-    folder = LibraryPaths(library).models / spec.removeprefix(MODEL)
+    folder = LibraryPaths(library).models / spec.removeprefix(MODEL_PREFIX)
     if not all((folder / name).is_file() for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH)):
         raise MomentseekError(
             f"{library}: the library's copy of its model is gone; make its vectors anew: "
@@ -161,14 +161,14 @@ def _model_copy(spec: str, library: Path) -> Path:
 
 def catalogued_spec(spec: str) -> str:
     """A spec as the catalog keeps it: a model goes by its fingerprint, wherever its folder lies."""
-    if not spec.startswith(MODEL):
+    if not spec.startswith(MODEL_PREFIX):
         return spec
-    return f"{MODEL}{read_encoder_manifest(_model_folder(spec)).fingerprint[:FINGERPRINT_DIGITS]}"
+    return f"{MODEL_PREFIX}{read_encoder_manifest(_model_folder(spec)).fingerprint[:FINGERPRINT_DIGITS]}"
 
 
 def check_model(spec: str | None, clip_seconds: float) -> None:
     """Refuse, before a library is made, a model that could not be used in it."""
-    if spec is None or not spec.startswith(MODEL):
+    if spec is None or not spec.startswith(MODEL_PREFIX):
         return
     folder = _model_folder(spec)
     model = load_trained_encoder(folder)
@@ -184,10 +184,10 @@ def check_model(spec: str | None, clip_seconds: float) -> None:
 
 def adopt_encoder(spec: str, library: Path) -> str:
     """The spec by which a library knows an encoder; a trained model is copied into the library first."""
-    if not spec.startswith(MODEL):
+    if not spec.startswith(MODEL_PREFIX):
         return spec
     adopted = catalogued_spec(spec)
-    target = LibraryPaths(library).models / adopted.removeprefix(MODEL)
+    target = LibraryPaths(library).models / adopted.removeprefix(MODEL_PREFIX)
     if _is_whole(target):
         return adopted
     try:
@@ -215,7 +215,7 @@ def _is_whole(copy: Path) -> bool:
 
 
 def _model_folder(spec: str) -> Path:
-    return Path(spec.removeprefix(MODEL)).expanduser().absolute()
+    return Path(spec.removeprefix(MODEL_PREFIX)).expanduser().absolute()
 
 
 def encoder_row(stream: str, spec: str, encoder: TextEncoder) -> EncoderRow:

@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from momentseek.encoders.protocol import ImageTextEncoder, Pixels, TextEncoder, Vectors, WordEncoder, fingerprint
-from momentseek.encoders.registry import MODEL, image_text_encoder, text_encoder
+from momentseek.encoders.registry import MODEL_PREFIX, image_text_encoder, text_encoder
 from momentseek.encoders.runtime import session
 from momentseek.errors import MomentseekError
 from momentseek.trained.manifest import CLIPS_GRAPH, WORDS_GRAPH, EncoderManifest, EncoderRef, read_encoder_manifest
 from momentseek.trained.subtitles import said_in_clips
 from momentseek.trained.windows import windows
 
-TEXTS = 32
+QUERIES_PER_RUN = 32
 """Queries encoded at once."""
-TINY = 1e-6
-MOMENTS = 1024
+MIN_VECTOR_LENGTH = 1e-6
+CANDIDATES_PER_RUN = 1024
 """Candidates of a long video that are encoded at once, if a window has fewer."""
 
 
@@ -156,8 +156,8 @@ class TrainedEncoder:
 
     def _encoded(self, texts: Sequence[str], which: int, columns: int) -> Vectors:
         rows = [np.empty((0, columns), np.float32)]
-        for at in range(0, len(texts), TEXTS):
-            rows.append(self.queries(self.texts.words(texts[at : at + TEXTS]))[which])
+        for at in range(0, len(texts), QUERIES_PER_RUN):
+            rows.append(self.queries(self.texts.words(texts[at : at + QUERIES_PER_RUN]))[which])
         return np.concatenate(rows)
 
     def _prepared(self, rows: Vectors) -> Vectors:
@@ -214,7 +214,7 @@ class MomentMapEncoder(TrainedEncoder):
         found = self.moments.windows(clips)
         match = np.empty((clips, self.about.match), np.float32)
         moments = np.empty((self.span_rows(clips), self.about.spans), np.float32)
-        row, together = 0, max(1, MOMENTS // len(self.moments.start))
+        row, together = 0, max(1, CANDIDATES_PER_RUN // len(self.moments.start))
         for at in range(0, len(found), together):
             some = found[at : at + together]
             given = {
@@ -229,7 +229,7 @@ class MomentMapEncoder(TrainedEncoder):
                 row += len(kept)
                 match[window.begin : window.end] = self.moments.about(window) @ rows[:, : self.about.match]
         lengths = np.linalg.norm(match, axis=1, keepdims=True)
-        if not (lengths > TINY).all():
+        if not (lengths > MIN_VECTOR_LENGTH).all():
             raise MomentseekError(f"{self.about.folder}: the model's vectors cancel each other out; train it anew")
         return match / lengths, moments
 
@@ -261,8 +261,8 @@ def resolve_encoder(spec: str) -> ImageTextEncoder:
     """The encoder that ``spec`` names, loaded once per process: a trained model that ``momentseek export`` has written
     (``model:FOLDER``), or any that :func:`momentseek.encoders.image_text_encoder` knows.
     """
-    if spec.startswith(MODEL):
-        return _load_once(spec.removeprefix(MODEL))
+    if spec.startswith(MODEL_PREFIX):
+        return _load_once(spec.removeprefix(MODEL_PREFIX))
     return image_text_encoder(spec)
 
 

@@ -6,10 +6,10 @@ import pytest
 from tests.encoders.fakes import Words, needs_labels
 
 from momentseek.encoders import ImageTextEncoder, image_text_encoder
-from momentseek.encoders.images import square
 from momentseek.encoders.labels import encoder as labels
 from momentseek.encoders.labels.encoder import label_names, mixture, sentences_for
-from momentseek.encoders.store import unit_rows
+from momentseek.encoders.pixels import crop_square
+from momentseek.encoders.vector_store import unit_rows
 from momentseek.errors import MomentseekError
 
 data = pytest.importorskip("skimage.data")
@@ -21,7 +21,7 @@ def encoder():
 
 
 def top(image, count=3):
-    logits = image_text_encoder("labels")._network.run(["logits"], {"images": square(image, 224)[None]})[0][0]
+    logits = image_text_encoder("labels")._network.run(["logits"], {"images": crop_square(image, 224)[None]})[0][0]
     return {label_names()[at] for at in np.argsort(-logits)[:count]}
 
 
@@ -79,14 +79,14 @@ def test_texts_need_no_image_network():
 @needs_labels
 def test_a_damaged_cache_is_made_again(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = labels.Labels(Words(), "print").encode_images([data.coffee()])
+    first = labels.LabelEncoder(Words(), "print").encode_images([data.coffee()])
     made = list(tmp_path.glob("momentseek/made/label-*"))
     assert len(made) == 2
     for path in made:
         path.write_bytes(path.read_bytes()[:-7] + b"damaged")
-    again, words = labels.Labels(Words(), "print"), Words()
+    again, words = labels.LabelEncoder(Words(), "print"), Words()
     np.testing.assert_array_equal(again.encode_images([data.coffee()]), first)
-    np.testing.assert_array_equal(labels.Labels(words, "print").encode_images([data.coffee()]), first)
+    np.testing.assert_array_equal(labels.LabelEncoder(words, "print").encode_images([data.coffee()]), first)
     assert words.seen == []  # kept once more
 
 

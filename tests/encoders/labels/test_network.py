@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from momentseek.encoders.labels.network import DEVIATION, EPSILON, MEAN, network
+from momentseek.encoders.labels.network import DEVIATION, EPSILON, MEAN, build_network
 from momentseek.encoders.runtime import session
 
 pytest.importorskip("onnxruntime")
@@ -85,5 +85,5 @@ def by_hand(weights, image):
 def test_the_graph_computes_the_architecture(size):
     weights = small_weights()
     images = RANDOM.integers(0, 256, (2, *size, 3)).astype(np.uint8)
-    (found,) = session(network(weights, STAGES)).run(["logits"], {"images": images})
+    (found,) = session(build_network(weights, STAGES)).run(["logits"], {"images": images})
     np.testing.assert_allclose(found, [by_hand(weights, image) for image in images], atol=2e-4)

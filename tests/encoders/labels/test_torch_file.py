@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from momentseek.encoders.labels.torch_file import read
+from momentseek.encoders.labels.torch_file import read_tensors
 from momentseek.errors import MomentseekError
 
 # torch 2.13: torch.save({"a": torch.arange(6.0).reshape(2, 3).t()}, file, _use_new_zipfile_serialization=False)
@@ -26,7 +26,7 @@ def path(tmp_path):
 
 def test_tensors_are_read_as_torch_wrote_them(path):
     path.write_bytes(FILE)
-    found = read(path)
+    found = read_tensors(path)
     assert list(found) == ["a"]
     np.testing.assert_array_equal(found["a"], np.arange(6.0).reshape(2, 3).T)
     assert found["a"].dtype == np.float32
@@ -36,7 +36,7 @@ def test_a_file_cut_off_anywhere_is_refused(path):
     for length in range(len(FILE)):
         path.write_bytes(FILE[:length])
         with pytest.raises(MomentseekError, match="is no file of named tensors"):
-            read(path)
+            read_tensors(path)
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_hostile_or_damaged_files_are_refused_without_running_them(path, old, ne
     assert changed != FILE
     path.write_bytes(changed)
     with pytest.raises(MomentseekError, match=message):
-        read(path)
+        read_tensors(path)
 
 
 def test_other_pickles_and_files_that_are_not_there(path):
     with pytest.raises(MomentseekError, match="cannot be read"):
-        read(path)
+        read_tensors(path)
     path.write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(MomentseekError, match="does not begin"):
-        read(path)
+        read_tensors(path)

@@ -145,7 +145,7 @@ def encoder_similarity(name: str = "minilm", progress: ShowCount | None = None) 
     import numpy as np
 
     from momentseek.encoders import encode_cached, text_encoder
-    from momentseek.encoders.lookup import Lookup
+    from momentseek.encoders.vector_file import VectorFileEncoder
 
     encoder = text_encoder(name)
 
@@ -158,7 +158,7 @@ def encoder_similarity(name: str = "minilm", progress: ShowCount | None = None) 
 
     def similarity(before: Sequence[str], after: Sequence[str]) -> list[float]:
         texts = [*before, *after]
-        if isinstance(encoder, Lookup):
+        if isinstance(encoder, VectorFileEncoder):
             texts = [text if has_vector(text) else " ".join(text.split()) for text in texts]
             if missing := [text for text in dict.fromkeys(texts) if not has_vector(text)]:
                 raise MissingVectors(encoder.name, missing)

@@ -21,10 +21,10 @@ from typing import Any
 from momentseek.encoders.hashes import sha256
 from momentseek.errors import MomentseekError
 
-TIMEOUT = 30.0
+TIMEOUT_SECONDS = 30.0
 """Seconds without a byte after which a connection counts as lost."""
-TRIES = 4
-CHUNK = 1 << 18
+MAX_TRIES = 4
+CHUNK_BYTES = 1 << 18
 
 
 def download(
@@ -57,7 +57,7 @@ def download(
 
 def _fetch_all(url: str, file: FileIO, part: Path, limit: int, advance: Callable[[int], None]) -> None:
     advance(file.seek(0, os.SEEK_END))
-    for attempt in range(TRIES):
+    for attempt in range(MAX_TRIES):
         try:
             if _fetch(url, file, part, limit, advance):
                 return
@@ -73,7 +73,7 @@ def _fetch_all(url: str, file: FileIO, part: Path, limit: int, advance: Callable
                     ) from None
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError):
             pass
-        if attempt < TRIES - 1:
+        if attempt < MAX_TRIES - 1:
             time.sleep(0.2 * 4**attempt)
     raise MomentseekError(
         f"{url}: the connection is lost or there is none ({file.tell():,} bytes have arrived); "
@@ -98,7 +98,7 @@ def _fetch(url: str, file: FileIO, part: Path, limit: int, advance: Callable[[in
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length and length.isdigit() else None
         _check_size(url, total or have, limit)
-        while piece := answer.read(CHUNK):
+        while piece := answer.read(CHUNK_BYTES):
             _write(file, piece)
             have += len(piece)
             _check_size(url, have, limit)
@@ -146,7 +146,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 @contextmanager
 def _open(request: urllib.request.Request) -> Iterator[Any]:
-    with urllib.request.build_opener(_Redirects).open(request, timeout=TIMEOUT) as answer:
+    with urllib.request.build_opener(_Redirects).open(request, timeout=TIMEOUT_SECONDS) as answer:
         yield answer
 
 

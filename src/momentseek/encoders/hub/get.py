@@ -6,29 +6,29 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-from momentseek.encoders.exported.layout import layout
+from momentseek.encoders.dual_encoder.files import find_files
 from momentseek.encoders.folders import models_folder
 from momentseek.encoders.hashes import hashes
 from momentseek.encoders.hub import lock
-from momentseek.encoders.hub.catalogue import Model
+from momentseek.encoders.hub.catalogue import HubModel
 from momentseek.encoders.hub.download import download
 from momentseek.errors import MomentseekError
 from momentseek.progress import ShowCount
 
 MB = 1_000_000
-LEEWAY = 4
+MAX_SIZE_FACTOR = 4
 """A file may be this many times larger than the catalogue says (whose sizes are rounded), and 10 MB more."""
 
 
-def wanted(model: Model) -> list[str]:
+def missing_files(model: HubModel) -> list[str]:
     """Files that are not there yet, or not as they were."""
-    folder, pinned = lock.folder_of(model.name), lock.read(model.name)
+    folder, pinned = lock.model_folder(model.name), lock.read_lock(model.name)
     there = [file for file in model.files if file in pinned and (folder / file).is_file()]
     found = hashes(folder / file for file in there)
     return [file for file in model.files if file not in there or found[folder / file] != pinned[file]]
 
 
-def get(model: Model, source: str | None = None, *, progress: ShowCount | None = None) -> Path:
+def fetch_model(model: HubModel, source: str | None = None, *, progress: ShowCount | None = None) -> Path:
     """Make the model's folder complete, and give it; ``source`` is a URL or folder with the same files.
 
     ``progress`` is called with the megabytes that have arrived and those that are missing in all, by the catalogue.
@@ -37,8 +37,8 @@ def get(model: Model, source: str | None = None, *, progress: ShowCount | None =
     interrupted download keeps what is finished.
     """
     source = source or model.address
-    folder, digests = lock.folder_of(model.name), lock.read(model.name)
-    missing = wanted(model)
+    folder, digests = lock.model_folder(model.name), lock.read_lock(model.name)
+    missing = missing_files(model)
     _check_room(model, missing)
     report = progress or (lambda done, total: None)
     arrived, total = 0.0, sum(model.files[file] for file in missing)
@@ -52,10 +52,10 @@ def get(model: Model, source: str | None = None, *, progress: ShowCount | None =
     take = _download if "://" in source else _copy
     for file in missing:
         digests[file] = take(source, file, folder / file, digests.get(file), _limit(model.files[file]), advance)
-        lock.write(model.name, source, digests)
+        lock.write_lock(model.name, source, digests)
     if total >= 1:
         report(round(total), round(total))
-    layout(folder)  # complains if something is missing
+    find_files(folder)  # complains if something is missing
     return folder
 
 
@@ -87,7 +87,7 @@ def _copy(source: str, file: str, target: Path, digest: str | None, limit: int, 
     return found
 
 
-def _check_room(model: Model, missing: list[str]) -> None:
+def _check_room(model: HubModel, missing: list[str]) -> None:
     root = models_folder()
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -105,4 +105,4 @@ def _check_room(model: Model, missing: list[str]) -> None:
 
 
 def _limit(megabytes: float) -> int:
-    return int(megabytes * MB * LEEWAY + 10 * MB)
+    return int(megabytes * MB * MAX_SIZE_FACTOR + 10 * MB)

@@ -15,19 +15,19 @@ from momentseek.encoders.hashes import hashes
 from momentseek.errors import MomentseekError
 
 
-def folder_of(name: str) -> Path:
+def model_folder(name: str) -> Path:
     """Where a downloaded model is."""
     return models_folder() / name
 
 
-def lock_of(name: str) -> Path:
+def lock_file(name: str) -> Path:
     """Where its hashes are written down."""
     return models_folder() / f"{name}.lock.json"
 
 
-def read(name: str) -> dict[str, str]:
+def read_lock(name: str) -> dict[str, str]:
     """Path → SHA-256, for the files downloaded so far."""
-    path = lock_of(name)
+    path = lock_file(name)
     try:
         found = json.loads(path.read_bytes())["sha256"]
         return {str(file): str(digest) for file, digest in found.items()}
@@ -41,16 +41,16 @@ def read(name: str) -> dict[str, str]:
         ) from None
 
 
-def write(name: str, source: str, digests: Mapping[str, str]) -> None:
+def write_lock(name: str, source: str, digests: Mapping[str, str]) -> None:
     """Write down what was downloaded, and where it came from."""
     from momentseek.atomic import write_bytes
 
-    write_bytes(lock_of(name), json.dumps({"source": source, "sha256": dict(digests)}, indent=1).encode())
+    write_bytes(lock_file(name), json.dumps({"source": source, "sha256": dict(digests)}, indent=1).encode())
 
 
-def check(name: str, *, fresh: bool = False) -> Path:
+def check_model(name: str, *, fresh: bool = False) -> Path:
     """The model's folder, if all its files are there and unchanged."""
-    folder, pinned = folder_of(name), read(name)
+    folder, pinned = model_folder(name), read_lock(name)
     if not pinned or not folder.is_dir():
         raise MomentseekError(f"the model {name} is not downloaded; get it with: momentseek models get {name}")
     for file in pinned:

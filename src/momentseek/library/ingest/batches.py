@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from momentseek.encoders.protocol import ImageTextEncoder, Pixels, Vectors
-from momentseek.encoders.store import unit_rows
+from momentseek.encoders.vector_store import unit_rows
 from momentseek.errors import MomentseekError
 from momentseek.library.ingest.events import IngestJob, PartEnd, VideoEnd, VideoStart
 from momentseek.library.ingest.timer import StageTimer

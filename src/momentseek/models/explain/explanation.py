@@ -24,7 +24,7 @@ Numbers = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Found:
+class PredictedMoment:
     """A predicted moment."""
 
     rank: int
@@ -37,13 +37,13 @@ class Found:
 
 
 @dataclass(frozen=True)
-class View:
+class VideoView:
     """One video as the model sees it for the query, with what it found in it and what it should have found."""
 
     video: str
     match: float
     """The video's own score."""
-    found: tuple[Found, ...]
+    found: tuple[PredictedMoment, ...]
     """Best first; none in a video that is shown because it should have been found."""
     relevant: tuple[tuple[float, float, int], ...]
     """Relevant moments of this video: start, end, level."""
@@ -69,7 +69,7 @@ class Explanation:
     """For each modality the weights of the words; empty for a model without modular queries."""
     start_filter: Numbers
     end_filter: Numbers
-    views: tuple[View, ...]
+    views: tuple[VideoView, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -118,17 +118,17 @@ def _view(
     queries: Encodings,
     video: str,
     moments: Sequence[tuple[int, float, float, float]],
-) -> View:
+) -> VideoView:
     config = model.config
     videos = model.encode_clips(clips_of(data, [video], config))
     responses = model.responses(queries, videos)[0]
     start, end = (part[0].exp() for part in model.boundaries(queries, videos))
     relevant = tuple((m.start, m.end, level) for m, level in asked.relevant if m.video == video)
     seconds = edges(data.rows(video), config.max_clips, config.fit, data.clip_seconds, asked.durations[video])
-    return View(
+    return VideoView(
         video,
         float(model.match(queries, videos)[0, 0]),
-        tuple(Found(*moment, overlap=_overlap(moment[1], moment[2], relevant)) for moment in moments),
+        tuple(PredictedMoment(*moment, overlap=_overlap(moment[1], moment[2], relevant)) for moment in moments),
         relevant,
         tuple(seconds.tolist()),
         _numbers(model.curve(queries, videos)[0]),

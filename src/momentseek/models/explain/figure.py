@@ -10,20 +10,20 @@ import numpy as np
 
 from momentseek.atomic import write_bytes
 from momentseek.figures import COLOURS, STYLE, check_folder
-from momentseek.models.explain.explanation import Explanation, View
+from momentseek.models.explain.explanation import Explanation, VideoView
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 START, END, TRUTH, FOUND, CURVE = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[3], "#333333"
-ABOUT = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+FIGURE_METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 WIDTH, HEAD, STRIP = 9.0, 1.55, 1.9
 """Inches."""
-BAR = 0.17
+BAR_HEIGHT_SHARE = 0.17
 """Height of a bar beside that of the curve."""
-LEVEL = 12
+MAX_LEVEL_WORDS = 12
 """Words that can be written without tilting them."""
-LONGEST = 28
+MAX_SHOWN_WORDS = 28
 """Words that are shown beside each other."""
 
 
@@ -35,7 +35,7 @@ def save(found: Explanation, path: Path) -> None:
     kind = path.suffix.lstrip(".").lower()
     data = io.BytesIO()
     with matplotlib.rc_context(STYLE):
-        draw(found).savefig(data, format=kind, dpi=150, metadata=ABOUT[kind])
+        draw(found).savefig(data, format=kind, dpi=150, metadata=FIGURE_METADATA[kind])
     write_bytes(path, data.getvalue())
 
 
@@ -43,7 +43,7 @@ def draw(found: Explanation) -> Figure:
     """The figure; a strip for each view."""
     from matplotlib.figure import Figure
 
-    strips = [STRIP * (1 + BAR * len(view.found) / 2) for view in found.views]
+    strips = [STRIP * (1 + BAR_HEIGHT_SHARE * len(view.found) / 2) for view in found.views]
     figure = Figure(figsize=(WIDTH, HEAD + sum(strips) + 0.75), layout="constrained")
     figure.suptitle(_title(found), x=0.012, ha="left", fontsize=11, fontweight="bold")
     rows = figure.add_gridspec(len(strips) + 1, 1, height_ratios=[HEAD, *strips], hspace=0.06)
@@ -68,11 +68,11 @@ def _words(axes: Any, found: Explanation) -> None:
         axes.text(0, 0.5, "This model has no modular queries: words have no weights of their own.", va="center")
         axes.set_axis_off()
         return
-    words = [word.removeprefix("##") for word in found.words[:LONGEST]]
+    words = [word.removeprefix("##") for word in found.words[:MAX_SHOWN_WORDS]]
     table = np.array([weights[: len(words)] for weights in found.attention.values()])
     axes.imshow(table, aspect="auto", cmap="Blues", vmin=0, vmax=max(float(table.max()), 1e-9))
     axes.set_xticks(range(len(words)), words)
-    if len(words) > LEVEL:
+    if len(words) > MAX_LEVEL_WORDS:
         for label in axes.get_xticklabels():
             label.set(rotation=40, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(len(table)), list(found.attention))
@@ -98,9 +98,11 @@ def _filters(axes: Any, found: Explanation) -> None:
     axes.set_title("Filters", loc="left", fontsize=9)
 
 
-def _strip(figure: Figure, place: Any, view: View, judged: bool) -> None:
+def _strip(figure: Figure, place: Any, view: VideoView, judged: bool) -> None:
     """One video: the curve, what the filters answer to it, and truth beside prediction (Figures 4 and 5)."""
-    parts = place.subgridspec(3, 1, height_ratios=[1.0, 0.85, BAR * (judged + len(view.found))], hspace=0.0)
+    parts = place.subgridspec(
+        3, 1, height_ratios=[1.0, 0.85, BAR_HEIGHT_SHARE * (judged + len(view.found))], hspace=0.0
+    )
     upper = figure.add_subplot(parts[0])
     lower, bars = (figure.add_subplot(part, sharex=upper) for part in (parts[1], parts[2]))
     seconds = np.asarray(view.edges)
@@ -124,7 +126,7 @@ def _strip(figure: Figure, place: Any, view: View, judged: bool) -> None:
     _bars(bars, view, judged)
 
 
-def _bars(axes: Any, view: View, judged: bool) -> None:
+def _bars(axes: Any, view: VideoView, judged: bool) -> None:
     """The true moments with their levels, and those found with their ranks, a row each if there are several."""
     for start, end, level in view.relevant:
         axes.barh(0, end - start, 0.8, start, color=TRUTH)
@@ -142,7 +144,7 @@ def _bars(axes: Any, view: View, judged: bool) -> None:
     axes.locator_params(axis="x", nbins=12, steps=[1, 1.5, 2, 3, 5, 6, 10])
 
 
-def _caption(view: View) -> str:
+def _caption(view: VideoView) -> str:
     if not view.found:
         return f"{view.video}: not found   match {view.match:.3f}"
     best = view.found[0]

@@ -16,12 +16,12 @@ from momentseek.features.store import Array
 from momentseek.moments import Judgements, Moment
 from momentseek.trained.manifest import sources_of
 
-OWN = "own"
+OWN_TEXT_ID = "own"
 """The id of a text that no truth knows."""
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class WordTable:
     """The word features of one query."""
 
     words: Array
@@ -45,7 +45,7 @@ class Question:
     """What the rows of its features stand for."""
     relevant: tuple[tuple[Moment, int], ...]
     """Its relevant moments and their levels, best first; none for a text of one's own."""
-    query: Table
+    query: WordTable
     truth: Judgements
     corpus: tuple[str, ...]
     durations: Mapping[str, float]
@@ -56,9 +56,9 @@ def question(data: Data, split: str, asked: str) -> Question:
     of = data.split(split)
     texts = of.truth.queries or ()
     if asked in of.truth:
-        return _known(data, of, asked)
+        return _judged_question(data, of, asked)
     if asked in texts:
-        return _known(data, of, of.truth.query_ids[texts.index(asked)])
+        return _judged_question(data, of, of.truth.query_ids[texts.index(asked)])
     if asked.isdigit():
         raise MomentseekError(f"{of.truth.source}: has no query {asked}; give an id of the split {split}, or a text")
     source = sources_of(data.path).get("query")
@@ -70,12 +70,12 @@ def question(data: Data, split: str, asked: str) -> Question:
     encoder = text_encoder(source.spec)
     if not isinstance(encoder, WordEncoder) or (fingerprint(encoder) or encoder.name) != source.fingerprint:
         raise MomentseekError(f"{data.path}: its queries were encoded by another {source.spec!r} than the one here")
-    truth = Judgements.from_groups([OWN], [0], [], [], [], queries=[asked])
+    truth = Judgements.from_groups([OWN_TEXT_ID], [0], [], [], [], queries=[asked])
     words = tuple(encoder.tokens(asked))
-    return Question(OWN, asked, words, (), Table(encoder.words([asked])[0]), truth, of.corpus, of.durations)
+    return Question(OWN_TEXT_ID, asked, words, (), WordTable(encoder.words([asked])[0]), truth, of.corpus, of.durations)
 
 
-def _known(data: Data, of: DataSplit, id: str) -> Question:
+def _judged_question(data: Data, of: DataSplit, id: str) -> Question:
     rows = of.truth.rows(id)
     moments, levels = of.truth.moments(id), of.truth.relevance[rows].tolist()
     order = np.argsort([-level for level in levels], kind="stable").tolist()
@@ -92,7 +92,7 @@ def _known(data: Data, of: DataSplit, id: str) -> Question:
         queries=[text],
     )
     return Question(
-        id, text, _labels(data, text, len(features)), relevant, Table(features), truth, of.corpus, of.durations
+        id, text, _labels(data, text, len(features)), relevant, WordTable(features), truth, of.corpus, of.durations
     )
 
 

@@ -1,5 +1,5 @@
 """Trained models as ONNX files, so that adding videos and searching need no torch."""
 
-from momentseek.models.export.writing import EXPORTABLE, Exported, export
+from momentseek.models.export.writing import EXPORTABLE, ExportReport, export
 
-__all__ = ["EXPORTABLE", "Exported", "export"]
+__all__ = ["EXPORTABLE", "ExportReport", "export"]

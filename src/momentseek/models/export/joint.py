@@ -20,9 +20,9 @@ from momentseek.encoders.runtime import session
 from momentseek.models.batch import Clips, Words, take_rows
 from momentseek.models.bet import ClipTokens
 from momentseek.models.cet import Cet
-from momentseek.models.export.drawn import VIDEOS, Drawn, Kind, far
-from momentseek.models.export.map_nodes import as_spans, max_over, neighbours, stacked
-from momentseek.models.export.nodes import NEVER, Nodes
+from momentseek.models.export.graphs import COMPARED_VIDEOS, ExportableKind, ModelGraphs, relative_difference
+from momentseek.models.export.map_nodes import as_spans, convolve_lengths, max_over, neighbours
+from momentseek.models.export.nodes import LOWEST_SCORE, Nodes
 from momentseek.models.inputs import needs_roles, role_parser
 from momentseek.models.layers.deconfounder import Branch, Deconfounder
 from momentseek.models.layers.joint_clips import JointClips
@@ -34,7 +34,7 @@ from momentseek.trained.manifest import JOINT_KIND
 from momentseek.trained.reranker import JOINT_GRAPH
 
 
-def draw(model: Tan2d | Cet, settings: Mapping[str, Any]) -> Drawn:
+def draw(model: Tan2d | Cet, settings: Mapping[str, Any]) -> ModelGraphs:
     """The graph, and what re-ranking must know beside it."""
     graph = network(model)
     head = {
@@ -45,7 +45,7 @@ def draw(model: Tan2d | Cet, settings: Mapping[str, Any]) -> Drawn:
         "nms": settings.get("nms"),
         "window": settings.get("window"),
     }
-    return Drawn({JOINT_GRAPH: graph}, tuple(_widths(model)), head, compared(model, graph))
+    return ModelGraphs({JOINT_GRAPH: graph}, tuple(_widths(model)), head, difference_from_torch(model, graph))
 
 
 def network(model: Tan2d | Cet) -> bytes:
@@ -81,9 +81,9 @@ def _map(nodes: Nodes, model: Tan2d, words: str, clips: list[str]) -> str:
     query = nodes.add("Unsqueeze", nodes.linear(model.text_in, sentence), nodes.integers(1))
     seen = nodes.add("Relu", _joint(nodes, model.clips, clips))
     cells = model.cells
-    moments = max_over(nodes, seen, cells) if model.stack is None else stacked(nodes, model.stack, seen)
+    moments = max_over(nodes, seen, cells) if model.stack is None else convolve_lengths(nodes, model.stack, seen)
     if isinstance(model, Mdd) and model.deconfounder is not None:
-        moments = _deconfounded(nodes, model.deconfounder, query, moments)
+        moments = _deconfound(nodes, model.deconfounder, query, moments)
     fused = nodes.unit(nodes.add("Mul", query, nodes.linear(model.map_in, moments)))
     logits = nodes.linear(model.score, neighbours(nodes, model.neighbours, fused, cells))
     scores = _log_sigmoid(nodes, nodes.add("Squeeze", logits, nodes.integers(2)))
@@ -147,7 +147,7 @@ def _shares(nodes: Nodes, scores: str, where: str) -> str:
     return nodes.add("Mul", weights, nodes.add("Cast", where, to=1))
 
 
-def _deconfounded(nodes: Nodes, layer: Deconfounder, query: str, moments: str) -> str:
+def _deconfound(nodes: Nodes, layer: Deconfounder, query: str, moments: str) -> str:
     both = nodes.add("Add", nodes.linear(layer.of_query, query), nodes.linear(layer.of_moment, moments))
     asked = nodes.linear(layer.joint, both)
     product = ""
@@ -192,10 +192,10 @@ def _edge_spans(nodes: Nodes, model: Cet, words: str, clips: list[str]) -> str:
     long = nodes.add("Slice", nodes.add("Shape", seen), nodes.integers(1), nodes.integers(2))
     joint = nodes.add("Slice", joint, nodes.integers(0), long, nodes.integers(1))
     start, end = (
-        nodes.add("Where", mask, _log_sigmoid(nodes, _mlp(nodes, part, joint)), nodes.constant(NEVER))
+        nodes.add("Where", mask, _log_sigmoid(nodes, _mlp(nodes, part, joint)), nodes.constant(LOWEST_SCORE))
         for part in (model.start, model.end)
     )
-    more = nodes.add("Pad", end, nodes.integers(0, 0, 0, config.longest - 1), nodes.constant(np.float32(NEVER)))
+    more = nodes.add("Pad", end, nodes.integers(0, 0, 0, config.longest - 1), nodes.constant(np.float32(LOWEST_SCORE)))
     last = np.add.outer(np.arange(config.max_clips), np.arange(config.shortest - 1, config.longest))
     place = nodes.add("Slice", nodes.constant(last, "int64"), nodes.integers(0), long)
     ends = nodes.add("Gather", more, place, axis=1)
@@ -231,7 +231,7 @@ def _log_sigmoid(nodes: Nodes, x: str) -> str:
 
 
 @torch.no_grad()
-def compared(model: Tan2d | Cet, graph: bytes) -> float:
+def difference_from_torch(model: Tan2d | Cet, graph: bytes) -> float:
     """The largest difference between the graph and torch in the scores of spans, as a share of the largest.
 
     Infinite if the one scores a span that the other does not have.
@@ -239,9 +239,9 @@ def compared(model: Tan2d | Cet, graph: bytes) -> float:
     rng, config = np.random.default_rng(0), model.config
     most, network = config.max_clips, session(graph)
     given: dict[str, NDArray[Any]] = {
-        part: rng.standard_normal((VIDEOS, most, width), np.float32) for part, width in _widths(model).items()
+        part: rng.standard_normal((COMPARED_VIDEOS, most, width), np.float32) for part, width in _widths(model).items()
     }
-    mask = np.ones((VIDEOS, most), np.bool_)
+    mask = np.ones((COMPARED_VIDEOS, most), np.bool_)
     if isinstance(model, Cet):
         mask = given["mask"] = np.arange(most) < np.array([[most], [max(1, most // 3)]])
     tensors = {part: torch.from_numpy(values) for part, values in given.items()}
@@ -256,13 +256,13 @@ def compared(model: Tan2d | Cet, graph: bytes) -> float:
             words = Words(words.features, words.mask, *parts)
         (ours,) = network.run(["spans"], {**given, **asked})
         theirs = model.spans(
-            take_rows(model.encode_words(words), torch.zeros(VIDEOS, dtype=torch.long)), videos
+            take_rows(model.encode_words(words), torch.zeros(COMPARED_VIDEOS, dtype=torch.long)), videos
         ).numpy()
         real = np.isfinite(theirs)
-        if ours.shape != theirs.shape or not np.array_equal(ours > NEVER / 2, real):
+        if ours.shape != theirs.shape or not np.array_equal(ours > LOWEST_SCORE / 2, real):
             return math.inf
-        worst = max(worst, far(np.where(real, ours, 0), np.where(real, theirs, 0)))
+        worst = max(worst, relative_difference(np.where(real, ours, 0), np.where(real, theirs, 0)))
     return worst
 
 
-KINDS = (Kind(Tan2d, ("tan2d", "mdd"), draw), Kind(Cet, ("cet",), draw))
+JOINT_KINDS = (ExportableKind(Tan2d, ("tan2d", "mdd"), draw), ExportableKind(Cet, ("cet",), draw))

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from momentseek.models.export.nodes import NEVER, Nodes
+from momentseek.models.export.nodes import LOWEST_SCORE, Nodes
 from momentseek.models.moment_map import Cells, ConvolutionStack, MapConvolution
 
 
@@ -33,7 +33,7 @@ def max_over(nodes: Nodes, clips: str, cells: Cells) -> str:
     return pieces[0] if len(pieces) == 1 else nodes.add("Concat", *pieces, axis=1)
 
 
-def stacked(nodes: Nodes, layers: ConvolutionStack, clips: str) -> str:
+def convolve_lengths(nodes: Nodes, layers: ConvolutionStack, clips: str) -> str:
     """The same by convolutions, each length's over those of the length before."""
     x = nodes.add("Transpose", clips, perm=[0, 2, 1])
     rows = []
@@ -54,10 +54,12 @@ def neighbours(nodes: Nodes, layers: MapConvolution, x: str, cells: Cells) -> st
 
 
 def as_spans(nodes: Nodes, scores: str, cells: Cells, lengths: int) -> str:
-    """(videos, cells) as (videos, clips, lengths), by first clip and length; ``NEVER`` where there is no candidate."""
+    """(videos, cells) as (videos, clips, lengths), by first clip and length; ``LOWEST_SCORE`` for no candidate."""
     place = np.full((cells.clips, max(lengths, int(cells.length.max()))), len(cells))
     place[cells.start.numpy(), cells.length.numpy() - 1] = np.arange(len(cells))
-    return nodes.add("Gather", _one_more(nodes, scores, 2, NEVER), nodes.constant(place[:, :lengths], "int64"), axis=1)
+    return nodes.add(
+        "Gather", _one_more(nodes, scores, 2, LOWEST_SCORE), nodes.constant(place[:, :lengths], "int64"), axis=1
+    )
 
 
 def _sparse(nodes: Nodes, layers: MapConvolution, x: str, cells: Cells) -> str:
@@ -75,7 +77,7 @@ def _sparse(nodes: Nodes, layers: MapConvolution, x: str, cells: Cells) -> str:
             seen = np.stack([number[start + a, end + b] for b in range(kernel)], 1)
             near = nodes.add("Gather", more, nodes.constant(seen.ravel(), "int64"), axis=1)
             x = nodes.add("Add", x, nodes.add("MatMul", nodes.add("Reshape", near, shape), nodes.constant(weight[a])))
-        x = _normed(nodes, layers.norms[i], nodes.add("Relu", x), columns=(-1,))
+        x = _normalise(nodes, layers.norms[i], nodes.add("Relu", x), columns=(-1,))
         share = getattr(layers, f"weight{i}")[0, 0, cells.start, cells.end]
         x = nodes.add("Mul", x, nodes.constant(share[:, None]))
     return x
@@ -95,13 +97,13 @@ def _dense(nodes: Nodes, layers: MapConvolution, x: str, cells: Cells) -> str:
             "Conv", x, nodes.constant(layer.weight), nodes.constant(layer.bias),
             kernel_shape=list(layer.kernel_size), pads=[pad] * 4,
         )  # fmt: skip
-        x = _normed(nodes, layers.norms[i], nodes.add("Relu", x), columns=(-1, 1, 1))
+        x = _normalise(nodes, layers.norms[i], nodes.add("Relu", x), columns=(-1, 1, 1))
         x = nodes.add("Mul", x, nodes.constant(getattr(layers, f"weight{i}")))
     flat = nodes.add("Reshape", x, nodes.integers(0, 0, clips * clips))
     return nodes.add("Transpose", nodes.add("Gather", flat, nodes.constant(place, "int64"), axis=2), perm=[0, 2, 1])
 
 
-def _normed(nodes: Nodes, norm: nn.Module, x: str, columns: tuple[int, ...]) -> str:
+def _normalise(nodes: Nodes, norm: nn.Module, x: str, columns: tuple[int, ...]) -> str:
     """Batch normalisation as it is after training: a factor and a shift per column."""
     if isinstance(norm, nn.Identity):
         return x

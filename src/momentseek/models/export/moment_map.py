@@ -18,7 +18,13 @@ from torch import nn
 from momentseek.encoders.onnx_writer import Shape
 from momentseek.encoders.runtime import session
 from momentseek.models.batch import Clips, Words
-from momentseek.models.export.drawn import VIDEOS, Drawn, Kind, far, random_words
+from momentseek.models.export.graphs import (
+    COMPARED_VIDEOS,
+    ExportableKind,
+    ModelGraphs,
+    random_words,
+    relative_difference,
+)
 from momentseek.models.export.map_nodes import max_over, neighbours
 from momentseek.models.export.nodes import Nodes
 from momentseek.models.layers.projection import clip_width
@@ -26,7 +32,7 @@ from momentseek.models.mmn import OVERLAP_SHARPNESS, Mmn
 from momentseek.trained.manifest import CLIPS_GRAPH, WORDS_GRAPH
 
 
-def draw(model: Mmn, settings: Mapping[str, Any]) -> Drawn:
+def draw(model: Mmn, settings: Mapping[str, Any]) -> ModelGraphs:
     """Both graphs, and what turns two cosines into a score.
 
     In clips of the data, ``whole`` is how many are stretched to the model's at most; longer videos are cut into
@@ -43,7 +49,7 @@ def draw(model: Mmn, settings: Mapping[str, Any]) -> Drawn:
         "power": config.power, "sharpness": OVERLAP_SHARPNESS, "end_time": settings["end_time"],
         "cells": [model.cells.start.tolist(), model.cells.length.tolist()],
     }  # fmt: skip
-    return Drawn(graphs, tuple(model.clips.modalities), head, compared(model, graphs))
+    return ModelGraphs(graphs, tuple(model.clips.modalities), head, difference_from_torch(model, graphs))
 
 
 def moments_network(model: Mmn) -> bytes:
@@ -85,29 +91,29 @@ def _pair(nodes: Nodes, x: str, match: nn.Module, overlap: nn.Module, name: str)
 
 
 @torch.no_grad()
-def compared(model: Mmn, graphs: Mapping[str, bytes]) -> float:
+def difference_from_torch(model: Mmn, graphs: Mapping[str, bytes]) -> float:
     """The largest difference between the graphs and torch in the scores of moments, as a share of the largest."""
     rng, config = np.random.default_rng(0), model.config
     clips: dict[str, NDArray[Any]] = {
-        part: rng.standard_normal((VIDEOS, config.max_clips, width), np.float32)
+        part: rng.standard_normal((COMPARED_VIDEOS, config.max_clips, width), np.float32)
         for part, width in widths(model).items()
     }
     words = random_words(config.max_words, model.dims.query)
     (moments,) = session(graphs[CLIPS_GRAPH]).run(["moments"], clips)
     (asked,) = session(graphs[WORDS_GRAPH]).run(["spans"], words)
     tensors = {part: torch.from_numpy(rows) for part, rows in clips.items()}
-    mask = torch.ones(VIDEOS, config.max_clips, dtype=torch.bool)
+    mask = torch.ones(COMPARED_VIDEOS, config.max_clips, dtype=torch.bool)
     videos = model.encode_clips(Clips(tensors.get("video"), tensors.get("subtitle"), mask))
     queries = model.encode_words(Words(torch.from_numpy(words["words"]), torch.from_numpy(words["mask"])))
     wanted = [torch.einsum("qd,vcd->qvc", queries[s], videos[s]) for s in ("match", "overlap")]
     sides = [2 * np.einsum("qd,vcd->qvc", a, b) for a, b in zip(*(_sides(x) for x in (asked, moments)), strict=True)]
     scores = model.log_score(*(torch.from_numpy(side) for side in sides)).numpy()
-    worst = max(far(ours, theirs.numpy()) for ours, theirs in zip(sides, wanted, strict=True))
-    return max(worst, far(scores, model.log_score(*wanted).numpy()))
+    worst = max(relative_difference(ours, theirs.numpy()) for ours, theirs in zip(sides, wanted, strict=True))
+    return max(worst, relative_difference(scores, model.log_score(*wanted).numpy()))
 
 
 def _sides(rows: NDArray[Any]) -> list[NDArray[Any]]:
     return np.split(rows, 2, axis=-1)
 
 
-KIND = Kind(Mmn, ("mmn", "crocs"), draw)
+MOMENT_MAP_KIND = ExportableKind(Mmn, ("mmn", "crocs"), draw)

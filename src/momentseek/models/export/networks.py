@@ -13,14 +13,21 @@ from numpy.typing import NDArray
 from momentseek.encoders.onnx_writer import Shape
 from momentseek.encoders.runtime import session
 from momentseek.models.batch import Clips, Words
-from momentseek.models.export.drawn import QUERIES, VIDEOS, Drawn, Kind, far, random_words
+from momentseek.models.export.graphs import (
+    COMPARED_QUERIES,
+    COMPARED_VIDEOS,
+    ExportableKind,
+    ModelGraphs,
+    random_words,
+    relative_difference,
+)
 from momentseek.models.export.nodes import Nodes
 from momentseek.models.layers import Projection
 from momentseek.models.xml import XML
 from momentseek.trained.manifest import CLIPS_GRAPH, WORDS_GRAPH
 
 
-def draw(model: XML, settings: Mapping[str, Any]) -> Drawn:
+def draw(model: XML, settings: Mapping[str, Any]) -> ModelGraphs:
     """Both graphs, and the filters for the manifest."""
     graphs = {CLIPS_GRAPH: clips_network(model), WORDS_GRAPH: words_network(model)}
     filters = model.boundaries_head.filters.weight.detach().cpu().numpy()[:, 0]
@@ -29,7 +36,7 @@ def draw(model: XML, settings: Mapping[str, Any]) -> Drawn:
         "modalities": len(model.modalities), "match": width, "spans": width,
         "start": filters[0].tolist(), "end": filters[1].tolist(), "end_time": settings["end_time"],
     }  # fmt: skip
-    return Drawn(graphs, tuple(model.modalities), head, compared(model, graphs))
+    return ModelGraphs(graphs, tuple(model.modalities), head, difference_from_torch(model, graphs))
 
 
 def clips_network(model: XML) -> bytes:
@@ -55,7 +62,7 @@ def clips_network(model: XML) -> bytes:
     match = [nodes.unit(stacks[part][model.match_layer]) for part in parts]
     spans = [stacks[part][-1] for part in parts]
     shape: Shape = [*columns, model.config.hidden * len(parts)]
-    _outputs(nodes, _joined(nodes, match, 1 / math.sqrt(len(parts))), _joined(nodes, spans, 1.0), shape)
+    _outputs(nodes, _join(nodes, match, 1 / math.sqrt(len(parts))), _join(nodes, spans, 1.0), shape)
     return graph.model()
 
 
@@ -74,7 +81,7 @@ def words_network(model: XML) -> bytes:
     match = [nodes.unit(q) for q in pooled]
     spans = [nodes.linear(model.span_queries[part], q) for part, q in zip(parts, pooled, strict=True)]
     shape: Shape = ["queries", model.config.hidden * len(parts)]
-    _outputs(nodes, _joined(nodes, match, 1 / math.sqrt(len(parts))), _joined(nodes, spans, 1 / len(parts)), shape)
+    _outputs(nodes, _join(nodes, match, 1 / math.sqrt(len(parts))), _join(nodes, spans, 1 / len(parts)), shape)
     return graph.model()
 
 
@@ -88,7 +95,7 @@ def widths(model: XML) -> dict[str, int]:
     return found
 
 
-def _joined(nodes: Nodes, parts: list[str], scale: float) -> str:
+def _join(nodes: Nodes, parts: list[str], scale: float) -> str:
     joined = parts[0] if len(parts) == 1 else nodes.add("Concat", *parts, axis=-1)
     return joined if scale == 1 else nodes.add("Mul", joined, nodes.constant(np.float32(scale)))
 
@@ -99,12 +106,12 @@ def _outputs(nodes: Nodes, match: str, spans: str, shape: Shape) -> None:
 
 
 @torch.no_grad()
-def compared(model: XML, graphs: Mapping[str, bytes]) -> float:
+def difference_from_torch(model: XML, graphs: Mapping[str, bytes]) -> float:
     """The largest difference between the graphs and torch in curves and video scores, as a share of the largest."""
     rng = np.random.default_rng(0)
     most = model.config.max_clips
     clips: dict[str, NDArray[Any]] = {
-        part: rng.standard_normal((VIDEOS, most, width), np.float32) for part, width in widths(model).items()
+        part: rng.standard_normal((COMPARED_VIDEOS, most, width), np.float32) for part, width in widths(model).items()
     }
     clips["mask"] = np.arange(most) < np.array([[most], [max(1, most // 3)]])
     words = random_words(model.config.max_words, model.dims.query)
@@ -114,13 +121,13 @@ def compared(model: XML, graphs: Mapping[str, bytes]) -> float:
     videos = model.encode_clips(Clips(tensors.get("video"), tensors.get("subtitle"), tensors["mask"]))
     queries = model.encode_words(Words(torch.from_numpy(words["words"]), torch.from_numpy(words["mask"])))
     worst = 0.0
-    for q in range(QUERIES):
-        row = {key: value[[q] * VIDEOS] for key, value in queries.items()}
-        worst = max(worst, far(spans @ asked[q], model.curve(row, videos).numpy(), clips["mask"]))
+    for q in range(COMPARED_QUERIES):
+        row = {key: value[[q] * COMPARED_VIDEOS] for key, value in queries.items()}
+        worst = max(worst, relative_difference(spans @ asked[q], model.curve(row, videos).numpy(), clips["mask"]))
     sides = [part.reshape(*part.shape[:-1], len(model.modalities), -1) for part in (match, query)]
     cosines = np.einsum("vlmd,qmd->qvml", *sides)
     best = np.where(clips["mask"][None, :, None], cosines, -np.inf).max(-1).sum(-1)
-    return max(worst, far(best, model.match(queries, videos).numpy()))
+    return max(worst, relative_difference(best, model.match(queries, videos).numpy()))
 
 
-KIND = Kind(XML, ("xml", "reloclnet"), draw)
+CLIPS_KIND = ExportableKind(XML, ("xml", "reloclnet"), draw)

@@ -23,7 +23,7 @@ from momentseek.models.layers.encoders import CnnEncoder, LstmEncoder, Stack
 from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.tan2d import SentenceEncoder
 
-NEVER = -3e38
+LOWEST_SCORE = -3e38
 """In the place of minus infinity, of which an exponential also makes 0."""
 
 
@@ -120,7 +120,7 @@ class Nodes:
         query = self.add("Mul", heads_of(x, layer.query.weight, layer.query.bias, [0, 2, 1, 3]), scale)
         scores = self.add("MatMul", query, heads_of(other, key, key_bias, [0, 2, 3, 1]))
         there = self.add("Unsqueeze", mask, self.integers(1, 2))
-        weight = self.add("Softmax", self.add("Where", there, scores, self.constant(NEVER)), axis=-1)
+        weight = self.add("Softmax", self.add("Where", there, scores, self.constant(LOWEST_SCORE)), axis=-1)
         taken = self.add("MatMul", weight, heads_of(other, value, value_bias, [0, 2, 1, 3]))
         return self.add("Reshape", self.add("Transpose", taken, perm=[0, 2, 1, 3]), self.integers(0, 0, hidden))
 
@@ -142,7 +142,7 @@ class Nodes:
             scale = self.constant(np.float32(1 / math.sqrt(hidden // own.num_heads)))
             scores = self.add("MatMul", self.add("Mul", query, scale), key)
             there = self.add("Unsqueeze", mask, self.integers(1, 2))
-            weights = self.add("Softmax", self.add("Where", there, scores, self.constant(NEVER)), axis=-1)
+            weights = self.add("Softmax", self.add("Where", there, scores, self.constant(LOWEST_SCORE)), axis=-1)
             seen = self.add("Transpose", self.add("MatMul", weights, value), perm=[0, 2, 1, 3])
             seen = self.linear(own.out_proj, self.add("Reshape", seen, self.integers(0, 0, hidden)))
             x = self.norm(layer.norm1, self.add("Add", x, seen))
@@ -224,10 +224,10 @@ class Nodes:
     def pooling(self, layer: nn.Module, x: str, mask: str, modalities: int) -> list[str]:
         """The query's vector for each modality."""
         if not isinstance(layer, ModularQuery):
-            return [self.add("ReduceMax", self.masked(x, mask, NEVER), axes=[1], keepdims=0)] * modalities
+            return [self.add("ReduceMax", self.masked(x, mask, LOWEST_SCORE), axes=[1], keepdims=0)] * modalities
         scores = self.add("Transpose", self.linear(layer.weight, x), perm=[0, 2, 1])
         there = self.add("Unsqueeze", mask, self.integers(1))
-        weight = self.add("Softmax", self.add("Where", there, scores, self.constant(NEVER)), axis=-1)
+        weight = self.add("Softmax", self.add("Where", there, scores, self.constant(LOWEST_SCORE)), axis=-1)
         pooled = self.add("MatMul", weight, x)
         return [self.add("Gather", pooled, self.constant(i, "int64"), axis=1) for i in range(modalities)]
 

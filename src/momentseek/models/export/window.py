@@ -15,17 +15,17 @@ from momentseek.models.model import CorpusModel
 from momentseek.models.xml import XML
 from momentseek.moments import Judgements
 
-SHARE = 0.95
+COVERED_VIDEOS_SHARE = 0.95
 
 
-class Asked(Protocol):
+class SplitWithTruth(Protocol):
     """A split; ``features.data.Split`` is one."""
 
     @property
     def truth(self) -> Judgements: ...
 
 
-class Videos(Protocol):
+class VideoLengths(Protocol):
     """Videos with the lengths of their clips; ``features.data.Data`` is one."""
 
     @property
@@ -34,7 +34,7 @@ class Videos(Protocol):
         """Clips of a video."""
         ...
 
-    def split(self, name: str, /) -> Asked:
+    def split(self, name: str, /) -> SplitWithTruth:
         """Queries and the videos that answer them."""
         ...
 
@@ -48,7 +48,7 @@ def check_window(model: CorpusModel, name: str) -> None:
         )
 
 
-def longest_video(data: Videos, split: str, share: float = SHARE) -> float:
+def longest_video(data: VideoLengths, split: str, share: float = COVERED_VIDEOS_SHARE) -> float:
     """Seconds that ``share`` of the videos with a training moment do not exceed, in whole clips."""
     clips = [data.rows(name) for name in data.split(split).truth.videos] or [1]
     return data.clip_seconds * float(np.quantile(clips, share, method="higher"))

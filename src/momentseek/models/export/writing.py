@@ -14,19 +14,19 @@ from typing import Any
 from momentseek.encoders.hashes import sha256
 from momentseek.errors import MomentseekError
 from momentseek.models.export import joint, moment_map, networks
-from momentseek.models.export.drawn import Drawn, Kind
+from momentseek.models.export.graphs import ExportableKind, ModelGraphs
 from momentseek.models.model import CorpusModel
 from momentseek.trained.manifest import MANIFEST_FILE, MANIFEST_FORMAT, EncoderRef, fingerprint_of
 
-KINDS: tuple[Kind, ...] = (networks.KIND, moment_map.KIND, *joint.KINDS)
-EXPORTABLE = tuple(name for kind in KINDS for name in kind.names)
+EXPORTABLE_KINDS: tuple[ExportableKind, ...] = (networks.CLIPS_KIND, moment_map.MOMENT_MAP_KIND, *joint.JOINT_KINDS)
+EXPORTABLE = tuple(name for kind in EXPORTABLE_KINDS for name in kind.names)
 
-TOLERANCE = 1e-4
+MAX_DIFFERENCE = 1e-4
 """How far the graphs may be from torch, as a share of the largest number."""
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportReport:
     """What was written, and how far at most it is from torch."""
 
     folder: Path
@@ -48,7 +48,7 @@ def export(
     nms: float | None = None,
     trained: Mapping[str, Any] | None = None,
     force: bool = False,
-) -> Exported:
+) -> ExportReport:
     """Write a model called ``name`` as a folder ``out``, whole or not at all.
 
     ``encoders`` are those of the features it was trained on, by ``video``, ``subtitle`` and ``query``; without them the
@@ -57,9 +57,9 @@ def export(
     overlap above which a model drops the worse of two moments. ``trained`` is told along: step, measure, data.
     """
     settings = {"end_time": end_time, "window": window, "cut": cut, "clip_seconds": clip_seconds, "nms": nms}
-    found = drawn(model, name, settings)
+    found = draw_graphs(model, name, settings)
     graphs = found.graphs
-    if not found.difference <= TOLERANCE:
+    if not found.difference <= MAX_DIFFERENCE:
         raise MomentseekError(
             f"{name}: the exported graphs differ from the model by {found.difference:.1e}; nothing was written, "
             "report this"
@@ -81,7 +81,7 @@ def export(
         raise MomentseekError(f"{out}: cannot be written ({e.strerror}); check the folder") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return Exported(out, str(values["fingerprint"]), found.difference, sum(map(len, graphs.values())))
+    return ExportReport(out, str(values["fingerprint"]), found.difference, sum(map(len, graphs.values())))
 
 
 def _check_place(out: Path, force: bool) -> None:
@@ -97,9 +97,9 @@ def _check_place(out: Path, force: bool) -> None:
         raise MomentseekError(f"{out}: is there already; choose another name, or overwrite it (--force)")
 
 
-def drawn(model: CorpusModel, name: str, settings: Mapping[str, Any]) -> Drawn:
+def draw_graphs(model: CorpusModel, name: str, settings: Mapping[str, Any]) -> ModelGraphs:
     """The graphs of a model; a kind that cannot be drawn is refused."""
-    kind = next((kind for kind in KINDS if isinstance(model, kind.takes)), None)
+    kind = next((kind for kind in EXPORTABLE_KINDS if isinstance(model, kind.takes)), None)
     if kind is None:
         raise MomentseekError(
             f"{name} cannot be exported: it can neither make a library's vectors nor re-rank what one finds; "
@@ -116,7 +116,7 @@ def drawn(model: CorpusModel, name: str, settings: Mapping[str, Any]) -> Drawn:
 def _values(
     model: CorpusModel,
     name: str,
-    found: Drawn,
+    found: ModelGraphs,
     encoders: Mapping[str, EncoderRef],
     clip_seconds: float,
     trained: Mapping[str, Any],

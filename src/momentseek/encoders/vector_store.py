@@ -24,22 +24,22 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 
 KEY_BYTES = 16
-MANY = 16
+MAX_PARTS = 16
 """Parts beyond which they are merged."""
-LENGTH_ERROR = 1e-3
+MAX_LENGTH_ERROR = 1e-3
 """How far from 1 a vector's length may be."""
 
 
-def key_of(text: str) -> bytes:
+def text_key(text: str) -> bytes:
     """The name of a text in the store.
 
-    >>> key_of("a man runs").hex()
+    >>> text_key("a man runs").hex()
     '348009ea355c8f0f5fa8d30be3a5dc13'
     """
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
 
 
-class Store:
+class TextVectorStore:
     """One encoder's folder."""
 
     def __init__(self, root: Path, encoder: str, fingerprint: str, dim: int) -> None:
@@ -72,7 +72,7 @@ class Store:
     def tidy(self) -> None:
         """Merge the parts if there are many; of a text encoded twice, one row stays."""
         parts = self._parts()
-        if len(parts) < MANY:
+        if len(parts) < MAX_PARTS:
             return
         read = [(part, rows) for part in parts if (rows := self._open(part)) is not None]
         if len(read) < 2:
@@ -119,7 +119,7 @@ def unit_rows(vectors: Vectors) -> NDArray[np.bool_]:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
-    good: NDArray[np.bool_] = np.abs(length - 1) <= LENGTH_ERROR
+    good: NDArray[np.bool_] = np.abs(length - 1) <= MAX_LENGTH_ERROR
     return good
 
 

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from momentseek.errors import MomentseekError
 from momentseek.optional import optional_module
 
-LENGTH = {"clip": 77, "siglip": 64}
+DEFAULT_MAX_TOKENS = {"clip": 77, "siglip": 64}
 """Tokens of a family's texts, where the settings do not say."""
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TextTokenizer:
     """A tokenizer with a model's habits."""
 
     tokenizer: Any
@@ -45,7 +45,7 @@ class Tokens:
         return ids, np.ones_like(mask) if self.whole else mask
 
 
-def tokens(folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any], family: str) -> Tokens:
+def load_tokenizer(folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any], family: str) -> TextTokenizer:
     """The tokenizer of a folder; ``config`` is the model's and ``settings`` the tokenizer's own."""
     path = folder / "tokenizer.json"
     text = config.get("text_config") or {}
@@ -55,10 +55,10 @@ def tokens(folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any],
         raise
     except Exception as e:  # tokenizers raises Exception itself
         raise MomentseekError(f"{path}: is no tokenizer ({e}); get the file again") from None
-    length = int(text.get("max_position_embeddings") or LENGTH[family])
+    length = int(text.get("max_position_embeddings") or DEFAULT_MAX_TOKENS[family])
     tokenizer.no_padding()
     tokenizer.enable_truncation(length)
-    return Tokens(
+    return TextTokenizer(
         tokenizer,
         pad=_pad(tokenizer, settings, text),
         left=settings.get("padding_side") == "left",

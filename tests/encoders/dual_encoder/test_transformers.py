@@ -5,10 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.encoders.exported.small import clip_tokenizer, photographs, siglip_tokenizer
+from tests.encoders.dual_encoder.small import clip_tokenizer, photographs, siglip_tokenizer
 
-from momentseek.encoders.exported.folder import load
-from momentseek.encoders.exported.images import preprocessing
+from momentseek.encoders.dual_encoder.encoder import load_dual_encoder
+from momentseek.encoders.dual_encoder.preprocessing import read_preprocessing
 
 torch = pytest.importorskip("torch")
 with warnings.catch_warnings():
@@ -126,7 +126,7 @@ def cache(tmp_path, monkeypatch):
 
 def test_pixels_are_the_processors(family):
     folder, _, processor = family
-    prepare = load(folder)._preprocessing
+    prepare = load_dual_encoder(folder)._preprocessing
     for image in photographs():
         theirs = processor(image, return_tensors="np")["pixel_values"][0]
         np.testing.assert_allclose(prepare(image), theirs, atol=2e-6)
@@ -145,7 +145,7 @@ def test_pixels_are_the_processors(family):
 )
 def test_every_setting_does_what_it_does_there(settings):
     processor = transformers.CLIPImageProcessorPil(**settings)
-    prepare = preprocessing(json.loads(processor.to_json_string()), "clip", "settings")
+    prepare = read_preprocessing(json.loads(processor.to_json_string()), "clip", "settings")
     for image in photographs():
         theirs = processor(image, return_tensors="np", input_data_format="channels_last")["pixel_values"][0]
         np.testing.assert_allclose(prepare(image), theirs, atol=2e-5)
@@ -156,7 +156,7 @@ def test_images_have_the_models_vectors(family):
     images = photographs()
     with torch.no_grad():
         theirs = unit(model.get_image_features(**processor(images, return_tensors="pt")))
-    ours = load(folder).encode_images(images)
+    ours = load_dual_encoder(folder).encode_images(images)
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
     assert np.abs(theirs[0] - theirs[1]).max() > 1e-3  # different images are told apart
 
@@ -169,8 +169,8 @@ def test_clip_texts_have_the_models_vectors(clip):
     given = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
         theirs = unit(model.get_text_features(given["input_ids"], attention_mask=given["attention_mask"]))
-    np.testing.assert_allclose(load(folder).encode(TEXTS), theirs, atol=1e-5)
-    np.testing.assert_allclose(load(folder).encode(TEXTS[:1]), theirs[:1], atol=1e-5)
+    np.testing.assert_allclose(load_dual_encoder(folder).encode(TEXTS), theirs, atol=1e-5)
+    np.testing.assert_allclose(load_dual_encoder(folder).encode(TEXTS[:1]), theirs[:1], atol=1e-5)
 
 
 def test_siglip_texts_are_lower_case_and_padded_to_the_full_length(siglip):
@@ -180,14 +180,14 @@ def test_siglip_texts_are_lower_case_and_padded_to_the_full_length(siglip):
     given = tokenizer(lower, padding="max_length", max_length=16, truncation=True, return_tensors="pt")
     with torch.no_grad():
         theirs = unit(model.get_text_features(given["input_ids"]))
-    ours = load(folder).encode(TEXTS)
+    ours = load_dual_encoder(folder).encode(TEXTS)
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
     np.testing.assert_array_equal(np.argsort(ours @ ours[0]), np.argsort(theirs @ theirs[0]))
 
 
 def test_images_and_texts_rank_alike(family):
     folder, model, processor = family
-    images, encoder = photographs(), load(folder)
+    images, encoder = photographs(), load_dual_encoder(folder)
     with torch.no_grad():
         theirs = unit(model.get_image_features(**processor(images, return_tensors="pt")))
     query = encoder.encode(["a dog"])[0]
@@ -197,6 +197,6 @@ def test_images_and_texts_rank_alike(family):
 
 
 def test_a_template_wraps_texts_and_changes_the_fingerprint(clip):
-    plain, wrapped = load(clip[0]), load(clip[0], template="a photo of {}")
+    plain, wrapped = load_dual_encoder(clip[0]), load_dual_encoder(clip[0], template="a photo of {}")
     np.testing.assert_array_equal(wrapped.encode(["two {dogs}"]), plain.encode(["a photo of two {dogs}"]))
     assert wrapped.fingerprint != plain.fingerprint

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from momentseek.encoders import IMAGE_TEXT_ENCODERS, image_text_encoder, register_image_text
-from momentseek.encoders.images import square
-from momentseek.encoders.kept import kept
+from momentseek.encoders.file_cache import load_or_make
+from momentseek.encoders.pixels import crop_square
 from momentseek.encoders.runtime import session, thread_count
 from momentseek.errors import MomentseekError
 
@@ -13,27 +13,27 @@ def never():
 
 
 def test_things_are_made_once_per_key(tmp_path):
-    assert kept("thing", "1", lambda: b"one", tmp_path) == b"one"
-    assert kept("thing", "2", lambda: b"two", tmp_path) == b"two"
-    assert kept("thing", "1", never, tmp_path) == b"one"
-    assert kept("other", "1", lambda: b"", tmp_path) == b""
-    assert kept("other", "1", never, tmp_path) == b""
+    assert load_or_make("thing", "1", lambda: b"one", tmp_path) == b"one"
+    assert load_or_make("thing", "2", lambda: b"two", tmp_path) == b"two"
+    assert load_or_make("thing", "1", never, tmp_path) == b"one"
+    assert load_or_make("other", "1", lambda: b"", tmp_path) == b""
+    assert load_or_make("other", "1", never, tmp_path) == b""
 
 
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-1], lambda data: data + b"x", lambda _: b"", lambda _: b"x" * 40]
 )
 def test_damaged_files_are_made_again(tmp_path, damage):
-    kept("thing", "1", lambda: b"one", tmp_path)
+    load_or_make("thing", "1", lambda: b"one", tmp_path)
     (path,) = tmp_path.iterdir()
     path.write_bytes(damage(path.read_bytes()))
-    assert kept("thing", "1", lambda: b"again", tmp_path) == b"again"
-    assert kept("thing", "1", never, tmp_path) == b"again"
+    assert load_or_make("thing", "1", lambda: b"again", tmp_path) == b"again"
+    assert load_or_make("thing", "1", never, tmp_path) == b"again"
 
 
 def test_a_folder_that_cannot_be_written_is_done_without(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    assert kept("thing", "1", lambda: b"one", tmp_path / "file/folder") == b"one"
+    assert load_or_make("thing", "1", lambda: b"one", tmp_path / "file/folder") == b"one"
 
 
 def test_threads_come_from_the_environment(monkeypatch):
@@ -58,12 +58,12 @@ def test_what_is_no_network_is_said_in_one_sentence(tmp_path):
 def test_the_middle_square_is_taken():
     image = np.zeros((4, 10, 3), np.uint8)
     image[:, 3:7] = 200
-    np.testing.assert_array_equal(square(image, 4), np.full((4, 4, 3), 200))
-    np.testing.assert_array_equal(square(image.transpose(1, 0, 2), 2), np.full((2, 2, 3), 200))
+    np.testing.assert_array_equal(crop_square(image, 4), np.full((4, 4, 3), 200))
+    np.testing.assert_array_equal(crop_square(image.transpose(1, 0, 2), 2), np.full((2, 2, 3), 200))
 
 
 def test_an_image_text_encoder_of_ones_own(monkeypatch):
-    monkeypatch.setattr("momentseek.encoders.registry.IMAGE_TEXT_ENCODERS", dict(IMAGE_TEXT_ENCODERS))
+    monkeypatch.setattr("momentseek.encoders.registry.IMAGE_TEXT_ENCODERS", IMAGE_TEXT_ENCODERS.copy())
     register_image_text("test-own", object)
     assert image_text_encoder("test-own") is image_text_encoder("test-own")
     with pytest.raises(MomentseekError, match="is there already"):

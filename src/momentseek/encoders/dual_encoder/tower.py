@@ -12,7 +12,7 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.encoders.runtime import session
 from momentseek.errors import MomentseekError
 
-TYPES = {
+INPUT_TYPES = {
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,
     "tensor(int64)": np.int64,
@@ -20,7 +20,7 @@ TYPES = {
 }
 
 
-class Tower:
+class EncoderTower:
     """Gives a graph what it asks for of what there is, and takes its embedding."""
 
     def __init__(self, path: Path, outputs: tuple[str, ...], family: str, threads: int | None) -> None:
@@ -34,7 +34,7 @@ class Tower:
         missing = sorted(set(self._inputs) - set(values))
         if missing:
             raise MomentseekError(f"{self._path}: asks for {', '.join(missing)}, which we do not have; export it again")
-        given = {name: values[name].astype(TYPES[takes.type]) for name, takes in self._inputs.items()}
+        given = {name: values[name].astype(INPUT_TYPES[takes.type]) for name, takes in self._inputs.items()}
         try:
             (rows,) = self._session.run([self._output], given)
         except Exception as e:  # as in session()

@@ -15,17 +15,17 @@ from pathlib import Path
 from momentseek.encoders.folders import cache_folder
 from momentseek.errors import MomentseekError
 
-SUM = 32
+CHECKSUM_BYTES = 32
 """Bytes of a SHA-256."""
 
 
-def kept(name: str, key: str, make: Callable[[], bytes], folder: Path | None = None) -> bytes:
+def load_or_make(name: str, key: str, make: Callable[[], bytes], folder: Path | None = None) -> bytes:
     """``make()``, or what it gave when last asked for this ``key``.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as here:
-    ...     first = kept("answer", "v1", lambda: b"42", Path(here))
-    ...     again = kept("answer", "v1", lambda: b"never called", Path(here))
+    ...     first = load_or_make("answer", "v1", lambda: b"42", Path(here))
+    ...     again = load_or_make("answer", "v1", lambda: b"never called", Path(here))
     >>> first, again
     (b'42', b'42')
     """
@@ -35,8 +35,8 @@ def kept(name: str, key: str, make: Callable[[], bytes], folder: Path | None = N
     path = folder / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
     with suppress(OSError):
         found = path.read_bytes()
-        if hashlib.sha256(found[SUM:]).digest() == found[:SUM]:
-            return found[SUM:]
+        if hashlib.sha256(found[CHECKSUM_BYTES:]).digest() == found[:CHECKSUM_BYTES]:
+            return found[CHECKSUM_BYTES:]
     data = make()
     with suppress(OSError, MomentseekError):  # a folder that cannot be written costs the same time again
         folder.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 import json
 
 import numpy as np
-from tests.encoders.exported.small import clip_tokenizer
+from tests.encoders.dual_encoder.small import clip_tokenizer
 
 from momentseek.encoders.onnx_writer import Graph
 

@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.encoders.images import checked
+from momentseek.encoders.pixels import require_image
 from momentseek.encoders.protocol import Pixels, Vectors
 from momentseek.errors import MomentseekError
 from momentseek.optional import optional_module
 
-CLIP = {
+CLIP_DEFAULTS = {
     "size": {"shortest_edge": 224},
     "do_center_crop": True,
     "crop_size": 224,
     "image_mean": [0.48145466, 0.4578275, 0.40821073],
     "image_std": [0.26862954, 0.26130258, 0.27577711],
 }
-SIGLIP = {"size": {"height": 224, "width": 224}, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
+SIGLIP_DEFAULTS = {"size": {"height": 224, "width": 224}, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
 BICUBIC = 3
 """Pillow's number for the filter."""
 
@@ -49,7 +49,7 @@ class Preprocessing:
 
     def __call__(self, image: Pixels) -> Vectors:
         """One image as ``(3, height, width)``."""
-        pixels = self._cropped(self._resized(checked(image))).astype(np.float32) * np.float32(self.scale)
+        pixels = self._cropped(self._resized(require_image(image))).astype(np.float32) * np.float32(self.scale)
         mean, deviation = np.array(self.mean, np.float32), np.array(self.deviation, np.float32)
         return np.ascontiguousarray(((pixels - mean) / deviation).transpose(2, 0, 1))
 
@@ -80,13 +80,16 @@ class Preprocessing:
         return image
 
 
-def preprocessing(settings: Mapping[str, Any], family: str, where: str) -> Preprocessing:
+def read_preprocessing(settings: Mapping[str, Any], family: str, where: str) -> Preprocessing:
     """The settings of a file ``where`` of a model family, ``clip`` or ``siglip``."""
     if "max_num_patches" in settings:
         raise MomentseekError(
             f"{where}: is for images of any size in patches (NaFlex), which is not supported; take a fixed-size model"
         )
-    given = {**(CLIP if family == "clip" else SIGLIP), **{k: v for k, v in settings.items() if v is not None}}
+    given = {
+        **(CLIP_DEFAULTS if family == "clip" else SIGLIP_DEFAULTS),
+        **{k: v for k, v in settings.items() if v is not None},
+    }
     try:
         shortest, exact = (
             _size(given["size"], square=family != "clip") if given.get("do_resize", True) else (None, None)

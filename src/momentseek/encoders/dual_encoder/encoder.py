@@ -15,25 +15,25 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.encoders.exported.images import Preprocessing, preprocessing
-from momentseek.encoders.exported.layout import Layout, layout, read_json
-from momentseek.encoders.exported.texts import Tokens, tokens
-from momentseek.encoders.exported.tower import Tower
+from momentseek.encoders.dual_encoder.files import DualEncoderFiles, find_files, read_json
+from momentseek.encoders.dual_encoder.preprocessing import Preprocessing, read_preprocessing
+from momentseek.encoders.dual_encoder.tokenizer import TextTokenizer, load_tokenizer
+from momentseek.encoders.dual_encoder.tower import EncoderTower
+from momentseek.encoders.file_cache import load_or_make
 from momentseek.encoders.hashes import hashes
-from momentseek.encoders.kept import kept
 from momentseek.encoders.protocol import Pixels, Vectors
 from momentseek.errors import MomentseekError
 
-IMAGES, TEXTS = 8, 32
+IMAGES_PER_BATCH, TEXTS_PER_BATCH = 8, 32
 """Encoded at once."""
 RECIPE = "1"
 """To be changed whenever the same files would give other vectors."""
 
 
-class Exported:
+class DualEncoder:
     """Loads only what is asked of it: texts need no image model, and the other way round."""
 
-    def __init__(self, files: Layout, name: str, *, template: str = "{}", threads: int | None = None) -> None:
+    def __init__(self, files: DualEncoderFiles, name: str, *, template: str = "{}", threads: int | None = None) -> None:
         self.name = name
         self._files = files
         self._template = template
@@ -50,17 +50,17 @@ class Exported:
     @cached_property
     def dim(self) -> int:
         """Columns of the vectors, found by encoding a text once, ever."""
-        told = kept("dimension", self.fingerprint, lambda: str(self._encode(["a"]).shape[1]).encode())
+        told = load_or_make("dimension", self.fingerprint, lambda: str(self._encode(["a"]).shape[1]).encode())
         return int(told)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text; of a text longer than the model can read, the beginning."""
-        size = self._texts.batch or TEXTS
+        size = self._texts.batch or TEXTS_PER_BATCH
         return self._rows([self._encode(texts[at : at + size]) for at in range(0, len(texts), size)])
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image."""
-        size = self._images.batch or IMAGES
+        size = self._images.batch or IMAGES_PER_BATCH
         return self._rows([self._encode_images(images[at : at + size]) for at in range(0, len(images), size)])
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
@@ -82,33 +82,33 @@ class Exported:
         return rows
 
     @cached_property
-    def _texts(self) -> Tower:
-        return Tower(self._files.text, ("text_embeds", "pooler_output"), self._files.family, self._threads)
+    def _texts(self) -> EncoderTower:
+        return EncoderTower(self._files.text, ("text_embeds", "pooler_output"), self._files.family, self._threads)
 
     @cached_property
-    def _images(self) -> Tower:
-        return Tower(self._files.vision, ("image_embeds", "pooler_output"), self._files.family, self._threads)
+    def _images(self) -> EncoderTower:
+        return EncoderTower(self._files.vision, ("image_embeds", "pooler_output"), self._files.family, self._threads)
 
     @cached_property
-    def _tokens(self) -> Tokens:
+    def _tokens(self) -> TextTokenizer:
         settings = read_json(self._files.folder / "tokenizer_config.json", optional=True)
-        return tokens(self._files.folder, read_json(self._files.config), settings, self._files.family)
+        return load_tokenizer(self._files.folder, read_json(self._files.config), settings, self._files.family)
 
     @cached_property
     def _preprocessing(self) -> Preprocessing:
         settings = read_json(self._files.preprocessor)
         nested = settings.get("image_processor")
-        return preprocessing(
+        return read_preprocessing(
             nested if isinstance(nested, Mapping) else settings, self._files.family, str(self._files.preprocessor)
         )
 
 
-def load(
+def load_dual_encoder(
     folder: str | os.PathLike[str], *, name: str | None = None, template: str = "{}", threads: int | None = None
-) -> Exported:
+) -> DualEncoder:
     """The model of a folder; a query is put into ``template`` first, such as ``"a photo of {}"``.
 
     Called ``name``, or else ``file:`` and the folder, so that its name finds it again.
     """
     path = Path(folder).expanduser().absolute()
-    return Exported(layout(path), name or f"file:{path}", template=template, threads=threads)
+    return DualEncoder(find_files(path), name or f"file:{path}", template=template, threads=threads)

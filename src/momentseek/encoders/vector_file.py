@@ -17,10 +17,10 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 
 
-class Lookup:
+class VectorFileEncoder:
     """An encoder that knows a fixed set of texts.
 
-    >>> known = Lookup("mine", ["a man runs", "a dog barks"], np.array([[3, 4], [0, 2]], np.float32))
+    >>> known = VectorFileEncoder("mine", ["a man runs", "a dog barks"], np.array([[3, 4], [0, 2]], np.float32))
     >>> known.encode(["a dog barks", "a man runs"]).tolist()
     [[0.0, 1.0], [0.6000000238418579, 0.800000011920929]]
     """
@@ -42,7 +42,7 @@ class Lookup:
             raise MomentseekError(f"{self.name}: has no vector for {e.args[0]!r}; encode every text") from None
 
 
-def read(path: str | os.PathLike[str]) -> Lookup:
+def read_vector_file(path: str | os.PathLike[str]) -> VectorFileEncoder:
     """The vectors of a file."""
     texts, vectors = read_npz(path, "texts", "vectors")
     if texts.ndim != 1 or texts.dtype.kind != "U" or vectors.ndim != 2 or len(texts) != len(vectors):
@@ -51,4 +51,4 @@ def read(path: str | os.PathLike[str]) -> Lookup:
         )
     if vectors.dtype.kind not in "fiu":
         raise MomentseekError(f"{path}: vectors are {vectors.dtype}; expected numbers")
-    return Lookup(Path(path).name, texts.tolist(), vectors.astype(np.float32))
+    return VectorFileEncoder(Path(path).name, texts.tolist(), vectors.astype(np.float32))

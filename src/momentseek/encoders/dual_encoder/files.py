@@ -10,13 +10,13 @@ from typing import Any
 
 from momentseek.errors import MomentseekError
 
-VARIANTS = ("", "_fp16", "_quantized", "_int8", "_uint8", "_q4f16", "_q4", "_bnb4")
+GRAPH_SUFFIXES = ("", "_fp16", "_quantized", "_int8", "_uint8", "_q4f16", "_q4", "_bnb4")
 """Endings of file names, the most exact first."""
-HOW = "docs/encoders.md says how to export a model"
+EXPORT_HINT = "docs/encoders.md says how to export a model"
 
 
 @dataclass(frozen=True)
-class Layout:
+class DualEncoderFiles:
     """The files of a model of a ``family``, ``clip`` or ``siglip``."""
 
     folder: Path
@@ -39,19 +39,19 @@ class Layout:
         return [self.vision, self.text, *beside, *settings, *([optional] if optional.is_file() else [])]
 
 
-def layout(folder: Path) -> Layout:
+def find_files(folder: Path) -> DualEncoderFiles:
     """The files of a folder, or one sentence about the one that is missing."""
     if not folder.is_dir():
         raise MomentseekError(f"{folder}: is not a folder with an exported model; check the path")
-    config = _needed(folder, "config.json")
-    _needed(folder, "tokenizer.json")
-    return Layout(
+    config = _require_file(folder, "config.json")
+    _require_file(folder, "tokenizer.json")
+    return DualEncoderFiles(
         folder,
         family=_family(config),
         vision=_graph(folder, "vision_model"),
         text=_graph(folder, "text_model"),
         config=config,
-        preprocessor=_needed(folder, "preprocessor_config.json", "processor_config.json"),
+        preprocessor=_require_file(folder, "preprocessor_config.json", "processor_config.json"),
     )
 
 
@@ -82,16 +82,16 @@ def _graph(folder: Path, name: str) -> Path:
     for path in _candidates(folder, name):
         if path.is_file():
             return path
-    raise MomentseekError(f"{folder}: has no {name}.onnx, neither in onnx/ nor beside config.json; {HOW}")
+    raise MomentseekError(f"{folder}: has no {name}.onnx, neither in onnx/ nor beside config.json; {EXPORT_HINT}")
 
 
 def _candidates(folder: Path, name: str) -> Iterator[Path]:
-    for variant in VARIANTS:
+    for variant in GRAPH_SUFFIXES:
         yield folder / "onnx" / f"{name}{variant}.onnx"
         yield folder / f"{name}{variant}.onnx"
 
 
-def _needed(folder: Path, *names: str) -> Path:
+def _require_file(folder: Path, *names: str) -> Path:
     for name in names:
         if (folder / name).is_file():
             return folder / name

@@ -3,12 +3,12 @@ import os
 
 import numpy as np
 import pytest
-from tests.encoders.exported.graphs import text, vision, write_model
-from tests.encoders.exported.small import photographs
+from tests.encoders.dual_encoder.graphs import text, vision, write_model
+from tests.encoders.dual_encoder.small import photographs
 
 from momentseek.encoders import ImageTextEncoder, image_text_encoder
-from momentseek.encoders.exported.folder import load
-from momentseek.encoders.store import unit_rows
+from momentseek.encoders.dual_encoder.encoder import load_dual_encoder
+from momentseek.encoders.vector_store import unit_rows
 from momentseek.errors import MomentseekError
 
 pytest.importorskip("onnxruntime")
@@ -36,7 +36,7 @@ def test_a_folder_is_an_encoder(tmp_path):
 
 
 def test_texts_do_not_load_the_vision_model(tmp_path):
-    encoder = load(write_model(tmp_path / "model", **{"onnx/vision_model.onnx": b"no graph"}))
+    encoder = load_dual_encoder(write_model(tmp_path / "model", **{"onnx/vision_model.onnx": b"no graph"}))
     assert encoder.encode(["a man"]).shape == (1, 6)
     with pytest.raises(MomentseekError, match=r"vision_model\.onnx: ONNX Runtime cannot load it"):
         encoder.encode_images(photographs())
@@ -54,12 +54,12 @@ def test_texts_do_not_load_the_vision_model(tmp_path):
 )
 def test_a_missing_file_is_named(tmp_path, path, message):
     with pytest.raises(MomentseekError, match=message):
-        load(write_model(tmp_path / "model", **{path: None}))
+        load_dual_encoder(write_model(tmp_path / "model", **{path: None}))
 
 
 def test_no_folder_at_all(tmp_path):
     with pytest.raises(MomentseekError, match="is not a folder with an exported model"):
-        load(tmp_path / "absent")
+        load_dual_encoder(tmp_path / "absent")
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_unusable_files_are_named_with_what_to_do(tmp_path, path, data, message)
     folder = write_model(tmp_path / "model", **{path: data})
 
     def use():
-        load(folder).encode(["a man"])
-        load(folder).encode_images(photographs())
+        load_dual_encoder(folder).encode(["a man"])
+        load_dual_encoder(folder).encode_images(photographs())
 
     with pytest.raises(MomentseekError, match=message):
         use()
@@ -101,13 +101,16 @@ def test_siglip_takes_the_pooled_output(tmp_path):
     graphs |= {"onnx/text_model.onnx": text(output="pooler_output", tokens=12)}
     settings = json.dumps({"image_processor": {"size": {"height": 8, "width": 8}}}).encode()
     changes = {"config.json": config, "preprocessor_config.json": None, "processor_config.json": settings}
-    encoder = load(write_model(tmp_path / "model", **changes, **graphs))
+    encoder = load_dual_encoder(write_model(tmp_path / "model", **changes, **graphs))
     assert encoder.encode(["a man"]).shape == encoder.encode_images(photographs()[:1]).shape == (1, 6)
 
 
 def test_graphs_with_a_fixed_batch_and_length(tmp_path):
     fixed = {"onnx/vision_model.onnx": vision(batch=1), "onnx/text_model.onnx": text(batch=1, tokens=12)}
-    free, encoder = load(write_model(tmp_path / "free")), load(write_model(tmp_path / "model", **fixed))
+    free, encoder = (
+        load_dual_encoder(write_model(tmp_path / "free")),
+        load_dual_encoder(write_model(tmp_path / "model", **fixed)),
+    )
     assert encoder.encode(["a man", "two dogs"]).shape == (2, 6)
     np.testing.assert_allclose(encoder.encode_images(photographs()), free.encode_images(photographs()), atol=1e-6)
 
@@ -115,18 +118,18 @@ def test_graphs_with_a_fixed_batch_and_length(tmp_path):
 def test_the_most_exact_variant_is_taken(tmp_path):
     folder = write_model(tmp_path / "model", **{"onnx/vision_model.onnx": None, "vision_model_int8.onnx": b"bad"})
     (folder / "vision_model_fp16.onnx").write_bytes(vision())
-    assert load(folder).encode_images(photographs()).shape == (5, 6)
+    assert load_dual_encoder(folder).encode_images(photographs()).shape == (5, 6)
 
 
 def test_the_fingerprint_follows_every_file(tmp_path):
     folder = write_model(tmp_path / "model")
     (folder / "onnx/text_model.onnx_data").write_bytes(b"weights beside the graph")
     (folder / "README.md").write_bytes(b"not read")
-    seen = {load(folder).fingerprint}
+    seen = {load_dual_encoder(folder).fingerprint}
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     assert len(paths) == 8
     for path in paths:
         path.write_bytes(path.read_bytes() + b" ")
         os.utime(path, ns=(1, 1))
-        seen.add(load(folder).fingerprint)
+        seen.add(load_dual_encoder(folder).fingerprint)
     assert len(seen) == 1 + 7  # the README does not count

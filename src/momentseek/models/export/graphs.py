@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from momentseek.models.model import CorpusModel
 
-QUERIES, VIDEOS = 3, 2
+COMPARED_QUERIES, COMPARED_VIDEOS = 3, 2
 """Of random numbers, on which graphs and torch are compared."""
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class ModelGraphs:
     """A model, drawn."""
 
     graphs: Mapping[str, bytes]
@@ -34,26 +34,26 @@ class Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class ExportableKind:
     """A kind of model that can be exported."""
 
     takes: type[CorpusModel]
     names: tuple[str, ...]
     """Of its models, as one trains them."""
-    draw: Callable[[Any, Mapping[str, Any]], Drawn]
+    draw: Callable[[Any, Mapping[str, Any]], ModelGraphs]
     """From a model in evaluation mode, and settings of the export (``end_time``, ``window``, …)."""
 
 
 def random_words(longest: int, columns: int, seed: int = 0) -> dict[str, NDArray[Any]]:
     """Queries of different lengths, as a graph takes them."""
-    words = np.random.default_rng(seed).standard_normal((QUERIES, longest, columns), np.float32)
+    words = np.random.default_rng(seed).standard_normal((COMPARED_QUERIES, longest, columns), np.float32)
     return {"words": words, "mask": np.arange(longest) < np.array([[longest], [max(1, longest // 2)], [1]])}
 
 
-def far(ours: NDArray[Any], torchs: NDArray[Any], mask: Any = np.True_) -> float:
+def relative_difference(ours: NDArray[Any], torchs: NDArray[Any], mask: Any = np.True_) -> float:
     """The largest difference where the mask is true, as a share of the largest number or of 1.
 
-    >>> far(np.array([1.0, 5.0]), np.array([1.5, 9.0]), np.array([True, False]))
+    >>> relative_difference(np.array([1.0, 5.0]), np.array([1.5, 9.0]), np.array([True, False]))
     0.3333333333333333
     """
     difference = np.abs(np.where(mask, ours - torchs, 0)).max()

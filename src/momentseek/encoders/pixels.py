@@ -9,7 +9,7 @@ from momentseek.errors import MomentseekError
 from momentseek.optional import optional_module
 
 
-def checked(image: Pixels) -> Pixels:
+def require_image(image: Pixels) -> Pixels:
     """The image, if it is one: ``(height, width, 3)`` of uint8, at least 1×1."""
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
         raise MomentseekError(
@@ -18,13 +18,13 @@ def checked(image: Pixels) -> Pixels:
     return image
 
 
-def square(image: Pixels, side: int) -> Pixels:
+def crop_square(image: Pixels, side: int) -> Pixels:
     """The middle square of an image, ``side`` × ``side``; cut out first, so that nothing else is resampled.
 
-    >>> square(np.full((4, 8, 3), 7, np.uint8), 2).shape
+    >>> crop_square(np.full((4, 8, 3), 7, np.uint8), 2).shape
     (2, 2, 3)
     """
-    height, width = checked(image).shape[:2]
+    height, width = require_image(image).shape[:2]
     short = min(height, width)
     top, left = (height - short) // 2, (width - short) // 2
     middle = image[top : top + short, left : left + short]
