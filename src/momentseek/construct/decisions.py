@@ -1,4 +1,4 @@
-"""The record of a construction: for every subject, what was decided and why."""
+"""The record of how a dataset was built: for every pair, query or video, what was decided and why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One decision about one subject (a pair, a query, a video), with whatever it was based on."""
+    """One decision about one subject (a pair, a query, a video), with the evidence for it."""
 
     subject: str
     outcome: str
@@ -20,12 +20,12 @@ class Decision:
 
 
 def as_json_lines(decisions: Iterable[Decision]) -> bytes:
-    """JSON Lines, one decision each: the file of ``--report``."""
+    """The bytes of a report: JSON Lines, one decision each."""
     return "".join(json.dumps(asdict(d), ensure_ascii=False) + "\n" for d in decisions).encode()
 
 
 def tally(decisions: Iterable[Decision]) -> dict[str, dict[str, int]]:
-    """Outcome → reason → how many.
+    """Count decisions by outcome and reason.
 
     >>> tally([Decision("a", "kept", "agree"), Decision("b", "dropped", "disagree"), Decision("c", "kept", "agree")])
     {'kept': {'agree': 2}, 'dropped': {'disagree': 1}}

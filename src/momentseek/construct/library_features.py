@@ -1,4 +1,4 @@
-"""A library's vectors as a data folder to train on: the community's HDF5 features, of one's own videos.
+"""A library's vectors as a data folder to train on: HDF5 features, as the community uses them, of one's own videos.
 
 A clip's video features are the library's vector of its frame, its subtitle features the mean of the vectors of the
 cues that overlap it (``trained.subtitles``), a query's features a row per token. Adding videos with the
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from momentseek.encoders.protocol import WordEncoder, fingerprint
 from momentseek.encoders.registry import text_encoder
 from momentseek.errors import MomentseekError
+from momentseek.features.data import DATA_FILE
 from momentseek.features.write import write_features
 from momentseek.formats import read_truth
 from momentseek.library.catalog import EncoderRow
@@ -31,22 +32,21 @@ from momentseek.moments import Judgements
 from momentseek.toml import toml_text
 from momentseek.trained.subtitles import said_in_clips
 
-DATA_FILE = "data.toml"
 BATCH_QUERIES = 64
-"""Queries encoded together."""
+"""Number of queries that are encoded together."""
 Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class LibraryFeatures:
-    """What was written."""
+    """What was written: the folder, and the numbers of videos, clips, cues and queries."""
 
     folder: Path
     videos: int
     clips: int
     cues: int
     queries: Mapping[str, int]
-    """By split."""
+    """Number of queries by split."""
 
 
 def write_library_features(
@@ -54,8 +54,8 @@ def write_library_features(
 ) -> LibraryFeatures:
     """Write the features of all videos of a library, and of the queries of ``truths`` (split → file), as a data folder.
 
-    The folder is whole or not there. Videos that the truths name must be in the library, by their file's name, with or
-    without its folder and ending; the others are in the corpus too, to be told apart from the right ones.
+    The folder is written completely or not at all. Videos that the truths name must be in the library, by their file's
+    name, with or without its folder and extension; the library's other videos are searched too.
     """
     if library.encoders.has_model:
         raise MomentseekError(

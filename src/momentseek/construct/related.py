@@ -1,7 +1,7 @@
-"""Which other videos answer a training query as well: those with a sentence that is nearly the query (CroCs, eq. 1).
+"""Which other videos answer a training query too: those with a sentence that is nearly the query (CroCs, eq. 1).
 
 ``s(q, v)`` is the largest similarity between the query and any sentence of the video; at or above a threshold (0.9 in
-the paper) the video is related, and training does not hold it against the query.
+the paper) the video is related, and training does not use it as a negative of the query.
 """
 
 from __future__ import annotations
@@ -11,31 +11,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from momentseek.construct.massive.scores import BLOCK_BYTES, TextSimilarity
+from momentseek.construct.massive.scores import TextSimilarity
+from momentseek.construct.similarity import BLOCK_BYTES
 from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import IntArray
 
 ROUNDING_TOLERANCE = 1e-6
-"""By how much the cosine of a sentence with itself may miss 1."""
+"""How far the cosine of a sentence with itself may be from 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class VideoSentences:
-    """The distinct sentences of a truth and the videos they describe."""
+    """The distinct sentences of a truth, and the videos that they describe."""
 
     truth: Judgements
     texts: tuple[str, ...]
-    """In order of first appearance."""
+    """The sentences, in order of first appearance."""
     of_query: IntArray
-    """Place of each query's sentence; -1 for a query without words."""
+    """Place of each query's sentence in ``texts``; -1 for a query without words."""
     text: IntArray
     video: IntArray
-    """Distinct pairs of sentence and video, video after video."""
+    """With ``text``: the distinct pairs of sentence and video, video after video."""
 
 
 def collect_sentences(truth: Judgements) -> VideoSentences:
-    """The sentences of a truth; moments of relevance 0 make no sentence one of their video."""
+    """Collect the sentences of a truth; moments of relevance 0 do not tie a sentence to their video."""
     if truth.queries is None or not any(text.strip() for text in truth.queries):
         raise MomentseekError(f"{truth.source}: has no sentences to compare; give annotations with sentences")
     places: dict[str, int] = {}
@@ -54,7 +55,7 @@ def find_related_videos(
     progress: Callable[[int], None] | None = None,
     block: int | None = None,
 ) -> dict[str, list[str]]:
-    """Query → the other videos related to it, for queries that have any; ``progress`` is told sentences as they pass.
+    """Find the other videos related to each query that has any; ``progress`` is called with sentences compared.
 
     >>> from dataclasses import replace
     >>> rows = [("q1", "a", 0, 5, 1), ("q2", "b", 0, 5, 1), ("q3", "c", 0, 5, 1)]

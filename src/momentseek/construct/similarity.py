@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from momentseek.moments.arrays import IntArray
 
 BLOCK_BYTES = 64 << 20
-"""Scores held at a time, unless ``block`` says otherwise."""
+"""Bytes of scores in memory at a time, unless ``block`` says otherwise."""
 
 
 def top_similar(
@@ -19,11 +19,11 @@ def top_similar(
     block: int | None = None,
     groups: IntArray | None = None,
 ) -> tuple[IntArray, NDArray[np.float32]]:
-    """For every query the ``k`` captions of the largest dot product, best first; ties by the smaller index.
+    """Find for every query the ``k`` captions of the largest dot product, best first; ties by the smaller index.
 
     With rows of length 1 the score is the cosine, :math:`sim(q, m.c)` of TVR-Ranking §3.2. There are
     ``min(k, len(captions))`` columns. ``block`` is the number of queries scored at a time. ``groups`` numbers the
-    captions from 0 such that of equally numbered ones (which describe the same moment) only the best is taken.
+    captions from 0; of captions with the same number (which describe the same moment) only the best counts.
 
     >>> q = np.array([[1, 0], [0, 1]], np.float32)
     >>> c = np.array([[1, 0], [0.6, 0.8], [1, 0]], np.float32)
@@ -52,7 +52,7 @@ def top_similar(
 
 
 def distinct_rows(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], IntArray]:
-    """The distinct rows in order of first appearance, and each row's place among them.
+    """Find the distinct rows, in order of first appearance, and each row's place among them.
 
     A matrix product may round equal rows differently at the edge of a tile; multiplied once, they tie exactly.
 
@@ -68,7 +68,7 @@ def distinct_rows(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], IntAr
 
 
 def take_largest(scores: NDArray[np.float32], k: int) -> tuple[IntArray, NDArray[np.float32]]:
-    """Of every row the ``k`` largest values and their columns, best first; ties by the smaller column.
+    """Find the ``k`` largest values of every row: their columns and the values, best first; ties by the smaller column.
 
     ``argpartition`` alone may keep any of several equal values at the border, so rows in which the k-th value also
     stands outside the chosen columns are sorted whole.
@@ -93,7 +93,7 @@ def take_largest(scores: NDArray[np.float32], k: int) -> tuple[IntArray, NDArray
 
 
 def group_members(groups: IntArray) -> IntArray:
-    """The places of each group, a row per group, ascending; -1 fills short rows.
+    """The places of each group's members, a row per group, ascending; -1 fills short rows.
 
     >>> group_members(np.array([0, 1, 0])).tolist()
     [[0, 2], [1, -1]]
@@ -107,7 +107,7 @@ def group_members(groups: IntArray) -> IntArray:
 
 
 def take_largest_groups(scores: NDArray[np.float32], k: int, members: IntArray) -> tuple[IntArray, NDArray[np.float32]]:
-    """Of every row the ``k`` groups of the largest value, each by the column of that value; ties by the smaller one.
+    """Find the ``k`` groups with the largest value in every row, each by the column of that value; ties by column.
 
     >>> take_largest_groups(np.array([[0.5, 0.9, 0.7]], np.float32), 2, np.array([[0, 2], [1, -1]]))[0].tolist()
     [[1, 2]]

@@ -1,4 +1,4 @@
-"""Words of a query: the same cut for counting, comparing and checking.
+"""Words of a query, split in the same way for counting, comparing and checking.
 
 Papers count differently. A word here is a run of letters and digits, apostrophes inside it included (``Rachel's``,
 ``don't``); TVR's Table 1 counts punctuation marks as well, which ``tokens`` does: it gives that table's averages for
@@ -14,7 +14,7 @@ TOKEN_PATTERN = re.compile(r"\w+|[^\w\s]")
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words in order.
+    """The words of a text in lower case, in order.
 
     >>> words("Rachel's dog doesn't bark, twice.")
     ["rachel's", 'dog', "doesn't", 'bark', 'twice']
@@ -23,7 +23,7 @@ def words(text: str) -> list[str]:
 
 
 def tokens(text: str) -> list[str]:
-    """Lower-case words and punctuation marks, as TVR's Table 1 counts them.
+    """The words and punctuation marks of a text in lower case, as TVR's Table 1 counts them.
 
     >>> tokens("She sits, he stands.")
     ['she', 'sits', ',', 'he', 'stands', '.']
@@ -32,7 +32,7 @@ def tokens(text: str) -> list[str]:
 
 
 def normalise(text: str) -> str:
-    """The words alone, one blank between two: equal for texts that differ in case, punctuation and spacing.
+    """Reduce a text to its words, so that texts are equal that differ only in case, punctuation and spacing.
 
     >>> normalise("  Sit   DOWN! ")
     'sit down'

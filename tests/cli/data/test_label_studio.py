@@ -83,7 +83,7 @@ def test_tasks_and_page_are_two_files(studio):
 
 def test_pairs_must_have_their_own_names(studio, tmp_path):
     (tmp_path / "first.jsonl").write_text("\n".join(map(json.dumps, [CANDIDATES[0]] * 2)))
-    with pytest.raises(MomentseekError, match="pair q/0 stands more than once"):
+    with pytest.raises(MomentseekError, match="pair q/0 occurs more than once"):
         raise studio("label-studio", "write", "first.jsonl", "--base-url", "x", "--out", "t.json").exception
 
 
@@ -150,6 +150,6 @@ def test_which_pairs_are_asked_about_and_why(studio, tmp_path):
 
 @pytest.mark.parametrize("base", ["", "javascript:alert(1)"])
 def test_addresses_of_videos(studio, tmp_path, base):
-    with pytest.raises(MomentseekError, match="is no address of videos; give http://"):
+    with pytest.raises(MomentseekError, match="is not an address of videos; give http://"):
         raise studio("label-studio", "write", "first.jsonl", "--base-url", base, "--out", "t.json").exception
     assert not (tmp_path / "t.json").exists()

@@ -152,7 +152,7 @@ def test_judged_candidates_become_truth():
     assert truth.columns["pair_id"] == ("c0/c1", "c0/c2")
     with pytest.raises(MomentseekError, match="pair x is not among the candidates"):
         build_truth(chosen, {"x": 1})
-    with pytest.raises(MomentseekError, match="pair c0/c1 stands more than once"):
+    with pytest.raises(MomentseekError, match="pair c0/c1 occurs more than once"):
         build_truth([*chosen, replace(chosen[0], rank=9)], {})
 
 

@@ -104,8 +104,8 @@ def test_the_last_answer_counts_and_time_orders():
         ([annotated("p", answer(1, {"rating": 5}))], "has the answer '5'"),
         ([annotated("p", answer(1, {"choices": ["1", "2"]}))], "2 answers at once"),
         ([annotated("p", answer(None, {"rating": 1}))], "without completed_by"),
-        ([{"data": {"pair_id": "p"}, "annotations": "none"}], "'annotations' is no list"),
-        ([annotated("p", 3)], "an annotation that is no object"),
+        ([{"data": {"pair_id": "p"}, "annotations": "none"}], "'annotations' is not a list"),
+        ([annotated("p", 3)], "an annotation that is not an object"),
     ],
 )
 def test_refusals(export, sentence):
@@ -136,9 +136,9 @@ def test_a_person_counts_once_per_pair_over_all_exports():
     ["", " ", " javascript:x", "java\tscript:x", "data:text/html,x", "localhost:8000/v", "https:", "http://", "C:/v"],
 )
 def test_addresses_that_are_none(base):
-    with pytest.raises(MomentseekError, match="is no address of videos"):
+    with pytest.raises(MomentseekError, match="is not an address of videos"):
         check_address(base)
-    with pytest.raises(MomentseekError, match="is no address of videos"):
+    with pytest.raises(MomentseekError, match="is not an address of videos"):
         build_tasks([PAIR], base)
 
 

@@ -134,7 +134,7 @@ def test_the_order_of_sentences_within_a_video_changes_nothing():
 @pytest.mark.parametrize(
     ("encoder", "features", "parts"),
     [
-        ("minilm", None, ["here minilm does, whose scale is another", "nothing is filtered by sight"]),
+        ("minilm", None, ["here minilm does, whose scale is another", "nothing is filtered by visual scores here"]),
         ("file:simcse.npz", "em.npz", ["the vectors of simcse.npz do, which may be", "EMScore, here em.npz does"]),
     ],
 )

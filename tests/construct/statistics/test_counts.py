@@ -93,7 +93,7 @@ def test_every_check():
     }
     assert len(as_decisions(checks)) == 11
     assert "train: 1 end beyond the video (3: 5–11 s of b, which lasts 10 s)" in as_text([], checks)
-    assert found(run_checks([TRAIN], fewest_words=0)) == {("end beyond the video", "train"): 1}
+    assert found(run_checks([TRAIN], min_words=0)) == {("end beyond the video", "train"): 1}
 
 
 def test_duplicates_are_of_different_queries():
@@ -101,7 +101,7 @@ def test_duplicates_are_of_different_queries():
     (duplicate,) = [c for c in run_checks([again]) if c.check.startswith("exact")]
     assert [f.words() for f in duplicate.found] == ["2 repeats 1: x"]
     annotators = Judgements.from_groups(["q"], [2], ["a", "a"], [0, 0], [5, 5], queries=["x"], agreement=[2])
-    assert not any(c.count for c in run_checks([AnnotationSplit("s", annotators)], fewest_words=0))
+    assert not any(c.count for c in run_checks([AnnotationSplit("s", annotators)], min_words=0))
 
 
 def test_copied_from_subtitles(tmp_path):
@@ -113,7 +113,7 @@ def test_copied_from_subtitles(tmp_path):
     (copy,) = [c for c in run_checks([TEST], subtitles=said) if c.check.startswith("copied")]
     assert [f.words() for f in copy.found] == ["5: She walks away again"]
     part = split("s", [("1", "c", 0, 1, "he walks away"), ("2", "c", 0, 1, "...")])
-    assert not any(c.count for c in run_checks([part], fewest_words=0, subtitles=said))
+    assert not any(c.count for c in run_checks([part], min_words=0, subtitles=said))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def command(
     columns = [compute_statistics([split], split.name) for split in splits]
     if len(splits) > 1:
         columns.append(compute_statistics(splits, "total"))
-    found = run_checks(splits, fewest_words=min_words, subtitles=said)
+    found = run_checks(splits, min_words=min_words, subtitles=said)
     text = json.dumps(to_json(columns, found), indent=2, ensure_ascii=False) if as_json else as_text(columns, found)
     if report:
         write_all({report: as_json_lines(as_decisions(found))})

@@ -1,4 +1,4 @@
-"""How far workers agree beyond chance: Cohen's kappa, plain and weighted, and Krippendorff's alpha.
+"""How far annotators agree beyond chance: Cohen's kappa, plain and weighted, and Krippendorff's alpha.
 
 Both are 1 − (observed disagreement) / (disagreement expected by chance): 1 is perfect, 0 is chance. Kappa takes two
 workers at a time, alpha any number of labels per pair. What a pair of different levels costs is the weight:
@@ -22,13 +22,13 @@ from momentseek.construct.annotation.labels import LEVEL_COUNT, AnnotatorLabels
 from momentseek.moments.arrays import FloatArray, IntArray
 
 MIN_COMMON_PAIRS = 30
-"""Fewer pairs in common say nothing about two workers."""
+"""Pairs that two workers must have in common; fewer say nothing about them."""
 
 
 def kappa(table: ArrayLike, weights: Literal["none", "quadratic"] = "none") -> float:
-    """Cohen's kappa of a table: entry (a, b) counts the pairs that the one worker gave a and the other b.
+    """Cohen's kappa of a table whose entry (a, b) counts the pairs to which one worker gave a and the other b.
 
-    NaN where chance leaves no room for disagreement (both always gave the same level).
+    NaN if chance leaves no room for disagreement (both always gave the same level).
 
     >>> round(kappa([[20, 5], [10, 15]]), 4)
     0.4
@@ -76,7 +76,7 @@ def alpha(labels: AnnotatorLabels, scale: Literal["ordinal", "interval"] = "ordi
 
 @dataclass(frozen=True, slots=True)
 class TwoWorkers:
-    """Two workers, the pairs both judged, and how far they agree on those."""
+    """How far two workers agree on the pairs that both judged."""
 
     first: str
     second: str
@@ -89,7 +89,7 @@ class TwoWorkers:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """All figures of one file; pairs are those with labels of at least two different workers."""
+    """How far the workers of one file agree; ``pairs`` counts those with labels of at least two different workers."""
 
     pairs: int
     same: float
@@ -102,13 +102,13 @@ class Agreement:
 
     @property
     def mean_kappa(self) -> float:
-        """The plain mean over couples of workers, each counting once."""
+        """The mean kappa over couples of workers, each couple counting once."""
         known = [w.kappa for w in self.workers if w.kappa == w.kappa]
         return float(np.mean(known)) if known else float("nan")
 
 
 def measure_agreement(labels: AnnotatorLabels, minimum: int = MIN_COMMON_PAIRS) -> Agreement:
-    """Agreement between the first two different workers of every pair, among all, and of every couple of workers."""
+    """Measure agreement between the first two workers of every pair, among all workers, and of every two workers."""
     people = labels.first_labels()
     start = people.offsets[:-1][people.counts >= 2]
     table = _table(people.relevance[start], people.relevance[start + 1])
@@ -124,7 +124,7 @@ def measure_agreement(labels: AnnotatorLabels, minimum: int = MIN_COMMON_PAIRS) 
 
 
 def couples(people: AnnotatorLabels, minimum: int = MIN_COMMON_PAIRS) -> list[TwoWorkers]:
-    """Every two workers with at least ``minimum`` pairs in common, most pairs first."""
+    """The agreement of every two workers with at least ``minimum`` pairs in common, most pairs first."""
     firsts: list[IntArray] = []
     seconds: list[IntArray] = []
     counts = people.counts
@@ -164,7 +164,7 @@ def _table(a: IntArray, b: IntArray) -> FloatArray:
 
 
 def _shares(table: Any) -> tuple[float, float]:
-    """Shares of equal levels, and of levels at most 1 apart."""
+    """The shares of equal levels, and of levels at most 1 apart."""
     total = max(1.0, float(table.sum()))
     near = np.trace(table) + np.trace(table, 1) + np.trace(table, -1)
     return float(np.trace(table)) / total, float(near) / total

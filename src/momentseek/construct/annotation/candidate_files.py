@@ -1,7 +1,7 @@
-"""Files of candidates: our own predictions format with the pair's id, rank, batch and caption besides.
+"""Files of candidates: our own predictions format, with each pair's id, rank, batch and caption added.
 
-Being a run, such a file can be scored, converted and searched like any other. Truths and runs of other formats serve
-as candidates too; their pairs are called by their own ids (TVR-Ranking) or ``QUERY/place``.
+Such a file is a run, and can be scored and converted like any other. Truths of other formats can serve as candidates
+too; their pairs have their own ids (TVR-Ranking) or ``QUERY/place``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CANDIDATE_KEYS = ("pair_id", "query_id", "query", "video", "start", "end")
 
 
 def write_candidates(candidates: Iterable[AnnotationCandidate]) -> bytes:
-    """JSON Lines, best first within a query."""
+    """The bytes of a file of candidates: JSON Lines, in the given order."""
     return b"".join(
         orjson.dumps({k: v for k, v in asdict(c).items() if v is not None}, option=orjson.OPT_APPEND_NEWLINE)
         for c in candidates
@@ -33,7 +33,7 @@ def write_candidates(candidates: Iterable[AnnotationCandidate]) -> bytes:
 
 
 def read_candidates(path: str | os.PathLike[str]) -> list[AnnotationCandidate]:
-    """Candidates as we write them, or the moments of any truth file, in the file's order."""
+    """Read a file of candidates, or the moments of any truth file, in the file's order."""
     document = open_document(path)
     if not has_keys(first_record(document), *CANDIDATE_KEYS):
         return _from_truth(read_truth(path, invalid="keep"))
@@ -62,16 +62,16 @@ def read_candidates(path: str | os.PathLike[str]) -> list[AnnotationCandidate]:
 
 
 def require_unique_pairs(candidates: Sequence[AnnotationCandidate], where: str) -> None:
-    """Refuse two pairs of one name: labels could not be told apart."""
+    """Refuse two pairs with the same id, whose labels could not be told apart."""
     seen: set[str] = set()
     for c in candidates:
         if c.pair_id in seen:
-            raise MomentseekError(f"{where}: pair {c.pair_id} stands more than once; keep one of them")
+            raise MomentseekError(f"{where}: pair {c.pair_id} occurs more than once; keep one of them")
         seen.add(c.pair_id)
 
 
 def build_truth(candidates: Sequence[AnnotationCandidate], levels: Mapping[str, int]) -> Judgements:
-    """Judged candidates as ground truth, queries and moments in the candidates' order.
+    """Make judged candidates ground truth, with queries and moments in the candidates' order.
 
     Candidates without a level (discarded, or never judged) are left out; a query that loses all keeps its place.
 

@@ -5,15 +5,18 @@ the moments whose captions are most similar to the query, 20 at first. When thos
 are still relevant, relevant moments probably lie beyond, and the next 20 are judged as well; two batches suffice
 (appendix B.3).
 
-How relevant is "still relevant"? The paper's lead annotator decided by eye. Its raw labels show his decisions (pair
+How relevant is "still relevant"? The paper's lead annotator decided by eye. Its raw labels show those decisions (pair
 ids come in blocks of 20, and the second batch of block b is block b + 8,666): a mean level of at least 2 over the
 last five reproduces 79 % of them; other means, counts and minima of the last five do no better.
+
+Queries that read the same are judged once, not once each: when names are replaced, different moments often get the
+same words (TVR-Ranking, section 3.1 and Table 2), and judging them twice would only cost work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,12 +31,12 @@ BATCH_CANDIDATES = 20
 DECIDING_CANDIDATES = 5
 STILL_RELEVANT_LEVEL = 2.0
 NearestCaptions = Callable[[int], tuple[IntArray, NDArray[np.float32]]]
-"""k → for every query the k nearest captions (rows of the captions' table), best first, and their similarities."""
+"""Gives, for a number k, every query's k nearest captions (rows of their table), best first, and similarities."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotationCandidate:
-    """A query–moment pair to be judged."""
+    """A query–moment pair for annotators to judge."""
 
     pair_id: str
     query_id: str
@@ -51,9 +54,9 @@ class AnnotationCandidate:
 def rank_candidates(
     queries: Judgements, captions: Judgements, top: NearestCaptions, most: int
 ) -> list[list[AnnotationCandidate]]:
-    """Every query's ``most`` nearest moments, best first; of a moment with several captions the nearest counts.
+    """Find every query's ``most`` nearest moments, best first; a moment counts by the nearest of its captions.
 
-    Ties go to the caption that stands first. Pairs are called ``QUERY/CAPTION`` by the two ids, whatever the rank.
+    Ties go to the caption that comes first. A pair's id is ``QUERY/CAPTION``, by the two ids, whatever the rank.
     """
     rows, scores = distinct_moments(top, _moment_codes(captions), most)
     names = _caption_ids(captions)
@@ -108,7 +111,7 @@ def distinct_moments(top: NearestCaptions, moment: IntArray, most: int) -> tuple
 
 
 def still_relevant(last: ArrayLike, threshold: float = STILL_RELEVANT_LEVEL) -> BoolArray:
-    """Whether the mean level of each query's last candidates reaches ``threshold``; NaN stands for no consensus.
+    """Whether the mean level of each query's last candidates reaches ``threshold``; NaN means no consensus.
 
     >>> still_relevant([[2, 2, 1, 3, 2], [4, 0, 0, 1, float("nan")]]).tolist()
     [True, False]
@@ -123,7 +126,7 @@ def still_relevant(last: ArrayLike, threshold: float = STILL_RELEVANT_LEVEL) -> 
 def first_batch(
     lists: Sequence[Sequence[AnnotationCandidate]], size: int = BATCH_CANDIDATES
 ) -> list[AnnotationCandidate]:
-    """The candidates every query begins with."""
+    """The candidates that are judged first for every query."""
     return [candidate for candidates in lists for candidate in candidates[:size]]
 
 
@@ -135,10 +138,10 @@ def second_batch(
     last: int = DECIDING_CANDIDATES,
     threshold: float = STILL_RELEVANT_LEVEL,
 ) -> tuple[list[AnnotationCandidate], list[Decision]]:
-    """The further candidates of the queries that need them, and the decision about every query.
+    """Choose further candidates for the queries that need them, and say why for every query.
 
     ``lists`` holds two batches per query, ``levels`` the judged pairs; a pair without consensus has none. Levels
-    beyond the first ``size`` are refused: the first batch was larger, and the second would ask for them again.
+    beyond the first ``size`` are refused: the first batch was larger, and the second would repeat some of it.
     """
     known = {c.pair_id for candidates in lists for c in candidates}
     if strange := next((pair for pair in levels if pair not in known), None):
@@ -177,8 +180,6 @@ def second_batch(
 
 
 def _with_batch(candidate: AnnotationCandidate, batch: int) -> AnnotationCandidate:
-    from dataclasses import replace
-
     return replace(candidate, batch=batch)
 
 
@@ -199,7 +200,7 @@ def _caption_ids(captions: Judgements) -> list[str]:
 
 
 def drop_same_wording(queries: Judgements) -> tuple[Judgements, list[Decision]]:
-    """The first query of each wording (case and punctuation aside), and a decision about each of the others.
+    """Keep the first query of each wording (case and punctuation aside), with a decision about each of the others.
 
     >>> from momentseek.moments import Judgements
     >>> rows = Judgements.from_groups(["a", "b"], [1, 1], ["v", "w"], [0, 0], [5, 5], queries=["Sit!", " sit"])

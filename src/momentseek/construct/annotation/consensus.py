@@ -1,7 +1,7 @@
 """Consensus: one relevance level per pair out of two or four workers' labels (TVR-Ranking, section 3.2).
 
-Two workers judge every pair. If their levels differ by at most 1 they agree; otherwise two more are asked, one
-lowest and one highest of the four levels are set aside, and the middle two decide in the same way:
+Two workers judge every pair. If their levels differ by at most 1, they agree; otherwise two more are asked, one of the
+lowest and one of the highest of the four levels are set aside, and the middle two decide in the same way:
 
     agree  ⇔  high − low ≤ 1,      relevance = ⌈(low + high) / 2⌉,
 
@@ -30,7 +30,7 @@ LABELS_PER_PAIR = (2, 4)
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """What became of every pair: ``low`` and ``high`` count, and agree or do not; both are -1 where incomplete."""
+    """The outcome for every pair: ``low`` and ``high`` are the two levels that count, -1 where labels are missing."""
 
     labels: AnnotatorLabels
     low: IntArray
@@ -38,30 +38,30 @@ class Consensus:
 
     @property
     def complete(self) -> BoolArray:
-        """Pairs with two or four labels."""
+        """Whether each pair has two or four labels."""
         return self.low >= 0
 
     @property
     def kept(self) -> BoolArray:
-        """Pairs on which the workers agree."""
+        """Whether the workers agree on each pair."""
         return self.complete & (self.high - self.low <= AGREEING_LEVELS_APART)
 
     @property
     def relevance(self) -> IntArray:
-        """The level of every kept pair, and -1 elsewhere."""
+        """The relevance of every kept pair; -1 for the others."""
         return np.where(self.kept, (self.low + self.high + 1) // 2, -1)
 
     @property
     def levels(self) -> IntArray:
-        """Kept pairs by level."""
+        """The number of kept pairs at each level."""
         return np.bincount(self.relevance[self.kept], minlength=LEVEL_COUNT)
 
     def count_discarded(self, labels: int) -> int:
-        """Pairs of so many labels that were discarded for disagreement."""
+        """Number of pairs with so many labels that were discarded for disagreement."""
         return int((self.complete & ~self.kept & (self.labels.counts == labels)).sum())
 
     def decisions(self) -> list[Decision]:
-        """Every pair with its outcome and the labels it rests on."""
+        """The decision about every pair, with the labels on which it rests."""
         table = zip(self.labels.pair_ids, self.labels.offsets.tolist(), self.labels.counts.tolist(), strict=False)
         relevance, kept, complete = self.relevance.tolist(), self.kept.tolist(), self.complete.tolist()
         levels = self.labels.relevance.tolist()
@@ -84,7 +84,7 @@ class Consensus:
 
 
 def _describe_annotators(labels: int, people: int) -> str:
-    """Who agrees or not: annotators, unless one of them judged more than once.
+    """Who agrees or does not: annotators, or labels if one of them judged more than once.
 
     >>> _describe_annotators(2, 2), _describe_annotators(2, 1), _describe_annotators(4, 3)
     ('two annotators', 'two labels of one annotator', 'four labels of three annotators')
@@ -100,11 +100,11 @@ NUMBER_WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}
 def find_consensus(
     labels: AnnotatorLabels, *, incomplete: Incomplete = "error", repeats: Repeats = "count"
 ) -> Consensus:
-    """Apply the rule to every pair.
+    """Find the consensus of the workers on every pair.
 
-    ``incomplete`` says what a pair with another number of labels than two or four is: refused, or dropped.
-    ``repeats`` says what a worker's second label of a pair is: a label like any other, as in TVR-Ranking's published
-    annotations (11,682 pairs have one), or refused.
+    ``incomplete`` says what happens to a pair that does not have two or four labels: it is refused ("error") or left
+    out ("drop"). ``repeats`` says what happens to a worker's second label of a pair: it counts like any other
+    ("count"), as in TVR-Ranking's published annotations, where 11,682 pairs have one, or it is refused ("error").
 
     >>> from momentseek.construct.annotation.labels import group_labels
     >>> rows = [("a", w, r) for w, r in zip("1234", (0, 2, 3, 4))] + [("b", "1", 1), ("b", "2", 4)]

@@ -1,4 +1,4 @@
-"""The report of ``momentseek data consensus``: what was kept and how far the workers agree, in words and as JSON."""
+"""The report of ``momentseek data consensus``: what was kept and how far the workers agree, as text and JSON."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from momentseek.tables import count, text_table
 MAX_COUPLES_SHOWN = 10
 
 
-def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictures: LabelDistributions) -> str:
-    """Everything, for a reader who has never seen an annotation campaign."""
+def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], distributions: LabelDistributions) -> str:
+    """The whole report as text, for a reader who has never seen an annotation campaign."""
     labels, kept = found.labels, int(found.kept.sum())
     total = len(labels.pair_ids)
     head = (
@@ -48,7 +48,9 @@ def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictur
         ["level", "labels before", "", "pairs after", ""],
         [
             [str(level), f"{raw:,}", _percent(raw, len(labels)), f"{final:,}", _percent(final, kept)]
-            for level, (raw, final) in enumerate(zip(pictures.raw.tolist(), pictures.final.tolist(), strict=True))
+            for level, (raw, final) in enumerate(
+                zip(distributions.raw.tolist(), distributions.final.tolist(), strict=True)
+            )
         ],
     )
     return "\n\n".join(
@@ -56,10 +58,10 @@ def as_text(found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictur
             head,
             outcome,
             f"Relevance, 0 irrelevant to {LEVEL_COUNT - 1} perfect:\n{levels}",
-            f"Pairs (%) by their lowest (row) and highest (column) label, all labels:\n{_matrix(pictures.every)}",
-            "The same by the first two labels, before two more were asked (if a pair's rows stand in the order of "
-            f"judging):\n{_matrix(pictures.first_two)}",
-            f"And by the two labels that count:\n{_matrix(pictures.counting)}",
+            f"Pairs (%) by their lowest (row) and highest (column) label, all labels:\n{_matrix(distributions.every)}",
+            "The same by the first two labels, before two more were asked (if a pair's rows are in the order of "
+            f"judging):\n{_matrix(distributions.first_two)}",
+            f"And by the two labels that count:\n{_matrix(distributions.counting)}",
             _agreement(agreed),
             _drift(drifts),
         ]
@@ -111,15 +113,15 @@ def _drift(drifts: Sequence[Drift]) -> str:
         [[d.worker, f"{d.labels:,}", _with_sign(d.deviation), *map(_with_sign, d.tenths)] for d in drifts],
     )
     return (
-        "Each worker against the consensus (before rounding): above 0 he judges higher than it, and a change along "
+        "Each worker against the consensus (before rounding): above 0 they judge higher, and a change along "
         f"the row is a drift:\n{table}"
     )
 
 
 def as_json(
-    found: Consensus, agreed: Agreement, drifts: Sequence[Drift], pictures: LabelDistributions
+    found: Consensus, agreed: Agreement, drifts: Sequence[Drift], distributions: LabelDistributions
 ) -> dict[str, Any]:
-    """The same as one JSON object; what is undefined is null."""
+    """The whole report as one JSON object; what is undefined is null."""
     labels, counts = found.labels, found.labels.counts
     result: dict[str, Any] = without_nan(
         {
@@ -140,12 +142,12 @@ def as_json(
                 }
                 for n in LABELS_PER_PAIR
             },
-            "levels": {str(level): n for level, n in enumerate(pictures.final.tolist())},
-            "raw_levels": {str(level): n for level, n in enumerate(pictures.raw.tolist())},
+            "levels": {str(level): n for level, n in enumerate(distributions.final.tolist())},
+            "raw_levels": {str(level): n for level, n in enumerate(distributions.raw.tolist())},
             "lowest_highest": {
-                "first_two": pictures.first_two.tolist(),
-                "all": pictures.every.tolist(),
-                "counting": pictures.counting.tolist(),
+                "first_two": distributions.first_two.tolist(),
+                "all": distributions.every.tolist(),
+                "counting": distributions.counting.tolist(),
             },
             "repeated_labels": int(labels.repeated.sum()),
             "pairs_with_repeats": len(np.unique(labels.pair[labels.repeated])),
@@ -157,7 +159,7 @@ def as_json(
 
 
 def without_nan(value: Any) -> Any:
-    """NaN is no JSON."""
+    """Replace NaN, which JSON does not have, by None."""
     if isinstance(value, dict):
         return {k: without_nan(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""The two pictures of an annotation campaign: lowest against highest score, and how many pairs have which score.
+"""How labels are distributed: lowest against highest label of a pair, and labels and pairs by level; with figures.
 
-TVR-Ranking, appendix B.4: figure 5a counts pairs by the lowest and the highest of their raw scores, figure 5b by
-their final score.
+TVR-Ranking, appendix B.4: figure 5a counts pairs by the lowest and the highest of their raw labels, figure 5b by
+their final level. matplotlib is imported only for drawing.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LabelDistributions:
-    """Pairs by (lowest, highest) score in three views, and scores before and after the rule."""
+    """Pairs counted by (lowest, highest) label in three ways, and levels before and after the consensus."""
 
     first_two: IntArray
-    """By the first two labels of each pair: before two more were asked. Only as true as the file's order: if rows of
-    a pair are sorted by worker, as in TVR-Ranking's file, the first two need not be those who judged first."""
+    """Pairs by their first two labels, before two more were asked. This relies on the file's order: if rows of a pair
+    are sorted by worker, as in TVR-Ranking's file, the first two need not be those who judged first."""
     every: IntArray
-    """By all labels: figure 5a."""
+    """Pairs by all their labels: figure 5a."""
     counting: IntArray
-    """By the two that count: after the extremes of four were set aside."""
+    """Pairs by the two labels that count, after the extremes of four were set aside."""
     raw: IntArray
-    """Labels by level."""
+    """Number of labels at each level."""
     final: IntArray
-    """Kept pairs by level: figure 5b."""
+    """Number of kept pairs at each level: figure 5b."""
 
 
 def label_distributions(found: Consensus) -> LabelDistributions:
-    """All five tables, over complete pairs; entry (a, b) of a matrix counts pairs with lowest a and highest b.
+    """Count labels and complete pairs; entry (a, b) of a matrix counts pairs with lowest a and highest b.
 
     >>> from momentseek.construct.annotation.consensus import find_consensus
     >>> from momentseek.construct.annotation.labels import group_labels
@@ -69,16 +69,19 @@ def _matrix(low: IntArray, high: IntArray) -> IntArray:
     return np.bincount(low * LEVEL_COUNT + high, minlength=LEVEL_COUNT * LEVEL_COUNT).reshape(LEVEL_COUNT, LEVEL_COUNT)
 
 
-def draw_consensus(pictures: LabelDistributions, folder: str | Path) -> list[Path]:
-    """Write both figures into ``folder``; the files' paths."""
-    figures = {"lowest-highest": partial(draw_matrices, pictures), "scores": partial(draw_levels, pictures)}
+def draw_consensus(distributions: LabelDistributions, folder: str | Path) -> list[Path]:
+    """Draw both figures as PNG and SVG into ``folder``; returns the files' paths."""
+    figures = {"lowest-highest": partial(draw_matrices, distributions), "scores": partial(draw_levels, distributions)}
     return save_figures(figures, folder)
 
 
-def draw_matrices(pictures: LabelDistributions) -> Figure:
-    """Pairs by lowest and highest label: all labels (figure 5a), and the two that count."""
+def draw_matrices(distributions: LabelDistributions) -> Figure:
+    """Draw pairs by lowest and highest label: of all labels (figure 5a), and of the two that count."""
     figure, (axes,) = axes_of(1, 2, 7.6, 3.7)
-    panels: list[tuple[str, IntArray]] = [("all labels", pictures.every), ("the two that count", pictures.counting)]
+    panels: list[tuple[str, IntArray]] = [
+        ("all labels", distributions.every),
+        ("the two that count", distributions.counting),
+    ]
     for ax, (title, counts) in zip(axes, panels, strict=True):
         share = 100 * counts / max(1, counts.sum())
         shown = np.ma.masked_array(share, np.tril(np.ones_like(counts, dtype=bool), -1))
@@ -95,10 +98,10 @@ def draw_matrices(pictures: LabelDistributions) -> Figure:
     return figure
 
 
-def draw_levels(pictures: LabelDistributions) -> Figure:
-    """Labels by level before, kept pairs by level after (figure 5b)."""
+def draw_levels(distributions: LabelDistributions) -> Figure:
+    """Draw labels by level before the consensus, and kept pairs by level after it (figure 5b)."""
     figure, (axes,) = axes_of(1, 2, 7.6, 3.0)
-    panels = [("labels before", pictures.raw), ("pairs after (final relevance)", pictures.final)]
+    panels = [("labels before", distributions.raw), ("pairs after (final relevance)", distributions.final)]
     for ax, (title, counts), colour in zip(axes, panels, COLOURS, strict=False):
         bars = ax.bar(range(LEVEL_COUNT), counts, 0.7, color=colour)
         ax.bar_label(bars, labels=[f"{100 * n / max(1, counts.sum()):.1f} %" for n in counts], fontsize=8)

@@ -1,9 +1,9 @@
-"""Whether a worker judges higher or lower than the others, and whether that changes while he works.
+"""Whether a worker judges higher or lower than the others, and whether that changes during their work.
 
-A worker's deviation is the mean of (his level − the mean of the two levels that count) over the kept pairs he judged.
-The reference is the consensus before rounding: rounded up, it would make everybody look strict. His own label may be
-one of the two, so the figure is smaller than his distance to the others, but its sign is right. The sequence of his
-pairs, in the order of the file, is cut into ten equal parts to show a drift.
+A worker's deviation is the mean of (their level − the mean of the two levels that count) over the kept pairs they
+judged. The reference is the consensus before rounding: rounded up, it would make everybody look strict. Their own label
+may be one of the two, so the figure is smaller than their distance to the others, but its sign is right. The sequence
+of their pairs, in the order of the file, is cut into ten equal parts to show a drift.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DRIFT_PARTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One worker: how much he judged, his mean deviation, and the deviation in each tenth of his work."""
+    """How many labels a worker gave, their mean deviation, and the deviation in each tenth of their work."""
 
     worker: str
     labels: int
@@ -30,7 +30,7 @@ class Drift:
 
 
 def measure_drift(found: Consensus) -> list[Drift]:
-    """Every worker, most labels first; NaN where he judged no pair that was kept.
+    """Measure the drift of every worker, most labels first; NaN for those who judged no pair that was kept.
 
     >>> from momentseek.construct.annotation.consensus import find_consensus
     >>> from momentseek.construct.annotation.labels import group_labels

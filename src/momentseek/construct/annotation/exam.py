@@ -2,7 +2,7 @@
 
 There, everybody judged 100 pairs (10 queries, 10 moments each). A label is aligned if it lies within 1 of the median;
 at first 11.83 % were not, and workers relabelled theirs until all were. A worker passes here if at least a given
-share of his labels is aligned; the paper's share is all of them. A median between two levels is rounded up, as the
+share of their labels is aligned; the paper's share is all of them. A median between two levels is rounded up, as the
 consensus is.
 """
 
@@ -22,12 +22,12 @@ from momentseek.moments.arrays import IntArray
 from momentseek.tables import count, text_table
 
 MIN_WORKERS = 3
-"""With two workers the median is their mean, and nobody can be told apart."""
+"""Workers who must judge each pair: with two, the median is their mean and cannot tell who is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Examinee:
-    """One worker in the exam: his share of aligned labels, his mean deviation, kappa with the truth, and his misses."""
+    """A worker's result: share of aligned labels, mean deviation, kappa with the truth, and labels to judge again."""
 
     worker: str
     judged: int
@@ -37,12 +37,12 @@ class Examinee:
     kappa: float
     passed: bool
     misses: tuple[tuple[str, int, int], ...]
-    """(pair, his level, the truth)."""
+    """Labels more than 1 from the truth, as (pair, the worker's level, the truth)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Exam:
-    """The truth of every pair, the workers (worst first), and the mean kappa over couples of workers."""
+    """The result of an exam: the truth of every pair, the workers (worst first), and the mean kappa of two workers."""
 
     labels: AnnotatorLabels
     truth: IntArray
@@ -56,7 +56,7 @@ class Exam:
         return float(np.mean([1 - w.aligned for w in self.workers]))
 
     def decisions(self) -> list[Decision]:
-        """Every worker, and every label to be judged again."""
+        """The decision about every worker, and about every label to be judged again."""
         result = []
         for w in self.workers:
             reason = f"{'at least' if w.passed else 'less than'} {self.share:.0%} of labels within 1 of the median"
@@ -71,7 +71,7 @@ class Exam:
 
 
 def mark_exam(labels: AnnotatorLabels, share: float = 1.0) -> Exam:
-    """Judge the workers by the median of all.
+    """Mark an exam: compare every worker with the median of all.
 
     >>> from momentseek.construct.annotation.labels import group_labels
     >>> found = mark_exam(group_labels([(p, w, r) for p in "ab" for w, r in (("ann", 3), ("bob", 3), ("cy", 0))]))
@@ -132,7 +132,7 @@ MAX_MISSES_SHOWN = 20
 
 
 def as_text(found: Exam) -> str:
-    """Who passes, and which labels to talk about."""
+    """The report as text: who passes, and which labels to talk about."""
     failed = [w for w in found.workers if not w.passed]
     table = text_table(
         ["worker", "result", "judged", "missing", "within 1", "deviation", "kappa"],
@@ -176,7 +176,7 @@ def as_text(found: Exam) -> str:
 
 
 def as_json(found: Exam) -> dict[str, Any]:
-    """The same as one JSON object."""
+    """The report as one JSON object."""
     workers = []
     for w in found.workers:
         entry = asdict(w)

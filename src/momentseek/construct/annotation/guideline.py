@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RelevanceLevel:
-    """A level, its name, and when to choose it."""
+    """A level of relevance, its name, and when to choose it."""
 
     value: int
     name: str

@@ -1,4 +1,4 @@
-"""PAIRS.csv: the judged pairs a consensus or an exam ends in, and the reader for the steps that follow."""
+"""PAIRS.csv: the judged pairs that a consensus or an exam results in, written and read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PAIRS_HEADER = "pair_id,relevance,annotators,labels"
 
 
 def write_pairs(rows: Iterable[tuple[str, int, int, int]]) -> bytes:
-    """The file's bytes, from ``(pair_id, relevance, annotators, labels)`` in their order.
+    """The bytes of a file of judged pairs, ``(pair_id, relevance, annotators, labels)`` each.
 
-    Annotators are different people; a pair has more labels than annotators where somebody judged it twice.
+    Annotators are different people; a pair has more labels than annotators if somebody judged it twice.
 
     >>> write_pairs([("7", 3, 1, 2)])
     b'pair_id,relevance,annotators,labels\\n7,3,1,2\\n'
@@ -26,7 +26,7 @@ def write_pairs(rows: Iterable[tuple[str, int, int, int]]) -> bytes:
 
 
 def read_pairs(path: str | os.PathLike[str]) -> dict[str, int]:
-    """Pair → level."""
+    """Read the relevance level of every pair."""
     result: dict[str, int] = {}
     for line, row in rows_of(open_document(path), "pair_id", "relevance"):
         pair, level = row["pair_id"], row["relevance"].strip()

@@ -1,4 +1,4 @@
-"""Label Studio, the annotation tool that TVR-Ranking used: its tasks, its labelling page, and its exports.
+"""Label Studio, the annotation tool that TVR-Ranking used: tasks, labelling page, and exports.
 
 A task is one query and one moment. The video's address carries the moment as a media fragment, ``#t=start,end``,
 which browsers play from start to end. Captions are not shown: annotators judge what they see (appendix B.5). An export
@@ -25,7 +25,7 @@ URL_SCHEMES = ("http", "https", "file")
 
 
 def build_tasks(candidates: Iterable[AnnotationCandidate], base_url: str, suffix: str = ".mp4") -> list[dict[str, Any]]:
-    """One task per pair, in the given order.
+    """Build one Label Studio task per pair, in the given order.
 
     >>> pair = AnnotationCandidate("q1/7", "q1", "a dog runs", "my park", 2.5, 5.0, 0.8, 1, 1, "hidden")
     >>> build_tasks([pair], "https://example.org/videos")[0]["data"]["video"]
@@ -73,22 +73,22 @@ def labelling_page() -> str:
 
 @dataclass(frozen=True)
 class LabelStudioExport:
-    """Labels in the order in which they were given, and what else was in the files."""
+    """What exports of Label Studio hold: labels in the order in which they were given, and counts of the rest."""
 
     labels: tuple[tuple[str, str, int], ...]
     tasks: int
     missing: tuple[str, ...]
     """Pairs that nobody has judged yet."""
     cancelled: int
-    """Annotations their authors skipped."""
+    """Number of annotations that their annotators skipped."""
     empty: int
-    """Annotations without an answer."""
+    """Number of annotations without an answer."""
     replaced: int
-    """Earlier annotations of the same pair by the same person."""
+    """Number of earlier annotations of the same pair by the same person."""
     repeated: int = 0
-    """Annotations that stand in an earlier export as well: only their last state counts."""
+    """Number of annotations that were in an earlier export too; only their last state counts."""
     decisions: tuple[Decision, ...] = ()
-    """What became of every annotation, and every pair without any."""
+    """The decision about every annotation, and about every pair without any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +106,10 @@ class _Annotation:
 
 
 def read_exports(exports: Iterable[tuple[Any, str]]) -> LabelStudioExport:
-    """The labels of several exports, each with its source, as of one.
+    """Read the labels of several exports, each with its source, as if they were one.
 
-    A later export of a project holds the annotations of the earlier one: what has the same pair, annotator and id is
-    one annotation, as the last export has it. Of a person's annotations of a pair the last counts.
+    A later export of a project holds the annotations of the earlier one: annotations with the same pair, annotator and
+    id are one, as in the last export. Of a person's annotations of a pair the last counts.
 
     >>> answer = {"id": 7, "completed_by": 1, "result": [{"value": {"choices": ["3"]}}]}
     >>> task = {"id": 1, "data": {"pair_id": "p"}, "annotations": [answer]}
@@ -158,13 +158,13 @@ def read_exports(exports: Iterable[tuple[Any, str]]) -> LabelStudioExport:
 
 
 def _identity(thing: Mapping[str, Any], place: tuple[int, ...], *about: str) -> tuple[Any, ...]:
-    """What tells a task or annotation from others: its id (other servers give the same), or its place."""
+    """The key of a task or annotation: its id (with ``about``, as servers may share ids), or its place."""
     return ("id", str(thing["id"]), *about) if thing.get("id") is not None else ("place", *place)
 
 
 def _annotation(annotation: Any, pair: str, where: str, source: str) -> _Annotation:
     if not isinstance(annotation, dict):
-        raise MomentseekError(f"{where} has an annotation that is no object; export the project as JSON again")
+        raise MomentseekError(f"{where} has an annotation that is not an object; export the project as JSON again")
     cancelled = bool(annotation.get("was_cancelled"))
     level = None if cancelled else _level(_list(annotation, "result", where), f"{where} (pair {pair})")
     by = annotation.get("completed_by")
@@ -173,13 +173,13 @@ def _annotation(annotation: Any, pair: str, where: str, source: str) -> _Annotat
 
 
 def check_address(base_url: str) -> None:
-    """Refuse an address at which no browser finds videos, or which would run as a script.
+    """Refuse an address where no browser can find videos, or that would run as a script.
 
     >>> for base in ("https://example.org/v", "file:///videos", "/data/local-files/?d=videos", "videos"):
     ...     check_address(base)
     >>> check_address("javascript:alert(1)")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    momentseek.errors.MomentseekError: 'javascript:alert(1)' is no address of videos; give http://, https:// or ...
+    momentseek.errors.MomentseekError: 'javascript:alert(1)' is not an address of videos; give http://, https:// or ...
     """
     scheme, colon, rest = base_url.partition(":")
     named = bool(colon) and not any(c in scheme for c in "/?#")
@@ -191,7 +191,7 @@ def check_address(base_url: str) -> None:
         or (named and scheme.lower() != "file" and not rest.strip("/"))
     ):
         raise MomentseekError(
-            f"{base_url!r} is no address of videos; give http://, https:// or file://, or a path such as /videos"
+            f"{base_url!r} is not an address of videos; give http://, https:// or file://, or a path such as /videos"
         )
 
 
@@ -210,12 +210,12 @@ def _list(holder: Mapping[str, Any], key: str, where: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise MomentseekError(f"{where}: {key!r} is no list; export the project as JSON, not as JSON-MIN or CSV")
+        raise MomentseekError(f"{where}: {key!r} is not a list; export the project as JSON, not as JSON-MIN or CSV")
     return value
 
 
 def _level(result: list[Any], where: str) -> int | None:
-    """The answer of one annotation: a choice that begins with its level, or a rating."""
+    """The level that an annotation gives: a choice that begins with it, or a rating; None without an answer."""
     for answer in result:
         value = answer.get("value") if isinstance(answer, dict) else None
         if not isinstance(value, Mapping) or answer.get("from_name", RELEVANCE_CONTROL) != RELEVANCE_CONTROL:
@@ -238,7 +238,7 @@ def _level(result: list[Any], where: str) -> int | None:
 
 
 def _person(completed_by: Any, where: str) -> str:
-    """A number in plain exports, an object with id and e-mail in others; the id names nobody."""
+    """Who made an annotation: a number in plain exports, else an object with id and e-mail; the id is anonymous."""
     who = completed_by.get("id", completed_by.get("email")) if isinstance(completed_by, Mapping) else completed_by
     if who is None:
         raise MomentseekError(f"{where} has an annotation without completed_by; export it with annotators")

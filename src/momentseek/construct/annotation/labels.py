@@ -1,4 +1,4 @@
-"""Labels: what every worker said about every query–moment pair, as the annotation tool exports it.
+"""Labels: the level that each worker gave to each query–moment pair, as the annotation tool exports them.
 
 The file is CSV with the columns ``pair_id, worker, relevance``, one row per judgement, as TVR-Ranking publishes its
 raw annotations. Levels are whole numbers from 0 (irrelevant) to 4 (perfect match).
@@ -28,10 +28,10 @@ LABEL_COLUMNS = ("pair_id", "worker", "relevance")
 
 @dataclass(frozen=True, eq=False)
 class AnnotatorLabels:
-    """Judgements grouped by pair: pair ``i`` owns rows ``offsets[i]:offsets[i + 1]`` of ``worker`` and ``relevance``.
+    """Annotators' labels grouped by pair: pair ``i`` has rows ``offsets[i]:offsets[i + 1]`` of the other columns.
 
-    Pairs stand in the order of their first appearance, the rows of a pair in the order of the file; ``place`` is a
-    row's position in the file, which is the order in which a worker saw his pairs.
+    Pairs are in the order of their first appearance, the rows of a pair in the order of the file; ``place`` is a
+    row's position in the file, which is the order in which workers saw their pairs.
 
     >>> labels = group_labels([("p1", "ann", 3), ("p2", "ann", 0), ("p1", "bob", 4)])
     >>> labels.pair_ids, labels.counts.tolist(), labels.relevance.tolist()
@@ -52,22 +52,22 @@ class AnnotatorLabels:
 
     @property
     def counts(self) -> IntArray:
-        """Labels per pair."""
+        """Number of labels of each pair."""
         return np.diff(self.offsets)
 
     @cached_property
     def people(self) -> IntArray:
-        """Different workers per pair: fewer than its labels where somebody judged it twice."""
+        """Number of different workers of each pair: fewer than its labels if somebody judged it twice."""
         return np.bincount(self.pair[~self.repeated], minlength=len(self.pair_ids))
 
     @cached_property
     def pair(self) -> IntArray:
-        """The pair (by place) of each row."""
+        """The pair (its place in ``pair_ids``) of each row."""
         return np.repeat(np.arange(len(self.pair_ids)), self.counts)
 
     @cached_property
     def repeated(self) -> BoolArray:
-        """Rows whose worker had judged the same pair before."""
+        """Whether the worker of each row had judged the same pair before."""
         key = self.pair * max(1, len(self.workers)) + self.worker
         first = np.unique(key, return_index=True)[1]
         repeated = np.ones(len(self), dtype=bool)
@@ -75,7 +75,7 @@ class AnnotatorLabels:
         return repeated
 
     def with_rows(self, keep: BoolArray) -> AnnotatorLabels:
-        """Only some rows; pairs left without any stay, empty."""
+        """The labels of some rows only; pairs without any left stay, empty."""
         counts = np.bincount(self.pair[keep], minlength=len(self.pair_ids))
         return AnnotatorLabels(
             self.pair_ids,
@@ -88,12 +88,12 @@ class AnnotatorLabels:
         )
 
     def first_labels(self) -> AnnotatorLabels:
-        """Every worker's first label of each pair: agreement with oneself is no agreement between people."""
+        """Every worker's first label of each pair, for agreement between different people."""
         return self.with_rows(~self.repeated)
 
 
 def group_labels(rows: Iterable[tuple[object, object, int]], source: str = "(memory)") -> AnnotatorLabels:
-    """Labels from ``(pair_id, worker, relevance)`` in any order."""
+    """Group labels, given as ``(pair_id, worker, relevance)`` in any order, by pair."""
     pairs, workers, levels = zip(*rows, strict=True)
     return _group_by_pair(
         [str(p) for p in pairs], [str(w) for w in workers], np.asarray(levels, dtype=np.int64), source
@@ -101,7 +101,7 @@ def group_labels(rows: Iterable[tuple[object, object, int]], source: str = "(mem
 
 
 def read_labels(path: str | os.PathLike[str]) -> AnnotatorLabels:
-    """Read a CSV file of labels; what is no label is refused with its line."""
+    """Read a CSV file of labels; a row that is not a label is refused with its line number."""
     document = open_document(path)
     pairs, workers, raw = _columns(document)
     if not pairs:

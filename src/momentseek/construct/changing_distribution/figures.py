@@ -1,4 +1,4 @@
-"""Figures of where moments lie: per split, per verb, and which verbs the splits use.
+"""Figures of where moments lie, per split and per verb, and of which verbs the splits use.
 
 After debiased grounding's Figures 2, 4, 5 and 6 (Lan et al., §3). matplotlib is imported only here, when asked for.
 """
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 GRID_CELLS = 100
 DRAWN_BANDWIDTH = 0.02
-"""Bandwidth of the drawn densities; those that decide are the recipe's."""
+"""Bandwidth of the drawn densities; the split itself is decided with the recipe's."""
 MAX_VERBS = 30
 MAX_VERBS_ON_MAPS = 4
 MIN_MOMENTS_PER_VERB = 20
-"""Moments a verb needs in each panel to be drawn."""
+"""Moments that a verb needs in each panel to be drawn."""
 OOD_SPLIT = "test_ood"
 FIGURE_FILES = tuple(
     f"{name}.{kind}"
     for name in ("locations-before", "locations-after", "verbs", "locations-by-verb")
     for kind in ("png", "svg")
 )
-"""The files that may be drawn."""
+"""The files that ``draw_resplit`` may draw."""
 
 
 def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgements]) -> dict[str, bytes]:
-    """All figures as PNG and SVG, by the names of their files (some of ``FIGURE_FILES``)."""
+    """Draw all figures as PNG and SVG; returns bytes by file name (some of ``FIGURE_FILES``)."""
     words = {name: [verbs(q) for q in split.queries or ()] for name, split in splits.items()}
     figures: dict[str, Callable[[], Figure]] = {
         "locations-before": lambda: densities_figure(inputs),
@@ -57,7 +57,7 @@ def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgemen
 
 
 def densities_figure(parts: Mapping[str, Judgements]) -> Figure:
-    """One panel per file or split: how dense moments are at each (start, end)."""
+    """Draw one panel per file or split: how dense moments are at each (start, end)."""
     figure, axes = axes_of(1, len(parts), 0.6 + 2.4 * len(parts), 3.0)
     for ax, (name, part) in zip(axes[0], parts.items(), strict=True):
         _draw_density(ax, locations(part, clip=True), rare=name == OOD_SPLIT)
@@ -69,7 +69,7 @@ def densities_figure(parts: Mapping[str, Judgements]) -> Figure:
 def by_verb_figure(
     splits: Mapping[str, Judgements], words: Mapping[str, list[list[str]]], chosen: Sequence[str]
 ) -> Figure:
-    """Where the moments of one verb lie, in train above and test-ood below."""
+    """Draw where the moments of some verbs lie, in train above and test-ood below."""
     figure, axes = axes_of(2, len(chosen), 0.8 + 2.2 * len(chosen), 5.0)
     for row, split in zip(axes, ("train", OOD_SPLIT), strict=True):
         places = locations(splits[split], clip=True)
@@ -84,7 +84,7 @@ def by_verb_figure(
 
 
 def verbs_figure(words: Mapping[str, list[list[str]]]) -> Figure:
-    """The most frequent verbs of the whole dataset, and each split's share of them, one panel per split."""
+    """Draw each split's share of the most frequent verbs of the whole dataset, one panel per split."""
     counts = {name: Counter(v for said in lists for v in said) for name, lists in words.items()}
     total = sum(counts.values(), Counter[str]())
     top = [verb for verb, _ in total.most_common(MAX_VERBS)]

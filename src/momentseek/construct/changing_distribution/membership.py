@@ -15,7 +15,7 @@ from momentseek.moments import Judgements
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Sizes of two collections and of what they share."""
+    """The sizes of two collections and of what they share."""
 
     ours: int
     theirs: int
@@ -23,24 +23,24 @@ class Overlap:
 
     @property
     def precision(self) -> float:
-        """The share of ours that is also theirs."""
+        """The share of our items that are also theirs."""
         return self.both / self.ours if self.ours else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of theirs that is also ours."""
+        """The share of their items that are also ours."""
         return self.both / self.theirs if self.theirs else 0.0
 
     @property
     def iou(self) -> float:
-        """Shared over all."""
+        """Number of shared items divided by the number of all items."""
         union = self.ours + self.theirs - self.both
         return self.both / union if union else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """One split beside a published one."""
+    """How far one split and a published one hold the same videos and pairs."""
 
     split: str
     reference: str
@@ -49,7 +49,7 @@ class Membership:
 
 
 def overlap(ours: Iterable[Hashable], theirs: Iterable[Hashable]) -> Overlap:
-    """What two collections share, counting repeats.
+    """Count what two collections share, including repeats.
 
     >>> both = overlap("aab", "abbc")
     >>> both, both.precision, both.recall, both.iou
@@ -60,7 +60,7 @@ def overlap(ours: Iterable[Hashable], theirs: Iterable[Hashable]) -> Overlap:
 
 
 def compare_membership(split: str, ours: Judgements, theirs: Judgements) -> Membership:
-    """Videos by name; pairs by video, start and end, since published files differ in how they spell sentences."""
+    """Compare a split with a published one: videos by name, pairs by video and times (spellings of sentences vary)."""
     return Membership(
         split,
         theirs.source,

@@ -1,4 +1,4 @@
-"""Several annotation files as one table of query–moment pairs, each video with one duration."""
+"""Merges annotation files into one table of query–moment pairs, in which each video has one duration."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from momentseek.moments.arrays import BoolArray, FloatArray, encode_names
 
 
 def merge_truths(truths: Sequence[Judgements], durations: Mapping[str, float] | None = None) -> Judgements:
-    """All files' pairs under their videos, whichever file they come from; ``durations`` replace the files' own.
+    """Merge the pairs of several files; ``durations`` (video → seconds) replace the files' own.
 
-    ActivityNet's val_1 and val_2 describe the same videos in other words: their pairs are pooled under one video.
+    ActivityNet's val_1 and val_2 describe the same videos in different words: their pairs are pooled under one video.
     Query ids stay if no two files share one; otherwise they are ``VIDEO:i``, counted over all files.
 
     >>> one = Judgements.from_groups(["a:0"], [1], ["a"], [0], [5], durations={"a": 9.0}, queries=["sits"])
@@ -50,13 +50,13 @@ def merge_truths(truths: Sequence[Judgements], durations: Mapping[str, float] | 
 
 
 def count_repeated_pairs(pairs: Judgements) -> int:
-    """How many pairs are there once more with the same video, times and words; a file given twice has many."""
+    """Number of pairs that repeat another one's video, times and words; a file given twice has many."""
     keys = zip(pairs.video.tolist(), pairs.start.tolist(), pairs.end.tolist(), pairs.queries or (), strict=True)
     return sum(n - 1 for n in Counter(keys).values())
 
 
 def select_pairs(pairs: Judgements, keep: BoolArray) -> Judgements:
-    """The pairs for which ``keep`` is true, in the same order."""
+    """Select the pairs for which ``keep`` is true, in the same order."""
     rows = np.flatnonzero(keep)
     codes, video = np.unique(pairs.video[rows], return_inverse=True)
 
@@ -80,7 +80,7 @@ def select_pairs(pairs: Judgements, keep: BoolArray) -> Judgements:
 
 
 def swap_reversed(pairs: Judgements) -> Judgements:
-    """The pairs with start and end exchanged where the moment ends before it starts.
+    """Exchange start and end of the moments that end before they start.
 
     >>> wrong = Judgements.from_groups(["q"], [1], ["a"], [9], [2], durations={"a": 10.0}, invalid="keep")
     >>> swap_reversed(wrong).start.tolist(), swap_reversed(wrong).end.tolist()
@@ -90,7 +90,7 @@ def swap_reversed(pairs: Judgements) -> Judgements:
 
 
 def locations(pairs: Judgements, clip: bool = False) -> FloatArray:
-    """``(start, end)`` of every moment as shares of its video; ``clip`` moves both into [0, 1].
+    """The ``(start, end)`` of every moment as shares of its video; ``clip`` moves both into [0, 1].
 
     >>> locations(Judgements.from_groups(["q"], [1], ["a"], [2], [9], durations={"a": 8.0})).tolist()
     [[0.25, 1.125]]

@@ -1,4 +1,4 @@
-"""What a re-split says of itself: sizes, the published splits beside it, and what a reader should know."""
+"""The report of a re-split: sizes, how far published splits agree, and what a reader should know."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from momentseek.tables import count, text_table
 
 
 def as_text(done: Resplit, published: Sequence[Membership]) -> str:
-    """A table of sizes, and one of agreement with published splits if there are any."""
+    """The report as text: sizes of the splits, and agreement with published splits if there are any."""
     total = sum(pairs for _, pairs in done.sizes.values())
     sizes = [[name, f"{v:,}", f"{p:,}", f"{100 * p / total:.1f}"] for name, (v, p) in done.sizes.items()]
     parts = [text_table(["split", "videos", "pairs", "% of pairs"], sizes)]
@@ -32,7 +32,7 @@ def as_text(done: Resplit, published: Sequence[Membership]) -> str:
 
 
 def as_json(preset: str, done: Resplit, published: Sequence[Membership], written: Sequence[Path]) -> dict[str, Any]:
-    """Everything but the single decisions, unrounded."""
+    """The report as one JSON object, without the single decisions; figures are not rounded."""
     return {
         "preset": preset,
         "recipe": describe_recipe(done.recipe),
@@ -48,18 +48,20 @@ def as_json(preset: str, done: Resplit, published: Sequence[Membership], written
 
 
 def notes(pairs: Judgements, done: Resplit) -> list[str]:
-    """Impossible times, repeated pairs and ties at the cut, each in a sentence."""
-    said = [str(finding) for finding in pairs.findings]
+    """Sentences about impossible times, repeated pairs and ties at the cut."""
+    sentences = [str(finding) for finding in pairs.findings]
     if repeats := count_repeated_pairs(pairs):
         verb = "repeats" if repeats == 1 else "repeat"
-        said.append(f"{count(repeats, 'pair')} {verb} another: the same video, times and words")
+        sentences.append(f"{count(repeats, 'pair')} {verb} another: the same video, times and words")
     if done.cut.tied:
-        said.append(f"{count(done.cut.tied, 'pair')} are equally dense at the cut; the first of them count as rare")
-    return said
+        sentences.append(
+            f"{count(done.cut.tied, 'pair')} are equally dense at the cut; the first of them count as rare"
+        )
+    return sentences
 
 
 def describe_recipe(recipe: Recipe) -> dict[str, Any]:
-    """The recipe in the words of the command's options.
+    """The values of a recipe, by the names of the command's options.
 
     >>> describe_recipe(Recipe(long_moments=0.5))["long_moments"]
     '>=0.5'

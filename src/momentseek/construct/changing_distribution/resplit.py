@@ -27,26 +27,26 @@ SPLIT_NAMES = ("train", "val", "test_iid", "test_ood")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that decides who goes where."""
+    """All choices that decide which video goes into which split."""
 
     bandwidth: float | Literal["scott"] = "scott"
-    """Of the Gaussian kernel over (start, end) as shares of the video, the same in all directions; or Scott's rule
-    with the points' covariance, as ``scipy.stats.gaussian_kde`` has it."""
+    """Bandwidth of the Gaussian kernel over (start, end) as shares of the video, equal in all directions; or Scott's
+    rule with the points' covariance, as in ``scipy.stats.gaussian_kde``."""
     share: float = 0.2
-    """``int(share · pairs)`` pairs of the lowest density are rare."""
+    """Share of the pairs that are rare: the ``int(share · pairs)`` pairs of the lowest density."""
     ties: Literal["ood", "train"] = "ood"
-    """Where a video goes of which exactly half of the pairs are rare."""
+    """The split for videos of which exactly half of the pairs are rare."""
     long_moments: float | None = None
     """A video with a moment of at least this share of its length stays out of test-ood."""
     long_strict: bool = False
-    """Only moments longer than that, not as long."""
+    """Whether ``long_moments`` means longer than that share, and not as long."""
     swap: bool = False
-    """Turn round moments that end before they start, as Charades-CD did with four of Charades-STA's."""
+    """Whether to swap the times of moments that end before they start, as Charades-CD did with four of them."""
     clip: bool = False
-    """Move times into the video before measuring; the splits keep them as they are."""
+    """Whether to move times into the video before measuring; the splits keep them as they are."""
     val_share: float = 0.05
     iid_share: float = 0.05
-    """``int(share · videos)`` videos each, drawn from those that are not out of distribution."""
+    """With ``val_share``: ``int(share · videos)`` videos each, drawn from those that are not out of distribution."""
     seed: int = 0
 
 
@@ -68,7 +68,7 @@ class Resplit:
 
     @property
     def sizes(self) -> dict[str, tuple[int, int]]:
-        """Split → (videos, pairs)."""
+        """The numbers of videos and pairs of each split."""
         return {name: (len(split.videos), len(split)) for name, split in self.splits.items()}
 
 

@@ -16,7 +16,7 @@ HISTOGRAM_BINS = 10
 
 @dataclass(frozen=True)
 class Cohesiveness:
-    """The mean co-occurrence ratio, and its histogram over ten equal bins of [0, 1] as shares of all words."""
+    """How many words a set's videos share: mean co-occurrence ratio, and its histogram in ten bins of [0, 1]."""
 
     mean: float
     histogram: tuple[float, ...]
@@ -24,7 +24,7 @@ class Cohesiveness:
 
 
 def video_words(sentences: Iterable[Iterable[str]]) -> list[IntArray]:
-    """Each video's distinct words as numbers.
+    """Number the distinct words of each video.
 
     >>> [w.tolist() for w in video_words([["A man runs.", "he runs"], ["the MAN sits"]])]
     [[0, 1, 2, 3], [4, 1, 5]]
@@ -38,11 +38,11 @@ def video_words(sentences: Iterable[Iterable[str]]) -> list[IntArray]:
 
 
 def cooccurrence_ratios(words: Sequence[IntArray]) -> tuple[FloatArray, IntArray]:
-    """For a set of n videos, each word's co-occurrence ratio and how many videos have the word.
+    """Each word's co-occurrence ratio in a set of n videos, and how many videos have the word.
 
     .. math:: r(w, v) = \\frac{|\\{u \\ne v : w \\in W_u\\}|}{n - 1}
 
-    It is the same for all videos that have the word, of which each counts.
+    The ratio is the same for all videos that have the word, and counts once for each of them.
 
     >>> ratio, times = cooccurrence_ratios(video_words([["man runs"], ["man sits"], ["man"]]))
     >>> ratio.tolist(), times.tolist()
@@ -55,7 +55,7 @@ def cooccurrence_ratios(words: Sequence[IntArray]) -> tuple[FloatArray, IntArray
 
 
 def measure_cohesiveness(sets: Iterable[Sequence[int]], words: Sequence[IntArray]) -> Cohesiveness:
-    """Over many sets of videos (places in ``words``); sets of one video have no ratio."""
+    """Measure cohesiveness over many sets of videos (places in ``words``); sets of one video do not count."""
     histogram = np.zeros(HISTOGRAM_BINS)
     total = 0.0
     for some in sets:

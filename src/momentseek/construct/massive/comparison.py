@@ -1,4 +1,4 @@
-"""Our pools beside a published file's: how many positives, which of them, and what the rules here say of theirs."""
+"""Compares our pools with a published file's: how many positives, which of them, and what our rules say of theirs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from momentseek.errors import MomentseekError
 from momentseek.moments import Judgements
 
 QueryKey = tuple[str, str, int]
-"""Own video, sentence, and which of the video's equal sentences: ids do not survive leaving queries out."""
+"""Own video, sentence, and which of the video's equal sentences: ids change when queries are left out."""
 
 
 @dataclass(frozen=True)
 class PoolSides:
-    """One query's further positives and its negatives, by name."""
+    """The further positives and the negatives of one query's pool, by name."""
 
     positives: frozenset[str]
     negatives: frozenset[str]
@@ -28,26 +28,26 @@ class PoolSides:
 
 @dataclass(frozen=True)
 class PoolComparison:
-    """Shares are over queries that both files have."""
+    """How far our pools and published ones agree; shares are over the queries that both files have."""
 
     both: int
     only_ours: int
     only_theirs: int
     our_positives: Mapping[int, int]
     their_positives: Mapping[int, int]
-    """Further positives → queries."""
+    """Number of queries by their number of further positives."""
     positives_overlap: float
-    """Mean Jaccard index of the further positives, where either has any."""
+    """Mean Jaccard index of the further positives, over queries where either file has any."""
     negatives_overlap: float
     """Mean Jaccard index of the negatives."""
     positives_reach: float
-    """Share of their further positives whose similarity reaches t+ here."""
+    """Share of their further positives whose similarity reaches our t+."""
     negatives_below: float
-    """Share of their negatives whose similarity stays below t- here."""
+    """Share of their negatives whose similarity stays below our t-."""
 
 
 def read_sides(truth: Judgements) -> dict[QueryKey, PoolSides]:
-    """Each query's positives and negatives from a truth with pools."""
+    """Read each query's positives and negatives from a truth with pools."""
     if truth.pools is None or truth.queries is None:
         raise MomentseekError(f"{truth.source}: has no pools to compare with; give an MVMR file")
     seen: Counter[tuple[str, str]] = Counter()
@@ -67,7 +67,7 @@ def read_sides(truth: Judgements) -> dict[QueryKey, PoolSides]:
 
 
 def strip_extension(video: str) -> str:
-    """A video's name without a file's ending, which published files leave off or not.
+    """Remove the file extension from a video's name; published files may or may not have it.
 
     >>> strip_extension("s30-d52.avi"), strip_extension("v_bXdq2zI1Ms0")
     ('s30-d52', 'v_bXdq2zI1Ms0')
@@ -76,7 +76,7 @@ def strip_extension(video: str) -> str:
 
 
 def compare_pools(result: MassiveDataset, reference: Judgements, similarity: TextSimilarity) -> PoolComparison:
-    """Our pools against a published file of the same dataset."""
+    """Compare our pools with a published file of the same dataset."""
     ours, theirs = read_sides(as_truth(result)), read_sides(reference)
     both = [key for key in ours if key in theirs]
     if not both:
@@ -96,7 +96,7 @@ def compare_pools(result: MassiveDataset, reference: Judgements, similarity: Tex
 
 
 def compare_draws(one: MassiveDataset, other: MassiveDataset) -> tuple[float, float]:
-    """Mean Jaccard of positives and of negatives between two draws: what chance alone leaves of the overlap."""
+    """Mean Jaccard index of positives and of negatives between two draws: the overlap that chance alone allows."""
     a, b = read_sides(as_truth(one)), read_sides(as_truth(other))
     both = [key for key in a if key in b]
     return (
@@ -106,7 +106,7 @@ def compare_draws(one: MassiveDataset, other: MassiveDataset) -> tuple[float, fl
 
 
 def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
-    """Shared over all; NaN where there is nothing to share.
+    """The Jaccard index of two sets (shared over all); NaN if both are empty.
 
     >>> jaccard(frozenset("abc"), frozenset("bcd"))
     0.5

@@ -25,7 +25,7 @@ from momentseek.tables import count
 
 @dataclass(frozen=True, slots=True)
 class QueryPool:
-    """One query's videos: places in the truth's ``videos``, and for each positive the query whose moment it is."""
+    """The pool of one query: videos (places in the truth's ``videos``), and for each positive its source query."""
 
     query: int
     positives: tuple[int, ...]
@@ -36,7 +36,7 @@ class QueryPool:
 
 @dataclass(frozen=True)
 class VisualFilter:
-    """Visual scores with the two means that filter by them."""
+    """Visual scores, with the mean scores of golden and of negative pairs by which pools are filtered."""
 
     score: VisualScore
     golden: float
@@ -45,7 +45,7 @@ class VisualFilter:
 
 @dataclass(frozen=True)
 class MassiveDataset:
-    """The pools of the kept queries, and what was decided about every query."""
+    """A massive dataset: the pools of the kept queries, and the decision about every query."""
 
     data: MassiveSource
     settings: MassiveSettings
@@ -60,7 +60,7 @@ def build_massive(
     settings: MassiveSettings | None = None,
     visual: VisualScore | None = None,
 ) -> MassiveDataset:
-    """Draw every query's pool; queries whose pool stays short, or without any negative, are dropped."""
+    """Draw every query's pool; queries whose pool cannot be filled, or has no negative, are dropped."""
     settings = settings or MassiveSettings()
     require_videos(data, settings)
     filters = _build_visual_filter(data, similarity, settings, visual) if visual else None
@@ -76,7 +76,7 @@ def build_massive(
 
 
 def require_videos(data: MassiveSource, settings: MassiveSettings) -> None:
-    """Refuse pools larger than the collection, which no query could fill."""
+    """Refuse pools that are larger than the collection, since no query could fill them."""
     videos = len(data.truth.videos)
     if videos < settings.pool:
         raise MomentseekError(
@@ -86,7 +86,7 @@ def require_videos(data: MassiveSource, settings: MassiveSettings) -> None:
 
 
 def as_truth(result: MassiveDataset) -> Judgements:
-    """The kept queries with own moments first, then the positives', and their pools: own, positives, negatives."""
+    """The kept queries as ground truth: own moments first, then the positives', and pools in that order too."""
     truth = result.data.truth
     assert truth.queries is not None
     rows: list[int] = []
@@ -194,6 +194,6 @@ def _visual_scores(visual: VisualFilter, data: MassiveSource, name: str, videos:
 
 
 def _most_similar(data: MassiveSource, sentences: SimilarityScores, video: int) -> int:
-    """The video's query that made it a positive; the earliest of equals."""
+    """The query of the video that made it a positive; the earliest of equals."""
     own = data.by_video[data.bounds[video] : data.bounds[video + 1]]
     return int(own[np.argmax(sentences[own])])

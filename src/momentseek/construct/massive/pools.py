@@ -1,8 +1,8 @@
-"""Drawing one query's pool: which videos are positives, which are negatives, and by what lot.
+"""The settings of massive datasets, and the random numbers ("lots") by which a query's pool is drawn.
 
-A video's lot depends on the seed, the query (its video, sentence and times, not its id) and the video's name alone,
-so the draw is the same on every machine and in whatever order the file holds its videos and sentences, and stricter
-thresholds remove videos without redrawing the others.
+A video's lot depends only on the seed, the query (its video, sentence and times, not its id) and the video's name. So
+the draw is the same on every machine and for any order of videos and sentences in the file, and stricter thresholds
+remove videos without redrawing the others.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ Lots = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class MassiveSettings:
-    """MVMR's hyper-parameters (section 5); the defaults are those of Charades-STA and ActivityNet."""
+    """The settings of a massive dataset (MVMR, section 5); defaults are those for Charades-STA and ActivityNet."""
 
     pool: int = 50
-    """Videos a query is searched in, its own included."""
+    """Number of videos in which a query is searched, including its own."""
     positives: int = 4
-    """At most so many further videos that also answer it (the paper counts the own one too: k = 5)."""
+    """Further videos that also answer the query, at most (the paper counts the own one too: k = 5)."""
     text_positive: float = 0.9
     text_negative: float = 0.5
     candidates: int = 20
-    """Of the videos similar enough, at most so many are looked at."""
+    """Number of similar videos that are considered as positives, at most."""
     seed: int = 0
     keep_undistracted: bool = False
-    """Whether a query stays whose pool holds only videos that answer it."""
+    """Whether to keep queries whose pool holds only videos that answer them."""
 
     def __post_init__(self) -> None:
         if self.pool < 2:
@@ -48,7 +48,7 @@ class MassiveSettings:
 
 
 def draw_lots(names: Sequence[str], seed: int) -> Lots:
-    """A random 64-bit number per name: of a video, or of a query."""
+    """Draw a random 64-bit number per name (of videos or queries), by the seed."""
     return np.array([_number(f"{seed}\0{name}") for name in names], dtype=np.uint64)
 
 
@@ -67,7 +67,7 @@ def _number(text: str) -> int:
 
 
 def _mix(x: Lots) -> Lots:
-    """SplitMix64's finaliser (Steele, Lea and Flood, OOPSLA 2014): every bit of the result hangs on every bit of x."""
+    """SplitMix64's finaliser (Steele, Lea and Flood, OOPSLA 2014): every bit of x affects every bit of the result."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

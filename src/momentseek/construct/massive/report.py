@@ -1,4 +1,4 @@
-"""What a massive dataset holds, in the terms of MVMR's section 5, for people and for programs."""
+"""The report of a massive dataset, in the terms of MVMR's section 5, for people and for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from momentseek.tables import count, text_table
 
 
 def summary(result: MassiveDataset) -> dict[str, Any]:
-    """Counts, positives per query, similarities of positives, and cohesiveness."""
+    """The report as one JSON object: counts, positives per query, similarities of positives, cohesiveness."""
     data, pools = result.data, result.pools
     assert data.truth.queries is not None
     texts = data.truth.queries
@@ -43,7 +43,7 @@ def summary(result: MassiveDataset) -> dict[str, Any]:
 
 
 def as_text(found: dict[str, Any], encoder: str) -> str:
-    """The summary for a terminal."""
+    """The report as text, from the summary."""
     settings = found["settings"]
     lines = [
         f"kept {found['kept']:,} of {count(found['queries'], 'query', 'queries')} over "
@@ -70,24 +70,24 @@ def as_text(found: dict[str, Any], encoder: str) -> str:
 
 
 def why_differ(encoder: str, features: str | None) -> str:
-    """What makes a published file another than ours, given what sentences and sights were compared by.
+    """Why a published file differs from ours, given the encoder of sentences and the file of visual scores.
 
-    >>> why_differ("file:simcse.npz", "emscore.npz")[-97:]
-    'they filter by EMScore, here emscore.npz does; they were drawn without a seed, so lots differ too'
+    >>> why_differ("file:simcse.npz", "emscore.npz")[-108:]
+    'they filter by EMScore, here emscore.npz does; they were drawn without a seed, so pools differ by chance too'
     """
     if encoder.startswith("file:"):
         words = f"here the vectors of {encoder.removeprefix('file:')} do, which may be on another scale"
     else:
         words = f"here {encoder} does, whose scale is another"
-    sight = f"here {features} does" if features else "here nothing is filtered by sight (`features`)"
+    sight = f"here {features} does" if features else "nothing is filtered by visual scores here (`features`)"
     return (
         f"the published files compare sentences by SimCSE (RoBERTa-large), {words}; they filter by EMScore, {sight}; "
-        "they were drawn without a seed, so lots differ too"
+        "they were drawn without a seed, so pools differ by chance too"
     )
 
 
 def comparison_text(found: PoolComparison, chance: tuple[float, float], why: str, reference: str) -> str:
-    """How far a published file and ours agree, and why not further."""
+    """The comparison with a published file as text: how far the two agree, and why not further."""
     counts = sorted({*found.our_positives, *found.their_positives})
     rows = [[str(k), f"{found.our_positives.get(k, 0):,}", f"{found.their_positives.get(k, 0):,}"] for k in counts]
     return "\n".join(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.construct.changing_distribution.merging import require_one_annotator
+from momentseek.construct.similarity import BLOCK_BYTES
 from momentseek.encoders import TextEncoder, encode_cached
 from momentseek.errors import MomentseekError
 from momentseek.formats.writing import query_videos, require_durations
@@ -21,13 +22,11 @@ SimilarityScores = NDArray[np.float32]
 TextSimilarity = Callable[[Sequence[str], Sequence[str]], SimilarityScores]
 """Queries × sentences → similarities, one row per query. Any scale will do, if the thresholds are on it."""
 
-BLOCK_BYTES = 64 << 20
-
 
 def encoder_similarity(
     encoder: TextEncoder, texts: Sequence[str], *, progress: ShowCount | None = None
 ) -> TextSimilarity:
-    """The cosine of an encoder's vectors; ``texts`` are all that will be asked for.
+    """A similarity by the cosine of an encoder's vectors; ``texts`` are all texts that will be compared.
 
     ``progress`` is called with the numbers of texts that are encoded and that need encoding.
     """
@@ -43,11 +42,11 @@ def encoder_similarity(
 
 @dataclass(frozen=True, eq=False)
 class MassiveSource:
-    """A dataset of one video per query, with what the construction asks of it."""
+    """A dataset with one video per query, prepared for drawing pools."""
 
     truth: Judgements
     own: IntArray
-    """Place of each query's video."""
+    """Place of each query's video in the truth's ``videos``."""
     texts: tuple[str, ...]
     """Distinct sentences, in order of first appearance."""
     text: IntArray
@@ -55,7 +54,7 @@ class MassiveSource:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What each query is called when lots are drawn: its video, sentence and times, wherever it stands."""
+        """The name of each query when lots are drawn: its video, sentence and times, wherever it is in the file."""
         truth = self.truth
         times = list(zip(truth.start.tolist(), truth.end.tolist(), strict=True))
         return tuple(
@@ -71,7 +70,7 @@ class MassiveSource:
 
     @cached_property
     def by_video(self) -> IntArray:
-        """Queries, video after video, each video's by time and sentence, wherever they stand in the file."""
+        """The queries, video after video, each video's by time and sentence, wherever they are in the file."""
         _, alphabetic = np.unique(np.array(self.texts), return_inverse=True)
         first = self.truth.offsets[:-1]
         return np.lexsort((alphabetic[self.text], self.truth.end[first], self.truth.start[first], self.own))
@@ -83,7 +82,7 @@ class MassiveSource:
 
 
 def prepare_source(truth: Judgements) -> MassiveSource:
-    """Check that every query has words, one video and its duration."""
+    """Prepare a truth for drawing pools; every query needs words, one video and its duration."""
     if truth.queries is None or not any(text.strip() for text in truth.queries):
         raise MomentseekError(f"{truth.source}: has no sentences to compare; give annotations with sentences")
     require_one_annotator(truth)
@@ -100,7 +99,7 @@ def prepare_source(truth: Judgements) -> MassiveSource:
 def video_similarity(
     data: MassiveSource, similarity: TextSimilarity
 ) -> Iterator[tuple[IntArray, SimilarityScores, SimilarityScores]]:
-    """Blocks of (queries, their similarity to every query's sentence, to every video).
+    """Yield blocks of queries, with their similarities to every query's sentence and to every video.
 
     .. math:: s_{te}(q, v) = \\max_{q' \\in Q_v} s_{te}(q, q')
     """

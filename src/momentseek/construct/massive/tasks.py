@@ -27,13 +27,13 @@ LABELLING_CONFIG = """<View>
   </Choices>
 </View>
 """
-"""The labelling interface these tasks are for."""
+"""The labelling page (XML) for these tasks."""
 
 
 def build_check_tasks(
     result: MassiveDataset, queries: int = CHECKED_QUERIES, url: str = "{video}"
 ) -> list[dict[str, Any]]:
-    """Tasks for some queries, drawn by the seed: one per added video, in an order that tells nothing.
+    """Build tasks for some queries, drawn by the seed: one per added video, in an order that reveals nothing.
 
     ``url`` is where the annotators find a video, with ``{video}`` in the place of its name (quoted, as addresses
     need it).

@@ -15,12 +15,15 @@ from momentseek.formats.values import ids, numbers, optional, records, strings
 from momentseek.moments.arrays import FloatArray
 
 VisualScore = Callable[[str, Sequence[str]], FloatArray]
-"""Query id and videos → one score per video, NaN where unknown."""
+"""Gives, for a query id and videos, one score per video; NaN if unknown."""
 
 
 def read_visual_scores(path: str | os.PathLike[str]) -> VisualScore:
-    """Scores from an ``.npz`` of ``queries`` (n ids), ``videos`` (m names) and ``scores`` (n × m), or from JSON Lines
-    of ``{"query_id", "video", "score"}``."""
+    """Read visual scores of queries and videos from a file.
+
+    It is an ``.npz`` of ``queries`` (n ids), ``videos`` (m names) and ``scores`` (n × m), or JSON Lines of
+    ``{"query_id", "video", "score"}``.
+    """
     return _read_matrix(path) if Path(path).suffix == ".npz" else _read_lines(path)
 
 

@@ -18,13 +18,13 @@ from momentseek.moments.arrays import IntArray
 
 @dataclass(frozen=True, slots=True)
 class CaptionedMoment:
-    """A moment and the words that describe it."""
+    """A moment and the caption that describes it."""
 
     video: str
     start: float
     end: float
     duration: float
-    """Seconds of the whole video."""
+    """Length of the whole video, in seconds."""
     caption: str
 
 
@@ -35,7 +35,7 @@ class CaptionedMoments:
     queries: Mapping[str, str]
     moments: Sequence[CaptionedMoment]
     own: Mapping[str, tuple[int, ...]]
-    """Query → places of the moments it was written for."""
+    """For each query the places of the moments for which it was written."""
 
     @cached_property
     def moment(self) -> IntArray:
@@ -45,15 +45,15 @@ class CaptionedMoments:
 
     @property
     def size(self) -> int:
-        """How many moments there are, by video, start and end."""
+        """Number of different moments, by video, start and end."""
         return int(self.moment.max(initial=-1)) + 1
 
 
 def collect_moments(truths: Sequence[Judgements]) -> CaptionedMoments:
-    """All files' queries and moments together.
+    """Collect the queries and captioned moments of several truths.
 
     A moment's caption is the file's own (TVR-Ranking's files have them), else the query written for it. The same
-    moment with the same caption is taken once; a moment without words cannot be found by words and is left out.
+    moment with the same caption counts once; a moment without a caption is left out.
 
     >>> truth = Judgements.from_groups(
     ...     ["1", "2"], [1, 1], ["a", "b"], [0, 4], [5, 9], durations={"a": 20, "b": 30}, queries=["runs", "sits"])
@@ -94,6 +94,6 @@ def _captions(truth: Judgements) -> list[str]:
 
 
 def hours(collection: CaptionedMoments, places: Iterable[int]) -> float:
-    """Total length of some moments in hours (Table 1's M.Dur), each counted once whatever its captions."""
+    """Total length of some moments in hours (Table 1's M.Dur); each counts once, however many captions it has."""
     spans = {(m.video, m.start, m.end) for m in (collection.moments[p] for p in places)}
     return math.fsum(sorted(end - start for _, start, end in spans)) / 3600

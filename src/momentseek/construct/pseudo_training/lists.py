@@ -25,12 +25,12 @@ from momentseek.moments.arrays import IntArray
 from momentseek.progress import ShowCount
 
 SIMILARITY_DIGITS = 4
-"""Of the similarity in the published files."""
+"""Decimal digits of the similarity, as in the published files."""
 
 
 @dataclass(frozen=True)
 class PseudoTraining:
-    """For each kept query (a row) the most similar moments (places in the collection), best first."""
+    """Pseudo training lists: for each kept query (a row) the most similar moments (by place), best first."""
 
     collection: CaptionedMoments
     query_ids: tuple[str, ...]
@@ -49,12 +49,12 @@ def find_pseudo_training(
     exclude: Iterable[str] = (),
     progress: ShowCount | None = None,
 ) -> PseudoTraining:
-    """The ``n`` most similar moments of every query, without the queries whose text is among ``exclude``.
+    """Find the ``n`` most similar moments of every query, leaving out queries whose text is in ``exclude``.
 
-    ``queries`` (id → text) puts other words, such as imprecise ones, in the place of a collection's queries; those
-    it lacks are left out. A moment (video, start and end) with several captions stands once, with the most similar.
-    Moments of equal similarity (their captions are equal) stand in the files' order, so a query's own moment may
-    come after another of the same caption. ``progress`` is called with the numbers of texts encoded and to encode.
+    ``queries`` (id → text) replaces the collection's queries by other words, such as imprecise ones; queries that it
+    lacks are left out. A moment (video, start and end) with several captions is listed once, with the most similar.
+    Moments of equal similarity (their captions are equal) are in the files' order, so a query's own moment may come
+    after another with the same caption. ``progress`` is called with the numbers of texts encoded and to encode.
     """
     if n < 1:
         raise MomentseekError(f"a query needs at least 1 moment, not {n}; choose another `n`")
@@ -73,7 +73,7 @@ def find_pseudo_training(
 
 
 def as_json(training: PseudoTraining, n: int) -> bytes:
-    """The first ``n`` moments of each query in TVR-Ranking's form: one JSON list, without relevance.
+    """The first ``n`` moments of each query as TVR-Ranking's file: one JSON list, without relevance.
 
     A pair has the same ``pair_id`` in the lists of every N: it counts (query, rank) at the longest list.
     """
@@ -134,7 +134,7 @@ def _round_similarity(similarity: NDArray[np.float32]) -> list[float]:
 
 
 def summary(training: PseudoTraining, lengths: Sequence[int]) -> dict[str, Any]:
-    """Counts, and for each N the distinct moments and videos, their hours, and the similarity at the last rank."""
+    """Counts in the terms of TVR-Ranking's Table 1: for each N distinct moments, videos, hours and similarities."""
     return {
         "queries": len(training.query_ids),
         "moments_to_choose_from": training.collection.size,

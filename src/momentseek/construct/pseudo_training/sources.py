@@ -1,4 +1,4 @@
-"""Words from other files: the queries to keep out of training, and other versions of the queries."""
+"""Queries from other files: those to keep out of training, and other versions of the training queries."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from momentseek.moments import Judgements
 from momentseek.moments.arrays import offsets_of
 
 QUERY_KEYS = (("query_id", "query"), ("desc_id", "desc"), ("qid", "query"))
-"""How files name a query and its words, also those without moments, such as TVR's public test split."""
+"""Names of a query's id and text in files, including files without moments, such as TVR's public test split."""
 
 
 def read_query_texts(path: str | os.PathLike[str]) -> list[str]:
-    """All queries' texts of a file."""
+    """Read the texts of all queries of a file."""
     return list(read_queries_by_id(path).values())
 
 
 def read_queries_by_id(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Query id → text of a file, whether or not it has moments."""
+    """Read the text of every query id of a file, whether or not the file has moments."""
     document = open_document(path)
     first = first_record(document)
     for key, words in QUERY_KEYS:
@@ -40,7 +40,7 @@ def read_queries_by_id(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def select_queries(truth: Judgements, where: str) -> Judgements:
-    """The queries whose label is as ``FIELD=VALUE`` says.
+    """Select the queries that have a label, given as ``FIELD=VALUE``.
 
     >>> truth = Judgements.from_groups(["1", "2"], [1, 1], ["a", "b"], [0, 4], [5, 9], fields={"type": ["v", "t"]})
     >>> select_queries(truth, "type=v").query_ids

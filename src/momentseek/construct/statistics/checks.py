@@ -1,6 +1,6 @@
-"""What is wrong with a dataset: impossible times, repeated entries, leaks between splits, queries against the rules.
+"""Checks of a dataset: impossible times, repeated entries, leaks between splits, queries that break TVR's rules.
 
-TVR's own rules (section 3.1): at least 8 words, and not copied from the subtitles. Public files break the rest, too:
+TVR's own rules (section 3.1): at least 8 words, and not copied from the subtitles. Public files break other rules:
 2,286 of Charades-STA's ends lie beyond the video, and four of ActivityNet's moments start after they end.
 """
 
@@ -28,7 +28,7 @@ MIN_QUERY_WORDS = 8
 
 @dataclass(frozen=True, slots=True)
 class RuleViolation:
-    """What breaks a rule: a query, one of its moments, or a video; None is what the rule is not about.
+    """A query, one of its moments, or a video that breaks a rule; fields that the rule is not about are None.
 
     >>> RuleViolation("q", "v", 3.0, 9.0, 8.0).words()
     'q: 3–9 s of v, which lasts 8 s'
@@ -43,15 +43,15 @@ class RuleViolation:
     duration: float | None = None
     text: str | None = None
     repeats: str | None = None
-    """The earlier query of an exact duplicate."""
+    """The earlier query of which this one is an exact duplicate."""
 
     @property
     def subject(self) -> str:
-        """The query's id; of a video that stands in two splits, its name."""
+        """The query's id; for a video that is in two splits, its name."""
         return self.query_id if self.query_id is not None else str(self.video)
 
     def words(self) -> str:
-        """For a reader."""
+        """The violation in words."""
         if self.query_id is None:
             return str(self.video)
         if self.text is not None:
@@ -63,7 +63,7 @@ class RuleViolation:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One rule and one split: how many break it, and which; ``one`` and ``many`` name what breaks it."""
+    """One rule on one split, and what breaks it; ``one`` and ``many`` name that in the singular and plural."""
 
     check: str
     split: str
@@ -73,7 +73,7 @@ class Check:
 
     @property
     def count(self) -> int:
-        """How many."""
+        """Number of violations."""
         return len(self.found)
 
 
@@ -83,19 +83,19 @@ Rule = Callable[[AnnotationSplit], Iterable[RuleViolation]]
 def run_checks(
     splits: Sequence[AnnotationSplit],
     *,
-    fewest_words: int = MIN_QUERY_WORDS,
+    min_words: int = MIN_QUERY_WORDS,
     subtitles: Mapping[str, str] | None = None,
 ) -> list[Check]:
-    """Every rule on every split, in the order of ``splits``; rules that nothing breaks are there with none.
+    """Check every rule on every split, in the order of ``splits``; rules that nothing breaks are included.
 
-    ``subtitles``: a video's normalised subtitle text; without it nothing is known about copying.
+    ``subtitles`` (video → normalised text) is needed to find queries that are copied from them.
 
     >>> from momentseek.moments import Judgements
     >>> truth = Judgements.from_groups(["q"], [1], ["v"], [3], [9], durations={"v": 8.0}, queries=["he sits"])
     >>> {c.check: [f.words() for f in c.found] for c in run_checks([AnnotationSplit("s", truth)]) if c.count}
     {'end beyond the video': ['q: 3–9 s of v, which lasts 8 s'], 'fewer than 8 words': ['q: he sits']}
     """
-    few = f"fewer than {count(fewest_words, 'word')}"
+    few = f"fewer than {count(min_words, 'word')}"
     repeat, subs = "(video, times, words)", "copied from the subtitles"
     rules: list[tuple[str, str, str, Rule]] = [
         (*_name_rule("end", "beyond the video"), lambda s: _wrong_moments(s, s.truth.end > _durations(s))),
@@ -108,7 +108,7 @@ def run_checks(
         ),
         ("negative start", "negative start", "negative starts", lambda s: _wrong_moments(s, s.truth.start < 0)),
         (*_name_rule("exact duplicate", repeat), find_duplicates),
-        (few, f"query of {few}", f"queries of {few}", lambda s: _wrong_queries(s, lambda w: len(w) < fewest_words)),
+        (few, f"query of {few}", f"queries of {few}", lambda s: _wrong_queries(s, lambda w: len(w) < min_words)),
     ]
     if subtitles is not None:
         rules.append((subs, f"query {subs}", f"queries {subs}", lambda s: find_copied(s, subtitles)))
@@ -136,7 +136,7 @@ def run_checks(
 
 
 def find_duplicates(split: AnnotationSplit) -> list[RuleViolation]:
-    """Queries that repeat an earlier query's video, times and words; annotators of one query may well agree."""
+    """Find queries that repeat an earlier query's video, times and words."""
     truth, texts = split.truth, split.texts
     if not texts:
         return []
@@ -153,7 +153,7 @@ def find_duplicates(split: AnnotationSplit) -> list[RuleViolation]:
 
 
 def find_copied(split: AnnotationSplit, subtitles: Mapping[str, str]) -> list[RuleViolation]:
-    """Queries whose words stand, in this order, in the subtitles of their video."""
+    """Find queries whose words are, in this order, in the subtitles of their video."""
     truth = split.truth
     found = []
     for q in range(len(split.texts)):
@@ -165,12 +165,12 @@ def find_copied(split: AnnotationSplit, subtitles: Mapping[str, str]) -> list[Ru
 
 
 def as_decisions(checks: Iterable[Check]) -> list[Decision]:
-    """Every finding, for the report: the query (or video), the rule, and the finding's values."""
+    """Every violation as a decision for the report: the query (or video), the rule, and the values."""
     return [Decision(f.subject, "found", c.check, {"split": c.split, **asdict(f)}) for c in checks for f in c.found]
 
 
 def _name_rule(noun: str, rest: str) -> tuple[str, str, str]:
-    """A rule's name, and what breaks it: one, and many."""
+    """A rule's name, and what breaks it in the singular and plural."""
     return f"{noun} {rest}", f"{noun} {rest}", f"{noun}s {rest}"
 
 
@@ -212,11 +212,14 @@ def _moment_violation(split: AnnotationSplit, row: int) -> RuleViolation:
 
 
 SPEAKER_PATTERN = re.compile(r"\([^()]{1,40}:\)")
-"""TVQA's cues name who speaks, ``(Rachel:)``, which nobody says."""
+"""Speakers' names in TVQA's cues, ``(Rachel:)``, which nobody says aloud."""
 
 
 def read_subtitles(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Video → all that is said in it, normalised, in the order of the file."""
+    """Read what is said in every video (normalised) from a file of TVR's subtitles.
+
+    The file is JSON Lines: ``{"vid_name": …, "sub": [{"text": …, "start": …, "end": …}, …]}``.
+    """
     document = open_document(path)
     if not document.is_json:
         raise MomentseekError(f"{path}: not subtitles in TVR's form; expected JSON Lines with vid_name and sub")

@@ -1,4 +1,4 @@
-"""The papers' tables about a dataset: how many, how long, how wordy (TVR, Table 1; TVR-Ranking, Tables 1 and 4).
+"""The papers' tables about a dataset: counts, lengths and words (TVR, Table 1; TVR-Ranking, Tables 1 and 4).
 
 Moments count once however many queries have them: durations and ratios are over different moments (video and times),
 as the figures of TVR-Ranking's two tables show (29.48 h / 12,191 moments = 8.71 s). Videos count once as well.
@@ -20,7 +20,7 @@ from momentseek.moments.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class LengthSummary:
-    """Smallest, mean and largest of some lengths, and their sum; None where there are none."""
+    """Smallest, mean and largest of some lengths, and their sum; None if there are none."""
 
     least: float | None
     mean: float | None
@@ -29,7 +29,7 @@ class LengthSummary:
 
     @classmethod
     def of(cls, values: FloatArray | IntArray) -> LengthSummary:
-        """The spread of an array."""
+        """Summarise an array of lengths."""
         if not len(values):
             return cls(None, None, None, 0.0)
         return cls(float(values.min()), float(values.mean()), float(values.max()), float(values.sum()))
@@ -37,30 +37,30 @@ class LengthSummary:
 
 @dataclass(frozen=True, eq=False)
 class AnnotationSplit:
-    """One truth file with its texts cut into words, once."""
+    """One truth file, with its texts split into words only once."""
 
     name: str
     truth: Judgements
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """The queries' words; empty if the file has none."""
+        """The texts of the queries; empty if the file has none."""
         given = self.truth.queries or ()
         return given if any(given) else ()
 
     @cached_property
     def words(self) -> list[list[str]]:
-        """Every query's words."""
+        """The words of every query."""
         return [words(text) for text in self.texts]
 
     @cached_property
     def token_counts(self) -> IntArray:
-        """Words and punctuation marks per query."""
+        """Number of words and punctuation marks of each query."""
         return np.array([len(tokens(text)) for text in self.texts], dtype=np.int64)
 
     @cached_property
     def verbs(self) -> list[list[str]]:
-        """Every query's verbs, by a small rule (see ``verbs``)."""
+        """The verbs of every query, by a small rule (see ``language.verbs``)."""
         return [verbs(text) for text in self.texts]
 
 
@@ -71,32 +71,32 @@ class Statistics:
     name: str
     queries: int
     pairs: int
-    """Rows of the file: query–moment pairs."""
+    """Number of query–moment pairs (rows of the file)."""
     moments: int
-    """Different moments."""
+    """Number of different moments."""
     videos: int
     relevant_per_query: float
-    """Pairs with a relevance of 1 or more."""
+    """Mean number of pairs with a relevance of 1 or more per query."""
     levels: dict[str, int]
     words: LengthSummary
     """Words per query, without punctuation."""
     tokens_per_query: float | None
-    """Words and punctuation marks, as TVR's Table 1 counts."""
+    """Mean number of words and punctuation marks per query, as TVR's Table 1 counts."""
     vocabulary: int
     verbs: int
-    """Different verbs."""
+    """Number of different verbs."""
     verbs_per_query: float | None
     moment_seconds: LengthSummary
     video_seconds: LengthSummary
-    """Of videos whose duration is known."""
+    """Lengths of the videos whose duration is known, in seconds."""
     ratio: float | None
-    """Mean of moment / video duration."""
+    """Mean of moment duration / video duration."""
     types: dict[str, tuple[int, int]]
-    """Query type → its queries and their videos (TVR, Table 13)."""
+    """For each query type the numbers of its queries and their videos (TVR, Table 13)."""
 
 
 def compute_statistics(splits: Sequence[AnnotationSplit], name: str) -> Statistics:
-    """The figures of ``splits`` taken together; moments, videos and words they share count once.
+    """Compute the figures of ``splits`` taken together; moments, videos and words that they share count once.
 
     >>> truth = Judgements.from_groups(["a", "b"], [1, 1], ["v", "v"], [0, 0], [5, 5], durations={"v": 20.0},
     ...                                queries=["A man sits down.", "he sits"])

@@ -1,4 +1,4 @@
-"""The statistics and checks of some files as a table, splits side by side, and as JSON."""
+"""The statistics and checks of some files, as a table with the splits side by side, and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Cell = Callable[[Statistics], float | int | None]
 
 
 def as_text(columns: Sequence[Statistics], checks: Sequence[Check]) -> str:
-    """One column per split and the total, then what the checks found."""
+    """The report as text: a column per split and the total, then what the checks found."""
     rows = [[label, *(_cell(value(c)) for c in columns)] for label, value in _rows(columns)]
     rows = [row for row in rows if any(cell != "–" for cell in row[1:])]
     parts = [text_table(["", *(c.name for c in columns)], rows)]
@@ -72,7 +72,7 @@ def _cell(value: float | int | None) -> str:
 
 
 def as_json(columns: Sequence[Statistics], checks: Sequence[Check]) -> dict[str, Any]:
-    """``splits``, ``total`` (the last column; of one file, its own) and ``checks``, with every finding."""
+    """The report as JSON: ``splits``, ``total`` (of one file, its own) and ``checks`` with every violation."""
     tables = [asdict(c) for c in columns]
     return {
         "splits": tables[:-1] or tables,
