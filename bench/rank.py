@@ -40,7 +40,7 @@ from momentseek.library.scan import Scan
 from momentseek.library.segments import Segment, quantise
 from momentseek.models import Dims, build
 from momentseek.models.inference import EncodedCorpus, encode_corpus, encode_queries, retrieve, spans_of
-from momentseek.models.inference.prediction import ClipTimes, rank_moments
+from momentseek.models.inference.moment_ranking import ClipTimes, rank_moments
 from momentseek.models.inference.ragged import TensorShape
 from momentseek.models.model import CorpusModel
 from scan_corpus import CHUNK, CLIPS, NOISE, chunk, unit

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from momentseek.training.hard_negatives import EXCLUDED, SCORE_SCALE, HardNegatives, draw, logits
+from momentseek.training.hard_negatives import NEVER_DRAWN, SCORE_SCALE, HardNegatives, draw, logits
 
 
 def chances(scores: np.ndarray, aim: float, allowed: np.ndarray, sharpness: float) -> list[float]:
@@ -71,7 +71,7 @@ def test_draws_are_distinct_possible_and_as_likely_as_said() -> None:
 def kept(scores: list[list[float]], never: list[tuple[int, int]]) -> np.ndarray:
     found = np.rint(np.array(scores) * SCORE_SCALE).astype(np.uint16)
     for q, v in never:
-        found[q, v] = EXCLUDED
+        found[q, v] = NEVER_DRAWN
     return found
 
 

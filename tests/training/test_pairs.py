@@ -20,7 +20,7 @@ def test_related_is_what_the_whole_truth_says(entries: list[tuple[int, int, int]
     videos = np.array(data.draw(st.lists(st.integers(0, len(truth.videos) - 1), min_size=1, unique=True)))
     held = {(f"q{q}", f"v{v}") for q, v, r in entries if r} | {("x", "w")}
     by_hand = [[(truth.query_ids[q], truth.videos[v]) in held for v in videos] for q in queries]
-    assert pairs.related(queries, videos).tolist() == by_hand
+    assert pairs.related_mask(queries, videos).tolist() == by_hand
     assert len(pairs) == sum(r > 0 for _, _, r in entries) + 1
 
 

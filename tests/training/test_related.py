@@ -12,9 +12,9 @@ def test_related_videos_are_no_negatives() -> None:
     truth = Judgements.from_rows([("q1", "a", 0, 5, 1), ("q2", "b", 7, 9, 1), ("q3", "c", 1, 2, 1)])
     pairs = training_pairs(truth, related={"q1": ["c", "elsewhere"], "q9": ["a"]})
     everything = np.arange(3)
-    assert pairs.related(everything, everything).tolist() == [
+    assert pairs.related_mask(everything, everything).tolist() == [
         [True, False, True],
         [False, True, False],
         [False, False, True],
     ]
-    assert pairs.related(np.array([0]), np.array([2, 1])).tolist() == [[True, False]]
+    assert pairs.related_mask(np.array([0]), np.array([2, 1])).tolist() == [[True, False]]

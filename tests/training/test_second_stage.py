@@ -19,7 +19,7 @@ from momentseek.models.inputs import clips_of, words_of
 from momentseek.training import TrainConfig, TrainingProgress, load_checkpoint, scoring, train
 from momentseek.training.batches import Batches
 from momentseek.training.folder import saved_config
-from momentseek.training.hard_negatives import EXCLUDED, SCORE_SCALE
+from momentseek.training.hard_negatives import NEVER_DRAWN, SCORE_SCALE
 from momentseek.training.seeds import train_seeds
 
 SPLIT = "train_top01"
@@ -91,7 +91,7 @@ def test_scores_are_those_of_the_best_moments(corpus: Data, first: Path, monkeyp
         scores = model.match(queries, videos).exp().numpy()
     true = np.zeros(scores.shape, bool)
     true[pairs.query, pairs.video] = True
-    assert ((hard.kept == EXCLUDED) == true).all()
+    assert ((hard.kept == NEVER_DRAWN) == true).all()
     assert hard.kept[~true] / SCORE_SCALE == pytest.approx(scores[~true], abs=1e-4)
     for q in range(len(scores)):
         assert hard.query_aim[q] == pytest.approx(scores[q, true[q]].mean(), abs=1e-5)
@@ -158,7 +158,7 @@ def test_related_videos_are_never_drawn(spoilt: Path, first: Path, monkeypatch: 
     with Data.open(spoilt) as data:
         hard = batches(data, first, monkeypatch).hard
     assert hard is not None
-    assert (hard.kept[0] == EXCLUDED).all()
+    assert (hard.kept[0] == NEVER_DRAWN).all()
     found = hard.videos_of(np.array([0, 1]), np.random.default_rng(0))
     assert found is not None
     assert found.queries.tolist() == [1, 1, 1]

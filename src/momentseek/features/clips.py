@@ -15,7 +15,7 @@ from momentseek.errors import MomentseekError
 
 Array = NDArray[np.float32]
 Times = NDArray[np.float64]
-FITS = ("truncate", "resample", "stretch")
+FIT_METHODS = ("truncate", "resample", "stretch")
 EndLabel = Literal["inclusive", "official"]
 
 
@@ -27,8 +27,8 @@ def bounds(rows: int, most: int, how: str) -> Times:
     >>> bounds(2, 4, "stretch").tolist()
     [0.0, 0.5, 1.0, 1.5, 2.0]
     """
-    if how not in FITS:
-        raise MomentseekError(f"videos are fitted by {', '.join(FITS)}, not by {how!r}")
+    if how not in FIT_METHODS:
+        raise MomentseekError(f"videos are fitted by {', '.join(FIT_METHODS)}, not by {how!r}")
     if how == "stretch" and rows:
         return np.arange(most + 1) * rows / most
     if rows <= most or how == "truncate":

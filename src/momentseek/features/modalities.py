@@ -15,5 +15,5 @@ def parse_modalities(text: str) -> tuple[str, ...]:
     """
     names = tuple(text.split("+"))
     if set(names) - set(MODALITIES) or len(set(names)) < len(names):
-        raise MomentseekError(f"modalities must be video, subtitle or video+subtitle, not {text!r}")
+        raise MomentseekError(f"model: modalities must be video, subtitle or video+subtitle, not {text!r}")
     return names

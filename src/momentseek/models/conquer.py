@@ -50,7 +50,7 @@ class ConquerConfig(ModelConfig):
     """Take no video for wrong that the training set holds for related to the query."""
 
 
-class BoundaryHead(nn.Module):
+class ConquerHead(nn.Module):
     """An encoder and two convolutions: ``W2 relu(conv(x))``, one logit per clip."""
 
     def __init__(self, config: ConquerConfig) -> None:
@@ -100,8 +100,8 @@ class Conquer(CorpusModel):
         )
         self.read = QueryAware(hidden, dropout)
         self.contextual = _layer(config)
-        self.begin = BoundaryHead(config)
-        self.end = BoundaryHead(config)
+        self.begin = ConquerHead(config)
+        self.end = ConquerHead(config)
         self.whole = _layer(config) if config.score == "exclusive" else None
         self.whole_score = nn.Linear(hidden, 1, bias=False) if config.score == "exclusive" else None
         initialise(self)

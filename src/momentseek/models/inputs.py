@@ -1,6 +1,6 @@
-"""From feature rows to what a model sees: fitted, normalised, with endpoints if asked, padded. One path for all uses.
+"""From feature rows to a model's input: fitted, normalised, with endpoints if asked for, padded; one path for all uses.
 
-Training and inference both call this, so a model never searches with other preparation than it was trained with.
+Training and inference both call this, so a model searches with exactly the preparation that it was trained with.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FeatureTable(Protocol):
         ...
 
 
-class VideoFeatures(Protocol):
+class ClipFeatures(Protocol):
     """Clip features of videos; ``features.data.Data`` is one."""
 
     @property
@@ -42,14 +42,14 @@ class VideoFeatures(Protocol):
 
 
 class QueryFeatures(Protocol):
-    """Word features of queries; ``features.data.Split`` is one."""
+    """Word features of queries; ``features.data.DataSplit`` is one."""
 
     @property
     def query(self) -> FeatureTable: ...
 
 
-def clips_of(data: VideoFeatures, names: Sequence[str], config: ModelConfig) -> Clips:
-    """The videos as a model with this config sees them, padded to the longest of them."""
+def clips_of(data: ClipFeatures, names: Sequence[str], config: ModelConfig) -> Clips:
+    """The clips of videos as input of a model with this config, padded to the longest video."""
     video, subtitle = (
         [clip_rows(table.read(name), config) for name in names] if table is not None else None
         for table in tables(data, config)
@@ -58,7 +58,7 @@ def clips_of(data: VideoFeatures, names: Sequence[str], config: ModelConfig) -> 
 
 
 def words_of(split: QueryFeatures, query_ids: Sequence[str], config: ModelConfig) -> Words:
-    """The queries as a model with this config sees them, padded to the longest of them."""
+    """The words of queries as input of a model with this config, padded to the longest query."""
     whole = [split.query.read(str(q)) for q in query_ids]
     parts = [word_rows(rows, config) for rows in whole]
     for query, part in zip(query_ids, parts, strict=True):
@@ -70,8 +70,8 @@ def words_of(split: QueryFeatures, query_ids: Sequence[str], config: ModelConfig
     return stack_words(parts, texts, [len(rows) for rows in whole], role_parser(config))
 
 
-def tables(data: VideoFeatures, config: ModelConfig) -> tuple[FeatureTable | None, FeatureTable | None]:
-    """The features for the model's modalities: video, subtitle; None for one it does not use."""
+def tables(data: ClipFeatures, config: ModelConfig) -> tuple[FeatureTable | None, FeatureTable | None]:
+    """The video and the subtitle features; None for a modality that the model does not use."""
     used = config.modality_names
     video, subtitle = data.video if "video" in used else None, data.subtitle if "subtitle" in used else None
     for name, table in (("video", video), ("subtitle", subtitle)):
@@ -95,7 +95,7 @@ def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:
 
 
 def clip_rows(features: Floats, config: ModelConfig) -> Floats:
-    """One video's rows of one modality, prepared: as many as the model takes, of length 1, with endpoints."""
+    """The rows of one video and modality, prepared: at most ``max_clips``, normalised, with endpoints if set."""
     rows = fit_rows(features, config.max_clips, config.fit)
     if config.normalise:
         rows = normalise_rows(rows)
@@ -105,17 +105,17 @@ def clip_rows(features: Floats, config: ModelConfig) -> Floats:
 
 
 def word_rows(features: Floats, config: ModelConfig) -> Floats:
-    """One query's words, prepared: the first ``max_words``, of length 1."""
+    """The rows of one query, prepared: the first ``max_words``, normalised."""
     return all_word_rows(features[: config.max_words], config)
 
 
 def all_word_rows(rows: Floats, config: ModelConfig) -> Floats:
-    """All of one query's words, prepared but for the cut."""
+    """All rows of one query, normalised but not cut to ``max_words``."""
     return np.asarray(normalise_rows(rows) if config.normalise else rows, dtype=np.float32)
 
 
 def stack_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | None, names: Sequence[str]) -> Clips:
-    """Prepared rows of each video as one padded batch."""
+    """The prepared rows of several videos as one padded batch."""
     for name, v, s in zip(names, video or (), subtitle or (), strict=False):
         if len(v) != len(s):
             raise MomentseekError(
@@ -133,12 +133,12 @@ def stack_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | Non
 
 
 def needs_roles(config: ModelConfig) -> bool:
-    """Whether the model asks who does what in a query (MDD's tree)."""
+    """Whether the model uses the roles of words, who does what in a query (MDD's tree)."""
     return bool(getattr(config, "tree", False))
 
 
 def role_parser(config: ModelConfig) -> str:
-    """What parses queries for the model."""
+    """Name of the parser that finds the roles of words for a model: ``auto``, ``spacy`` or ``rules``."""
     return str(getattr(config, "parse", "auto"))
 
 
@@ -146,9 +146,9 @@ def stack_words(
     parts: Sequence[Floats], texts: Sequence[str] | None = None, counts: Sequence[int] | None = None,
     parse: str = "auto",
 ) -> Words:  # fmt: skip
-    """Prepared rows of each query as one padded batch; with the queries' texts, what part each word plays.
+    """The prepared rows of several queries as one padded batch; with the queries' texts, also the role of each word.
 
-    ``counts`` are the rows each query had before it was cut to ``max_words``: they tell which row is which word.
+    ``counts`` are the rows that each query had before it was cut to ``max_words``: they say which row is which word.
 
     >>> stack_words([np.ones((3, 2), np.float32)], ["she opens doors"]).roles.tolist()
     [[0, 1, 2]]
@@ -176,7 +176,7 @@ def _text(split: QueryFeatures, query_id: str) -> str:
 
 
 def pad_rows(parts: Sequence[Floats]) -> tuple[Tensor, Tensor]:
-    """Rows of different counts as one tensor, zero where there are none, and the mask of where there are.
+    """Tables with different numbers of rows as one tensor, padded by zeros, and the mask of the real rows.
 
     >>> features, mask = pad_rows([np.ones((1, 2), np.float32), np.ones((2, 2), np.float32)])
     >>> features[:, :, 0].tolist(), mask.tolist()

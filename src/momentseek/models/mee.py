@@ -21,7 +21,7 @@ from momentseek.models.losses.max_margin import max_margin
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import register
 
-POOLINGS = ("max", "mean", "netvlad")
+POOLING_METHODS = ("max", "mean", "netvlad")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +61,8 @@ class MEE(CorpusModel):
 
     def __init__(self, config: MEEConfig, dims: Dims) -> None:
         super().__init__(config, dims)
-        if config.pooling not in POOLINGS:
-            raise MomentseekError(f"pooling must be one of {', '.join(POOLINGS)}, not {config.pooling!r}")
+        if config.pooling not in POOLING_METHODS:
+            raise MomentseekError(f"pooling must be one of {', '.join(POOLING_METHODS)}, not {config.pooling!r}")
         self.modalities = config.modality_names
         self.words = NetVLAD(dims.query, config.clusters)
         self.dropout = Dropout(config.dropout)
@@ -85,7 +85,7 @@ class MEE(CorpusModel):
         there = []
         for name in self.modalities:
             x = clips.modality(name)
-            encoded[name] = self.experts[name](self.dropout(self._pooled(name, x, clips.mask)))
+            encoded[name] = self.experts[name](self.dropout(self._pool(name, x, clips.mask)))
             content = x[..., :-2] if self.config.endpoints else x
             there.append((content != 0).any(-1).logical_and(clips.mask).any(1))
         return encoded | {"there": torch.stack(there, 1)}
@@ -110,7 +110,7 @@ class MEE(CorpusModel):
         values = max_margin(scores, batch.pairs, known, self.config.margin)
         return {"max_margin": weighted_mean(values, pair_weights(batch.pairs.weight, self.config.weighting))}
 
-    def _pooled(self, name: str, x: Tensor, mask: Tensor) -> Tensor:
+    def _pool(self, name: str, x: Tensor, mask: Tensor) -> Tensor:
         if self.config.pooling == "netvlad":
             pooled: Tensor = self.pools[name](x, mask)
             return pooled

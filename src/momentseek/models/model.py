@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
-from momentseek.features.clips import FITS
+from momentseek.features.clips import FIT_METHODS
 from momentseek.features.data import Dims as Dims
 from momentseek.features.modalities import MODALITIES, parse_modalities
 from momentseek.models.batch import Batch, Clips, Encodings, Words
@@ -63,8 +63,8 @@ class ModelConfig:
             raise MomentseekError(
                 f"model: hidden {self.hidden} cannot be shared out among {heads} heads; choose a multiple"
             )
-        if self.fit not in FITS:
-            raise MomentseekError(f"model: fit must be {' or '.join(FITS)}, not {self.fit!r}")
+        if self.fit not in FIT_METHODS:
+            raise MomentseekError(f"model: fit must be {' or '.join(FIT_METHODS)}, not {self.fit!r}")
         parse_modalities(self.modalities)
 
     @property

@@ -17,7 +17,7 @@ from torch.nn.functional import normalize
 from momentseek.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.layers import (
-    Boundaries,
+    BoundaryFilters,
     CrossEncoder,
     MaxQuery,
     ModularQuery,
@@ -109,7 +109,7 @@ class XML(CorpusModel):
         if len(self.modalities) == 2:
             self.cross = by_modality(lambda m: CrossEncoder(hidden, config.heads, dropout, linear=config.cross_linear))
         self.span_queries = by_modality(lambda m: nn.Linear(hidden, hidden) if config.query_linear else nn.Identity())
-        self.boundaries_head = Boundaries(config.kernel)
+        self.boundaries_head = BoundaryFilters(config.kernel)
         initialise(self)
 
     def encode_words(self, words: Words) -> Encodings:

@@ -80,7 +80,7 @@ class Batches:
                 torch.from_numpy(first),
                 torch.from_numpy(last),
                 torch.from_numpy(self.pairs.weight[chosen]),
-                torch.from_numpy(self.pairs.related(queries, videos)),
+                torch.from_numpy(self.pairs.related_mask(queries, videos)),
                 torch.from_numpy(shares),
                 *(None if found is None else _among(found, queries, videos) for found in drawn),
             ),

@@ -28,7 +28,7 @@ from momentseek.models import MODELS, ModelConfig, build_config
 from momentseek.registry import did_you_mean
 from momentseek.toml import toml_text
 
-SECTIONS = ("model", "training", "data")
+CONFIG_SECTIONS = ("model", "training", "data")
 Assignments = Mapping[str, Any] | Iterable[str]
 """Settings by name: a mapping such as ``{"lr": 5e-4}``, or texts such as ``"lr=5e-4"``."""
 
@@ -176,8 +176,10 @@ class TrainConfig:
     def of(cls, table: Mapping[str, Any], where: str = "config") -> TrainConfig:
         """From the sections of a TOML file."""
         for section in table:
-            if section not in SECTIONS and section != "about":
-                raise MomentseekError(f"{where}: there is no section {section!r}; sections are {', '.join(SECTIONS)}")
+            if section not in CONFIG_SECTIONS and section != "about":
+                raise MomentseekError(
+                    f"{where}: there is no section {section!r}; sections are {', '.join(CONFIG_SECTIONS)}"
+                )
         model = dict(_section(table, "model", where))
         name = model.pop("name", None)
         if not isinstance(name, str):
@@ -255,9 +257,9 @@ def _parse_assignment(text: str) -> tuple[str, Any]:
 def _place(key: str, table: Mapping[str, Any]) -> tuple[str, str]:
     section, dot, name = key.partition(".")
     if dot:
-        if section not in SECTIONS:
+        if section not in CONFIG_SECTIONS:
             raise MomentseekError(
-                f"there is no section {section!r} to set {key} in; sections are {', '.join(SECTIONS)}"
+                f"there is no section {section!r} to set {key} in; sections are {', '.join(CONFIG_SECTIONS)}"
             )
         return section, name
     model = _section(table, "model", "config").get("name", "")

@@ -35,9 +35,9 @@ def crc32c(data: bytes) -> int:
 
 
 class EventFile:
-    """Appends scalars to a new event file in ``folder``; every record is on disk when ``add`` returns.
+    """A new event file of TensorBoard in ``folder``; every record is on disk when ``add`` returns.
 
-    Started at a ``step`` above 0 (training goes on), it tells readers to forget what older files say of later steps.
+    Started at a ``step`` above 0 (training continues), it makes readers drop what older files say about later steps.
     """
 
     def __init__(self, folder: Path, step: int = 0) -> None:
@@ -49,24 +49,24 @@ class EventFile:
             self._write(_bytes(7, _varint_field(1, 1)), step)  # session log: START, which purges steps from here on
 
     def add(self, step: int, scalars: Mapping[str, float]) -> None:
-        """Values by tag, at a step."""
+        """Add the values of a step, by tag."""
         values = b"".join(
             _bytes(1, _bytes(1, tag.encode()) + struct.pack("<Bf", 2 << 3 | 5, value)) for tag, value in scalars.items()
         )
         self._write(_bytes(5, values), step)
 
     def close(self) -> None:
-        """No more."""
+        """Close the file."""
         self._file.close()
 
     def _write(self, message: bytes, step: int) -> None:
         event = struct.pack("<Bd", 1 << 3 | 1, time.time()) + _varint_field(2, step) + message
         length = struct.pack("<Q", len(event))
-        self._file.write(length + _masked(length) + event + _masked(event))
+        self._file.write(length + _masked_checksum(length) + event + _masked_checksum(event))
         self._file.flush()
 
 
-def _masked(data: bytes) -> bytes:
+def _masked_checksum(data: bytes) -> bytes:
     crc = crc32c(data)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 

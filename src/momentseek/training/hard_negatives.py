@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 SCORE_SCALE = 65534
 """A score of 1 as it is kept: 16 bits hold scores from 0 to 1 to within 1/130,000, in a quarter of float64's space."""
-EXCLUDED = 65535
+NEVER_DRAWN = 65535
 """Kept for pairs that are true or related, and never drawn."""
 
 
@@ -71,7 +71,7 @@ class HardNegatives:
         self, kept: NDArray[np.uint16], query_aim: Floats, video_aim: Floats, *, videos: int, queries: int,
         sharpness: float = 1.0, pool: int = 0,
     ) -> None:  # fmt: skip
-        """``kept`` (queries, videos): scores times ``SCORE_SCALE``, or ``EXCLUDED``; the aims average true pairs."""
+        """``kept`` (queries, videos): scores times ``SCORE_SCALE``, or ``NEVER_DRAWN``; the aims average true pairs."""
         self.kept, self.query_aim, self.video_aim = kept, query_aim, video_aim
         self.videos, self.queries = videos, queries
         self.sharpness, self.pool = sharpness, pool
@@ -80,16 +80,16 @@ class HardNegatives:
         """``videos`` hard negatives of each of these queries; None if none are wanted."""
         if not self.videos:
             return None
-        found = self._drawn(self.kept[queries], self.query_aim[queries], self.videos, rng)
+        found = self._draw(self.kept[queries], self.query_aim[queries], self.videos, rng)
         return NegativePairs(np.repeat(queries, [len(f) for f in found]), np.concatenate(found))
 
     def queries_of(self, videos: Ints, rng: np.random.Generator) -> NegativePairs | None:
         """``queries`` hard negatives of each of these videos; None if none are wanted."""
         if not self.queries:
             return None
-        found = self._drawn(self.kept[:, videos].T, self.video_aim[videos], self.queries, rng)
+        found = self._draw(self.kept[:, videos].T, self.video_aim[videos], self.queries, rng)
         return NegativePairs(np.concatenate(found), np.repeat(videos, [len(f) for f in found]))
 
-    def _drawn(self, kept: NDArray[np.uint16], aim: Floats, count: int, rng: np.random.Generator) -> list[Ints]:
+    def _draw(self, kept: NDArray[np.uint16], aim: Floats, count: int, rng: np.random.Generator) -> list[Ints]:
         scores = kept.astype(np.float32) / np.float32(SCORE_SCALE)
-        return draw(logits(scores, aim, kept != EXCLUDED, self.sharpness, self.pool), count, rng)
+        return draw(logits(scores, aim, kept != NEVER_DRAWN, self.sharpness, self.pool), count, rng)

@@ -38,7 +38,7 @@ class TrainingPairs:
     def __len__(self) -> int:
         return len(self.query)
 
-    def related(self, queries: Ints, videos: Ints) -> NDArray[np.bool_]:
+    def related_mask(self, queries: Ints, videos: Ints) -> NDArray[np.bool_]:
         """(queries, videos): whether the training set has a pair of them, or says they are related."""
         column = np.full(self.videos, -1)
         column[videos] = np.arange(len(videos))
@@ -63,7 +63,7 @@ def training_pairs(
 
     >>> truth = Judgements.from_rows([("q1", "a", 0, 5, 1), ("q1", "b", 2, 9, 0), ("q2", "a", 7, 9, 1)])
     >>> pairs = training_pairs(truth)
-    >>> len(pairs), pairs.related(np.array([0, 1]), np.array([1, 0])).tolist()
+    >>> len(pairs), pairs.related_mask(np.array([0, 1]), np.array([1, 0])).tolist()
     (2, [[False, True], [False, True]])
     """
     keep = np.flatnonzero(truth.relevance > 0)

@@ -1,4 +1,4 @@
-"""What a trained model thinks of every training query and video, for hard negatives to be drawn by.
+"""Scores of every training query and video by a trained model, by which hard negatives are drawn.
 
 ``r(q, v)`` is the best moment's score (CroCs, section 6.2): models of MMN's family ``match`` by its logarithm, so here
 it is exp(match), from 0 to 1. Videos pass by in blocks that are encoded, matched with all queries and forgotten; what
@@ -19,19 +19,18 @@ from momentseek.features.data import Data, DataSplit
 from momentseek.models import CorpusModel
 from momentseek.models.inference import encode_corpus, encode_queries
 from momentseek.models.inference.encode import device_of, inference_mode
+from momentseek.models.inference.first_stage import MAX_TENSOR_NUMBERS
 from momentseek.training.config import TrainingSettings
-from momentseek.training.hard_negatives import EXCLUDED, SCORE_SCALE, Floats, HardNegatives, Ints
+from momentseek.training.hard_negatives import NEVER_DRAWN, SCORE_SCALE, Floats, HardNegatives, Ints
 from momentseek.training.pairs import TrainingPairs
 
 VIDEOS_PER_BLOCK = 64
-"""Videos encoded at once."""
-MAX_TENSOR_NUMBERS = 1 << 22
-"""Numbers of one temporary tensor."""
+"""Videos that are encoded at once."""
 MAX_SCORE_BYTES_IN_MEMORY = 1 << 30
-"""Bytes of scores in memory; more lie in a file."""
+"""Bytes of scores that are held in memory; more go to a temporary file."""
 
 ScoringCallback = Callable[[int, int], None]
-"""Told how many scores are made, of how many."""
+"""Called with the number of scores that are done, and of all."""
 
 
 def score_hard_negatives(
@@ -42,25 +41,25 @@ def score_hard_negatives(
     training: TrainingSettings,
     progress: ScoringCallback,
 ) -> HardNegatives:
-    """Score all training pairs of query and video by ``model``; ``progress`` may raise to stop."""
+    """Score every training query with every video by ``model``; ``progress`` may raise to stop."""
     shape = (len(split.truth.query_ids), pairs.videos)
-    kept, own = _space(shape), _Means(pairs)
-    for videos, scores in _columns(model, data, split, progress):
+    kept, own = _allocate(shape), _TrueScores(pairs)
+    for videos, scores in _score_blocks(model, data, split, progress):
         if not np.isfinite(scores).all():
             raise MomentseekError("the scores of the model to begin from are no numbers; begin from another checkpoint")
         own.add(videos, scores)
-        never = pairs.related(np.arange(shape[0]), videos)
-        kept[:, videos] = np.where(never, EXCLUDED, np.rint(scores * SCORE_SCALE)).astype(np.uint16)
+        never = pairs.related_mask(np.arange(shape[0]), videos)
+        kept[:, videos] = np.where(never, NEVER_DRAWN, np.rint(scores * SCORE_SCALE)).astype(np.uint16)
     return HardNegatives(
         kept, *own.aims(), videos=training.hard_videos, queries=training.hard_queries, sharpness=training.sharpness,
         pool=training.hard_pool,
     )  # fmt: skip
 
 
-def _columns(
+def _score_blocks(
     model: CorpusModel, data: Data, split: DataSplit, progress: ScoringCallback
 ) -> Iterator[tuple[Ints, NDArray[np.float32]]]:
-    """Blocks of videos, and the scores of all queries with them."""
+    """Blocks of videos, each with the scores of all queries."""
     truth, device = split.truth, device_of(model)
     total = len(truth.query_ids) * len(truth.videos)
     done = 0
@@ -87,7 +86,7 @@ def _columns(
         yield block, scores.clip(0.0, 1.0)
 
 
-class _Means:
+class _TrueScores:
     """Mean score of the true pairs of each query and of each video, gathered block by block."""
 
     def __init__(self, pairs: TrainingPairs) -> None:
@@ -98,7 +97,7 @@ class _Means:
         self._best = np.zeros(self._queries), np.zeros(self._videos)
 
     def add(self, videos: Ints, scores: NDArray[np.float32]) -> None:
-        """The scores of all queries with a run of videos."""
+        """Take in the scores of all queries with a block of consecutive videos."""
         first, last = np.searchsorted(self._video, [videos[0], videos[-1] + 1])
         here = slice(first, last)
         self._scores[here] = scores[self._query[here], self._video[here] - videos[0]]
@@ -106,7 +105,7 @@ class _Means:
         self._best[1][videos] = scores.max(0)
 
     def aims(self) -> tuple[Floats, Floats]:
-        """Per query and per video; one without a true pair aims at its highest score."""
+        """The mean true score of each query and of each video; the highest score where there is no true pair."""
         found = []
         for code, size, best in zip((self._query, self._video), (self._queries, self._videos), self._best, strict=True):
             count = np.bincount(code, minlength=size)
@@ -115,7 +114,7 @@ class _Means:
         return found[0], found[1]
 
 
-def _space(shape: tuple[int, int]) -> NDArray[np.uint16]:
+def _allocate(shape: tuple[int, int]) -> NDArray[np.uint16]:
     if 2 * shape[0] * shape[1] <= MAX_SCORE_BYTES_IN_MEMORY:
         return np.empty(shape, np.uint16)
     try:

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from momentseek.errors import MomentseekError
-from momentseek.models.layers import Boundaries
+from momentseek.models.layers import BoundaryFilters
 
 
 @pytest.mark.parametrize("kernel", [1, 3, 5, 7])
 def test_filters_are_the_papers_formula(kernel: int) -> None:
     torch.manual_seed(kernel)
-    head, curve = Boundaries(kernel), torch.randn(2, 9)
+    head, curve = BoundaryFilters(kernel), torch.randn(2, 9)
     mask = torch.arange(9) < torch.tensor([[9], [4]])
     results, weight = [r.detach() for r in head(curve, mask)], head.filters.weight.detach()
     for row, length in enumerate((9, 4)):
@@ -30,4 +30,4 @@ def test_filters_are_the_papers_formula(kernel: int) -> None:
 
 def test_kernel_must_be_odd() -> None:
     with pytest.raises(MomentseekError, match="must be odd, not 4"):
-        Boundaries(4)
+        BoundaryFilters(4)

@@ -1,4 +1,4 @@
-"""Encode videos or queries once: streamed from the feature files, alike lengths together, kept without padding."""
+"""Encode videos or queries once: read one batch at a time, items of like length together, kept without padding."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from momentseek.errors import MomentseekError
 from momentseek.features.clips import bounds
 from momentseek.models.batch import Clips, Encodings, Words
 from momentseek.models.inference.ragged import EncodedCorpus, TensorShape
-from momentseek.models.inputs import FeatureTable, Floats, VideoFeatures, clips_of, words_of
+from momentseek.models.inputs import ClipFeatures, FeatureTable, Floats, clips_of, words_of
 from momentseek.models.model import CorpusModel
 from momentseek.models.moment_map import MapConvolution
 from momentseek.moments.arrays import IntArray
 
 StageCallback = Callable[[str, int, int], None]
-"""Told the stage, what is done and what there is to do."""
+"""Called with the name of a stage, how much of it is done, and how much there is."""
 Precision = Literal["float32", "float16"]
 MAX_MAP_NUMBERS = 1 << 25
-"""Numbers in the maps of candidate moments that are made at once: 128 MB."""
+"""Numbers in the maps of candidate moments that are held at once: 128 MB."""
 
 
-class TimedVideoFeatures(VideoFeatures, Protocol):
-    """Videos with the lengths of their clips; ``features.data.Data`` is one."""
+class TimedClipFeatures(ClipFeatures, Protocol):
+    """Clip features of videos with the length of a clip in seconds; ``features.data.Data`` is one."""
 
     @property
     def clip_seconds(self) -> float: ...
     def rows(self, video: str, /) -> int:
-        """Clips of a video, before any fitting."""
+        """Number of clips of a video, before any fitting."""
         ...
 
 
@@ -46,7 +46,7 @@ class CountedFeatureTable(FeatureTable, Protocol):
 
 
 class CountedQueryFeatures(Protocol):
-    """Queries; ``features.data.Split`` is one."""
+    """Word features of queries, with their number known; ``features.data.DataSplit`` is one."""
 
     @property
     def query(self) -> CountedFeatureTable: ...
@@ -54,7 +54,7 @@ class CountedQueryFeatures(Protocol):
 
 def encode_corpus(
     model: CorpusModel,
-    data: TimedVideoFeatures,
+    data: TimedClipFeatures,
     names: Sequence[str],
     *,
     batch: int = 64,
@@ -62,7 +62,7 @@ def encode_corpus(
     folder: Path | None = None,
     progress: StageCallback | None = None,
 ) -> EncodedCorpus:
-    """What the model keeps of these videos, in their order.
+    """Encode videos with a model, and keep its encodings in the order of ``names``.
 
     Videos are read and encoded ``batch`` at a time, those of like length together, so that little is padded. With
     ``precision="float16"`` the result takes half the space; with a ``folder`` it lies in mapped files there, which
@@ -90,7 +90,7 @@ def encode_queries(
     batch: int = 256,
     progress: StageCallback | None = None,
 ) -> EncodedCorpus:
-    """What the model keeps of these queries, in their order."""
+    """Encode queries with a model, and keep its encodings in the order of ``query_ids``."""
     config = model.config
     counts = np.array([min(split.query.rows(q), config.max_words) for q in query_ids], dtype=np.int64)
 
@@ -114,16 +114,16 @@ def _encode_all(
 ) -> EncodedCorpus:
     if not len(names):
         raise MomentseekError(f"there are no {what} to encode; check the split")
-    tell = progress or _silent
+    report = progress or _ignore
     with inference_mode(model):
         shapes = _shapes(counts, encode, precision)
         kept = EncodedCorpus.empty(names, counts, shapes, folder)
         order = np.argsort(counts, kind="stable")
-        tell(what, 0, len(names))
+        report(what, 0, len(names))
         for first in range(0, len(order), max(1, batch)):
             index = order[first : first + batch]
             kept.put(index, encode(index, 0))
-            tell(what, first + len(index), len(names))
+            report(what, first + len(index), len(names))
     if folder is not None:
         kept.finish(folder)
     return kept
@@ -132,9 +132,9 @@ def _encode_all(
 def _shapes(
     counts: IntArray, encode: Callable[[IntArray, int], Encodings], precision: Precision
 ) -> Mapping[str, TensorShape]:
-    """Which of the model's tensors have a row per clip, found by encoding the shortest item with padding and without.
+    """Shapes of the model's tensors: which have a row per clip is found by encoding the shortest item with padding.
 
-    Where all items are of one length nothing grows, and nothing has to be asked.
+    Where all items are of one length nothing grows.
     """
     item = int(np.argmin(counts))
     change = int(counts[item] < counts.max())
@@ -158,12 +158,12 @@ P = TypeVar("P", Clips, Words)
 
 
 def _pad(part: P, more: int) -> P:
-    """With so many places of padding more."""
+    """The same with ``more`` places of padding."""
 
-    def padded(tensor: Tensor) -> Tensor:
+    def pad(tensor: Tensor) -> Tensor:
         return torch.cat([tensor, tensor.new_zeros((len(tensor), more, *tensor.shape[2:]))], dim=1)
 
-    return _each(part, padded) if more else part
+    return _each(part, pad) if more else part
 
 
 def _move(part: P, device: torch.device) -> P:
@@ -185,7 +185,7 @@ def map_numbers(model: CorpusModel) -> int:
 
 
 def device_of(model: CorpusModel) -> torch.device:
-    """Where the model's parameters are."""
+    """The device that the model's parameters are on."""
     for tensor in (*model.parameters(), *model.buffers()):
         return tensor.device
     return torch.device("cpu")
@@ -193,7 +193,7 @@ def device_of(model: CorpusModel) -> torch.device:
 
 @contextmanager
 def inference_mode(model: CorpusModel) -> Iterator[None]:
-    """Without gradients and dropout; the model is left as it was."""
+    """A context without gradients and dropout; afterwards the model is as it was."""
     training = model.training
     model.eval()
     try:
@@ -203,5 +203,5 @@ def inference_mode(model: CorpusModel) -> Iterator[None]:
         model.train(training)
 
 
-def _silent(stage: str, done: int, total: int) -> None:
-    """Say nothing."""
+def _ignore(stage: str, done: int, total: int) -> None:
+    """Report nothing."""

@@ -1,4 +1,4 @@
-"""First stage: the videos of each query that are searched for moments, by the model or from elsewhere."""
+"""First stage: which videos are searched for the moments of each query, chosen by the model or given from elsewhere."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.ranking import Running, top_videos
 
 MAX_TENSOR_NUMBERS = 1 << 22
-"""Numbers of one temporary tensor (16 MB, measured to be quicker than less or more); a model makes a handful."""
+"""Numbers in one temporary tensor (16 MB, measured to be quicker than less or more); a model makes a handful."""
 QUERIES_PER_MATCH = 512
 """Queries matched at once, against as many clips as the cells allow."""
 MAX_WAITING_SCORES = 1 << 22
-"""Scores of queries and videos that wait to be sifted."""
+"""Scores of queries and videos that are collected before the best are picked."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankedVideos:
-    """Videos of each query, best first, as places in the corpus; -1 where a query has fewer."""
+    """The videos of each query, best first, as places in the corpus, with their scores; -1 where a query has fewer."""
 
     video: IntArray
     score: FloatArray
@@ -36,7 +36,7 @@ class RankedVideos:
         return len(self.video)
 
     def of(self, queries: IntArray) -> RankedVideos:
-        """Those of some queries."""
+        """The videos of some queries, given by their places."""
         return RankedVideos(self.video[queries], self.score[queries])
 
 
@@ -54,7 +54,7 @@ def retrieve(
     Videos pass by in blocks of like length, each meets the queries in blocks, and only the best ``n`` are kept.
     """
     if not model.retrieves:
-        raise MomentseekError("this model does not rank videos; give it another model's run with --videos")
+        raise MomentseekError("this model does not rank videos; give another model's run (`videos`)")
     device = device_of(model)
     size = max(1, (8 * cells) // (queries.width * max(1, int(queries.counts.max())) + queries.fixed))
     size = min(size, 8 * QUERIES_PER_MATCH)
@@ -89,7 +89,7 @@ def retrieve(
 
 
 def like_sized_blocks(sizes: IntArray, cells: int) -> Iterator[IntArray]:
-    """Places of items in blocks of like size, smallest first: at most ``cells`` each if all were as large as the last.
+    """Blocks of items of like size, smallest first: at most ``cells`` each if all were as large as the last.
 
     >>> [block.tolist() for block in like_sized_blocks(np.array([5, 1, 4, 1]), 10)]
     [[1, 3], [2, 0]]
@@ -163,7 +163,7 @@ def from_truth(truth: Judgements, query_ids: Sequence[str], position: Mapping[st
 
 
 def stack_lists(found: Sequence[tuple[IntArray, FloatArray]]) -> RankedVideos:
-    """Lists of videos and scores, one per query, as one table."""
+    """Lists of videos and scores, one per query, as one table padded with -1."""
     most = max((len(v) for v, _ in found), default=0)
     video = np.full((len(found), most), -1, dtype=np.int64)
     score = np.full((len(found), most), -np.inf)

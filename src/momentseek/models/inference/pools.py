@@ -1,4 +1,4 @@
-"""Pools: where a truth says which videos each query is asked of (MVMR), these are searched, and no others.
+"""Pools: where a truth says which videos each query is to be searched in (MVMR), only these are searched.
 
 A pool is small, so every video of it is searched and no first stage is needed: models that meet query and video early
 (2D-TAN, CET) search it as well as those that rank videos.
@@ -20,13 +20,13 @@ from momentseek.moments.arrays import BoolArray
 
 
 def pool_videos(truth: Judgements) -> tuple[str, ...]:
-    """All videos that are in some pool, each once, in the truth's order."""
+    """All videos that are in a pool, each once, in the truth's order."""
     assert truth.pools is not None
     return tuple(truth.videos[i] for i in np.unique(truth.pools.video).tolist())
 
 
 def from_pools(truth: Judgements, position: Mapping[str, int]) -> RankedVideos:
-    """Every query's pool, in the order of the corpus, each video once; scores are 0."""
+    """The videos of every query's pool, each once and in the order of the corpus, with scores of 0."""
     assert truth.pools is not None
     places = np.array([position.get(name, -1) for name in truth.videos], dtype=np.int64)
     missing = truth.pools.video[places[truth.pools.video] < 0]
@@ -38,7 +38,7 @@ def from_pools(truth: Judgements, position: Mapping[str, int]) -> RankedVideos:
 
 
 def membership(pools: RankedVideos, videos: int) -> BoolArray:
-    """(queries, videos): which videos are in which query's pool."""
+    """(queries, videos): whether a video is in a query's pool."""
     inside = np.zeros((len(pools), videos), dtype=bool)
     row, column = np.nonzero(pools.video >= 0)
     inside[row, pools.video[row, column]] = True
@@ -52,7 +52,7 @@ def match_pools(
     pools: RankedVideos,
     progress: StageCallback | None = None,
 ) -> RankedVideos:
-    """The same videos with the model's ``match`` as scores, video by video: pairs outside the pools cost nothing."""
+    """The videos of the pools with the model's ``match`` as scores; pairs outside the pools cost nothing."""
     device = device_of(model)
     score = np.full(pools.video.shape, -np.inf)
     row, column = np.nonzero(pools.video >= 0)

@@ -1,4 +1,4 @@
-"""What a model keeps of many videos (or queries), without padding: rows one after another, in memory or on disk."""
+"""Encodings of many videos (or queries) without padding: rows one after another, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONTENTS_FILE = "contents.json"
 
 
 class LazyTensors(dict[str, Tensor]):
-    """Tensors by name that are made when they are first asked for: matching needs other ones than spans do.
+    """Tensors by name that are made when first used: matching needs other tensors than spans do.
 
     >>> made = LazyTensors(["a", "b"], lambda key: torch.tensor([len(key)]))
     >>> made["a"].item(), dict.__len__(made), sorted(made), {**made}.keys()
@@ -53,7 +53,7 @@ class LazyTensors(dict[str, Tensor]):
         return iter(self._names)
 
     def keys(self) -> dict_keys[str, Tensor]:
-        """Asks for all, as the next two."""
+        """All names; makes every tensor, as ``values`` and ``items`` do."""
         return self._all().keys()
 
     def values(self) -> dict_values[str, Tensor]:
@@ -71,18 +71,18 @@ class LazyTensors(dict[str, Tensor]):
 
 @dataclass(frozen=True)
 class TensorShape:
-    """How one of a model's tensors grows: ``(items, count + extra, *rest)``, or ``(items, *rest)`` if extra is None."""
+    """Shape of one of a model's tensors: ``(items, count + extra, *rest)``, or ``(items, *rest)`` if extra is None."""
 
     extra: int | None
     rest: tuple[int, ...]
     dtype: str
 
     def rows(self, counts: IntArray) -> IntArray:
-        """Rows that items of these counts take."""
+        """Number of rows that items with these numbers of clips take."""
         return np.ones_like(counts) if self.extra is None else counts + self.extra
 
     def space(self, counts: IntArray) -> tuple[int, ...]:
-        """Shape of the array that holds them all."""
+        """Shape of the array that holds the rows of all items."""
         return (int(self.rows(counts).sum()), *self.rest)
 
 
@@ -92,7 +92,7 @@ class EncodedCorpus:
 
     names: tuple[str, ...]
     counts: IntArray
-    """Clips (or words) of each."""
+    """Number of clips (or words) of each name."""
     shapes: Mapping[str, TensorShape]
     values: Mapping[str, NDArray[Any]]
 
@@ -111,21 +111,21 @@ class EncodedCorpus:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all of it."""
+        """Bytes of all encodings."""
         return sum(int(v.nbytes) for v in self.values.values())
 
     @cached_property
     def width(self) -> int:
-        """Numbers kept per clip."""
+        """Numbers kept for each clip, over all tensors."""
         return sum(int(np.prod(s.rest)) for s in self.shapes.values() if s.extra is not None) or 1
 
     @cached_property
     def fixed(self) -> int:
-        """Numbers kept per video, whatever its clips."""
+        """Numbers kept for each video, whatever its number of clips."""
         return sum(int(np.prod(s.rest)) for s in self.shapes.values() if s.extra is None)
 
     def rows(self, i: int) -> dict[str, NDArray[Any]]:
-        """What is kept of one of them."""
+        """The encodings of the name at place ``i``, by tensor."""
         found = {}
         for key, shape in self.shapes.items():
             a, b = self.offsets[key][i], self.offsets[key][i + 1]
@@ -133,11 +133,11 @@ class EncodedCorpus:
         return found
 
     def take(self, index: IntArray, device: torch.device | str = "cpu") -> Encodings:
-        """Those at ``index`` as the model gave them, padded by zeros to the longest; each tensor fetched when used."""
+        """The encodings at places ``index``, padded by zeros to the longest; each tensor is fetched when used."""
         return LazyTensors(self.shapes, lambda key: self._tensor(key, index).to(device))
 
     def spread(self, index: IntArray, device: torch.device | str = "cpu") -> Encodings:
-        """The same where ``index`` names many twice: each distinct one is fetched once."""
+        """As ``take``, for an ``index`` with many repetitions: each distinct place is fetched once."""
         distinct, inverse = np.unique(index, return_inverse=True)
         if np.array_equal(distinct, index):
             return self.take(index, device)
@@ -158,7 +158,7 @@ class EncodedCorpus:
     def empty(
         cls, names: Sequence[str], counts: IntArray, shapes: Mapping[str, TensorShape], folder: Path | None
     ) -> EncodedCorpus:
-        """Room for encodings, in memory or as mapped files in a folder."""
+        """Space for encodings, in memory or as mapped files in a folder."""
         values: dict[str, NDArray[Any]] = {}
         for key, shape in shapes.items():
             if folder is None:
@@ -172,7 +172,7 @@ class EncodedCorpus:
         return cls(tuple(names), counts, dict(shapes), values)
 
     def put(self, index: IntArray, encoded: Encodings) -> None:
-        """Keep the model's output for the names at ``index``."""
+        """Store the model's encodings of the names at places ``index``."""
         for key, shape in self.shapes.items():
             block, values, offsets = encoded[key].cpu().numpy(), self.values[key], self.offsets[key]
             for row, i in zip(block, index.tolist(), strict=True):
@@ -180,7 +180,7 @@ class EncodedCorpus:
                 values[a:b] = row if shape.extra is None else row[: b - a]
 
     def finish(self, folder: Path) -> None:
-        """Say that the files in ``folder`` are complete; without this they are never opened."""
+        """Mark the files in ``folder`` as complete; ``open`` refuses them otherwise."""
         for values in self.values.values():
             if isinstance(values, np.memmap):
                 values.flush()
@@ -190,7 +190,7 @@ class EncodedCorpus:
 
     @classmethod
     def open(cls, folder: Path) -> EncodedCorpus:
-        """Encodings that were kept in a folder, mapped: only what is searched is read."""
+        """Open the encodings of a folder as mapped files: only what is searched is read."""
         try:
             contents = json.loads((folder / CONTENTS_FILE).read_bytes())
             shapes = {key: TensorShape(e, tuple(rest), kind) for key, (e, rest, kind) in contents["shapes"].items()}
@@ -205,5 +205,5 @@ class EncodedCorpus:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """Half precision is for keeping; models calculate in single."""
+    """Half precision is for storage; models calculate in single precision."""
     return tensor.float() if tensor.dtype == torch.float16 else tensor

@@ -17,16 +17,16 @@ from momentseek.moments.arrays import IntArray
 from momentseek.ranking import Spans, best_spans
 
 MIN_QUERIES_PER_VIDEO = 32
-"""Queries that ask one video, from which on they are scored apart from those of other videos."""
+"""Queries that search one video, from which on they are scored apart from those of other videos."""
 SHARED_VIDEO_FACTOR = 4
-"""These may be so many times as many as of other videos, because the video is there once."""
+"""Such a block may be this many times larger than others, because its video is held once."""
 
 
 def spans_of(
     model: CorpusModel,
     queries: EncodedCorpus,
     corpus: EncodedCorpus,
-    asked: IntArray,
+    places: IntArray,
     videos: IntArray,
     k: int | None,
     *,
@@ -37,9 +37,9 @@ def spans_of(
 ) -> Spans:
     """The ``k`` best spans of every (query, video): arrays ``(queries, videos, k)``, minus infinity where none is left.
 
-    ``asked`` are places of queries and ``videos`` ``(queries, n)`` places of videos, -1 for none. Pairs are scored in
+    ``places`` are those of queries, and ``videos`` ``(queries, n)`` those of videos, -1 for none. Pairs are scored in
     order of the videos' lengths, many queries of one video together, so that little is padded and each video is
-    fetched once; where many queries ask one video it is not even copied for each. ``usable`` counts the clips spans
+    fetched once; where many queries search one video it is not even copied for each. ``usable`` counts the clips spans
     may lie in (those before the video's end), all by default; spans of fewer than ``least`` clips are left out. With
     ``k=None`` all spans are returned, not sorted: by first clip, then length.
     """
@@ -64,7 +64,7 @@ def spans_of(
     sizes = corpus.counts[video] * (corpus.width + lengths) + corpus.fixed + asking + working
     limits = corpus.counts if usable is None else usable
     done = 0
-    for part, grid in _grids(model, queries, corpus, asked[row], video, sizes, cells):
+    for part, grid in _grids(model, queries, corpus, places[row], video, sizes, cells):
         r, c, v = row[part], column[part], video[part]
         if np.isnan(grid).any():
             raise MomentseekError("the model's scores are no numbers; its training has diverged")
@@ -95,7 +95,7 @@ def _grids(
     sizes: IntArray,
     cells: int,
 ) -> Iterator[tuple[IntArray, NDArray[np.float32]]]:
-    """Pairs, by their places, with the scores of their spans: first those of much-asked videos, then all others."""
+    """Blocks of pairs with the scores of their spans: first the videos that many queries search, then all others."""
     device = device_of(model)
     starts = np.flatnonzero(np.diff(video, prepend=-1))
     counts = np.diff(starts, append=len(video))
@@ -116,5 +116,5 @@ def _grids(
 
 
 def _repeat(one: Encodings, n: int) -> Encodings:
-    """One video ``n`` times, without copies."""
+    """The encodings of one video repeated ``n`` times, without copies."""
     return LazyTensors(one, lambda key: one[key].expand(n, *one[key].shape[1:]))

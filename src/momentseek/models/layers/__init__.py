@@ -1,7 +1,7 @@
 """Parts that trained models share: projections, encoders, query pooling, boundary filters, and grids of spans."""
 
 from momentseek.models.layers.attention import Attention, CrossEncoder, SelfEncoder
-from momentseek.models.layers.boundaries import Boundaries
+from momentseek.models.layers.boundaries import BoundaryFilters
 from momentseek.models.layers.dropout import Dropout
 from momentseek.models.layers.encoders import SEQUENCE_ENCODERS, Encoder, Stack, encoder
 from momentseek.models.layers.initial import initialise
@@ -13,7 +13,7 @@ from momentseek.models.layers.spans import inside, span_grid
 __all__ = [
     "SEQUENCE_ENCODERS",
     "Attention",
-    "Boundaries",
+    "BoundaryFilters",
     "CrossEncoder",
     "Dropout",
     "Encoder",

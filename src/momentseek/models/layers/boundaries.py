@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from momentseek.errors import MomentseekError
 
 
-class Boundaries(nn.Module):
+class BoundaryFilters(nn.Module):
     """One filter without bias for the start and one for the end, each normalised over the video's clips.
 
     Outside the video the curve is 0, whether that is the filter's border or padding.

@@ -2,7 +2,7 @@
 
 from momentseek.models.losses.frame_contrast import frame_contrast
 from momentseek.models.losses.hinge import hinge, ranking_hinge
-from momentseek.models.losses.info_nce import info_nce, mil_nce
+from momentseek.models.losses.mil_nce import mil_nce
 from momentseek.models.losses.negatives import Negatives, draw_negatives
 from momentseek.models.losses.positives import RelatedMasks, related_masks
 from momentseek.models.losses.span_cross_entropy import span_cross_entropy
@@ -15,7 +15,6 @@ __all__ = [
     "draw_negatives",
     "frame_contrast",
     "hinge",
-    "info_nce",
     "mil_nce",
     "ranking_hinge",
     "related_masks",

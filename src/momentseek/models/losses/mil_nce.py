@@ -1,4 +1,4 @@
-"""Contrast with the whole batch: InfoNCE, and MIL-NCE with several positives (ReLoCLNet's VideoCL)."""
+"""MIL-NCE: contrast with the whole batch, with several positives (ReLoCLNet's VideoCL)."""
 
 from __future__ import annotations
 
@@ -21,17 +21,3 @@ def mil_nce(scores: Tensor, pairs: BatchPairs, known: RelatedMasks) -> Tensor:
     positive = rows.masked_fill(~known.videos, -torch.inf)
     negative = columns.masked_fill(known.queries, -torch.inf)
     return torch.cat([rows, negative], 1).logsumexp(1) - positive.logsumexp(1)
-
-
-def info_nce(scores: Tensor, pairs: BatchPairs, known: RelatedMasks, temperature: float = 1.0) -> Tensor:
-    """Both directions apart: ``-log softmax`` of the pair among videos for q, plus that among queries for v.
-
-    Related others are left out of the denominator, so nothing true is pushed away.
-    """
-    scaled = scores / temperature
-    own = scaled[pairs.query, pairs.video]
-    total = torch.zeros_like(own)
-    for rows, taken in ((scaled[pairs.query], known.videos), (scaled.T[pairs.video], known.queries)):
-        others = rows.masked_fill(taken, -torch.inf)
-        total = total + torch.cat([own[:, None], others], 1).logsumexp(1) - own
-    return total
