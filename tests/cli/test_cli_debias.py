@@ -66,7 +66,7 @@ def test_ctrl_c_stops_and_the_same_command_goes_on(
     monkeypatch.setattr(TrainingLine, "__call__", interrupt)
     stopped = debias(*asked)
     assert stopped.exit_code == 130
-    assert "the same command goes on" in stopped.stderr
+    assert "the same command continues" in stopped.stderr
     assert not (tmp_path / "report.md").exists()
     monkeypatch.undo()
     result = debias(*asked)
@@ -111,7 +111,7 @@ def test_predictions_from_elsewhere_need_no_torch(films: Path, tmp_path: Path) -
     [
         ([], "there is nothing to compare"),
         (["mdd"], "models need data and a folder"),
-        (["--run", "x=a.jsonl,b.jsonl"], "say what is true"),
+        (["--run", "x=a.jsonl,b.jsonl"], "no truth is given"),
         (["mdd[tre=true]", "--data", "FILMS", "--out", "OUT"], "did you mean 'tree'"),
         (["a b=mdd", "a-b=mdd", "--data", "FILMS", "--out", "OUT"], "would both be kept in"),
         (["x=mdd", "--data", "FILMS", "--out", "OUT", "--ood", "ood"], "there is no split 'ood'"),

@@ -19,21 +19,35 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("models", metavar="MODEL...", nargs=-1)
-@click.option("--run", "runs", multiple=True, metavar="NAME=IID,OOD", help="Predictions made elsewhere; as a MODEL.")
+@click.option("--run", "runs", multiple=True, metavar="NAME=IID,OOD", help="Two files of predictions, made elsewhere.")
 @click.option("--data", "folder", metavar="DIR", help="The data folder: one with a data.toml.")
-@click.option("--train", default="train", show_default=True, metavar="SPLIT", help="Trained on.")
-@click.option("--iid", default="test_iid", show_default=True, metavar="SPLIT", help="Moments lie as in training.")
-@click.option("--ood", default="test_ood", show_default=True, metavar="SPLIT", help="Moments lie elsewhere.")
-@click.option("--truth-iid", metavar="FILE", help="Instead of --data, the truth of predictions: iid.")
-@click.option("--truth-ood", metavar="FILE", help="The truth, ood.")
-@click.option("--truth-train", metavar="FILE", help="The training set; without it, nothing is said of its places.")
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Trainings of each MODEL.")
-@click.option("--preset", metavar="NAME", help="Settings to begin from. Default for simulated data: films.")
-@click.option("--config", "file", metavar="FILE", help="Settings from a TOML file instead.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all MODELs.")
-@click.option("--out", "-o", "target", metavar="FOLDER", help="The folder of the report and of all runs.")
+@click.option("--train", default="train", show_default=True, metavar="SPLIT", help="The training split.")
 @click.option(
-    "--verbs", type=click.IntRange(min=0), default=0, metavar="N", help="Also by verb, for the N most frequent."
+    "--iid",
+    default="test_iid",
+    show_default=True,
+    metavar="SPLIT",
+    help="Test split: moments lie as in training.",
+)
+@click.option(
+    "--ood", default="test_ood", show_default=True, metavar="SPLIT", help="Test split: moments lie elsewhere."
+)
+@click.option("--truth-iid", metavar="FILE", help="The truth of iid predictions, instead of --data.")
+@click.option("--truth-ood", metavar="FILE", help="The truth of ood predictions.")
+@click.option("--truth-train", metavar="FILE", help="The training set; without it, nothing is said about its places.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Seeds to train each MODEL with.",
+)
+@click.option("--preset", metavar="NAME", help="A paper's settings. Default for simulated data: films.")
+@click.option("--config", "file", metavar="FILE", help="Settings from a TOML file instead of a preset.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all MODELs.")
+@click.option("--out", "-o", "target", metavar="FOLDER", help="The folder of the report and of all models.")
+@click.option(
+    "--verbs", type=click.IntRange(min=0), default=0, metavar="N", help="Also report by verb, for the N most frequent."
 )
 @click.option(
     "--baseline-seeds",
@@ -77,23 +91,23 @@ def command(
     \b
     A MODEL is
       mdd                        a model, trained with every seed
-      'mdd[confounders=L*A]'     with settings of its own, as --set takes them
+      'mdd[confounders=L*A]'     a model with settings of its own, written as for --set
       runs/mdd                   the folder of a training run (a path has a slash)
       NAME=IID,OOD               two files of predictions; one may be left empty
-      NAME=any of these          under another name; files and folders of one name are seeds of one system
+      NAME=any of these          the same under another name; what has one name are seeds of one system
 
     \b
-    What debiasing is worth, on simulated films:
+    What debiasing gains, on simulated films:
       momentseek simulate --like charades --out films
       momentseek debias tan2d mdd --data films --out debias
-    Which confounders (Table 4 of debiased grounding):
+    Which confounders matter (Table 4 of debiased grounding):
       momentseek debias tan2d 'mdd[confounders=L]' 'mdd[confounders=L*A]' mdd --data films --out table4
     Predictions made elsewhere (needs no PyTorch):
       momentseek debias --run ours=iid.jsonl,ood.jsonl --truth-iid test_iid.json --truth-ood test_ood.json \\
         --truth-train train.json
 
-    The first MODEL is what the others are held against; blind baselines stand beside them. FOLDER gets report.md,
-    report.json, tables as CSV, figures/, and runs/. The same command goes on with what was stopped.
+    All others are compared with the first MODEL; blind baselines are reported beside them. FOLDER gets report.md,
+    report.json, tables as CSV, figures/ and runs/. The same command continues what was stopped.
     """
     import json
     from dataclasses import replace
@@ -165,9 +179,9 @@ def _check(
     if folder and any(files):
         raise MomentseekError("--data names the truths already; leave out --truth-iid, --truth-ood and --truth-train")
     if training and not (folder and target):
-        raise MomentseekError("models need data and a folder for their runs; give both (--data DIR --out FOLDER)")
+        raise MomentseekError("models need data and a folder to be trained in; give both (--data DIR --out FOLDER)")
     if not folder and not all(files[:2]):
-        raise MomentseekError("say what is true: --truth-iid FILE and --truth-ood FILE, or a data folder (--data DIR)")
+        raise MomentseekError("no truth is given; give --truth-iid FILE and --truth-ood FILE, or data (--data DIR)")
 
 
 def _can_draw(quiet: bool) -> bool:

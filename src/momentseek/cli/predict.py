@@ -1,4 +1,4 @@
-"""``momentseek predict``: let a trained model answer the queries of a split."""
+"""``momentseek predict``: what a trained model finds for the queries of a split."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from momentseek.cli.numbers import Number
 @click.command()
 @click.argument("checkpoint", metavar="CHECKPOINT")
 @click.option("--data", "folder", required=True, metavar="DIR", help="The data folder: one with a data.toml.")
-@click.option("--split", required=True, metavar="NAME", help="Whose queries to answer.")
+@click.option("--split", required=True, metavar="NAME", help="The split whose queries are answered.")
 @click.option(
-    "--out", "-o", "target", required=True, metavar="RUN", help="The run to write: .jsonl, or what --to says."
+    "--out", "-o", "target", required=True, metavar="RUN", help="The run to write: .jsonl, or the format of --to."
 )
-@click.option("--to", metavar="FORMAT", help="The format of RUN. Default: by its ending.")
+@click.option("--to", metavar="FORMAT", help="The format of RUN. Default: by its file ending.")
 @click.option(
     "--task",
     type=click.Choice(["VCMR", "SVMR", "VR"]),
-    help="Moments in all videos, moments in the right one, or videos. Default: VCMR for a split with pools, else as "
-    "trained.",
+    help="Moments in all videos, moments in the right video, or videos. Default: VCMR for a split with pools, else as "
+    "in training.",
 )
 @click.option(
     "--top",
     "-k",
     type=click.IntRange(min=1),
-    help="Predictions per query. Default: 40 (50 for a split with pools), or as many as the measures of the run's "
+    help="Predictions per query. Default: 40 (50 for a split with pools), or as many as the measures of the training "
     "report look at.",
 )
 @click.option(
     "--videos",
     metavar="CHECKPOINT|RUN",
-    help="Search only the videos that another model, or a run, found. Default: as trained.",
+    help="Search only the videos that another model or a run found. Default: as in training.",
 )
 @click.option(
     "--first",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many of the videos found are searched, per query. Default: the model's setting videos; a whole pool.",
+    help="How many of these videos are searched per query. Default: the model's setting videos; a whole pool.",
 )
-@click.option("--whole-corpus", is_flag=True, help="Search all videos, though the split says a pool for each query.")
-@click.option("--nms", type=Number(0, 1), help="Drop moments that overlap a better one of the video by more.")
+@click.option("--whole-corpus", is_flag=True, help="Search all videos, although the split has a pool for each query.")
+@click.option("--nms", type=Number(0, 1), help="Drop moments that overlap a better one by more than this IoU.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, ….")
 @options.force
 @options.as_json
@@ -65,22 +65,21 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Answer the queries of a split with the model of CHECKPOINT, a file or the folder of a training run.
+    """Answer the queries of a split with the model of CHECKPOINT: a file, or the folder of a training run.
 
     \b
     Predict and evaluate:
       momentseek predict runs/reloclnet --data simulation --split test --out test.jsonl
       momentseek evaluate test.jsonl --truth simulation/test.json
-    Re-rank the videos another model found:
+    Re-rank the videos that another model found:
       momentseek predict runs/conquer --videos runs/xml --data simulation --split test --out test.jsonl
-
-    Search each query's pool, with one model, or with another in the five videos it puts first (MVMR):
+    Search each query's pool with one model, or the first five videos of another model with it (MVMR):
       momentseek predict runs/crocs --data films --split mvmr --out mvmr.jsonl
       momentseek predict runs/mdd --videos runs/crocs --first 5 --data films --split mvmr --out mvmr.jsonl
       momentseek evaluate mvmr.jsonl --truth films/mvmr.json --protocol mvmr
 
-    The first two commands give what the run's report.json says (-m for measures other than NDCG). With --protocol
-    tvr-ranking, evaluate gives what TVR-Ranking's evaluator gives: gain 2^rel-1 instead of rel, IoU > instead of >=.
+    The first two commands give the figures of report.json (-m for measures other than NDCG). With --protocol
+    tvr-ranking, evaluate gives those of TVR-Ranking's evaluator: gain 2^rel-1 instead of rel, IoU > instead of >=.
     """
     import json
 

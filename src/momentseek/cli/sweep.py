@@ -1,4 +1,4 @@
-"""``momentseek sweep``: train many models, and make one table."""
+"""``momentseek sweep``: train many models, and compare them in one table."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from momentseek.cli import options
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True)
 @click.option("--data", "folder", required=True, metavar="DIR", help="The data folder: one with a data.toml.")
 @click.option("--train", "splits", multiple=True, metavar="SPLIT", help="A training split; may be given several times.")
-@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Runs of each, from seed 0 on.")
+@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Seeds of each, from 0 on.")
 @click.option(
     "--vary", "varied", multiple=True, metavar="KEY=A,B", help="A setting and its values; several are crossed."
 )
-@click.option("--preset", metavar="NAME", help="Settings to begin from. Default: what the data name.")
-@click.option("--config", "file", metavar="FILE", help="Settings from a TOML file instead.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all runs.")
+@click.option("--preset", metavar="NAME", help="A paper's settings. Default: the preset that the data name.")
+@click.option("--config", "file", metavar="FILE", help="Settings from a TOML file instead of a preset.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all models.")
 @click.option("--out", "-o", "target", required=True, metavar="DIR", help="The folder of the sweep.")
 @click.option(
     "--measure", "-m", "measures", multiple=True, help="Columns of the printed table. Default: training.measure."
@@ -45,12 +45,12 @@ def command(
     \b
     Table 5 of TVR-Ranking, on simulated data:
       momentseek sweep xml reloclnet --data simulation --train train_top01 --train train_top40 --seeds 3 --out sweep
-    Table 4 of TVR: what each modality is worth:
+    Table 4 of TVR, what each modality contributes:
       momentseek sweep xml --data simulation --vary modalities=video,subtitle,video+subtitle --out sweep
 
-    Runs lie in DIR/MODEL/SPLIT/seed-N. What is finished is not trained again, and what was stopped goes on: the same
-    command continues a sweep. DIR gets table.csv, table.json and table.md, after every run. In settings, {model} and
-    {train} stand for the run's, such as `--set first_stage=DIR/xml/{train}/seed-0`.
+    Each training run is in DIR/MODEL/SPLIT/seed-N. The same command continues a sweep: what is finished is not trained
+    again. DIR gets table.csv, table.json and table.md, after every row. In settings, {model} and {train} stand for the
+    row's model and training split, as in `--set first_stage=DIR/xml/{train}/seed-0`.
     """
     import json
     import sys

@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 @click.argument("model", metavar="MODEL", required=False)
 @click.option("--data", "folder", metavar="DIR", help="The data folder: one with a data.toml.")
 @click.option(
-    "--preset", metavar="NAME", help="A paper's settings; --list names them. Default: what the data name, if any."
+    "--preset",
+    metavar="NAME",
+    help="A paper's settings; --list names them. Default: the data's preset, if any.",
 )
-@click.option("--config", "file", metavar="FILE", help="Settings from a TOML file instead.")
+@click.option("--config", "file", metavar="FILE", help="Settings from a TOML file instead of a preset.")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting; may be given several times."
 )
-@click.option("--out", "-o", "target", metavar="RUN", help="The folder of the run. Default: runs/MODEL-SPLIT.")
-@click.option("--seeds", type=click.IntRange(min=1), help="Train this often with different seeds, and give mean ± sd.")
-@click.option("--resume", metavar="RUN", help="Go on with a run that was stopped; needs nothing else.")
+@click.option("--out", "-o", "target", metavar="DIR", help="The folder of the training run. Default: runs/MODEL-SPLIT.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Train with this many seeds, and give mean ± sd.")
+@click.option("--resume", metavar="DIR", help="Continue the training run of a folder; needs nothing else.")
 @options.force
 @click.option("--list", "listing", is_flag=True, help="List models, presets and settings.")
 @options.as_json
@@ -45,25 +47,25 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Train MODEL on the data of a folder, and keep its best checkpoint.
+    """Train MODEL on the data of a folder, and keep the best checkpoint.
 
     \b
     On simulated data, a few minutes on one core:
       momentseek simulate --out simulation
       momentseek train reloclnet --data simulation --out runs/reloclnet
-    With a paper's settings, its shorter training lists, and three seeds:
+    With a paper's settings, shorter training lists, and three seeds:
       momentseek train --preset tvr-ranking-reloclnet --data tvr-ranking --set train=train_top20 --seeds 3
-    Another learning rate, only the video, half an hour:
+    With another learning rate, video features only, for half an hour:
       momentseek train xml --data simulation --set lr=5e-4 --set modalities=video --set minutes=30
-    CroCs' second stage, from the first one's weights and on negatives that are hard for it:
+    The second stage of CroCs, from the weights of the first and with negatives that are hard for it:
       momentseek train crocs --data films --set begin=runs/crocs --set lr=1e-4 --set hard_videos=8 \\
         --set hard_queries=16 --out runs/crocs2
-    Go on after Ctrl-C, or after the machine went down:
+    Continue after Ctrl-C, or after a crash:
       momentseek train --resume runs/reloclnet
-    By several processes that share the work:
+    With several processes that share the work:
       torchrun --nproc-per-node 2 -m momentseek train reloclnet --data simulation --out runs/two
 
-    The run's folder gets config.toml, log.csv and an event file for TensorBoard, best.safetensors (by the measure
+    The folder gets config.toml, log.csv and an event file for TensorBoard, best.safetensors (by the measure
     `training.measure` on the validation split), last.safetensors and, at the end, report.json.
     """
     import json
