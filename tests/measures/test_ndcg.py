@@ -1,9 +1,10 @@
 import json
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from tests.measures.reference import lists, ndcg
-from tests.measures.strategies import pairs
+from tests.measures.strategies import pairs, truths
 
 from momentseek.errors import MomentseekError
 from momentseek.formats import read_run, read_truth
@@ -51,14 +52,30 @@ def test_agrees_with_the_definition(pair):
 
 
 @given(pairs())
-def test_lies_between_0_and_1_and_is_1_for_the_ideal(pair):
+def test_lies_between_0_and_1(pair):
     truth, run = pair
-    measure = parse("NDCG@10[IoU>=0.5]")
-    values = measure(Alignment(run, truth))
+    values = parse("NDCG@10[IoU>=0.5]")(Alignment(run, truth))
     assert ((values >= 0) & (values <= 1 + 1e-12)).all()
 
 
-def test_the_ideal_ranking_scores_1():
+@given(truths())
+def test_is_1_for_the_judged_moments_in_the_order_of_their_relevance(truth):
+    places = list(zip(truth.row_query.tolist(), truth.video.tolist(), truth.start, truth.end, strict=True))
+    assume(len(set(places)) == len(places))  # a moment judged twice may be matched by either grade
+    order = np.lexsort((-truth.relevance.astype(int), truth.row_query))
+    ideal = Run.from_groups(
+        truth.query_ids,
+        truth.counts.tolist(),
+        [truth.videos[v] for v in truth.video[order]],
+        truth.start[order],
+        truth.end[order],
+    )
+    answerable = np.bincount(truth.row_query, weights=truth.relevance, minlength=len(truth)) > 0
+    values = parse("NDCG@10[IoU>=1]")(Alignment(ideal, truth))
+    assert values == pytest.approx(answerable.astype(float), abs=1e-12)
+
+
+def test_a_perfect_ranking_over_several_videos_scores_1():
     truth = Judgements.from_rows([("q", "v", 0, 5, 1), ("q", "w", 0, 5, 4), ("q", "x", 0, 5, 2)])
     run = Run.from_rows([("q", "w", 0, 5, 3), ("q", "x", 0, 5, 2), ("q", "v", 0, 5, 1)])
     assert parse("NDCG@3[IoU>=0.9]")(Alignment(run, truth))[0] == 1

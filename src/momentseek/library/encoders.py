@@ -175,7 +175,7 @@ def check_model(spec: str | None, clip_seconds: float) -> None:
     if abs(model.about.clip_seconds - clip_seconds) > 1e-9:
         raise MomentseekError(
             f"{folder}: was trained on clips of {model.about.clip_seconds:g} s, and the library has clips of "
-            f"{clip_seconds:g} s; make one with --clip-seconds {model.about.clip_seconds:g}"
+            f"{clip_seconds:g} s; make one with clip_seconds={model.about.clip_seconds:g}"
         )
     model.check_speech(installed_speech_encoder())
     if model.frames.dim != model.about.video.dim or model.texts.dim != model.about.query.dim:  # type: ignore[union-attr]

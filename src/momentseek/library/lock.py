@@ -49,7 +49,8 @@ def _wait(handle: int, path: Path, wait: float) -> None:
         left = deadline - time.monotonic()
         if left <= 0:
             raise MomentseekError(
-                f"{path.parent}: {_holder(path)} is changing this library; wait for it, or say how long to (--wait 600)"
+                f"{path.parent}: {_holder(path)} is changing this library; wait for it, or say for how many seconds to "
+                "wait (wait=600)"
             )
         time.sleep(min(POLL_SECONDS, left))
 

@@ -46,7 +46,9 @@ class LibraryPaths:
         try:
             self.segments.mkdir(parents=True, exist_ok=True)
         except OSError as e:
-            raise MomentseekError(f"{self.folder}: cannot be made ({e.strerror}); choose another --library") from None
+            raise MomentseekError(
+                f"{self.folder}: cannot be made ({e.strerror}); choose another folder (`library`)"
+            ) from None
 
     def orphans(self, catalog: Catalog) -> list[Path]:
         """Segments' files that the catalog does not name: of a writer that was stopped, or still mapped by a reader."""
@@ -76,7 +78,7 @@ def data_folder() -> Path:
     try:
         return Path.home() / ".local" / "share" / "momentseek"
     except RuntimeError:
-        raise MomentseekError("there is no home folder for the library; name one (--library PATH)") from None
+        raise MomentseekError("there is no home folder for the library; name one (`library`)") from None
 
 
 def library_folder(given: str | None = None) -> Path:

@@ -190,5 +190,5 @@ def subtitles_folder(subtitles: str | os.PathLike[str] | None) -> Path | None:
         return None
     folder = Path(os.path.abspath(subtitles))
     if not folder.is_dir():
-        raise MomentseekError(f"{folder}: is no folder of subtitles; check --subtitles")
+        raise MomentseekError(f"{folder}: is no folder of subtitles; check `subtitles`")
     return folder

@@ -14,7 +14,7 @@ SMALL = {"hidden": 16, "max_clips": 8, "longest": 8}
 @pytest.mark.parametrize("name", ["xml", "reloclnet", "cet"])
 def test_a_window_is_refused_where_it_would_change_nothing(name: str) -> None:
     model = build(name, {**SMALL, "heads": 4, "modalities": "video"}, Dims(6, 5, None))
-    with pytest.raises(MomentseekError, match=rf"{name} reads .* 8 clips .*--window changes nothing; leave it out"):
+    with pytest.raises(MomentseekError, match=rf"{name} reads .* 8 clips .*`window` changes nothing; leave it out"):
         check_window(model, name)
 
 

@@ -46,7 +46,7 @@ def download(
             _forget(part)
             raise MomentseekError(
                 f"{url}: is not the file that was downloaded first (its SHA-256 differs), so it was thrown away; "
-                "try another source (--from)"
+                "try another source (`source`)"
             )
         part.replace(target)
         _etag(part).unlink(missing_ok=True)
@@ -69,7 +69,7 @@ def _fetch_all(url: str, file: FileIO, part: Path, limit: int, advance: Callable
                     _begin_again(file, part, advance)
                 elif e.code < 500 and e.code != 429:
                     raise MomentseekError(
-                        f"{url}: the server says {e.code} {e.reason}; try another source (--from)"
+                        f"{url}: the server says {e.code} {e.reason}; try another source (`source`)"
                     ) from None
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError):
             pass
@@ -134,7 +134,7 @@ def _check_scheme(url: str) -> None:
     place = urllib.parse.urlsplit(url)
     local = place.hostname in ("127.0.0.1", "::1", "localhost")
     if place.scheme != "https" and not (place.scheme == "http" and local):
-        raise MomentseekError(f"{url}: only https addresses are downloaded from; give another source (--from)")
+        raise MomentseekError(f"{url}: only https addresses are downloaded from; give another source (`source`)")
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):

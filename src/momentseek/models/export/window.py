@@ -43,7 +43,7 @@ def check_window(model: CorpusModel, name: str) -> None:
     """Refuse a window for a model that reads clips as they are, as many as it was made for."""
     if isinstance(model, XML) or model.config.fit == "truncate":
         raise MomentseekError(
-            f"{name} reads videos by at most {model.config.max_clips} clips at once and stretches none, so --window "
+            f"{name} reads videos by at most {model.config.max_clips} clips at once and stretches none, so `window` "
             "changes nothing; leave it out"
         )
 

@@ -94,7 +94,7 @@ def _check_place(out: Path, force: bool) -> None:
     if not (out / MANIFEST_FILE).is_file():
         raise MomentseekError(f"{out}: holds other files; name a new folder for the exported model")
     if not force:
-        raise MomentseekError(f"{out}: is there already; choose another name, or overwrite it (--force)")
+        raise MomentseekError(f"{out}: is there already; choose another name, or overwrite it (force=True)")
 
 
 def draw_graphs(model: CorpusModel, name: str, settings: Mapping[str, Any]) -> ModelGraphs:
