@@ -8,16 +8,16 @@ from urllib.parse import parse_qs, urlsplit
 def test_two_settings_stand_side_by_side(served: Any, open_page: Callable[..., Any]) -> None:
     page = open_page(served.address + "#compare", expected=("409",))
     second = page.get_by_role("group", name="B", exact=True)
-    second.get_by_label("Bounds found by").select_option("whole")
+    second.get_by_label("Localiser").select_option("whole")
     page.get_by_label("For one query").fill("a rocket taking off")
     page.keyboard.press("Enter")
-    page.get_by_role("region", name="Setting B").locator("a.moment").first.wait_for()
+    page.get_by_role("region", name="Setup B").locator("a.moment").first.wait_for()
     lengths = {
-        side: page.get_by_role("region", name=f"Setting {side}").locator(".long").first.inner_text() for side in "AB"
+        side: page.get_by_role("region", name=f"Setup {side}").locator(".long").first.inner_text() for side in "AB"
     }
     assert lengths["B"] == "29.0 s"
     assert lengths["A"] != "29.0 s"
-    page.get_by_role("button", name="Compare on the judgements").click()
+    page.get_by_role("button", name="Compare on judged queries").click()
     page.get_by_text("judge some first").wait_for()
 
 
@@ -25,9 +25,9 @@ def test_a_moment_leads_back_to_where_it_was_opened(served: Any, open_page: Call
     page = open_page(served.address + "#compare")
     page.get_by_label("For one query").fill("a rocket taking off")
     page.keyboard.press("Enter")
-    moment = page.get_by_role("region", name="Setting B").locator("a.moment").nth(2)
+    moment = page.get_by_role("region", name="Setup B").locator("a.moment").nth(2)
     moment.click()
-    page.get_by_role("link", name="Back to comparing").click()
+    page.get_by_role("link", name="Back to the comparison").click()
     page.wait_for_function("() => document.activeElement.matches('section[aria-label=\"Setting B\"] a.moment')")
     page.get_by_role("link", name="Library", exact=True).click()
     page.locator("a.video").nth(1).click()
@@ -41,13 +41,13 @@ def test_fusions_are_compared_starting_from_the_search_at_hand(served: Any, open
     page.wait_for_selector("ol.hits > li")
     page.get_by_role("link", name="Compare", exact=True).click()
     first, second = (page.get_by_role("group", name=name, exact=True) for name in "AB")
-    first.get_by_label("Bounds found by").wait_for()
+    first.get_by_label("Localiser").wait_for()
     assert page.get_by_label("For one query").input_value() == "will they accept the old money"
-    assert first.get_by_label("Bounds found by").input_value() == "contrast"
+    assert first.get_by_label("Localiser").input_value() == "contrast"
     assert not first.get_by_label("file names").is_checked()
-    assert page.get_by_label("Pictures seen by").count() == 0  # there is one encoder
-    second.get_by_label("Bounds found by").select_option("contrast")
-    second.get_by_label("Streams joined by").select_option("scores")
+    assert page.get_by_label("Encoder").count() == 0  # there is one encoder
+    second.get_by_label("Localiser").select_option("contrast")
+    second.get_by_label("Fusion").select_option("scores")
     with page.expect_response("**/api/v1/compare?*") as answer:
         page.get_by_role("button", name="Compare", exact=True).click()
     told = answer.value.json()
@@ -72,13 +72,13 @@ def test_encoders_are_offered_if_there_are_several(served: Any, open_page: Calla
     page.reload()
     page.wait_for_selector("ol.hits > li")
     page.get_by_text("Options").click()
-    assert page.get_by_label("Pictures seen by").count() == 0  # a library is searched with its own
+    assert page.get_by_label("Encoder").count() == 0  # a library is searched with its own
     page.get_by_role("link", name="Compare", exact=True).click()
     second = page.get_by_role("group", name="B", exact=True)
-    second.get_by_label("Pictures seen by").select_option("hub:siglip2-base")
+    second.get_by_label("Encoder").select_option("hub:siglip2-base")
     with page.expect_request("**/api/v1/compare?*") as asked:
         page.get_by_role("button", name="Compare", exact=True).click()
     given = parse_qs(urlsplit(asked.value.url).query)
     assert "encoder=labels" in given["a"][0].split(";")
     assert "encoder=hub:siglip2-base" in given["b"][0].split(";")
-    page.get_by_role("region", name="Setting B").locator("a.moment").first.wait_for()
+    page.get_by_role("region", name="Setup B").locator("a.moment").first.wait_for()

@@ -109,7 +109,7 @@ def test_jobs_of_a_server_that_was_started_anew_are_forgotten(crowded: Any) -> N
     page.evaluate("sources.at(-1).dispatchEvent(new Event('open'))")
     page.wait_for_timeout(200)
     page.clock.run_for(3500)
-    page.get_by_text("Nothing now.").wait_for()
+    page.get_by_text("Nothing is being added.").wait_for()
     page.wait_for_function(SILENCE)
 
 

@@ -96,15 +96,12 @@ def test_two_people_judge_and_the_commands_agree_with_the_page(
     page.wait_for_selector("table >> text=watershed")
     page.get_by_role("link", name="Change them in Search").click()
     page.get_by_text("Options").click()
-    page.get_by_label("Bounds found by").select_option("whole")
+    page.get_by_label("Localiser").select_option("whole")
     page.get_by_role("checkbox", name="file names").uncheck()
-    page.get_by_label("Streams joined by").select_option("scores")
+    page.get_by_label("Fusion").select_option("scores")
     page.wait_for_function("() => location.hash.includes('fusion=scores')")
     page.get_by_role("link", name="Judge", exact=True).click()
-    words = (
-        "bounds found by whole, streams joined by scores, pictures seen by labels; "
-        "looking at what is seen and what is said"
-    )
+    words = "localiser whole, fusion scores, encoder labels; searching what is seen and what is said"
     page.locator(".setup", has_text=words).wait_for()
     with page.expect_response("**/judging/evaluation?*") as answer:
         page.get_by_role("button", name="Evaluate").click()
@@ -113,7 +110,7 @@ def test_two_people_judge_and_the_commands_agree_with_the_page(
     assert float(page.locator(".judge .figure strong").get_attribute("data-value")) != value
 
     page.get_by_role("link", name="Compare", exact=True).click()
-    page.get_by_role("button", name="Compare on the judgements").click()
+    page.get_by_role("button", name="Compare on judged queries").click()
     page.locator(".compare .figure").wait_for()
     assert "chance" in page.locator(".compare .figure").inner_text() or "No difference" in page.content()
 
@@ -131,14 +128,14 @@ def test_disagreement_asks_for_more_people_and_undo_takes_back(judging: Any) -> 
     page.get_by_label("New query").fill("a cat on a chair")
     page.get_by_label("Moments", exact=True).fill("1")
     page.get_by_role("button", name="Collect moments").click()
-    page.get_by_text("Say your name first").wait_for()
+    page.get_by_text("Enter your name first").wait_for()
     for who, says in (("ann", "4"), ("bob", "0")):
         begin(page, who, "a cat on a chair")
         page.keyboard.press(says)
         page.locator(".judging .empty", has_text="Nothing is left for you").wait_for()
     begin(page, "cleo", "a cat on a chair")
-    page.get_by_role("button", name="Pass over").click()
-    page.locator(".judging .empty", has_text="Only moments that you passed over").wait_for()
+    page.get_by_role("button", name="Skip", exact=True).click()
+    page.locator(".judging .empty", has_text="Only moments that you skipped").wait_for()
     begin(page, "bob", "a cat on a chair")
     row = page.locator(".consensus tr", has_text="a cat on a chair")
     row.get_by_text("1 moment, 1 disputed").wait_for()

@@ -9,7 +9,7 @@ EXPECTED = ("401", "429")
 
 def enter(page: Any, token: str) -> None:
     page.get_by_label("Token", exact=True).fill(token)
-    page.get_by_role("button", name="Enter").click()
+    page.get_by_role("button", name="Log in").click()
 
 
 def test_who_logs_out_sees_nothing_more_in_any_tab(guarded: Any, open_page: Callable[..., Any]) -> None:

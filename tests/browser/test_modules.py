@@ -47,10 +47,10 @@ def test_links_say_what_they_were_made_of(call: Callable[..., Any]) -> None:
     )
     assert link == "#v=7&t=1,2&q=x&localiser=contrast&streams=vision%2Cname"
     found = {"localiser": "contrast", "fusion": "", "streams": "vision,name", "rerank": ""}
-    assert call("address.js", "parse", link)["found"] == found
+    assert call("address.js", "parse", link)["settings"] == found
     link = call("address.js", "momentLink", 7, [1, 2], "x", {"rerank": "a model", "rerank_videos": 5})
     assert link == "#v=7&t=1,2&q=x&rerank=a%20model"
-    assert call("address.js", "parse", link)["found"]["rerank"] == "a model"
+    assert call("address.js", "parse", link)["settings"]["rerank"] == "a model"
 
 
 def test_settings_in_words_and_without_what_is_usual(call: Callable[..., Any]) -> None:
@@ -60,13 +60,12 @@ def test_settings_in_words_and_without_what_is_usual(call: Callable[..., Any]) -
     }  # fmt: skip
     given = {"localiser": "scenes", "fusion": "scores", "encoder": "none", "streams": "name,vision"}
     known = {"localiser": "", "fusion": "scores", "rerank": "", "encoder": "", "streams": "vision,name"}
-    assert call("settings.js", "knownOf", status, given) == known
-    assert call("settings.js", "inWords", status, given) == (
-        "bounds found by scenes, streams joined by scores, pictures seen by labels; "
-        "looking at what is seen and file names"
+    assert call("settings.js", "validSettings", status, given) == known
+    assert call("settings.js", "describeSettings", status, given) == (
+        "localiser scenes, fusion scores, encoder labels; searching what is seen and file names"
     )
-    assert call("settings.js", "inWords", {**status, "fusions": None, "encoders": None}, {}) == (
-        "bounds found by scenes; looking at what is seen, what is said, and file names"
+    assert call("settings.js", "describeSettings", {**status, "fusions": None, "encoders": None}, {}) == (
+        "localiser scenes; searching what is seen, what is said, and file names"
     )
 
 
@@ -76,11 +75,11 @@ def test_a_model_that_re_ranks_is_known_if_the_server_has_it_and_never_measured(
         "streams": ["vision", "speech", "name"], "rerankers": ["films-tan2d", "nothing"],
     }  # fmt: skip
     for name, known in (("films-tan2d", "films-tan2d"), ("nothing", "nothing"), ("other", ""), ("", "")):
-        assert call("settings.js", "knownOf", status, {"rerank": name})["rerank"] == known
-        assert "rerank" not in call("settings.js", "measuredOf", status, {"rerank": name})
-        assert call("settings.js", "inWords", status, {"rerank": name}) == (
-            "bounds found by scenes, streams joined by rrf, pictures seen by labels; "
-            "looking at what is seen, what is said, and file names; without re-ranking"
+        assert call("settings.js", "validSettings", status, {"rerank": name})["rerank"] == known
+        assert "rerank" not in call("settings.js", "evaluationSettings", status, {"rerank": name})
+        assert call("settings.js", "describeSettings", status, {"rerank": name}) == (
+            "localiser scenes, fusion rrf, encoder labels; "
+            "searching what is seen, what is said, and file names; without re-ranking"
         )
 
 
@@ -102,5 +101,5 @@ def test_a_curve_is_drawn_between_its_edges(call: Callable[..., Any]) -> None:
     path = call("curve.js", "outline", [0, 1, 2, 3], [0, 1, 0.5], 1, 3)
     assert path == "M0.0 100L0.0 0.0L500.0 0.0L500.0 50.0L1000.0 50.0L1000.0 100Z"
     assert call("curve.js", "outline", [0, 1, 2], [0, 1], 0, 2, 1) == "M0.0 100L0.0 0.0L1000.0 0.0L1000.0 100Z"
-    assert call("curve.js", "scaled", "vision", [0.2, 0.4, 0.3]) == pytest.approx([0.04, 1.0, 0.52])
-    assert call("curve.js", "scaled", "speech", [0, 0.5, 1.2]) == [0, 0.5, 1]
+    assert call("curve.js", "scaleValues", "vision", [0.2, 0.4, 0.3]) == pytest.approx([0.04, 1.0, 0.52])
+    assert call("curve.js", "scaleValues", "speech", [0, 0.5, 1.2]) == [0, 0.5, 1]

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-LABEL = "Re-ranked by"
+LABEL = "Re-ranking model"
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_a_model_is_chosen_by_a_label_and_kept_in_the_address(given: Callable[..
     page = given("#q=a+rocket", ["films-tan2d", "nothing"])
     page.get_by_text("Options").click()
     choice = page.get_by_label(LABEL)
-    assert choice.locator("option").all_inner_texts() == ["no model (usual)", "films-tan2d", "nothing"]
+    assert choice.locator("option").all_inner_texts() == ["none (default)", "films-tan2d", "nothing"]
     assert choice.input_value() == ""
     with page.expect_request("**/api/v1/search?*") as asked:
         choice.select_option("nothing")  # which somebody may call a folder
@@ -71,5 +71,5 @@ def test_a_model_is_chosen_by_a_label_and_kept_in_the_address(given: Callable[..
 def test_without_models_there_is_no_choice(given: Callable[..., Any]) -> None:
     page = given("#q=a+rocket&rerank=films-tan2d", [])
     page.get_by_text("Options").click()
-    page.get_by_label("Bounds found by").wait_for()
+    page.get_by_label("Localiser").wait_for()
     assert page.get_by_label(LABEL).count() == 0

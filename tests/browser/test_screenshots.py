@@ -79,7 +79,7 @@ def shown(judged: Any, browser: Any) -> Any:
 @pytest.mark.parametrize("screen", SCREENS)
 def test_screenshots(screen: str, folder: Path, shown: Any, open_page: Callable[..., Any]) -> None:
     def results() -> None:
-        page.get_by_role("button", name="weaker results hidden: show").click()
+        page.get_by_role("button", name="weaker results").click()
         page.wait_for_selector("ol.hits .level.weak")
 
     def judge() -> None:
@@ -94,14 +94,14 @@ def test_screenshots(screen: str, folder: Path, shown: Any, open_page: Callable[
         page.get_by_label("For one query").fill("a rocket taking off")
         page.get_by_role("button", name="Compare", exact=True).click()
         page.wait_for_selector("a.moment")
-        page.get_by_role("button", name="Compare on the judgements").click()
+        page.get_by_role("button", name="Compare on judged queries").click()
         page.wait_for_selector(".figure")
 
     film = shown.ids["lecture.mp4"]
     views: dict[str, tuple[str, str, Callable[[], None]]] = {
-        "search": ("", "#q", lambda: page.get_by_text("How to ask").click()),
+        "search": ("", "#q", lambda: page.get_by_text("Search tips").click()),
         "results": ("#q=will%20they%20accept%20the%20old%20money", "ol.hits mark", results),
-        "options": ("#q=a%20rocket&fusion=scores", "ol.hits img", lambda: page.get_by_text("Take them away").click()),
+        "options": ("#q=a%20rocket&fusion=scores", "ol.hits img", lambda: page.get_by_text("Export results").click()),
         "player": (f"#v={film}&t=13.5,22.5&q=a%20rocket%20taking%20off", ".other", lambda: None),
         "library": ("#library", ".videos li", lambda: page.wait_for_selector(".job progress")),
         "judge": ("#judge", ".figures select", judge),
@@ -125,11 +125,11 @@ def test_screenshots_of_the_way_in(folder: Path, guarded: Any, open_page: Callab
     for screen, options in SCREENS.items():
         page = open_page(guarded.address, expected=("401",), **options)
         page.get_by_label("Token", exact=True).fill("a wrong one")
-        page.get_by_role("button", name="Enter").click()
+        page.get_by_role("button", name="Log in").click()
         page.get_by_text("The token is wrong").wait_for()
         picture(page, folder / f"login-{screen}.png")
         page.get_by_label("Token", exact=True).fill(TOKEN)
-        page.get_by_role("button", name="Enter").click()
+        page.get_by_role("button", name="Log in").click()
         page.get_by_role("button", name="Log out").wait_for()
         page.locator(".lead:visible", has_text="4 videos").wait_for()
         picture(page, folder / f"begin-{screen}.png")

@@ -20,8 +20,8 @@ def test_moments_come_in_rank_order_with_their_facts(search: Callable[..., Any])
 def test_weak_moments_are_hidden_until_asked_for(search: Callable[..., Any]) -> None:
     page = search("a cat looking at the camera")
     shown = page.locator("ol.hits > li").count()
-    button = page.get_by_role("button", name="weaker results hidden: show")
-    hidden = int(button.inner_text().split()[0])
+    button = page.get_by_role("button", name="weaker results")
+    hidden = int(button.inner_text().split()[1])
     assert page.locator("ol.hits .level.weak").count() == 0
     button.click()
     page.wait_for_function(f"() => document.querySelectorAll('ol.hits > li').length === {shown + hidden}")
@@ -63,10 +63,10 @@ def test_queries_are_remembered_and_hints_are_given(search: Callable[..., Any]) 
     page.wait_for_selector("ol.hits > li")
     assert page.locator("#q").input_value() == "said:money"
     page.get_by_role("link", name="Momentseek, new search").click()
-    page.get_by_role("button", name="Forget these").click()
+    page.get_by_role("button", name="Clear history").click()
     assert page.locator(".chips a").count() == 0
     page.locator("#q").fill("")
-    page.get_by_text("How to ask").click()
+    page.get_by_text("Search tips").click()
     page.get_by_role("button", name="-leash").click()
     assert page.locator("#q").input_value() == "-leash"
 
@@ -74,7 +74,7 @@ def test_queries_are_remembered_and_hints_are_given(search: Callable[..., Any]) 
 def test_settings_are_part_of_the_address(search: Callable[..., Any]) -> None:
     page = search("a rocket taking off")
     page.get_by_text("Options").click()
-    page.get_by_label("Bounds found by").select_option("contrast")
+    page.get_by_label("Localiser").select_option("contrast")
     page.get_by_role("checkbox", name="what is said").uncheck()
     page.wait_for_function(
         "() => location.hash.includes('streams=vision%2Cname') && location.hash.includes('contrast')"
@@ -82,7 +82,7 @@ def test_settings_are_part_of_the_address(search: Callable[..., Any]) -> None:
     page.wait_for_selector("ol.hits > li")
     page.reload()
     page.wait_for_selector("ol.hits > li")
-    assert page.get_by_label("Bounds found by").input_value() == "contrast"
+    assert page.get_by_label("Localiser").input_value() == "contrast"
     assert not page.get_by_role("checkbox", name="what is said").is_checked()
 
 
@@ -95,7 +95,7 @@ def test_a_query_that_makes_no_sense_is_answered_with_a_sentence(served: Any, op
 
 def test_results_can_be_taken_away(search: Callable[..., Any]) -> None:
     page = search("a rocket taking off")
-    page.get_by_text("Take them away").click()
+    page.get_by_text("Export results").click()
     with page.expect_download() as download:
         page.get_by_role("link", name="Table (CSV)").click()
     assert download.value.suggested_filename == "a rocket taking off.csv"
@@ -106,7 +106,7 @@ def test_the_controls_follow_the_address(search: Callable[..., Any]) -> None:
     page = search("a rocket taking off")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/api/v1/search?" in request.url else None)
-    usual = page.get_by_label("Bounds found by", exact=True).input_value()
+    usual = page.get_by_label("Localiser", exact=True).input_value()
     for settings, bounds, joined, said, grouped in (
         ("&localiser=contrast&streams=vision&group=video", "contrast", "rrf", False, True),
         ("", usual, "rrf", True, False),
@@ -117,8 +117,8 @@ def test_the_controls_follow_the_address(search: Callable[..., Any]) -> None:
         page.evaluate("(text) => { location.hash = `q=a+rocket+taking+off${text}`; }", settings)
         page.wait_for_function("() => !document.querySelector('.search[aria-busy]')")
         page.wait_for_timeout(300)
-        assert page.get_by_label("Bounds found by").input_value() == bounds, settings
-        assert page.get_by_label("Streams joined by").input_value() == joined, settings
+        assert page.get_by_label("Localiser").input_value() == bounds, settings
+        assert page.get_by_label("Fusion").input_value() == joined, settings
         assert page.locator(".options input[value=speech]").is_checked() is said, settings
         assert page.locator(".options > label.check input").is_checked() is grouped, settings
         assert len(asked) == before + 1, settings
@@ -146,12 +146,12 @@ def test_settings_chosen_before_a_query_stay_when_one_looks_elsewhere(
 ) -> None:
     page = open_page(served.address)
     page.get_by_text("Options").click()
-    page.get_by_label("Streams joined by").select_option("scores")
+    page.get_by_label("Fusion").select_option("scores")
     page.get_by_role("link", name="Library", exact=True).click()
     page.wait_for_selector(".videos > li")
     page.get_by_role("link", name="Search", exact=True).click()
     page.wait_for_function("() => document.activeElement.id === 'q'")
-    assert page.get_by_label("Streams joined by").input_value() == "scores"
+    assert page.get_by_label("Fusion").input_value() == "scores"
     with page.expect_request("**/api/v1/search?*") as asked:
         page.keyboard.type("a rocket")
         page.keyboard.press("Enter")
@@ -172,10 +172,10 @@ def test_the_menu_closes_when_one_goes_on(search: Callable[..., Any]) -> None:
         lambda: page.mouse.click(5, 400),
         lambda: page.locator("a.moment").first.focus(),
     ):
-        page.get_by_text("Take them away").click()
+        page.get_by_text("Export results").click()
         page.get_by_role("link", name="Table (CSV)").focus()
         leave()
         page.wait_for_function("() => !document.querySelector('details.menu').open")
-    page.get_by_text("Take them away").click()
+    page.get_by_text("Export results").click()
     page.keyboard.press("Escape")
     assert menu.evaluate("(menu) => document.activeElement === menu.firstElementChild")

@@ -20,7 +20,7 @@ export function parse(fragment) {
     span: timed ? [exact(start), exact(end)] : null,
     params: given,
     // how to search, or how a moment was found, which its curve depends on
-    found: Object.fromEntries(SETTINGS.map((name) => [name, given.get(name) ?? ""])),
+    settings: Object.fromEntries(SETTINGS.map((name) => [name, given.get(name) ?? ""])),
   };
 }
 

@@ -1,35 +1,35 @@
-// How far annotators agree: one row for each query, and the judgements to take away.
+// How far annotators agree: one row for each query, and buttons that export the judgements.
 
 import * as api from "./api.js";
-import { action, h, put, save } from "./dom.js";
+import { actionButton, download, h, setChildren } from "./dom.js";
 import { table } from "./figures.js";
 import { count } from "./format.js";
 
 const EXPORTS = { "tvr-ranking": "Save as TVR-Ranking", "label-studio": "Save for Label Studio", jsonl: "Save as JSON Lines" };
-const MORE = { extended: "yes", covered: "not needed", waiting: "not yet known" };
-const HEAD = ["Query", "Agreed", "Set aside", "Still needed", "Second batch"];
+const SECOND_BATCH = { extended: "yes", covered: "not needed", waiting: "not yet known" };
+const HEAD = ["Query", "Agreed", "Discarded", "Need annotators", "Second batch"];
 
 export function agreement() {
   const state = h("div", { class: "consensus" });
-  const keep = (kind) => async () => save(await api.file("/judging/export", null, { kind }));
-  const buttons = Object.entries(EXPORTS).map(([kind, label]) => action(label, keep(kind), { class: "small" }));
+  const keep = (kind) => async () => download(await api.file("/judging/export", null, { kind }));
+  const buttons = Object.entries(EXPORTS).map(([kind, label]) => actionButton(label, keep(kind), { class: "small" }));
   const element = h(
     "section",
     { class: "panel", "aria-labelledby": "agree-title" },
     h("h2", { id: "agree-title" }, "Agreement"),
     state,
-    h("div", { class: "downloads", role: "group", "aria-label": "Take the judgements away" }, buttons),
+    h("div", { class: "downloads", role: "group", "aria-label": "Export the judgements" }, buttons),
   );
   return {
     element,
-    tell(queries) {
-      if (!queries.length) put(state, h("p", { class: "quiet" }, "Nothing is judged yet."));
-      else put(state, table(HEAD, queries.map(row), "Two annotators, then four"));
+    update(queries) {
+      if (!queries.length) setChildren(state, h("p", { class: "quiet" }, "Nothing has been judged yet."));
+      else setChildren(state, table(HEAD, queries.map(row), "Agreement of two, then four annotators"));
     },
   };
 }
 
-function row({ text, kept, discarded, open, disputed, second_batch: more }) {
-  const needed = open ? `${count(open, "moment")}${disputed ? `, ${disputed} disputed` : ""}` : "nothing";
-  return [text, kept, discarded, needed, MORE[more] ?? more];
+function row({ text, kept, discarded, open, disputed, second_batch: batch }) {
+  const needed = open ? `${count(open, "moment")}${disputed ? `, ${disputed} disputed` : ""}` : "none";
+  return [text, kept, discarded, needed, SECOND_BATCH[batch] ?? batch];
 }

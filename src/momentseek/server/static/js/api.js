@@ -5,7 +5,7 @@ import { askForToken } from "./login.js";
 const API = "/api/v1";
 
 /** A refusal of the server, in its own words. */
-export class Refused extends Error {
+export class ApiError extends Error {
   constructor(status, code, message) {
     super(message);
     this.status = status;
@@ -19,17 +19,17 @@ async function send(path, options = {}) {
     answer = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, "unreachable", "The server does not answer; is momentseek serve still running?");
+    throw new ApiError(0, "unreachable", "The server does not respond. Is momentseek serve still running?");
   }
   if (answer.ok) return answer;
   const body = await answer.json().catch(() => null);
-  const problem = body?.error ?? { code: "unknown", message: `the server answered ${answer.status}` };
+  const problem = body?.error ?? { code: "unknown", message: `the server answered with status ${answer.status}` };
   if (answer.status === 401 && path !== "/login") {
     await askForToken();
     return send(path, options);
   }
   const message = problem.message.charAt(0).toUpperCase() + problem.message.slice(1);
-  throw new Refused(answer.status, problem.code, message);
+  throw new ApiError(answer.status, problem.code, message);
 }
 
 function address(path, params) {
@@ -67,18 +67,18 @@ function nameOf(disposition) {
 export const link = address;
 
 /** Give the token; the cookie that comes back is the page's key. Says whether a token was needed at all. */
-export const enter = async (token) => (await (await send("/login", withBody("POST", { token }))).json()).needed;
+export const login = async (token) => (await (await send("/login", withBody("POST", { token }))).json()).needed;
 
 /** Give the cookie back. */
-export const leave = () => send("/logout", withBody("POST"));
+export const logout = () => send("/logout", withBody("POST"));
 
-let known = null;
+let cachedStatus = null;
 
 /** What is served and what can be chosen; asked once. */
 export function status(again = false) {
-  if (!known || again) {
-    known = get("/status");
-    known.catch(() => (known = null));
+  if (!cachedStatus || again) {
+    cachedStatus = get("/status");
+    cachedStatus.catch(() => (cachedStatus = null));
   }
-  return known;
+  return cachedStatus;
 }

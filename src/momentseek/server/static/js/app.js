@@ -2,11 +2,11 @@
 
 import { parse } from "./address.js";
 import { compareView } from "./compare.js";
-import { speak, typing, warn } from "./dom.js";
+import { announce, isTyping, warn } from "./dom.js";
 import * as jobs from "./jobs.js";
 import { judgeView } from "./judge.js";
 import { libraryView } from "./library.js";
-import { leaving } from "./login.js";
+import { logoutButton } from "./login.js";
 import { playerView } from "./player.js";
 import { searchView } from "./search.js";
 
@@ -63,7 +63,7 @@ async function show() {
   }
   if (current !== asked.view) return;
   document.title = `${view.title()} · Momentseek`;
-  if (before && before !== asked.view) speak(view.title());
+  if (before && before !== asked.view) announce(view.title());
 }
 
 /** Put the eyes and the focus where they belong: back on the result one came from, or at the view's beginning. */
@@ -81,10 +81,10 @@ main.addEventListener("click", (event) => {
   if (link) opened = link.getAttribute("href");
 });
 
-document.querySelector("header").append(leaving());
+document.querySelector("header").append(logoutButton());
 document.getElementById("skip").addEventListener("click", () => main.focus());
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || typing(event)) return;
+  if (event.key !== "/" || isTyping(event)) return;
   event.preventDefault();
   if (current !== "search") go(lastSearch || "#");
   setTimeout(() => views.search?.findBox(), 50);
@@ -93,7 +93,7 @@ document.addEventListener("keydown", (event) => {
 const working = document.getElementById("working");
 let open = 0;
 jobs.listen((all) => {
-  const left = all.filter((job) => !jobs.over(job));
+  const left = all.filter((job) => !jobs.isOver(job));
   working.hidden = !left.length;
   if (left.length) {
     const job = left.at(-1);
@@ -107,4 +107,4 @@ jobs.listen((all) => {
 addEventListener("hashchange", show);
 history.scrollRestoration = "manual";
 show();
-jobs.look().catch(() => {});
+jobs.refresh().catch(() => {});

@@ -1,16 +1,16 @@
 // One result: a link to its moment, with a picture that plays silently while it is pointed at or focused.
 
 import { momentLink } from "./address.js";
-import { h, still } from "./dom.js";
+import { h, prefersReducedMotion } from "./dom.js";
 import { clock, rateOf } from "./format.js";
 import { screen } from "./screen.js";
 
-const PATIENCE = 250;
+const PREVIEW_DELAY_MS = 250;
 const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Weak match" };
-const WHY = { vision: "seen", speech: "said", name: "named", rerank: "re-ranked" };
+const STREAM_WORDS = { vision: "picture", speech: "speech", name: "file name", rerank: "re-ranked" };
 
 /** A text with the ranges that were found marked. Ranges count characters, not JavaScript's half characters. */
-export function marked(text, ranges) {
+export function highlight(text, ranges) {
   const letters = Array.from(text);
   const parts = [];
   let at = 0;
@@ -47,38 +47,38 @@ export function card(hit, query, { small = false, settings = {} } = {}) {
       h("span", { class: "signs" }, level(hit.level), small ? null : h("span", { class: "why" }, why(hit.streams))),
     ),
   );
-  plays(link, picture, hit);
+  previewOnHover(link, picture, hit);
   return h(
     "li",
     { class: "hit" },
     link,
-    small ? null : said(hit),
-    !small && hit.also.length ? h("p", { class: "also" }, `Same content: ${hit.also.join(", ")}`) : null,
+    small ? null : saidCues(hit),
+    !small && hit.also.length ? h("p", { class: "also" }, `Identical files: ${hit.also.join(", ")}`) : null,
   );
 }
 
 function why(streams) {
   return Object.entries(streams)
     .sort(([, a], [, b]) => a.rank - b.rank)
-    .map(([name, one]) => `${WHY[name] ?? name} #${one.rank}`)
+    .map(([name, one]) => `${STREAM_WORDS[name] ?? name} #${one.rank}`)
     .join(", ");
 }
 
-function said(hit) {
+function saidCues(hit) {
   const shown = hit.said.filter((cue) => cue.marks.length);
   const cues = (shown.length ? shown : hit.said).slice(0, 3);
   if (!cues.length) return null;
-  return h("blockquote", { class: "said" }, cues.map((cue) => h("p", {}, marked(cue.text, cue.marks))));
+  return h("blockquote", { class: "said" }, cues.map((cue) => h("p", {}, highlight(cue.text, cue.marks))));
 }
 
 let stop = () => {};
 
 /** Play a moment in its picture while the pointer or the focus rests on it; one at a time. */
-function plays(link, picture, hit) {
+function previewOnHover(link, picture, hit) {
   let waiting = 0;
   const begin = () => {
     clearTimeout(waiting);
-    if (!still()) waiting = setTimeout(() => show(picture, hit), PATIENCE);
+    if (!prefersReducedMotion()) waiting = setTimeout(() => startPreview(picture, hit), PREVIEW_DELAY_MS);
   };
   const end = () => {
     if (link.matches(":hover") || link === document.activeElement) return;
@@ -92,7 +92,7 @@ function plays(link, picture, hit) {
   link.addEventListener("click", () => (clearTimeout(waiting), stop()));
 }
 
-function show(picture, hit) {
+function startPreview(picture, hit) {
   if (picture.querySelector("video")) return;
   stop();
   const shown = screen(() => {}, { muted: true, "aria-hidden": "true", disablepictureinpicture: true });

@@ -1,14 +1,14 @@
-// Two settings side by side: for one query, and over all judged queries.
+// Two setups of the search side by side: for one query, and over all judged queries.
 
 import { parse } from "./address.js";
 import * as api from "./api.js";
 import { card, stopPreview } from "./card.js";
-import { action, busy, h, put, speak } from "./dom.js";
+import { actionButton, announce, h, runOnce, setChildren } from "./dom.js";
 import { MEASURES, interval, table } from "./figures.js";
 import { count, figure } from "./format.js";
-import { settingsOf } from "./settings.js";
+import { settingsControls } from "./settings.js";
 
-const SHOWN = 12;
+const HITS_PER_SIDE = 12;
 
 export function compareView(go, lastSearch) {
   const heading = h("h1", { tabindex: "-1" }, "Compare");
@@ -27,17 +27,17 @@ export function compareView(go, lastSearch) {
     "section",
     { class: "compare" },
     heading,
-    h("p", { class: "lead" }, "The same query under two settings, and both over everything that was judged."),
+    h("p", { class: "lead" }, "The same query with two setups side by side, and both setups measured on all judged queries."),
     form,
     summary,
     single,
     h(
       "section",
       { class: "panel", "aria-labelledby": "all-title" },
-      h("h2", { id: "all-title" }, "Over all judged queries"),
+      h("h2", { id: "all-title" }, "On all judged queries"),
       h("div", { class: "inline" },
         h("div", { class: "field" }, h("label", { for: "compare-measure" }, "Measure"), measure),
-        action("Compare on the judgements", judged)),
+        actionButton("Compare on judged queries", compareJudged)),
       overall,
     ),
   );
@@ -46,45 +46,45 @@ export function compareView(go, lastSearch) {
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    busy(form, one);
+    runOnce(form, compareQuery);
   });
 
   /** Side A is set up as the search is now, side B with another localiser. */
   async function prepare() {
     const status = await api.status();
     if (a) return;
-    const { found } = parse(lastSearch());
-    a = settingsOf(status, "A", { initial: found, encoders: true });
+    const { settings } = parse(lastSearch());
+    a = settingsControls(status, "A", { initial: settings, encoders: true });
     const other = status.localisers.find((name) => name !== (a.value().localiser || status.localiser));
-    b = settingsOf(status, "B", { initial: { ...found, localiser: other }, encoders: true });
-    put(sides, a.element, b.element);
+    b = settingsControls(status, "B", { initial: { ...settings, localiser: other }, encoders: true });
+    setChildren(sides, a.element, b.element);
   }
 
-  async function one() {
+  async function compareQuery() {
     await prepare();
-    const answer = await api.get("/compare", { a: a.text(), b: b.text(), q: query.value.trim(), k: SHOWN });
-    summary.textContent = `${count(answer.shared, "moment")} on both sides. Weak ones are shown too.`;
-    put(single, side("A", "B", answer.a, a.value()), side("B", "A", answer.b, b.value()));
-    speak(summary.textContent);
+    const answer = await api.get("/compare", { a: a.text(), b: b.text(), q: query.value.trim(), k: HITS_PER_SIDE });
+    summary.textContent = `${count(answer.shared, "moment")} in common. Weak matches are shown too.`;
+    setChildren(single, side("A", "B", answer.a, a.value()), side("B", "A", answer.b, b.value()));
+    announce(summary.textContent);
   }
 
-  function side(name, other, { hits, note, took, left_out: away }, settings) {
+  function side(name, other, { hits, note, took_seconds: took, left_out: away }, settings) {
     const items = hits.map((hit) => {
       const item = card(hit, query.value.trim(), { small: true, settings });
-      item.append(h("p", { class: "moved" }, place(hit, name, other)));
+      item.append(h("p", { class: "moved" }, otherRank(hit, name, other)));
       return item;
     });
-    const lacking = away && `${count(away, "moment")} left out, whose videos this library does not have`;
-    const figures = [`${count(hits.length, "moment")} in ${Math.max(1, Math.round(took))} ms`, note, lacking];
+    const lacking = away && `${count(away, "moment")} left out because their videos are not in this library`;
+    const figures = [`${count(hits.length, "moment")} in ${Math.max(1, Math.round(1000 * took))} ms`, note, lacking];
     return h(
       "section",
-      { "aria-label": `Setting ${name}` },
+      { "aria-label": `Setup ${name}` },
       h("div", { class: "bar" }, h("h2", {}, name), h("span", { class: "quiet" }, figures.filter(Boolean).join("; "))),
-      items.length ? h("ol", { class: "hits narrow" }, items) : h("p", { class: "quiet" }, "Nothing was found."),
+      items.length ? h("ol", { class: "hits narrow" }, items) : h("p", { class: "quiet" }, "No moments found."),
     );
   }
 
-  async function judged() {
+  async function compareJudged() {
     await prepare();
     const answer = await api.get("/judging/compare", { a: a.text(), b: b.text(), measure: measure.value });
     const how = `A − B on ${answer.measure}, 95 % interval ${interval(answer)}, p = ${figure(answer.p)} (${answer.test}), `;
@@ -93,16 +93,16 @@ export function compareView(go, lastSearch) {
     ]);
     const each = answer.per_query.map((one) => [one.text, figure(one.a), figure(one.b), signed(one.difference)]);
     const wins = `A is better on ${answer.wins}, equal on ${answer.ties}, worse on ${answer.losses}`;
-    put(
+    setChildren(
       overall,
       h("p", { class: "figure" },
         h("strong", {}, signed(answer.difference)),
         h("span", {}, verdict(answer)),
         h("span", { class: "quiet" }, `${how}over ${count(answer.queries, "query", "queries")}`)),
-      table(["Setting", "Mean", "95 % interval"], means, `Means of ${answer.measure}`),
-      table(["Query", "A", "B", "A − B"], each, `Every query: ${wins}`),
+      table(["Setup", "Mean", "95 % interval"], means, `Means of ${answer.measure}`),
+      table(["Query", "A", "B", "A − B"], each, `All queries: ${wins}`),
     );
-    speak(verdict(answer));
+    announce(verdict(answer));
   }
 
   return {
@@ -118,9 +118,9 @@ export function compareView(go, lastSearch) {
 }
 
 /** Where a moment of one side stands on the other. */
-function place(hit, name, other) {
+function otherRank(hit, name, other) {
   if (hit.other === null) return `only in ${name}`;
-  return hit.other === hit.rank ? `same place in ${other}` : `#${hit.other} in ${other}`;
+  return hit.other === hit.rank ? `same rank in ${other}` : `#${hit.other} in ${other}`;
 }
 
 const signed = (value) => (value > 0 ? "+" : "") + figure(value);
@@ -128,5 +128,6 @@ const signed = (value) => (value > 0 ? "+" : "") + figure(value);
 function verdict({ difference, significant }) {
   if (!difference) return "No difference";
   const better = difference > 0 ? "A" : "B";
-  return significant ? `${better} is better, and chance hardly explains it` : `${better} is ahead, but chance may explain it`;
+  return significant ? `${better} is better; the difference is unlikely to be chance`
+    : `${better} is ahead, but the difference may be chance`;
 }

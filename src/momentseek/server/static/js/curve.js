@@ -2,12 +2,12 @@
 
 import { s } from "./dom.js";
 
-const WIDE = 1000;
-const HIGH = 100;
+const VIEW_WIDTH = 1000;
+const VIEW_HEIGHT = 100;
 
 /** The outline of a step curve between two times, with at most one step per column; values from 0 to 1. */
 export function outline(edges, values, from, to, columns = 500) {
-  const x = (time) => (WIDE * (time - from)) / (to - from);
+  const x = (time) => (VIEW_WIDTH * (time - from)) / (to - from);
   const first = Math.max(0, edges.findIndex((edge) => edge > from) - 1);
   const steps = [];
   let last = -1;
@@ -19,13 +19,13 @@ export function outline(edges, values, from, to, columns = 500) {
     last = column;
   }
   if (!steps.length) return "";
-  const y = (value) => (HIGH * (1 - value)).toFixed(1);
+  const y = (value) => (VIEW_HEIGHT * (1 - value)).toFixed(1);
   const points = steps.map((step) => `L${x(step.start).toFixed(1)} ${y(step.value)}L${x(step.end).toFixed(1)} ${y(step.value)}`);
-  return `M${x(steps[0].start).toFixed(1)} ${HIGH}${points.join("")}L${x(steps.at(-1).end).toFixed(1)} ${HIGH}Z`;
+  return `M${x(steps[0].start).toFixed(1)} ${VIEW_HEIGHT}${points.join("")}L${x(steps.at(-1).end).toFixed(1)} ${VIEW_HEIGHT}Z`;
 }
 
 /** Values from 0 to 1: shares as they are, scores between the video's lowest and highest. */
-export function scaled(name, values) {
+export function scaleValues(name, values) {
   if (name === "speech") return values.map((value) => Math.min(1, Math.max(0, value)));
   const low = Math.min(...values);
   const high = Math.max(...values);
@@ -37,7 +37,7 @@ export function scaled(name, values) {
 export function lane(name, edges, values, from, to) {
   return s(
     "svg",
-    { viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", class: `lane ${name}`, "aria-hidden": "true" },
+    { viewBox: `0 0 ${VIEW_WIDTH} ${VIEW_HEIGHT}`, preserveAspectRatio: "none", class: `lane ${name}`, "aria-hidden": "true" },
     s("path", { d: outline(edges, values, from, to) }),
   );
 }

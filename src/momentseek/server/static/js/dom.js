@@ -45,15 +45,15 @@ export function icon(name) {
 }
 
 /** Replace everything in an element. */
-export function put(element, ...children) {
+export function setChildren(element, ...children) {
   element.replaceChildren(...children.flat(Infinity).filter(Boolean));
 }
 
 /** Whether somebody asked for little movement. */
-export const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+export const prefersReducedMotion = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** Whether a key was typed into a field, and is no command. */
-export function typing(event) {
+export function isTyping(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return true;
   const target = event.target;
   return target.isContentEditable || target.matches("select, textarea, input:not([type=checkbox], [type=radio], [type=range])");
@@ -81,27 +81,27 @@ export function menu(label, items) {
 
 const timers = new WeakMap();
 
-function notice(place, text) {
+function showNotice(place, text) {
   const box = document.getElementById(place);
   clearTimeout(timers.get(box));
-  const away = h("button", { type: "button", class: "plain", "aria-label": "Dismiss", onclick: () => put(box) }, icon("close"));
-  put(box, h("p", {}, text, away));
-  timers.set(box, setTimeout(() => put(box), place === "urgent" ? 12000 : 4000));
+  const dismiss = h("button", { type: "button", class: "plain", "aria-label": "Dismiss", onclick: () => setChildren(box) }, icon("close"));
+  setChildren(box, h("p", {}, text, dismiss));
+  timers.set(box, setTimeout(() => setChildren(box), place === "urgent" ? 12000 : 4000));
 }
 
 /** Tell something that went as it should. */
-export const tell = (text) => notice("polite", text);
+export const notify = (text) => showNotice("polite", text);
 
 /** Tell that something did not work. */
-export const warn = (text) => notice("urgent", text);
+export const warn = (text) => showNotice("urgent", text);
 
 /** For those who listen: what others see happen. */
-export function speak(text) {
+export function announce(text) {
   document.getElementById("spoken").textContent = text;
 }
 
 /** Offer bytes as a file. */
-export function save({ blob, name }) {
+export function download({ blob, name }) {
   const url = URL.createObjectURL(blob);
   const link = h("a", { href: url, download: name, hidden: true });
   document.body.append(link);
@@ -123,20 +123,20 @@ export async function copy(text, what) {
     const done = document.execCommand("copy");
     field.remove();
     before?.focus?.();
-    if (!done) return warn(`The browser did not let the page copy. ${what}: ${text}`);
+    if (!done) return warn(`The browser did not allow copying. ${what}: ${text}`);
   }
-  tell(`${what} copied: ${text}`);
+  notify(`${what} copied: ${text}`);
 }
 
 /** A button that is busy until its work is done, and tells if that fails. */
-export function action(label, work, props = {}) {
+export function actionButton(label, work, props = {}) {
   const button = h("button", { type: "button", ...props }, label);
-  button.addEventListener("click", () => busy(button, work));
+  button.addEventListener("click", () => runOnce(button, work));
   return button;
 }
 
 /** Run something once at a time for a button or form. */
-export async function busy(element, work) {
+export async function runOnce(element, work) {
   if (element.getAttribute("aria-busy") === "true") return;
   element.setAttribute("aria-busy", "true");
   try {

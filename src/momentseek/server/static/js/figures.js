@@ -1,9 +1,9 @@
 // What judgements say about the search: one measure for the settings it has now, or for every localiser.
 
 import * as api from "./api.js";
-import { action, h, put, save, speak } from "./dom.js";
+import { actionButton, announce, download, h, setChildren } from "./dom.js";
 import { count, figure } from "./format.js";
-import { inWords, measuredOf } from "./settings.js";
+import { describeSettings, evaluationSettings } from "./settings.js";
 
 /** Measures to choose from; the first is the usual one. */
 export const MEASURES = [
@@ -20,33 +20,33 @@ export function figures(search) {
     "div",
     { class: "figures" },
     h("div", { class: "field" }, h("label", { for: "measure" }, "Measure"), measure),
-    h("p", {}, "Measures the search as it is set up now: ", words, ". ", elsewhere),
-    h("div", { class: "bar" }, action("Evaluate", evaluate, { class: "main" }), action("Compare localisers", localisers)),
+    h("p", {}, "Measures the search with its current settings: ", words, ". ", elsewhere),
+    h("div", { class: "bar" }, actionButton("Evaluate", evaluate, { class: "main" }), actionButton("Compare localisers", localisers)),
     result,
   );
 
-  const asked = async () => ({ ...measuredOf(await api.status(), search().params), measure: measure.value });
+  const asked = async () => ({ ...evaluationSettings(await api.status(), search().params), measure: measure.value });
 
   async function evaluate() {
     const given = await asked();
     const answer = await api.get("/judging/evaluation", given);
-    const share = answer.judged === null ? "" : `; ${Math.round(100 * answer.judged)} % of the moments found were judged`;
+    const share = answer.judged === null ? "" : `; ${Math.round(100 * answer.judged)} % of the moments found have been judged`;
     const over = `95 % interval ${interval(answer)}, over ${count(answer.queries, "query", "queries")}${share}`;
-    const keep = async () => save(await api.file("/judging/export", null, { kind: "run", ...given }));
-    put(
+    const keep = async () => download(await api.file("/judging/export", null, { kind: "run", ...given }));
+    setChildren(
       result,
       h("p", { class: "figure" },
         h("strong", { "data-value": answer.value }, figure(answer.value)),
         h("span", {}, answer.measure),
         h("span", { class: "quiet" }, over)),
-      h("p", { class: "quiet" }, "With ", inWords(await api.status(), given), "."),
+      h("p", { class: "quiet" }, "With ", describeSettings(await api.status(), given), "."),
       answer.notes.map((note) => h("p", { class: "quiet" }, note)),
-      table(["Query", "Value"], answer.per_query.map((one) => [one.text, figure(one.value)]), "Every query"),
+      table(["Query", "Value"], answer.per_query.map((one) => [one.text, figure(one.value)]), "All queries"),
       h("div", { class: "bar" },
-        action("Save this run", keep, { class: "small" }),
+        actionButton("Save this run", keep, { class: "small" }),
         h("span", { class: "quiet" }, "momentseek evaluate gives the same figure for it.")),
     );
-    speak(`${answer.measure}: ${figure(answer.value)}`);
+    announce(`${answer.measure}: ${figure(answer.value)}`);
   }
 
   async function localisers() {
@@ -58,15 +58,15 @@ export function figures(search) {
     }
     rows.sort((a, b) => b[1] - a[1]);
     const shown = rows.map(([name, value, range]) => [name, figure(value), range]);
-    put(result, table(["Localiser", given.measure, "95 % interval"], shown, "Every localiser, the best first"));
-    speak(`The best is ${rows[0]?.[0]}`);
+    setChildren(result, table(["Localiser", given.measure, "95 % interval"], shown, "All localisers, best first"));
+    announce(`The best is ${rows[0]?.[0]}`);
   }
 
   return {
     element,
     async prepare() {
       const { params, link } = search();
-      words.textContent = inWords(await api.status(), params);
+      words.textContent = describeSettings(await api.status(), params);
       elsewhere.setAttribute("href", link);
     },
   };

@@ -3,11 +3,11 @@
 /** Each: what to write, what it means, and how to recognise that somebody is writing it. */
 export const HINTS = [
   ["a dog runs", "plain words: what is seen, said, or in the file's name", null],
-  ['"good boy"', "these words are said, one after the other", /^-?"/],
-  ["said:dog", "look for this only in what is said", /^-?said:/],
-  ["name:porto", "look for this only in file names", /^-?name:/],
+  ['"good boy"', "exactly these words, said one after the other", /^-?"/],
+  ["said:dog", "search only what is said", /^-?said:/],
+  ["name:porto", "search only file names", /^-?name:/],
   ["2:dog 0.5:park", "weights, between 0 and 99", /^-?\d+(\.\d+)?:(?!\d)/],
-  ["-leash", "avoid what shows this", /^-\p{L}/u],
+  ["-leash", "avoid moments that show this", /^-\p{L}/u],
   ["in:holiday*", "only videos whose name matches", /^-?in:/],
   ["after:2023", "by the file's date; also 2023-12-31, or an age such as 7d, 2w, 3m, 1y", /^(after|before):/],
   ["before:2024-05", "before the beginning of that day, month or year", null],

@@ -1,20 +1,20 @@
 // What was asked before, kept in this browser only.
 
-const KEY = "momentseek.queries";
-const MOST = 50;
+const STORAGE_KEY = "momentseek.queries";
+const MAX_QUERIES = 50;
 
 /** The newest first. */
-export function past() {
+export function recentQueries() {
   try {
-    const kept = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    return Array.isArray(kept) ? kept.filter((one) => typeof one === "string") : [];
+    const stored = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "[]");
+    return Array.isArray(stored) ? stored.filter((one) => typeof one === "string") : [];
   } catch {
     return [];
   }
 }
 
 export function remember(query) {
-  if (query) store([query, ...past().filter((one) => one !== query)].slice(0, MOST));
+  if (query) store([query, ...recentQueries().filter((one) => one !== query)].slice(0, MAX_QUERIES));
 }
 
 export function forget() {
@@ -23,7 +23,7 @@ export function forget() {
 
 function store(queries) {
   try {
-    localStorage.setItem(KEY, JSON.stringify(queries));
+    localStorage.setItem(STORAGE_KEY, JSON.stringify(queries));
   } catch {
     // a browser that keeps nothing may still search
   }

@@ -8,11 +8,11 @@ export function hub(address, open = (at) => new EventSource(at)) {
   const ports = new Map();
   let events = null;
 
-  function tell(message, everybody = true) {
+  function broadcast(message, everybody = true) {
     for (const [port, wants] of ports) if (wants || everybody) port.postMessage(message);
   }
 
-  function adjust() {
+  function openOrClose() {
     const wanted = [...ports.values()].some(Boolean);
     if (!wanted) {
       events?.close();
@@ -21,13 +21,13 @@ export function hub(address, open = (at) => new EventSource(at)) {
       let before = false;
       events = open(address);
       // one that came back may be of a server that was started anew, and knows other jobs or none
-      events.addEventListener("open", () => (before ? tell({ lost: true }, false) : (before = true)));
-      for (const name of EVENTS) events.addEventListener(name, ({ data }) => tell({ job: JSON.parse(data) }));
+      events.addEventListener("open", () => (before ? broadcast({ lost: true }, false) : (before = true)));
+      for (const name of EVENTS) events.addEventListener(name, ({ data }) => broadcast({ job: JSON.parse(data) }));
       // a connection that breaks comes back by itself; one that is refused does not
       events.addEventListener("error", ({ target }) => {
         if (target.readyState !== EventSource.CLOSED || target !== events) return;
         events = null;
-        tell({ lost: true }, false);
+        broadcast({ lost: true }, false);
       });
     }
   }
@@ -37,7 +37,7 @@ export function hub(address, open = (at) => new EventSource(at)) {
       port.onmessage = ({ data }) => {
         if (data.gone) ports.delete(port);
         else ports.set(port, data.wants);
-        adjust();
+        openOrClose();
       };
     },
   };

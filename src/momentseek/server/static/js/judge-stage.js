@@ -1,29 +1,29 @@
 // Where a moment is watched and judged: the film on one side, the five levels with their guideline on the other.
 
 import * as api from "./api.js";
-import { action, busy, h, icon, put, speak } from "./dom.js";
+import { actionButton, announce, h, icon, runOnce, setChildren } from "./dom.js";
 import { screen } from "./screen.js";
 
-/** `judge(level)`, `undo()` and `pass()` do the work. */
-export function judgeStage(judge, undo, pass) {
-  const shown = screen(moved, { class: "film", onclick: () => shown.toggle() });
+/** `judge(level)`, `undo()` and `skip()` do the work. */
+export function judgeStage(judge, undo, skip) {
+  const shown = screen(updateButton, { class: "film", onclick: () => shown.toggle() });
   const title = h("h2", { tabindex: "-1" });
   const progress = h("progress", { max: 1, "aria-label": "Judged" });
   const left = h("p", { class: "quiet" });
   const levels = h("ol", { class: "levels" });
   const instructions = h("p", {});
   const example = h("p", { class: "quiet" });
-  const back = action("Undo", undo, { class: "small", title: "Key U" });
-  const over = action("Pass over", pass, { class: "small" });
-  const missing = h("p", { class: "problem", hidden: true }, "This browser cannot play the video; pass over it, or judge in another one.");
+  const back = actionButton("Undo", undo, { class: "small", title: "Shortcut: U" });
+  const skipButton = actionButton("Skip", skip, { class: "small" });
+  const missing = h("p", { class: "problem", hidden: true }, "This browser cannot play the video. Skip it, or use another browser.");
   const done = h("p", { class: "empty", hidden: true });
   const frame = h("div", { class: "frame" }, shown.video);
   const play = h("button", { type: "button", class: "small", onclick: () => shown.toggle() }, icon("play"), "Play");
-  const guide = h("div", { class: "guide" }, instructions, levels, h("details", {}, h("summary", {}, "An example"), example));
+  const guide = h("div", { class: "guide" }, instructions, levels, h("details", {}, h("summary", {}, "Example"), example));
   const work = h(
     "div",
     { class: "work" },
-    h("div", { class: "watch" }, frame, missing, h("div", { class: "bar" }, play, h("span", { class: "push" }), over, back)),
+    h("div", { class: "watch" }, frame, missing, h("div", { class: "bar" }, play, h("span", { class: "push" }), skipButton, back)),
     guide,
   );
   const element = h(
@@ -33,9 +33,9 @@ export function judgeStage(judge, undo, pass) {
   );
   const buttons = new Map();
 
-  function moved() {
+  function updateButton() {
     const label = shown.video.paused ? "Play" : "Pause";
-    if (play.textContent !== label) put(play, icon(label.toLowerCase()), label);
+    if (play.textContent !== label) setChildren(play, icon(label.toLowerCase()), label);
   }
 
   shown.video.addEventListener("error", () => shown.video.getAttribute("src") && (missing.hidden = false));
@@ -51,7 +51,7 @@ export function judgeStage(judge, undo, pass) {
         const meaning = h("span", { class: "meaning", id: `level-${level.value}` }, level.meaning);
         const said = h("span", {}, h("strong", {}, level.name), meaning);
         const button = h("button", { type: "button", class: "level-button" }, h("kbd", {}, level.value), said);
-        button.addEventListener("click", () => busy(levels, () => judge(level.value)));
+        button.addEventListener("click", () => runOnce(levels, () => judge(level.value)));
         buttons.set(level.value, button);
         levels.append(h("li", {}, button));
       }
@@ -63,18 +63,18 @@ export function judgeStage(judge, undo, pass) {
       progress.value = all ? judged / all : 1;
       left.textContent = `${judged} judged by you, ${remaining} left${note ? `; ${note}` : ""}`;
       missing.hidden = true;
-      for (const part of [frame, play, over, guide]) part.hidden = !candidate;
+      for (const part of [frame, play, skipButton, guide]) part.hidden = !candidate;
       done.hidden = Boolean(candidate);
       if (candidate) {
         shown.loop(true);
         shown.open(candidate.media, [candidate.start, candidate.end], 25);
-        speak(`Moment ${judged + 1} of ${all}`);
+        announce(`Moment ${judged + 1} of ${all}`);
       } else {
         shown.close();
         done.textContent = remaining
-          ? "Only moments that you passed over are left. Choose the query again to see them."
-          : "Nothing is left for you in this query. Choose another one above, or write a new one.";
-        speak(done.textContent);
+          ? "Only moments that you skipped are left. Choose the query again to see them."
+          : "Nothing is left for you to judge in this query. Choose another one above, or add a new one.";
+        announce(done.textContent);
       }
     },
     press: (level) => buttons.get(level)?.click(),

@@ -3,13 +3,13 @@
 import { parse } from "./address.js";
 import { agreement } from "./agreement.js";
 import * as api from "./api.js";
-import { busy, h, put, speak, tell, typing } from "./dom.js";
+import { announce, h, isTyping, notify, runOnce, setChildren } from "./dom.js";
 import { figures } from "./figures.js";
 import { setting } from "./history.js";
 import { judgeStage } from "./judge-stage.js";
 
-const LEAD = `Say how well each moment fits a query. Two people judge every moment;
-  where they differ by more than one level, two more are asked.`;
+const LEAD = `Rate how well each moment matches a query. Two people judge every moment;
+  if they differ by more than one level, two more are asked.`;
 
 export function judgeView(go, lastSearch) {
   const heading = h("h1", { tabindex: "-1" }, "Judge");
@@ -27,25 +27,25 @@ export function judgeView(go, lastSearch) {
     h("button", {}, "Collect moments"),
   );
   const list = h("ul", { class: "queries" });
-  const stage = judgeStage(judge, undo, pass);
-  const agreed = agreement();
-  const results = figures(() => ({ params: parse(lastSearch()).found, link: lastSearch() || "#" }));
+  const stage = judgeStage(judge, undo, skip);
+  const agreementPanel = agreement();
+  const results = figures(() => ({ params: parse(lastSearch()).settings, link: lastSearch() || "#" }));
   const element = h(
     "section",
     { class: "judge" },
     heading,
     h("p", { class: "lead" }, LEAD),
     h("div", { class: "columns setup" },
-      panel("who", "Who judges", h("div", { class: "field" }, h("label", { for: "annotator" }, "Your name"), name)),
+      panel("who", "Annotator", h("div", { class: "field" }, h("label", { for: "annotator" }, "Your name"), name)),
       panel("what", "Queries", list, create)),
     stage.element,
-    agreed.element,
-    panel("figures", "How good is the search by these judgements?", results.element),
+    agreementPanel.element,
+    panel("figures", "How good is the search?", results.element),
   );
   let queries = [];
   let query = null;
   let candidate = null;
-  let passed = [];
+  let skipped = [];
 
   function panel(id, title, ...content) {
     return h("section", { class: "panel", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), content);
@@ -54,25 +54,25 @@ export function judgeView(go, lastSearch) {
   const annotator = () => name.value.trim();
   name.addEventListener("change", () => {
     setting("annotator", annotator());
-    tellQueries();
+    showQueries();
     if (query) next().catch(() => {});
   });
   create.addEventListener("submit", (event) => {
     event.preventDefault();
-    busy(create, async () => {
-      const made = await api.change("POST", "/judging/queries", { text: text.value.trim(), depth: Number(depth.value) });
+    runOnce(create, async () => {
+      const created = await api.change("POST", "/judging/queries", { text: text.value.trim(), depth: Number(depth.value) });
       text.value = "";
       await refresh();
-      tell(`${made.candidates} moments collected for “${made.text}”.`);
-      await choose(made.id);
+      notify(`${created.candidates} moments collected for “${created.text}”.`);
+      await choose(created.id);
     });
   });
 
-  function tellQueries() {
+  function showQueries() {
     const focused = list.contains(document.activeElement) ? document.activeElement.dataset.id : null;
-    put(list, queries.length ? queries.map(queryItem) : h("li", { class: "quiet" }, "None yet: write the first one."));
+    setChildren(list, queries.length ? queries.map(queryItem) : h("li", { class: "quiet" }, "No queries yet: add the first one."));
     if (focused) list.querySelector(`[data-id="${focused}"]`)?.focus();
-    agreed.tell(queries);
+    agreementPanel.update(queries);
   }
 
   function queryItem(one) {
@@ -81,28 +81,28 @@ export function judgeView(go, lastSearch) {
       "button",
       {
         type: "button", class: "query", "data-id": one.id, "aria-pressed": String(query?.id === one.id),
-        onclick: () => busy(list, () => choose(one.id)),
+        onclick: () => runOnce(list, () => choose(one.id)),
       },
       h("span", {}, one.text),
-      h("span", { class: "quiet" }, `${mine} of ${one.candidates} by you`),
+      h("span", { class: "quiet" }, `${mine} of ${one.candidates} judged by you`),
     ));
   }
 
   async function choose(id) {
     if (!annotator()) {
       name.focus();
-      return tell("Say your name first: judgements are kept by it.");
+      return notify("Enter your name first: judgements are saved under it.");
     }
     query = queries.find((one) => one.id === id) ?? null;
-    passed = [];
-    tellQueries();
+    skipped = [];
+    showQueries();
     await next();
     stage.focus();
   }
 
   async function next() {
     if (!query || !annotator()) return;
-    const answer = await api.get(`/judging/queries/${query.id}/next`, { annotator: annotator(), skip: passed.slice(-100) });
+    const answer = await api.get(`/judging/queries/${query.id}/next`, { annotator: annotator(), skip: skipped.slice(-100) });
     candidate = answer.candidate;
     stage.show(query, answer);
   }
@@ -112,45 +112,45 @@ export function judgeView(go, lastSearch) {
     const judged = candidate;
     candidate = null;
     try {
-      const said = { query: query.id, candidate: judged.id, annotator: annotator(), relevance };
-      keep(await api.change("PUT", "/judging/judgements", said));
+      const judgement = { query: query.id, candidate: judged.id, annotator: annotator(), relevance };
+      updateQuery(await api.change("PUT", "/judging/judgements", judgement));
     } catch (error) {
       candidate = judged;
       if (error.code !== "not_needed") throw error;
-      tell(error.message);
+      notify(error.message);
       refresh().catch(() => {}); // the tables may come later; the next moment may not
     }
     await next();
   }
 
   /** The answer to a judgement tells how its query stands now; the others are as they were. */
-  function keep({ state }) {
+  function updateQuery({ state }) {
     queries = queries.map((one) => (one.id === state.id ? state : one));
-    tellQueries();
+    showQueries();
   }
 
   /** Leave a moment for later, such as one that this browser cannot play. */
-  async function pass() {
-    if (candidate) passed.push(candidate.id);
+  async function skip() {
+    if (candidate) skipped.push(candidate.id);
     await next();
   }
 
   async function undo() {
-    const taken = await api.change("DELETE", "/judging/judgements/last", undefined, { annotator: annotator() });
-    query = queries.find((one) => one.id === taken.query) ?? query;
-    passed = [];
-    speak("Taken back");
-    keep(taken);
+    const undone = await api.change("DELETE", "/judging/judgements/last", undefined, { annotator: annotator() });
+    query = queries.find((one) => one.id === undone.query) ?? query;
+    skipped = [];
+    announce("Undone");
+    updateQuery(undone);
     await next();
   }
 
   async function refresh() {
     queries = (await api.get("/judging/queries")).queries;
-    tellQueries();
+    showQueries();
   }
 
   function key(event) {
-    if (typing(event) || !query) return;
+    if (isTyping(event) || !query) return;
     if (candidate && /^[0-4]$/.test(event.key)) stage.press(Number(event.key));
     else if (event.key === "u") stage.pressUndo();
     else if (event.key === " " && !event.target.closest("button, a, summary")) (event.preventDefault(), stage.toggle());

@@ -1,27 +1,27 @@
 // The dialog that asks for the token, when the server is open to others.
 
-import { enter, leave } from "./api.js";
-import { action, h, put } from "./dom.js";
+import { login, logout } from "./api.js";
+import { actionButton, h, setChildren } from "./dom.js";
 import { setting } from "./history.js";
 
 let asking = null;
 
 /** A button to log out, shown once a token has been entered in this browser. */
-export function leaving() {
-  const button = action("Log out", out, { class: "small leave" });
-  const tell = () => (button.hidden = !setting("entered"));
-  addEventListener("entered", tell);
+export function logoutButton() {
+  const button = actionButton("Log out", logOutEverywhere, { class: "small leave" });
+  const update = () => (button.hidden = !setting("entered"));
+  addEventListener("entered", update);
   addEventListener("storage", () => {
     if (!button.hidden && !setting("entered")) location.reload(); // logged out in another tab
-    tell();
+    update();
   });
-  tell();
+  update();
   return button;
 }
 
 /** Nothing of the library stays on the screen of any tab: pages begin anew, and ask for the token. */
-async function out() {
-  await leave();
+async function logOutEverywhere() {
+  await logout();
   setting("entered", "");
   location.reload();
 }
@@ -35,19 +35,19 @@ export function askForToken() {
       "form",
       { method: "dialog" },
       h("h2", { id: "token-title" }, "Enter the token"),
-      h("p", {}, "This library is shared on a network. The server printed a token when it was started."),
+      h("p", {}, "This library is shared on a network. The server printed a token when it started."),
       h("label", { for: "token" }, "Token"),
       field,
       problem,
-      h("button", { class: "main" }, "Enter"),
+      h("button", { class: "main" }, "Log in"),
     );
     const dialog = h("dialog", { "aria-labelledby": "token-title", class: "login" }, form);
     dialog.addEventListener("cancel", (event) => event.preventDefault());
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      put(problem);
+      setChildren(problem);
       try {
-        setting("entered", (await enter(field.value.trim())) ? "yes" : "");
+        setting("entered", (await login(field.value.trim())) ? "yes" : "");
         dispatchEvent(new Event("entered"));
       } catch (error) {
         problem.textContent = error.message;

@@ -1,35 +1,35 @@
-// The player: a moment, why it was found, its edges to fix, and ways to take it away.
+// The player: a moment, why it was found, handles to adjust its start and end, and exports.
 
 import { momentLink, parse, replace, searchLink } from "./address.js";
 import * as api from "./api.js";
 import { level } from "./card.js";
-import { action, copy, h, icon, put, save, speak, tell, typing, warn } from "./dom.js";
+import { actionButton, announce, copy, download, h, icon, isTyping, notify, setChildren, warn } from "./dom.js";
 import { clock, exact, rateOf, timecode } from "./format.js";
 import { screen } from "./screen.js";
 import { timeline } from "./timeline.js";
 import { transcript } from "./transcript.js";
 
-const MISSING = `The video cannot be played here: its file is away, or this browser does not know its format.
-  Cutting may still work.`;
-const KEYS = `Space plays and stops. Comma and full stop step by a frame. I and O set the start and the end here. L loops.
-  Escape goes back. On a handle, arrows move by a frame, with Shift by a second; Page Up and Page Down go to cuts and
-  words; while dragging, Alt does not snap.`;
+const CANNOT_PLAY = `The video cannot be played: its file is not available, or this browser does not support its format.
+  Cutting a clip may still work.`;
+const SHORTCUTS = `Space plays and pauses. Comma and full stop step by one frame. I and O set the start and the end at the
+  current frame. L turns looping on and off. Escape goes back. On a handle, the arrow keys move by one frame, with Shift
+  by one second; Page Up and Page Down jump to cuts and cues. Hold Alt while dragging to turn off snapping.`;
 
-const BACK = { library: "Back to the library", compare: "Back to comparing" };
+const BACK_TEXTS = { library: "Back to the library", compare: "Back to the comparison" };
 
 export function playerView(go, lastSearch, origin) {
   let video = null;
   let span = [0, 1];
   let query = "";
-  let found = {};
+  let settings = {};
   let looping = true;
   let rate = 25;
   let waiting = 0;
   let turn = 0;
 
-  const shown = screen(moved, { class: "film", onclick: () => shown.toggle() });
+  const shown = screen(updateControls, { class: "film", onclick: () => shown.toggle() });
   const film = shown.video;
-  const line = timeline({ onSeek: seek, onSpan: edged, onSettled: settle });
+  const line = timeline({ onSeek: seek, onSpan: moveEdge, onSettled: saveAddress });
   const words = transcript(seek);
   const title = h("h1", { tabindex: "-1" });
   const back = h("a", { class: "backlink", href: "#" }, "Back to the results");
@@ -39,9 +39,9 @@ export function playerView(go, lastSearch, origin) {
   const othersPanel = h(
     "section",
     { class: "panel", "aria-labelledby": "others-title" },
-    h("h2", { id: "others-title" }, "This query in this video"), others,
+    h("h2", { id: "others-title" }, "Matches in this video"), others,
   );
-  const missing = h("p", { class: "problem", hidden: true }, MISSING);
+  const missing = h("p", { class: "problem", hidden: true }, CANNOT_PLAY);
 
   const play = tool("play", "Play", () => shown.toggle());
   const sound = tool("sound", "Mute", () => (film.muted = !film.muted));
@@ -49,30 +49,30 @@ export function playerView(go, lastSearch, origin) {
   const full = tool("full", "Full screen", () => film.requestFullscreen?.().catch(() => {}));
   const transport = h(
     "div",
-    { class: "transport", role: "group", "aria-label": "Playing" },
-    tool("back", "One frame back (comma)", () => shown.step(-1)), play, tool("next", "One frame on (full stop)", () => shown.step(1)),
+    { class: "transport", role: "group", "aria-label": "Playback" },
+    tool("back", "One frame back (comma)", () => shown.step(-1)), play, tool("next", "One frame forward (full stop)", () => shown.step(1)),
     loop, sound, full, position,
     h("span", { class: "push" }),
-    h("button", { type: "button", class: "small", onclick: () => mark("start"), title: "Key I" }, "Start here"),
-    h("button", { type: "button", class: "small", onclick: () => mark("end"), title: "Key O" }, "End here"),
+    h("button", { type: "button", class: "small", onclick: () => mark("start"), title: "Shortcut: I" }, "Set start"),
+    h("button", { type: "button", class: "small", onclick: () => mark("end"), title: "Shortcut: O" }, "Set end"),
   );
-  const takeaway = h(
+  const exportButtons = h(
     "div",
-    { class: "takeaway", role: "group", "aria-label": "Take it away" },
-    action("Cut clip", cut, { class: "main" }),
-    action("EDL", () => edit("edl")),
-    action("FCPXML", () => edit("fcpxml")),
+    { class: "exports", role: "group", "aria-label": "Export this moment" },
+    actionButton("Cut clip", cut, { class: "main" }),
+    actionButton("EDL", () => exportAs("edl")),
+    actionButton("FCPXML", () => exportAs("fcpxml")),
     h("button", { type: "button", onclick: () => copy(link(), "Link") }, "Copy link"),
     h("button", { type: "button", onclick: () => copy(codes().join(" "), "Timecode") }, "Copy timecode"),
   );
   const keys = h(
     "details",
     { class: "keys" },
-    h("summary", {}, "Keys"),
-    h("p", {}, KEYS),
+    h("summary", {}, "Keyboard shortcuts"),
+    h("p", {}, SHORTCUTS),
   );
-  const stage = h("div", { class: "stage" }, h("div", { class: "frame" }, film), missing, transport, line.element, takeaway, keys);
-  const side = h("aside", { class: "side", "aria-label": "More of this video" }, othersPanel, words.element);
+  const stage = h("div", { class: "stage" }, h("div", { class: "frame" }, film), missing, transport, line.element, exportButtons, keys);
+  const side = h("aside", { class: "side", "aria-label": "More about this video" }, othersPanel, words.element);
   const lost = h("p", { class: "problem lost", hidden: true });
   const element = h("section", { class: "player" }, h("div", { class: "head" }, back, title, edges, lost), stage, side);
 
@@ -83,20 +83,20 @@ export function playerView(go, lastSearch, origin) {
   film.addEventListener("error", () => film.getAttribute("src") && (missing.hidden = false));
   film.addEventListener("loadedmetadata", () => (missing.hidden = true));
 
-  function moved() {
+  function updateControls() {
     const now = film.currentTime;
     line.setTime(now);
     words.follow(now);
     position.textContent = `${clock(now, 2)} / ${clock(video?.duration ?? 0, 0)}`;
-    press(play, film.paused ? "play" : "pause", film.paused ? "Play" : "Pause");
-    press(sound, film.muted ? "silent" : "sound", film.muted ? "Unmute" : "Mute");
+    setButton(play, film.paused ? "play" : "pause", film.paused ? "Play" : "Pause");
+    setButton(sound, film.muted ? "silent" : "sound", film.muted ? "Unmute" : "Mute");
   }
 
-  function press(button, name, label) {
+  function setButton(button, name, label) {
     if (button.getAttribute("aria-label") === label) return;
     button.setAttribute("aria-label", label);
     button.title = label;
-    put(button, icon(name));
+    setChildren(button, icon(name));
   }
 
   function setLoop(on) {
@@ -111,39 +111,39 @@ export function playerView(go, lastSearch, origin) {
     line.reveal(time);
   }
 
-  function edged(start, end, which) {
+  function moveEdge(start, end, which) {
     span = [start, end];
     shown.setSpan(start, end);
-    tellEdges();
+    showEdges();
     film.pause();
     shown.seek(which === "start" ? start : Math.max(start, end - 1 / rate));
   }
 
   /** An edge came to rest: the address follows, so that a reload or a copied link shows the same. */
-  function settle() {
+  function saveAddress() {
     clearTimeout(waiting);
-    waiting = setTimeout(() => replace(momentLink(video.id, span, query, found)), 100);
+    waiting = setTimeout(() => replace(momentLink(video.id, span, query, settings)), 100);
   }
 
   function mark(which) {
     const frame = shown.frame();
     const time = exact(which === "start" ? frame / rate : (frame + 1) / rate);
-    if (which === "start" && time >= span[1]) return warn("The start must lie before the end.");
-    if (which === "end" && time <= span[0]) return warn("The end must lie after the start.");
+    if (which === "start" && time >= span[1]) return warn("The start must be before the end.");
+    if (which === "end" && time <= span[0]) return warn("The end must be after the start.");
     setSpan(which === "start" ? [time, span[1]] : [span[0], Math.min(time, video.duration)]);
-    settle();
-    speak(`${which} set`);
+    saveAddress();
+    announce(`${which} set`);
   }
 
   function setSpan([start, end]) {
     span = [exact(start), Math.min(exact(end), exact(video.duration))];
     shown.setSpan(...span);
     line.setSpan(...span);
-    tellEdges();
+    showEdges();
   }
 
-  function tellEdges() {
-    put(
+  function showEdges() {
+    setChildren(
       edges,
       h("span", { class: "when" }, `${clock(span[0], 2)} – ${clock(span[1], 2)}`),
       h("span", { class: "long" }, `${(span[1] - span[0]).toFixed(2)} s`),
@@ -157,42 +157,42 @@ export function playerView(go, lastSearch, origin) {
   }
 
   const codes = () => span.map((time) => timecode(time, rate));
-  const link = () => location.origin + location.pathname + momentLink(video.id, span, query, found);
+  const link = () => location.origin + location.pathname + momentLink(video.id, span, query, settings);
 
   async function cut() {
     const clip = await api.file(`/videos/${video.id}/clip`, { start: span[0], end: span[1], exact: true });
-    save(clip);
-    tell(`Cut: ${clip.name}`);
+    download(clip);
+    notify(`Clip saved: ${clip.name}`);
   }
 
-  async function edit(kind) {
+  async function exportAs(kind) {
     const hit = { video_id: video.id, start: span[0], end: span[1], title: (query || video.name).slice(0, 500) };
     const list = await api.file("/export", { kind, title: hit.title, hits: [hit] });
-    save(list);
-    tell(`Saved: ${list.name}`);
+    download(list);
+    notify(`Saved: ${list.name}`);
   }
 
-  function tellOthers(spans) {
-    put(others, spans.map((one) => {
-      const its = [exact(one.start), exact(one.end)];
+  function showOthers(spans) {
+    setChildren(others, spans.map((one) => {
+      const times = [exact(one.start), exact(one.end)];
       const button = h(
         "button",
-        { type: "button", class: "other", "data-span": String(its), onclick: () => jump(its) },
+        { type: "button", class: "other", "data-span": String(times), onclick: () => jump(times) },
         h("span", { class: "when" }, `${clock(one.start)} – ${clock(one.end)}`),
         level(one.level),
       );
       return h("li", {}, button);
     }));
     othersPanel.hidden = !spans.length;
-    tellEdges();
+    showEdges();
   }
 
-  function jump(its) {
-    setSpan(its);
-    line.reveal(its[0]);
-    shown.seek(its[0]);
+  function jump(times) {
+    setSpan(times);
+    line.reveal(times[0]);
+    shown.seek(times[0]);
     shown.play();
-    settle();
+    saveAddress();
   }
 
   const commands = {
@@ -208,7 +208,7 @@ export function playerView(go, lastSearch, origin) {
 
   let ready = false; // until a video is loaded, only going back works
   function key(event) {
-    if (typing(event) || document.querySelector("dialog[open]")) return;
+    if (isTyping(event) || document.querySelector("dialog[open]")) return;
     const onControl = event.target.closest("button, a, summary, select, input");
     if (onControl && [" ", "Enter"].includes(event.key)) return;
     const command = commands[event.key.length === 1 ? event.key.toLowerCase() : event.key];
@@ -218,25 +218,25 @@ export function playerView(go, lastSearch, origin) {
   }
 
   /** Nothing can be shown: no part of the video before may stay, nor a control that would work on it. */
-  function lose(reason) {
+  function showLost(reason) {
     clearTimeout(waiting);
     video = null;
     shown.close();
     document.removeEventListener("keydown", key);
     title.textContent = "No video";
     lost.textContent = reason;
-    bare(true);
+    hideStage(true);
   }
 
-  function bare(on) {
+  function hideStage(on) {
     lost.hidden = !on;
     for (const part of [stage, side, edges]) part.hidden = on;
   }
 
-  function tellBack() {
-    const results = parse(lastSearch()).query === query ? lastSearch() || "#" : searchLink(query, found);
-    back.href = origin() in BACK ? `#${origin()}` : results;
-    back.textContent = BACK[origin()] ?? (query ? "Back to the results" : "Search");
+  function updateBackLink() {
+    const results = parse(lastSearch()).query === query ? lastSearch() || "#" : searchLink(query, settings);
+    back.href = origin() in BACK_TEXTS ? `#${origin()}` : results;
+    back.textContent = BACK_TEXTS[origin()] ?? (query ? "Back to the results" : "Search");
   }
 
   async function load(id, mine) {
@@ -252,11 +252,11 @@ export function playerView(go, lastSearch, origin) {
   }
 
   async function loadCurve(mine) {
-    const { rerank, ...how } = found; // the curve is the search's own, whatever model chose the moment
+    const { rerank, ...how } = settings; // the curve is the search's own, whatever model chose the moment
     const curve = query ? await api.get(`/videos/${video.id}/curve`, { q: query, ...how }) : null;
     if (mine !== turn) return null;
     line.setCurve(curve);
-    tellOthers(curve?.spans ?? []);
+    showOthers(curve?.spans ?? []);
     return curve;
   }
 
@@ -266,23 +266,23 @@ export function playerView(go, lastSearch, origin) {
     focus: () => title.focus({ preventScroll: true }),
     async show(asked) {
       const mine = ++turn;
-      const alike = query === asked.query && String(Object.values(found)) === String(Object.values(asked.found));
+      const alike = query === asked.query && String(Object.values(settings)) === String(Object.values(asked.settings));
       const same = video?.id === asked.video && alike && film.getAttribute("src");
       if (same && asked.span && String(asked.span) === String(span)) return;
       query = asked.query;
-      found = asked.found;
-      tellBack();
-      put(others);
+      settings = asked.settings;
+      updateBackLink();
+      setChildren(others);
       ready = false;
       document.addEventListener("keydown", key);
       try {
         await load(asked.video, mine);
       } catch (error) {
-        if (mine === turn) lose(error.message);
+        if (mine === turn) showLost(error.message);
         throw error;
       }
       if (mine !== turn) return;
-      bare(false);
+      hideStage(false);
       missing.hidden = true;
       ready = true;
       const whole = [0, exact(video.duration)];
@@ -291,7 +291,7 @@ export function playerView(go, lastSearch, origin) {
       line.setCurve(null);
       line.open();
       shown.open(video.media, span, rate);
-      moved();
+      updateControls();
       const curve = await loadCurve(mine).catch((error) => warn(error.message));
       if (mine === turn && !asked.span && curve?.spans.length) jump([curve.spans[0].start, curve.spans[0].end]);
     },

@@ -1,8 +1,8 @@
 // The video itself: opens at a span, loops it, steps by frames.
 
-import { h, still } from "./dom.js";
+import { h, prefersReducedMotion } from "./dom.js";
 
-const NUDGE = 0.001;
+const NUDGE_SECONDS = 0.001;
 
 /** A video element with a span to loop; `changed()` is called when it moves, plays or stops. */
 export function screen(changed, props = {}) {
@@ -19,7 +19,7 @@ export function screen(changed, props = {}) {
       const last = Math.max(span[1] - 1.05 / rate, span[0] + 0.5 / rate);
       if (now >= last && was < last && was >= span[0] - 1 / rate) {
         was = span[0];
-        video.currentTime = span[0] + NUDGE;
+        video.currentTime = span[0] + NUDGE_SECONDS;
         return;
       }
     }
@@ -40,7 +40,7 @@ export function screen(changed, props = {}) {
   /** A hair after the time, so that rounding never shows the frame before. */
   function seek(t) {
     const last = Number.isFinite(video.duration) ? video.duration : Infinity;
-    video.currentTime = Math.max(0, Math.min(t + NUDGE, last));
+    video.currentTime = Math.max(0, Math.min(t + NUDGE_SECONDS, last));
   }
 
   /** Play; silently where the browser lets a page make no sound before somebody touched it. */
@@ -64,7 +64,7 @@ export function screen(changed, props = {}) {
       rate = framesPerSecond;
       const begin = () => {
         seek(span ? span[0] : 0);
-        if (!still()) play();
+        if (!prefersReducedMotion()) play();
       };
       if (video.getAttribute("src") === source && video.readyState >= 1) return begin();
       video.addEventListener("loadedmetadata", begin, { once: true });

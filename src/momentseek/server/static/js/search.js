@@ -3,16 +3,16 @@
 import { searchLink } from "./address.js";
 import * as api from "./api.js";
 import { card, stopPreview } from "./card.js";
-import { h, menu, put, speak, warn } from "./dom.js";
+import { announce, h, menu, setChildren, warn } from "./dom.js";
 import { count } from "./format.js";
 import { HINTS, hintFor } from "./hints.js";
-import { forget, past, remember } from "./history.js";
-import { settingsOf } from "./settings.js";
+import { forget, recentQueries, remember } from "./history.js";
+import { settingsControls } from "./settings.js";
 
-const PAGE = 20;
-const DEEPEST = 500; // the server answers no page that begins further down
+const PAGE_SIZE = 20;
+const MAX_OFFSET = 500; // the server answers no page that begins further down
 const EXPORTS = {
-  csv: "Table (CSV)", edl: "Edit list (EDL)", fcpxml: "Final Cut (FCPXML)", srt: "Subtitles (SRT)", html: "Page (HTML)", json: "JSON",
+  csv: "Table (CSV)", edl: "Edit list (EDL)", fcpxml: "Final Cut (FCPXML)", srt: "Subtitles (SRT)", html: "Web page (HTML)", json: "JSON",
 };
 
 /** The view; `show(query, params)` searches if something else was asked before. */
@@ -29,10 +29,10 @@ export function searchView(go) {
     h("label", { for: "q", class: "unseen" }, "Describe a moment"), box, h("button", { class: "main" }, "Search"), list,
   );
   const options = h("details", { class: "options" }, h("summary", {}, "Options"));
-  const help = language((text) => {
+  const help = searchTips((text) => {
     box.value = box.value.trim() ? `${box.value.trimEnd()} ${text}` : text;
     box.focus();
-    tellHint();
+    showHint();
   });
   const before = h("div", { class: "past" });
   const summary = h("p", { class: "summary" });
@@ -55,10 +55,10 @@ export function searchView(go) {
   async function prepare() {
     const status = await api.status();
     if (settings) return;
-    settings = settingsOf(status, "How to search", { changed: again });
-    group = h("input", { type: "checkbox", onchange: again });
+    settings = settingsControls(status, "How to search", { changed: searchAgain });
+    group = h("input", { type: "checkbox", onchange: searchAgain });
     options.append(settings.element, h("label", { class: "check" }, group, "One moment per video"));
-    tellLibrary(status.library);
+    showLibrary(status.library);
   }
 
   /** The address decides: the controls show its settings, and the usual ones for what it leaves out. */
@@ -68,15 +68,15 @@ export function searchView(go) {
     if (Object.values(chosen()).some(Boolean)) options.open = true;
   }
 
-  function tellLibrary(told) {
-    library.textContent = told.videos
-      ? `${count(told.videos, "video")}, ${lengthOf(told.seconds)}. Describe what happens, or what is said.`
+  function showLibrary(held) {
+    library.textContent = held.videos
+      ? `${count(held.videos, "video")}, ${lengthOf(held.seconds)}. Describe what happens, or what is said.`
       : "The library is empty: add a folder of videos under Library.";
   }
 
   const chosen = () => ({ ...settings?.value(), group: group?.checked ? "video" : "" });
 
-  const again = () => go(searchLink(box.value.trim(), chosen()));
+  const searchAgain = () => go(searchLink(box.value.trim(), chosen()));
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -85,8 +85,8 @@ export function searchView(go) {
     if (fragment === location.hash) run(box.value.trim());
     else go(fragment);
   });
-  const tellHint = () => (hint.textContent = hintFor(box.value, box.selectionStart ?? box.value.length));
-  for (const name of ["input", "keyup", "click"]) box.addEventListener(name, tellHint);
+  const showHint = () => (hint.textContent = hintFor(box.value, box.selectionStart ?? box.value.length));
+  for (const name of ["input", "keyup", "click"]) box.addEventListener(name, showHint);
   results.addEventListener("keydown", walk);
 
   function walk(event) {
@@ -100,14 +100,14 @@ export function searchView(go) {
     }
   }
 
-  function tellPast() {
-    const queries = past();
-    put(list, queries.map((one) => h("option", { value: one })));
+  function showRecent() {
+    const queries = recentQueries();
+    setChildren(list, queries.map((one) => h("option", { value: one })));
     const shown = asked?.query ? [] : queries.slice(0, 8);
-    put(before, shown.length && [
-      h("h2", {}, "Asked before"),
+    setChildren(before, shown.length && [
+      h("h2", {}, "Recent searches"),
       h("ul", { class: "chips" }, shown.map((one) => h("li", {}, h("a", { href: searchLink(one) }, one)))),
-      h("button", { type: "button", class: "plain", onclick: () => (forget(), tellPast(), box.focus()) }, "Forget these"),
+      h("button", { type: "button", class: "plain", onclick: () => (forget(), showRecent(), box.focus()) }, "Clear history"),
     ]);
   }
 
@@ -115,18 +115,18 @@ export function searchView(go) {
     pending.abort();
     pending = new AbortController();
     stopPreview();
-    asked = { query, params: { q: query, k: PAGE, ...chosen(), all: all || "" } };
+    asked = { query, params: { q: query, k: PAGE_SIZE, ...chosen(), all: all || "" } };
     element.classList.toggle("found", Boolean(query));
     if (!query) {
       clear();
       element.removeAttribute("aria-busy");
     }
-    tellPast();
+    showRecent();
     if (query) await page(0, pending.signal);
   }
 
   function clear() {
-    for (const part of [results, after, summary]) put(part);
+    for (const part of [results, after, summary]) setChildren(part);
   }
 
   async function page(offset, signal) {
@@ -134,39 +134,40 @@ export function searchView(go) {
     element.setAttribute("aria-busy", "true");
     try {
       const answer = await api.get("/search", { ...mine.params, offset }, signal);
-      if (mine === asked) tellAnswer(answer, offset);
+      if (mine === asked) showAnswer(answer, offset);
     } catch (error) {
       if (error.name === "AbortError" || mine !== asked) return;
       if (!offset) clear();
-      put(summary, h("span", { class: "problem" }, error.message));
+      setChildren(summary, h("span", { class: "problem" }, error.message));
       warn(error.message);
     } finally {
       if (mine === asked) element.removeAttribute("aria-busy");
     }
   }
 
-  function tellAnswer(answer, offset) {
+  function showAnswer(answer, offset) {
     remember(asked.query);
-    put(list, past().map((one) => h("option", { value: one })));
+    setChildren(list, recentQueries().map((one) => h("option", { value: one })));
     const cards = answer.hits.map((hit) => card(hit, asked.query, { settings: asked.params }));
     if (!offset) clear(); // the old moments stay, paler, until the new ones are there
     results.append(...cards);
     const shown = results.children.length;
     const found = `${count(shown, "moment")}${answer.more ? " so far" : ""}`;
-    const nothing = answer.hidden ? "Nothing that is surely it" : "Nothing was found";
-    const words = shown ? `${found} in ${Math.max(1, Math.round(answer.took))} ms` : nothing;
-    put(summary, h("span", {}, words), answer.note && h("span", { class: "note" }, answer.note), shown > 0 && exports());
-    speak(`${shown ? found : words}${answer.hidden ? `, ${count(answer.hidden, "weaker result")} hidden` : ""}`);
-    put(
+    const nothing = answer.hidden ? "No confident match" : "No moments found";
+    const time = `${Math.max(1, Math.round(1000 * answer.took_seconds))} ms`;
+    const words = shown ? `${found} in ${time}${shown > 1 ? ", best match first" : ""}` : nothing;
+    setChildren(summary, h("span", {}, words), answer.note && h("span", { class: "note" }, answer.note), shown > 0 && exports());
+    announce(`${shown ? found : words}${answer.hidden ? `, ${count(answer.hidden, "weaker result")} hidden` : ""}`);
+    setChildren(
       after,
-      answer.hidden > 0 && h("button", { type: "button", onclick: weaker }, `${count(answer.hidden, "weaker result")} hidden: show`),
-      answer.more && shown <= DEEPEST && h("button", { type: "button", onclick: () => page(shown, pending.signal) }, "More moments"),
-      !shown && !answer.hidden && h("p", { class: "empty" }, "Try fewer or other words, or look at the hints below the search box."),
+      answer.hidden > 0 && h("button", { type: "button", onclick: showWeaker }, `Show ${count(answer.hidden, "weaker result")}`),
+      answer.more && shown <= MAX_OFFSET && h("button", { type: "button", onclick: () => page(shown, pending.signal) }, "More moments"),
+      !shown && !answer.hidden && h("p", { class: "empty" }, "Try fewer or different words, or see the search tips below the search box."),
     );
     if (offset) cards[0]?.querySelector("a").focus();
   }
 
-  async function weaker() {
+  async function showWeaker() {
     const shown = results.children.length;
     await run(asked.query, true);
     results.children[Math.min(shown, results.children.length - 1)]?.querySelector("a").focus();
@@ -177,7 +178,7 @@ export function searchView(go) {
     const links = Object.entries(EXPORTS).map(([kind, name]) =>
       h("a", { href: api.link("/export", { ...params, all, kind }), download: "" }, name),
     );
-    return menu("Take them away", links);
+    return menu("Export results", links);
   }
 
   return {
@@ -186,16 +187,16 @@ export function searchView(go) {
     focus: ({ query }) => (query || matchMedia("(pointer: coarse)").matches ? heading : box).focus({ preventScroll: true }),
     async show({ query, params }) {
       if (asked?.query !== query) box.value = query; // at once: what somebody types meanwhile must stay
-      tellHint();
+      showHint();
       await prepare();
       choose(params);
-      const key = JSON.stringify({ q: query, k: PAGE, ...chosen(), all: "" });
+      const key = JSON.stringify({ q: query, k: PAGE_SIZE, ...chosen(), all: "" });
       const same = asked && JSON.stringify({ ...asked.params, all: "" }) === key;
       if (!same || !query) await run(query);
     },
     hide: stopPreview,
     async refresh() {
-      tellLibrary((await api.status(true)).library);
+      showLibrary((await api.status(true)).library);
     },
     findBox: () => (box.focus(), box.select()),
   };
@@ -205,11 +206,11 @@ function lengthOf(seconds) {
   return seconds < 5400 ? count(Math.max(1, Math.round(seconds / 60)), "minute") : `${(seconds / 3600).toFixed(1)} hours`;
 }
 
-function language(insert) {
+function searchTips(insert) {
   const rows = HINTS.map(([example, meaning]) => {
     const label = `Add ${example} to the query: ${meaning}`;
     const button = h("button", { type: "button", class: "example", "aria-label": label, onclick: () => insert(example) }, example);
     return h("li", {}, button, h("span", {}, meaning));
   });
-  return h("details", { class: "language" }, h("summary", {}, "How to ask"), h("ul", {}, rows));
+  return h("details", { class: "language" }, h("summary", {}, "Search tips"), h("ul", {}, rows));
 }

@@ -1,4 +1,4 @@
-// How to search: what bounds a moment, how streams are joined, what sees the pictures, and which streams are looked at.
+// How to search: the localiser, the fusion, the re-ranking model, the encoder, and the streams.
 
 import { h } from "./dom.js";
 
@@ -6,14 +6,14 @@ const STREAMS = { vision: "what is seen", speech: "what is said", name: "file na
 
 /** No model looks again: as a value that no folder can be called, and in words. */
 const NONE = "";
-const NO_MODEL = "no model";
+const NO_MODEL = "none";
 
 /** What one of several can be chosen for: its name in addresses, its label, what there is, and what is usual. */
 const CHOICES = [
-  ["localiser", "Bounds found by", (status) => status.localisers, (status) => status.localiser],
-  ["fusion", "Streams joined by", (status) => status.fusions, (status) => status.fusion],
-  ["rerank", "Re-ranked by", (status) => reranking(status), () => NONE],
-  ["encoder", "Pictures seen by", (status) => status.encoders, (status) => status.encoders?.[0]],
+  ["localiser", "Localiser", (status) => status.localisers, (status) => status.localiser],
+  ["fusion", "Fusion", (status) => status.fusions, (status) => status.fusion],
+  ["rerank", "Re-ranking model", (status) => reranking(status), () => NONE],
+  ["encoder", "Encoder", (status) => status.encoders, (status) => status.encoders?.[0]],
 ];
 
 /** Models that can look again at what is found, if the server has any. */
@@ -22,7 +22,7 @@ function reranking(status) {
 }
 
 /** The settings among a search's parameters that a server knows; nothing for what is usual. */
-export function knownOf(status, given) {
+export function validSettings(status, given) {
   const known = {};
   for (const [key, , names, usual] of CHOICES) {
     const value = given[key];
@@ -35,32 +35,32 @@ export function knownOf(status, given) {
 }
 
 /** The settings that measuring and comparing know of those: they do not re-rank. */
-export function measuredOf(status, given) {
-  const { rerank, ...known } = knownOf(status, given);
+export function evaluationSettings(status, given) {
+  const { rerank, ...known } = validSettings(status, given);
   return known;
 }
 
-/** What is measured, in words: "bounds found by scenes, streams joined by rrf; looking at what is seen and file names". */
-export function inWords(status, given) {
-  const known = measuredOf(status, given);
+/** What is measured, in words: "localiser scenes, fusion rrf; searching what is seen and file names". */
+export function describeSettings(status, given) {
+  const known = evaluationSettings(status, given);
   const choices = CHOICES.filter(([key, , names]) => key !== "rerank" && names(status)?.length)
     .map(([key, label, , usual]) => `${label.toLowerCase()} ${known[key] || usual(status)}`);
   const streams = (known.streams || status.streams.join(",")).split(",").map((name) => STREAMS[name] ?? name);
   const plain = status.rerankers?.length ? "; without re-ranking" : "";
-  return `${choices.join(", ")}; looking at ${new Intl.ListFormat("en").format(streams)}${plain}`;
+  return `${choices.join(", ")}; searching ${new Intl.ListFormat("en").format(streams)}${plain}`;
 }
 
 let number = 0;
 
 /** Controls in a fieldset; `value()` gives what was chosen by name. Only comparing may name another encoder, and it does
  * not re-rank. */
-export function settingsOf(status, legend, { changed, initial = {}, encoders = false } = {}) {
+export function settingsControls(status, legend, { changed, initial = {}, encoders = false } = {}) {
   const id = `settings-${++number}`;
   const selects = new Map();
   const offered = CHOICES.filter(([key, , names]) => names(status)?.length > 1 && key !== (encoders ? "rerank" : "encoder"));
   const fields = offered.map(([key, label, names, usual]) => {
     const options = names(status).map((name) =>
-      h("option", { value: name }, name === usual(status) ? `${name || NO_MODEL} (usual)` : name));
+      h("option", { value: name }, name === usual(status) ? `${name || NO_MODEL} (default)` : name));
     const select = h("select", { id: `${id}-${key}`, onchange: () => changed?.() }, options);
     selects.set(key, select);
     return h("div", { class: "field" }, h("label", { for: select.id }, label), select);
@@ -73,7 +73,7 @@ export function settingsOf(status, legend, { changed, initial = {}, encoders = f
 
   /** Choose as parameters of a search say; what they leave out or nobody knows is as usual. */
   function set(given) {
-    const known = knownOf(status, given);
+    const known = validSettings(status, given);
     for (const [key, , , usual] of CHOICES) if (selects.has(key)) selects.get(key).value = known[key] || usual(status);
     for (const box of inputs) box.checked = !known.streams || known.streams.split(",").includes(box.value);
   }
@@ -92,14 +92,14 @@ export function settingsOf(status, legend, { changed, initial = {}, encoders = f
     { class: "settings" },
     h("legend", {}, legend),
     fields,
-    h("div", { class: "checks", role: "group", "aria-label": `${legend}: look at` }, boxes),
+    h("div", { class: "checks", role: "group", "aria-label": `${legend}: search` }, boxes),
   );
   set(initial);
   return {
     element,
     set,
     /** As parameters of a search; nothing for what is usual. */
-    value: () => knownOf(status, all()),
+    value: () => validSettings(status, all()),
     /** As one text, for comparing. */
     text: () => Object.entries(all()).map(([key, value]) => `${key}=${value}`).join(";"),
   };

@@ -1,12 +1,12 @@
 // The timeline under the player: curves, shots, words, this query's moments, and the span with its two handles.
 
-import { lane, scaled } from "./curve.js";
-import { h, put } from "./dom.js";
+import { lane, scaleValues } from "./curve.js";
+import { h, setChildren } from "./dom.js";
 import { clock, exact, spokenTime } from "./format.js";
 import { sliderKeys } from "./slider.js";
 
-const NEAR = 8;
-const LANES = { vision: "Seen", speech: "Said" };
+const SNAP_PIXELS = 8;
+const LANES = { vision: "Picture", speech: "Speech" };
 
 /** `onSeek(time)`, `onSpan(start, end, which)` while an edge moves, `onSettled()` when it rests. */
 export function timeline({ onSeek, onSpan, onSettled }) {
@@ -41,8 +41,8 @@ export function timeline({ onSeek, onSpan, onSettled }) {
   const frame = () => 1 / video.rate;
 
   /** The nearest cut or edge of a cue within a few pixels, or the time itself. */
-  function snapped(t) {
-    const reach = (NEAR * (to - from)) / Math.max(1, area.clientWidth);
+  function snap(t) {
+    const reach = (SNAP_PIXELS * (to - from)) / Math.max(1, area.clientWidth);
     const best = snaps.reduce((a, b) => (Math.abs(b - t) < Math.abs(a - t) ? b : a), Infinity);
     return Math.abs(best - t) <= reach ? best : t;
   }
@@ -63,7 +63,7 @@ export function timeline({ onSeek, onSpan, onSettled }) {
       grip.focus();
       grip.setPointerCapture(event.pointerId);
       const offset = at(event) - span[index];
-      const move = (e) => moveEdge(which, e.altKey ? at(e) - offset : snapped(at(e) - offset));
+      const move = (e) => moveEdge(which, e.altKey ? at(e) - offset : snap(at(e) - offset));
       drag(grip, move, onSettled);
     });
     sliderKeys(grip, {
@@ -105,9 +105,9 @@ export function timeline({ onSeek, onSpan, onSettled }) {
     const lanes = [];
     for (const [name, values] of Object.entries(curve?.streams ?? {})) {
       if (!values.length) continue;
-      lanes.push(h("div", { class: "row" }, h("span", { class: "tag" }, LANES[name] ?? name), lane(name, curve.edges, scaled(name, values), from, to)));
+      lanes.push(h("div", { class: "row" }, h("span", { class: "tag" }, LANES[name] ?? name), lane(name, curve.edges, scaleValues(name, values), from, to)));
     }
-    put(back, lanes, ticks(), blocks("words", video.cues, 400), blocks("found", curve?.spans ?? [], 50));
+    setChildren(back, lanes, ticks(), blocks("words", video.cues, 400), blocks("found", curve?.spans ?? [], 50));
     placeSpan();
     placeTime();
     drawAxis();
@@ -142,14 +142,14 @@ export function timeline({ onSeek, onSpan, onSettled }) {
       mark.style.left = place(t);
       marks.push(mark);
     }
-    put(axis, marks);
+    setChildren(axis, marks);
   }
 
   function placeSpan() {
     for (const [grip, value] of [[start, span[0]], [end, span[1]]]) {
       grip.style.left = place(value);
       grip.classList.toggle("away", value < from - 1e-6 || value > to + 1e-6);
-      values(grip, value, 0, video.duration);
+      setSliderValues(grip, value, 0, video.duration);
     }
     const a = Math.max(from, Math.min(to, span[0]));
     inside.style.left = place(a);
@@ -159,7 +159,7 @@ export function timeline({ onSeek, onSpan, onSettled }) {
   function placeTime() {
     playhead.style.left = place(time);
     playhead.classList.toggle("away", time < from || time > to);
-    values(playhead, time, 0, video.duration);
+    setSliderValues(playhead, time, 0, video.duration);
   }
 
   new ResizeObserver(drawAxis).observe(area);
@@ -194,7 +194,7 @@ export function timeline({ onSeek, onSpan, onSettled }) {
   };
 }
 
-function values(slider, now, low, high) {
+function setSliderValues(slider, now, low, high) {
   slider.setAttribute("aria-valuemin", low);
   slider.setAttribute("aria-valuemax", exact(high));
   slider.setAttribute("aria-valuenow", exact(now));

@@ -1,15 +1,15 @@
 // What is said, following the video; each line goes to its time.
 
-import { h, put, still } from "./dom.js";
+import { h, prefersReducedMotion, setChildren } from "./dom.js";
 import { clock } from "./format.js";
 
 export function transcript(onSeek) {
   const list = h("ol", { class: "lines" });
-  const box = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Transcript" }, list);
+  const box = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Lines of the transcript" }, list);
   const element = h(
     "section",
     { class: "panel transcript", "aria-labelledby": "transcript-title" },
-    h("h2", { id: "transcript-title" }, "What is said"), box,
+    h("h2", { id: "transcript-title" }, "Transcript"), box,
   );
   let cues = [];
   let lines = [];
@@ -24,7 +24,7 @@ export function transcript(onSeek) {
         const words = [h("span", { class: "at" }, clock(cue.start)), h("span", { lang: cue.language }, cue.text)];
         return h("button", { type: "button", class: "line", onclick: () => onSeek(cue.start) }, words);
       });
-      put(list, lines.map((line) => h("li", {}, line)));
+      setChildren(list, lines.map((line) => h("li", {}, line)));
       element.hidden = !cues.length;
     },
     /** Mark the line that is being said, and keep it in sight. */
@@ -45,7 +45,7 @@ export function transcript(onSeek) {
       line.setAttribute("aria-current", "true");
       if (box.contains(document.activeElement)) return;
       const top = line.offsetTop - list.offsetTop - box.clientHeight / 2 + line.clientHeight / 2;
-      box.scrollTo({ top, behavior: still() ? "auto" : "smooth" });
+      box.scrollTo({ top, behavior: prefersReducedMotion() ? "auto" : "smooth" });
     },
   };
 }
