@@ -27,7 +27,7 @@ import av
 import numpy as np
 
 from momentseek.media.decode import frames
-from momentseek.media.shots import shots
+from momentseek.media.shots import ShotDetector
 from momentseek.tables import text_table
 
 RATE, WIDTH, HEIGHT = 25, 320, 240
@@ -41,6 +41,14 @@ class Truth:
     """Boundaries of a video: kind and span in seconds."""
 
     spans: list[tuple[str, float, float]] = field(default_factory=list)
+
+
+def shots(path: Path) -> list[float]:
+    """The shot boundaries of a video, in seconds."""
+    detector = ShotDetector()
+    for _ in frames(path, rate=1 / 3600, spy=detector.push):
+        pass
+    return detector.boundaries()
 
 
 def photographs() -> list[np.ndarray]:

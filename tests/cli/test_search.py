@@ -237,13 +237,14 @@ def test_short_options_may_hold_their_value(library):
 
 
 def test_padded_subtitles_fit_the_padded_edit_list(library, tmp_path):
-    from momentseek.media.edit_lists import read_edl
-    from momentseek.media.subtitles import read
+    from edit_list_reader import read_edl
+
+    from momentseek.media.subtitles import read_subtitles
 
     edl, srt = tmp_path / "out.edl", tmp_path / "out.srt"
     search(library, "dog beach", "--all", "-k", 3, "--pad", 2, "--edl", edl, "--srt", srt)
     edits = read_edl(edl.read_text()).edits
-    cues = read(srt)
+    cues = read_subtitles(srt)
     assert len(cues) == len(edits) == 3
     for cue, edit in zip(cues, edits, strict=True):
         assert cue.end - cue.start == pytest.approx((edit.end - edit.start) / 25, abs=0.002)

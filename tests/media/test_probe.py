@@ -90,23 +90,6 @@ def test_absurd_duration_is_found_by_reading(make_video: Maker, tmp_path: Path) 
     assert probe(path).duration == pytest.approx(2.0, abs=0.1)
 
 
-def test_text_tracks(make_video: Maker, tmp_path: Path) -> None:
-    source = make_video(tmp_path / "a.mkv", [(1.0, (9, 9, 9))])
-    srt = tmp_path / "a.srt"
-    srt.write_text("1\n00:00:00,000 --> 00:00:01,000\nHello\n")
-    out = tmp_path / "b.mkv"
-    with av.open(str(source)) as video, av.open(str(srt)) as text, av.open(str(out), "w") as mux:
-        copies = [mux.add_stream_from_template(f.streams[0]) for f in (video, text)]
-        copies[1].metadata["language"] = "eng"
-        for file, copy in ((text, copies[1]), (video, copies[0])):
-            for packet in file.demux():
-                if packet.size:
-                    packet.stream = copy
-                    mux.mux(packet)
-    (track,) = probe(out).text
-    assert (track.index, track.codec, track.language) == (1, "subrip", "eng")
-
-
 def write_sound(path: Path, cover: bool = False) -> Path:
     with av.open(str(path), "w") as container:
         stream = container.add_stream("aac", rate=48000, layout="mono")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from momentseek.media import ShotDetector, shots
-from momentseek.media.boundaries import Boundary, merged
+from momentseek.media import ShotDetector, frames
+from momentseek.media.shots import Boundary, merge_boundaries
 
 Picture = Any
 RATE = 25
@@ -29,6 +29,13 @@ def found(pictures: list[Picture], rate: float = RATE) -> list[float]:
     detector = ShotDetector()
     for i, picture in enumerate(pictures):
         detector.push(i / rate, np.clip(picture, 0, 255).astype(np.uint8))
+    return detector.boundaries()
+
+
+def shots(path: Path) -> list[float]:
+    detector = ShotDetector()
+    for _ in frames(path, rate=1 / 3600, spy=detector.push):
+        pass
     return detector.boundaries()
 
 
@@ -119,7 +126,7 @@ def test_the_surer_of_two_near_boundaries_stays() -> None:
         Boundary(5.0, "cut", 0.4),
         Boundary(5.2, "cut", 0.5),
     ]
-    assert [b.time for b in merged(near)] == [1.5, 5.2]
+    assert [b.time for b in merge_boundaries(near)] == [1.5, 5.2]
 
 
 def test_a_video(make_video: Callable[..., Path], tmp_path: Path) -> None:

@@ -99,10 +99,10 @@ def subtitle_marks(path: Path, folder: Path | None) -> tuple[str, ...]:
 
     Only the files' names count, not where they lie: a video moved together with its subtitles keeps its marks.
     """
-    from momentseek.media.subtitles import beside
+    from momentseek.media.subtitles import find_sidecars
 
     marks = [os.path.abspath(folder) if folder else ""]
-    for sidecar in beside(path, folder):
+    for sidecar in find_sidecars(path, folder):
         try:
             state = sidecar.path.stat()
         except OSError:

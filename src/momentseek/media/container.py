@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 FilePath = str | os.PathLike[str]
 
-MOST_PIXELS = 100_000_000
-LONGEST_SIDE = 16_384
-PATIENCE = 30.0
+MAX_PIXELS = 100_000_000
+MAX_SIDE_PIXELS = 16_384
+OPEN_TIMEOUT_SECONDS = 30.0
 """Seconds that opening, or reading one packet, may take: a file on a drive that went to sleep, not one that hangs."""
 
 # Playlists and scripts name other files and addresses; pictures are no videos. Neither is ever opened.
@@ -46,17 +46,17 @@ def libav() -> Any:
 
 
 @contextmanager
-def opened(path: FilePath) -> Iterator[InputContainer]:
+def open_media(path: FilePath) -> Iterator[InputContainer]:
     """A media file, open for reading; MediaError says in plain words why one is not."""
     av = libav()
     path = regular_file(path)
     options = {
         "protocol_whitelist": "file",
         "format_whitelist": _formats(),
-        "max_pixels": str(MOST_PIXELS),
+        "max_pixels": str(MAX_PIXELS),
         "threads": "1",
     }
-    settings: dict[str, Any] = {"options": options, "timeout": PATIENCE, "metadata_errors": "replace"}
+    settings: dict[str, Any] = {"options": options, "timeout": OPEN_TIMEOUT_SECONDS, "metadata_errors": "replace"}
     try:
         name = os.path.abspath(path)  # begins with a slash or a drive: never taken for the name of a protocol
         try:
@@ -125,10 +125,10 @@ def packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Pa
 
 def check_size(width: int, height: int, path: FilePath) -> None:
     """Refuse pictures so large that a few of them would fill the memory."""
-    if max(width, height) > LONGEST_SIDE or width * height > MOST_PIXELS:
+    if max(width, height) > MAX_SIDE_PIXELS or width * height > MAX_PIXELS:
         raise MediaError(
-            f"{path}: its pictures are {width} × {height}, more than {LONGEST_SIDE} a side or "
-            f"{MOST_PIXELS // 1_000_000} megapixels; make a smaller copy"
+            f"{path}: its pictures are {width} × {height}, more than {MAX_SIDE_PIXELS} a side or "
+            f"{MAX_PIXELS // 1_000_000} megapixels; make a smaller copy"
         )
 
 
@@ -156,7 +156,7 @@ def _reason(path: Path, error: Exception) -> str:
     if head[4:8] in (b"ftyp", b"mdat", b"free", b"wide"):
         return "is an MP4 or MOV without its index, as a recording or download that stopped leaves it; repair it"
     if isinstance(error, TimeoutError) or "ExitError" in type(error).__name__:
-        return f"did not answer within {PATIENCE:.0f} seconds; check the drive"
+        return f"did not answer within {OPEN_TIMEOUT_SECONDS:.0f} seconds; check the drive"
     if isinstance(error, PermissionError):
         return "may not be read; check its permissions"
     return "is no video that can be read, or is broken at its beginning; check that it plays, or convert it"

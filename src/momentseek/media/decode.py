@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError, MomentseekError
-from momentseek.media.container import MOST_PIXELS, FilePath, check_size, libav, opened, packets, video_stream
+from momentseek.media.container import MAX_PIXELS, FilePath, check_size, libav, open_media, packets, video_stream
 from momentseek.media.picture import Painter, Pixels
-from momentseek.media.probe import LONGEST, container_start, declared_duration, frame_rate, pixel_aspect
+from momentseek.media.probe import MAX_DURATION_SECONDS, container_start, declared_duration, frame_rate, pixel_aspect
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -24,10 +24,10 @@ Spy = Callable[[float, Pixels], None]
 
 SPY_RATE = 30.0
 SPY_WIDTH = 64
-_MOMENT = 1e-6  # seconds; rounding of time stamps, not a tolerance anybody can see
-_LONGEST_GAP = 3600.0
-_THREADS = 4
-_RETRIES = 50
+_ROUNDING_SECONDS = 1e-6  # seconds; rounding of time stamps, not a tolerance anybody can see
+_MAX_GAP_SECONDS = 3600.0
+_MAX_THREADS = 4
+_MAX_RETRIES = 50
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Frames(Iterator[Frame]):
 
     def _run(self) -> Generator[Frame]:
         tick = first_tick(self.start, self.rate, self.phase)
-        with opened(self.path) as container:
+        with open_media(self.path) as container:
             reader = Reader(container, self.path)
             painter = Painter(reader.aspect, short_side=self.short_side)
             spyglass = _Spyglass(self.spy, reader.aspect, self.start, self.end)
@@ -126,7 +126,11 @@ class Frames(Iterator[Frame]):
             pixels: Pixels | None = None
             try:
                 for picture in reader.pictures(self._at(tick) if self.start > 0 else 0.0):
-                    while shown is not None and self._at(tick) + _MOMENT < picture.time and self._at(tick) < self.end:
+                    while (
+                        shown is not None
+                        and self._at(tick) + _ROUNDING_SECONDS < picture.time
+                        and self._at(tick) < self.end
+                    ):
                         pixels = painter.paint(shown.frame) if pixels is None else pixels
                         yield Frame(self._at(tick), pixels)
                         tick += 1
@@ -137,7 +141,7 @@ class Frames(Iterator[Frame]):
                 if shown is None:
                     raise MediaError(f"{self.path}: none of its pictures can be decoded; get another copy")
                 self.duration = shown.time + shown.duration
-                while tick / self.rate < self.duration - _MOMENT and self._at(tick) < self.end:
+                while tick / self.rate < self.duration - _ROUNDING_SECONDS and self._at(tick) < self.end:
                     pixels = painter.paint(shown.frame) if pixels is None else pixels
                     yield Frame(self._at(tick), pixels)
                     tick += 1
@@ -183,9 +187,9 @@ class Reader:
         self.aspect = pixel_aspect(self.stream)
         self.skipped, self.reached, self.reason = 0, 0.0, ""
         context = self.stream.codec_context
-        context.options = {"max_pixels": str(MOST_PIXELS)}
+        context.options = {"max_pixels": str(MAX_PIXELS)}
         context.thread_type = "AUTO"
-        context.thread_count = min(_THREADS, os.cpu_count() or 1)
+        context.thread_count = min(_MAX_THREADS, os.cpu_count() or 1)
 
     def pictures(self, since: float = 0.0) -> Iterator[Picture]:
         """Pictures from the one shown at ``since`` (or an earlier one) on."""
@@ -197,14 +201,14 @@ class Reader:
                 break
             ordered = self._from_key_frame()
             first = next(ordered, None)
-            if first is not None and first.time <= since + _MOMENT:
+            if first is not None and first.time <= since + _ROUNDING_SECONDS:
                 yield first
                 yield from ordered
                 return
             back = max(1.0, 4 * back)  # the key frame found lies after the time asked for: look further back
         if since > 0:
             self._rewind()
-        yield from self._ordered()
+        yield from self._pictures_in_order()
 
     def damage(self, duration: float | None) -> Damage | None:
         """What went wrong so far, if anything did; ``duration`` is given when the end was reached."""
@@ -237,14 +241,14 @@ class Reader:
     def _from_key_frame(self) -> Iterator[Picture]:
         """After a seek, pictures before the first key frame may lack what they refer to."""
         ready = False
-        for picture in self._ordered():
+        for picture in self._pictures_in_order():
             ready = ready or picture.frame.key_frame
             if ready:
                 yield picture
 
-    def _ordered(self) -> Iterator[Picture]:
+    def _pictures_in_order(self) -> Iterator[Picture]:
         last = -math.inf
-        for frame in self._decoded():
+        for frame in self._decode_frames():
             check_size(frame.width, frame.height, self.path)
             stamp = frame.pts if frame.pts is not None else frame.dts
             base = frame.time_base or self.stream.time_base
@@ -253,18 +257,18 @@ class Reader:
                 time = 0.0 if last == -math.inf else last + length
             else:
                 time = float(stamp * base) - self.start
-            if frame.duration and base is not None and 0 < (given := float(frame.duration * base)) <= _LONGEST_GAP:
+            if frame.duration and base is not None and 0 < (given := float(frame.duration * base)) <= _MAX_GAP_SECONDS:
                 length = given
             if time <= last:
                 self.skipped += 1
                 continue
-            if time > LONGEST or (time > last + _LONGEST_GAP and last > -math.inf):
+            if time > MAX_DURATION_SECONDS or (time > last + _MAX_GAP_SECONDS and last > -math.inf):
                 self.reason = f"its clock jumps to {time:.0f} s"
                 return
             last = time
             yield Picture(time, length, frame)
 
-    def _decoded(self) -> Iterator[VideoFrame]:
+    def _decode_frames(self) -> Iterator[VideoFrame]:
         av = libav()
         for packet in self._packets():
             try:
@@ -280,7 +284,7 @@ class Reader:
         """Video packets, and the flush at the end; an unreadable packet is passed over as long as others follow."""
         av = libav()
         streams = [s for s in self.container.streams if s.type in ("video", "audio", "subtitle")]
-        for _ in range(_RETRIES):
+        for _ in range(_MAX_RETRIES):
             try:
                 for packet in packets(self.container, streams):
                     if packet.stream_index == self.stream.index:
@@ -288,7 +292,7 @@ class Reader:
                         yield packet  # type: ignore[misc]
                     elif packet.pts is not None:
                         end = float((packet.pts + (packet.duration or 0)) * packet.time_base) - self.start
-                        self.reached = max(self.reached, min(end, LONGEST))
+                        self.reached = max(self.reached, min(end, MAX_DURATION_SECONDS))
                 return
             except av.FFmpegError:
                 self.skipped += 1
@@ -304,7 +308,11 @@ class _Spyglass:
         self._due = -math.inf
 
     def look(self, picture: Picture) -> None:
-        if self.spy is None or not self.start <= picture.time < self.end or picture.time < self._due - _MOMENT:
+        if (
+            self.spy is None
+            or not self.start <= picture.time < self.end
+            or picture.time < self._due - _ROUNDING_SECONDS
+        ):
             return
         self._due = (
             max(self._due + 1 / SPY_RATE, picture.time) if self._due > -math.inf else picture.time + 1 / SPY_RATE

@@ -17,12 +17,12 @@ Pixels = NDArray[np.uint8]
 _UPRIGHT = (1, 0, 0, 1)
 
 
-def shown_size(width: int, height: int, aspect: Fraction | None) -> tuple[int, int]:
+def display_size(width: int, height: int, aspect: Fraction | None) -> tuple[int, int]:
     """Width and height in square pixels: the wider side of a pixel is stretched, as players do.
 
-    >>> shown_size(720, 576, Fraction(64, 45))
+    >>> display_size(720, 576, Fraction(64, 45))
     (1024, 576)
-    >>> shown_size(640, 480, Fraction(1, 2))
+    >>> display_size(640, 480, Fraction(1, 2))
     (320, 480)
     """
     if aspect is None or not Fraction(1, 16) <= aspect <= 16:
@@ -102,7 +102,7 @@ class Painter:
 
     def paint(self, frame: VideoFrame, turned: bool = True) -> Pixels:
         """The frame as (height, width, 3) RGB, in square pixels, upright unless ``turned`` is false."""
-        width, height = shown_size(frame.width, frame.height, self.aspect)
+        width, height = display_size(frame.width, frame.height, self.aspect)
         turn = orientation(frame) if turned else _UPRIGHT
         if self.width is not None and (across := height if turn[0] == 0 else width) > self.width:
             ratio = self.width / across

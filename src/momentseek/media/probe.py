@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError
-from momentseek.media.container import FilePath, check_size, libav, opened, packets, video_stream
-from momentseek.media.picture import clockwise, orientation, shown_size
+from momentseek.media.container import FilePath, check_size, libav, open_media, packets, video_stream
+from momentseek.media.picture import clockwise, display_size, orientation
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -19,25 +19,14 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
-LONGEST = 7 * 24 * 3600.0
+MAX_DURATION_SECONDS = 7 * 24 * 3600.0
 """Seconds; a longer video is taken for one whose clock is broken."""
 
 _SCAN_SECONDS = 20.0
 _FIRST_FRAME_PACKETS = 3000
-_BITMAPS = {"dvd_subtitle", "dvb_subtitle", "hdmv_pgs_subtitle", "xsub", "dvb_teletext", "hdmv_text_subtitle"}
 _COMMON_RATES = [Fraction(n) for n in (10, 12, 15, 24, 25, 30, 48, 50, 60, 100, 120, 240)] + [
     Fraction(n * 1000, 1001) for n in (24, 30, 48, 60, 120, 240)
 ]
-
-
-@dataclass(frozen=True)
-class Track:
-    """A text track inside a video file."""
-
-    index: int
-    codec: str
-    language: str | None = None
-    title: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,19 +47,18 @@ class Probe:
     rate: Fraction
     codec: str
     audio: bool
-    text: tuple[Track, ...] = ()
 
 
 def probe(path: FilePath) -> Probe:
     """Look into a video file; MediaError with the reason if it is none or nothing of it can be decoded."""
-    with opened(path) as container:
+    with open_media(path) as container:
         stream = video_stream(container, path)
         start = container_start(container, stream)
         duration = declared_duration(container, stream, start)
         _refuse_still(container, stream, path)
         frame = _first_frame(container, stream, path)
         turn = orientation(frame)
-        width, height = shown_size(frame.width, frame.height, pixel_aspect(stream))
+        width, height = display_size(frame.width, frame.height, pixel_aspect(stream))
         if turn[0] == 0:
             width, height = height, width
         found = Probe(
@@ -84,10 +72,9 @@ def probe(path: FilePath) -> Probe:
             rate=frame_rate(stream),
             codec=_codec_name(stream) or "",
             audio=bool(container.streams.audio),
-            text=_text_tracks(container),
         )
     if duration is None:
-        return replace(found, duration=_scanned_duration(path, start, found.rate))
+        return replace(found, duration=_scan_duration(path, start, found.rate))
     return found
 
 
@@ -115,7 +102,7 @@ def declared_duration(container: InputContainer, stream: VideoStream, start: flo
     if container.duration is not None:
         claims.append(container.duration / 1e6)
     for claim in claims:
-        if 0 < claim <= LONGEST and (claim < 600 or container.size >= 25 * claim):
+        if 0 < claim <= MAX_DURATION_SECONDS and (claim < 600 or container.size >= 25 * claim):
             return claim
     return None
 
@@ -184,7 +171,7 @@ def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath)
     raise MediaError(f"{path}: none of its pictures can be decoded; it is damaged or protected, so get another copy")
 
 
-def _scanned_duration(path: FilePath, start: float, rate: Fraction) -> float:
+def _scan_duration(path: FilePath, start: float, rate: Fraction) -> float:
     """Where the last picture ends, by reading packets without decoding them.
 
     If a huge file cannot be read in time, its length is extrapolated from the bytes read so far.
@@ -193,7 +180,7 @@ def _scanned_duration(path: FilePath, start: float, rate: Fraction) -> float:
     frame = float(1 / rate)
     deadline = time.monotonic() + _SCAN_SECONDS
     last, position = 0.0, 0
-    with opened(path) as container:
+    with open_media(path) as container:
         stream = video_stream(container, path)
         try:
             for packet in packets(container, [stream]):
@@ -212,15 +199,6 @@ def _scanned_duration(path: FilePath, start: float, rate: Fraction) -> float:
         except av.FFmpegError:
             pass  # a broken tail: what came before counts
     return last or frame
-
-
-def _text_tracks(container: InputContainer) -> tuple[Track, ...]:
-    named = [(s, _codec_name(s)) for s in container.streams.subtitles]
-    return tuple(
-        Track(s.index, name, s.language, s.metadata.get("title"))
-        for s, name in named
-        if name is not None and name not in _BITMAPS
-    )
 
 
 def _codec_name(stream: Stream) -> str | None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MediaError
-from momentseek.media.container import libav, opened, packets, sound_stream
+from momentseek.media.container import libav, open_media, packets, sound_stream
 from momentseek.media.decode import Picture, Reader
 from momentseek.media.picture import orientation
 
@@ -36,7 +36,7 @@ class Codecs:
 
 # No B-frames: MP4 keeps durations in decoding order, so with them a clip of a variable rate would not end when asked.
 _H264 = Codecs("libx264", "aac", {"crf": "20", "preset": "veryfast", "bf": "0"})
-CODECS = {
+CODECS_BY_SUFFIX = {
     ".mp4": _H264,
     ".mov": _H264,
     ".mkv": _H264,
@@ -44,44 +44,44 @@ CODECS = {
 }
 _CLOCK = Fraction(1, 90_000)
 _KEEP_DURATIONS = 1 << 8  # AV_CODEC_FLAG_FRAME_DURATION: the last picture ends where we say
-_SAMPLES = 48_000  # a second; both AAC and Opus take it
+_SAMPLE_RATE = 48_000  # a second; both AAC and Opus take it
 
 
 def recode(source: Path, start: float, end: float, out: Path) -> tuple[float, int]:
     """Encode ``[start, end)`` into ``out``, whose first instant is ``start``; returns that and the pictures written."""
     av = libav()
-    codecs = CODECS[out.suffix]
+    codecs = CODECS_BY_SUFFIX[out.suffix]
     flags = {"movflags": "+faststart"} if out.suffix in (".mp4", ".mov") else {}
     with (
-        opened(source) as container,
-        opened(source) as second,
+        open_media(source) as container,
+        open_media(source) as second,
         av.open(str(out.absolute()), "w", options=flags) as clip,
     ):
         reader = Reader(container, source)
         heard = sound_stream(second)
-        sound = None if heard is None else _Sound(second, heard, reader.start, start, end)
-        easel: _Easel | None = None
+        sound = None if heard is None else _SoundTrack(second, heard, reader.start, start, end)
+        encoder: _PictureEncoder | None = None
         tone: Any = None
         written = 0
-        for picture, until in _shown(reader, start, end):
-            if easel is None:
-                easel = _Easel(clip, codecs, reader, picture.frame)
+        for picture, until in _displayed_pictures(reader, start, end):
+            if encoder is None:
+                encoder = _PictureEncoder(clip, codecs, reader, picture.frame)
                 if sound is not None:
-                    tone = clip.add_stream(codecs.audio, rate=_SAMPLES, layout=sound.layout)
-            clip.mux(easel.encode(picture.frame, max(0.0, picture.time - start), until - start))
+                    tone = clip.add_stream(codecs.audio, rate=_SAMPLE_RATE, layout=sound.layout)
+            clip.mux(encoder.encode(picture.frame, max(0.0, picture.time - start), until - start))
             written += 1
             if sound is not None:
                 for frame in sound.until(until):
                     clip.mux(tone.encode(frame))
-        if easel is None:
+        if encoder is None:
             raise MediaError(f"{source}: no picture can be decoded at {start:.1f} s; get another copy")
-        clip.mux(easel.encode(None))
+        clip.mux(encoder.encode(None))
         if tone is not None:
             clip.mux(tone.encode(None))
     return start, written
 
 
-def _shown(reader: Reader, start: float, end: float) -> Iterator[tuple[Picture, float]]:
+def _displayed_pictures(reader: Reader, start: float, end: float) -> Iterator[tuple[Picture, float]]:
     """The pictures shown within ``[start, end)``, the first since before it, each with the time until it is shown."""
     shown: Picture | None = None
     for picture in reader.pictures(start):
@@ -94,7 +94,7 @@ def _shown(reader: Reader, start: float, end: float) -> Iterator[tuple[Picture, 
         yield shown, min(shown.time + shown.duration, end)
 
 
-class _Easel:
+class _PictureEncoder:
     """Turns frames upright, to even sides, and encodes them."""
 
     def __init__(self, clip: Any, codecs: Codecs, reader: Reader, frame: VideoFrame) -> None:
@@ -154,21 +154,21 @@ class _Easel:
         return graph
 
 
-class _Sound:
+class _SoundTrack:
     """The sound of ``[start, end)`` as one unbroken run of samples: gaps become silence, overlaps are dropped."""
 
     def __init__(self, container: InputContainer, stream: AudioStream, zero: float, start: float, end: float) -> None:
         self.zero, self.start = zero, start
         self.stream = stream
         self.layout = "mono" if self.stream.codec_context.channels == 1 else "stereo"
-        self.total = round((end - start) * _SAMPLES)
+        self.total = round((end - start) * _SAMPLE_RATE)
         self.written = 0
-        self._pieces = self._placed(container)
+        self._pieces = self._place_samples(container)
         self._waiting: tuple[int, NDArray[np.float32]] | None = None
 
     def until(self, time: float) -> Iterator[Any]:
         """Frames of sound up to ``time`` seconds of the source."""
-        wanted = min(self.total, round((time - self.start) * _SAMPLES))
+        wanted = min(self.total, round((time - self.start) * _SAMPLE_RATE))
         while self.written < wanted:
             piece = self._waiting or next(self._pieces, None)
             self._waiting = None
@@ -190,18 +190,18 @@ class _Sound:
 
     def _frame(self, samples: NDArray[np.float32]) -> Any:
         frame = libav().AudioFrame.from_ndarray(np.ascontiguousarray(samples), "fltp", self.layout)
-        frame.sample_rate, frame.pts, frame.time_base = _SAMPLES, self.written, Fraction(1, _SAMPLES)
+        frame.sample_rate, frame.pts, frame.time_base = _SAMPLE_RATE, self.written, Fraction(1, _SAMPLE_RATE)
         self.written += samples.shape[1]
         return frame
 
-    def _placed(self, container: InputContainer) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    def _place_samples(self, container: InputContainer) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Samples and where in the clip they begin; the place is negative for sound that was on before it."""
         av = libav()
-        base = self.stream.time_base or Fraction(1, _SAMPLES)
+        base = self.stream.time_base or Fraction(1, _SAMPLE_RATE)
         if self.start > 0:
             with suppress(av.FFmpegError):  # a container that cannot seek is read from its beginning
                 container.seek(int((self.start + self.zero - 0.5) / base), stream=self.stream, backward=True)
-        resampler = av.AudioResampler(format="fltp", layout=self.layout, rate=_SAMPLES)
+        resampler = av.AudioResampler(format="fltp", layout=self.layout, rate=_SAMPLE_RATE)
         try:
             for packet in packets(container, [self.stream]):
                 try:
@@ -211,10 +211,10 @@ class _Sound:
                 for frame in heard:
                     for even in resampler.resample(frame):
                         seconds = float(even.pts * even.time_base) - self.zero - self.start
-                        if seconds * _SAMPLES >= self.total:
+                        if seconds * _SAMPLE_RATE >= self.total:
                             return
                         samples = np.asarray(even.to_ndarray(), np.float32)
-                        if (place := round(seconds * _SAMPLES)) + samples.shape[1] > 0:
+                        if (place := round(seconds * _SAMPLE_RATE)) + samples.shape[1] > 0:
                             yield place, samples
         except av.FFmpegError:
             return  # a broken tail: silence from here on

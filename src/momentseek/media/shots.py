@@ -1,31 +1,42 @@
-"""Where one shot ends and the next begins."""
+"""Shot boundaries in a run of small pictures: hard cuts, dissolves and fades, told from motion, flashes and exposure.
+
+``ShotDetector`` takes the pictures one by one; the rest is array code over a stretch of frames. Distances are between
+pictures reduced to a coarse grid of mean colours and three histograms:
+
+* a **hard cut** is a step: the geometric mean of grid, histogram and structure distance between two neighbours is
+  large, stands out from the steps around it, and stays when both sides move apart (after a flash it does not);
+* a **dissolve** is a blend: pictures between A and B lie on the straight line between them, A and B are unlike, and
+  what precedes A and follows B changes little against it (a pan leaves the line, and goes on before and after);
+* a **fade** is a dip of contrast to almost nothing between two pictures that have some.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.media.boundaries import CONTEXT, Boundary, Stretch, boundaries, merged
-from momentseek.media.container import FilePath
-from momentseek.media.decode import frames
 from momentseek.media.picture import Pixels
+from momentseek.moments.arrays import runs_of_true
 
-_COLUMNS, _ROWS = 16, 12
+Floats = NDArray[np.float32]
+Times = NDArray[np.float64]
+
+MIN_CUT_DISTANCE, MIN_CUT_RATIO = 0.17, 1.8
+MAX_BLEND_ERROR, MIN_BLEND_CHANGE = 0.68, 0.06
+MAX_DIP_SHARE, MIN_CONTRAST, MAX_FADE_CONTRAST, FLAT_CONTRAST = 0.15, 0.04, 0.02, 0.006
+FLASH_SECONDS = 0.24
+HALF_WINDOW_SECONDS = (0.25, 0.4, 0.6, 0.9)
+FADE_SECONDS = 1.2
+_MIN_GAP_SECONDS = {frozenset({"cut"}): 0.25, frozenset({"cut", "fade"}): 0.5}  # 1 for other pairs
+CONTEXT_SECONDS = 2 * HALF_WINDOW_SECONDS[-1] + 0.2
+_GRID_COLUMNS, _GRID_ROWS = 16, 12
 _LEVELS = 16
 _LEVEL = (np.sqrt(np.arange(256) / 256) * _LEVELS).astype(np.uint8)
-_STRETCH = 12.0  # seconds looked at together
-_MOST_FRAMES = 2000
-
-
-def shots(path: FilePath) -> list[float]:
-    """The times at which a new shot begins, in seconds; none for a video of one shot.
-
-    A cut is given by the first frame of the new shot, a dissolve or fade by its middle.
-    """
-    detector = ShotDetector()
-    for _ in frames(path, rate=1 / 3600, spy=detector.push):
-        pass
-    return detector.boundaries()
+_STRETCH_SECONDS = 12.0  # looked at together
+_MAX_FRAMES = 2000
 
 
 class ShotDetector:
@@ -49,24 +60,24 @@ class ShotDetector:
         self._times.append(time)
         self._grids.append(grid)
         self._histograms.append(shares(small))
-        if time - self._times[0] > _STRETCH + 2 * CONTEXT or len(self._times) >= _MOST_FRAMES:
+        if time - self._times[0] > _STRETCH_SECONDS + 2 * CONTEXT_SECONDS or len(self._times) >= _MAX_FRAMES:
             self._settle()
 
     def boundaries(self) -> list[float]:
         """The boundaries among what was pushed so far."""
-        rest = [b for b in self._evaluated() if b.time >= self._done]
-        return [b.time for b in merged(self._found + rest)]
+        rest = [b for b in self._evaluate() if b.time >= self._done]
+        return [b.time for b in merge_boundaries(self._found + rest)]
 
     def _settle(self) -> None:
         """Decide all but the newest frames, and keep only what the next ones need beside them."""
-        until = self._times[-1] - CONTEXT
-        self._found += [b for b in self._evaluated() if self._done <= b.time < until]
+        until = self._times[-1] - CONTEXT_SECONDS
+        self._found += [b for b in self._evaluate() if self._done <= b.time < until]
         self._done = until
-        first = int(np.searchsorted(self._times, until - CONTEXT))
-        first = max(first, len(self._times) - _MOST_FRAMES // 2)
+        first = int(np.searchsorted(self._times, until - CONTEXT_SECONDS))
+        first = max(first, len(self._times) - _MAX_FRAMES // 2)
         del self._times[:first], self._grids[:first], self._histograms[:first]
 
-    def _evaluated(self) -> list[Boundary]:
+    def _evaluate(self) -> list[Boundary]:
         if not self._times:
             return []
         return boundaries(Stretch(np.array(self._times), np.array(self._grids), np.array(self._histograms)))
@@ -75,8 +86,8 @@ class ShotDetector:
 def cells(small: Pixels) -> NDArray[np.float32]:
     """Mean colours of a grid of 16 × 12, in [0, 1]: what is left when noise and small motion are averaged out."""
     height, width, _ = small.shape
-    rows = np.linspace(0, height, min(_ROWS, height) + 1).astype(int)
-    columns = np.linspace(0, width, min(_COLUMNS, width) + 1).astype(int)
+    rows = np.linspace(0, height, min(_GRID_ROWS, height) + 1).astype(int)
+    columns = np.linspace(0, width, min(_GRID_COLUMNS, width) + 1).astype(int)
     sums = np.add.reduceat(np.add.reduceat(small, rows[:-1], 0, np.float32), columns[:-1], 1)
     area = np.outer(np.diff(rows), np.diff(columns))[..., None] * np.float32(255)
     return np.asarray(sums / area, np.float32).reshape(-1, 3)
@@ -87,3 +98,168 @@ def shares(small: Pixels) -> NDArray[np.float32]:
     levels = _LEVEL[small] + (np.arange(3, dtype=np.uint8) * _LEVELS)
     counts = np.bincount(levels.ravel(), minlength=3 * _LEVELS)
     return (counts / levels.size).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Where, of which kind, and how surely in (0, 1]."""
+
+    time: float
+    kind: Literal["fade", "cut", "dissolve"]
+    strength: float
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive frames: times (n), grids (n, cells, 3) in [0, 1], histograms (n, bins) that sum to 1."""
+
+    times: Times
+    grids: Floats
+    histograms: Floats
+
+    @property
+    def interval(self) -> float:
+        """The usual seconds between two frames."""
+        return float(np.median(np.diff(self.times))) if len(self.times) > 1 else 1.0
+
+    def lag(self, seconds: float) -> int:
+        """Frames in so many seconds, at least one."""
+        return max(1, round(seconds / self.interval))
+
+
+def boundaries(stretch: Stretch) -> list[Boundary]:
+    """All boundaries of a stretch, unmerged, in no order."""
+    if len(stretch.times) < 3:
+        return []
+    return hard_cuts(stretch) + fades(stretch) + dissolves(stretch)
+
+
+def hard_cuts(stretch: Stretch) -> list[Boundary]:
+    """Steps that stand out and stay."""
+    n = len(stretch.times)
+    after = np.arange(1, n)
+    steps = distance(stretch, after - 1, after)
+    reach = stretch.lag(FLASH_SECONDS)
+    found = (steps >= MIN_CUT_DISTANCE) & (steps >= MIN_CUT_RATIO * (_mean_around(steps, 4) + 0.03))
+    found &= (after >= min(reach, n // 2)) & (after + reach <= n)  # a flash at either end has nothing to come back to
+    after = after[found]
+    staying = steps[found]
+    for k in range(1, reach + 1):
+        staying = np.minimum(staying, distance(stretch, np.maximum(after - 1 - k, 0), np.minimum(after + k, n - 1)))
+    return [
+        Boundary(float(stretch.times[i]), "cut", float(stays))
+        for i, stays in zip(after, staying, strict=True)
+        if stays >= MIN_CUT_DISTANCE
+    ]
+
+
+def dissolves(stretch: Stretch) -> list[Boundary]:
+    """Runs of frames that blend one picture into another."""
+    n = len(stretch.times)
+    flat = stretch.grids.reshape(n, -1)
+    steps = np.sqrt(np.square(np.diff(flat, axis=0)).sum(1))
+    places = np.arange(0, n, stretch.lag(0.08))
+    quality = np.full(len(places), np.inf)
+    for half in HALF_WINDOW_SECONDS:
+        k = stretch.lag(half)
+        inside = (places >= k) & (places < n - k)
+        if k < 3 or not inside.any():
+            continue
+        score = _blend(flat, steps, places[inside], k)
+        alike = np.maximum(correlation(stretch.grids[places[inside] - k], stretch.grids[places[inside] + k]), 0)
+        quality[inside] = np.minimum(quality[inside], np.where(alike > 0.6, np.inf, score + 0.3 * alike))
+    found = []
+    for first, last in np.transpose(runs_of_true(quality < MAX_BLEND_ERROR)).tolist():
+        weights = MAX_BLEND_ERROR - quality[first:last]
+        time = float(np.average(stretch.times[places[first:last]], weights=weights))
+        found.append(Boundary(time, "dissolve", float(weights.max())))
+    return found
+
+
+def _blend(flat: Floats, steps: Floats, middle: NDArray[np.intp], k: int) -> Floats:
+    """How far frames ``middle`` are from a blend of those ``k`` before and ``k`` after; infinite where none can be."""
+    a, b = flat[middle - k], flat[middle + k]
+    across = b - a
+    length = _norm(across) + 1e-6
+    worst = np.zeros(len(middle), np.float32)
+    for shift in (-(k // 2), 0, k // 2):
+        offset = flat[middle + shift] - a
+        along = (offset * across).sum(1) / length**2
+        worst = np.maximum(worst, _norm(offset - along[:, None] * across) / length)
+        if shift == 0:
+            worst[(along < 0.15) | (along > 0.85)] = np.inf
+    before = _norm(a - flat[np.maximum(middle - 2 * k, 0)]) / length
+    behind = _norm(b - flat[np.minimum(middle + 2 * k, len(flat) - 1)]) / length
+    early, late = middle < 2 * k, middle + 2 * k >= len(flat)  # nothing to compare with there: as on the other side
+    before, behind = (
+        np.where(early, np.maximum(before, behind), before),
+        np.where(late, np.maximum(before, behind), behind),
+    )
+    greatest = np.lib.stride_tricks.sliding_window_view(steps, 2 * k).max(1)[middle - k]
+    score = worst + 0.4 * (before + behind)
+    score[(greatest > 0.5 * length) | (length < MIN_BLEND_CHANGE * np.sqrt(flat.shape[1]))] = np.inf
+    return np.asarray(score, np.float32)
+
+
+def _norm(rows: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.float32)
+
+
+def fades(stretch: Stretch) -> list[Boundary]:
+    """Dips of contrast between two pictures that have some."""
+    n = len(stretch.times)
+    contrast = stretch.grids.mean(2).std(1)
+    reach = min(stretch.lag(FADE_SECONDS), n - 1)
+    padded = np.pad(contrast, reach)
+    greatest = np.lib.stride_tricks.sliding_window_view(padded, reach + 1).max(1)
+    beside = np.minimum(greatest[:n], greatest[reach : reach + n])
+    found = []
+    dips = (contrast < MAX_DIP_SHARE * beside) & (beside > MIN_CONTRAST) & (contrast < MAX_FADE_CONTRAST)
+    for first, last in np.transpose(runs_of_true(dips)).tolist():
+        a, b = max(0, first - 2), min(n - 1, last + 1)
+        brief = stretch.times[last - 1] - stretch.times[first] < FLASH_SECONDS
+        if brief and correlation(stretch.grids[a : a + 1], stretch.grids[b : b + 1])[0] > 0.8:
+            continue  # a white or black flash: the same picture comes back
+        found.append(Boundary(float(stretch.times[first] + stretch.times[last - 1]) / 2, "fade", 1.0))
+    return found
+
+
+def distance(stretch: Stretch, a: NDArray[np.intp], b: NDArray[np.intp]) -> Floats:
+    """How unlike frames are, in [0, 1]: zero unless colours, their places and the structure all differ."""
+    grid = np.minimum(1, np.abs(stretch.grids[a] - stretch.grids[b]).mean((1, 2)))
+    histogram = 0.5 * np.abs(stretch.histograms[a] - stretch.histograms[b]).sum(1)
+    structure = np.clip(1 - correlation(stretch.grids[a], stretch.grids[b]), 0, 1)
+    return np.asarray(np.cbrt(grid * histogram * structure), np.float32)
+
+
+def correlation(a: Floats, b: Floats) -> Floats:
+    """Of the grids' brightness, frame by frame; 0 where either is flat, unless both are."""
+    x, y = a.mean(2), b.mean(2)
+    x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
+    one, other = np.sqrt(np.square(x).mean(1)), np.sqrt(np.square(y).mean(1))
+    both = (x * y).mean(1) / np.maximum(one * other, 1e-9)
+    flat_one, flat_other = one < FLAT_CONTRAST, other < FLAT_CONTRAST
+    return np.asarray(np.where(flat_one & flat_other, 1, np.where(flat_one | flat_other, 0, both)), np.float32)
+
+
+def merge_boundaries(found: list[Boundary]) -> list[Boundary]:
+    """Boundaries in order of time, without those too close to a surer one: 0.25 s between cuts, 1 s beside a dissolve.
+
+    Fades count as surer than cuts, since a cut to black and one out of it are one; dissolves as the least sure.
+    """
+    kept: list[Boundary] = []
+    for one in sorted(found, key=lambda b: (-"dissolve cut fade".index(b.kind), -b.strength, b.time)):
+        if all(
+            abs(one.time - other.time) >= _MIN_GAP_SECONDS.get(frozenset((one.kind, other.kind)), 1.0) for other in kept
+        ):
+            kept.append(one)
+    return sorted(kept, key=lambda b: b.time)
+
+
+def _mean_around(values: Floats, reach: int) -> Floats:
+    """The mean of the neighbours on both sides, without the value itself."""
+    kernel = np.ones(2 * reach + 1, np.float32)
+    kernel[reach] = 0
+    total = np.convolve(values, kernel)[reach : reach + len(values)]
+    count = np.convolve(np.ones_like(values), kernel)[reach : reach + len(values)]
+    return np.asarray(total / np.maximum(count, 1), np.float32)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from momentseek.errors import MediaError
-from momentseek.media.container import FilePath, libav, opened
+from momentseek.media.container import FilePath, libav, open_media
 from momentseek.media.decode import Picture, Reader
 from momentseek.media.picture import Painter, Pixels
 
@@ -37,7 +37,7 @@ def webp(pixels: Pixels, quality: int = 75) -> bytes:
 
 
 def _pixels_at(path: FilePath, time: float, width: int) -> Pixels:
-    with opened(path) as container:
+    with open_media(path) as container:
         reader = Reader(container, path)
         if reader.expected is not None:
             time = min(time, reader.expected)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from momentseek.media.subtitles.beside import Sidecar, beside, sidecar
+from momentseek.media.subtitles.beside import Sidecar, find_sidecars, match_sidecar
 
 
 @pytest.mark.parametrize(
@@ -33,17 +33,17 @@ from momentseek.media.subtitles.beside import Sidecar, beside, sidecar
     ],
 )
 def test_names_that_belong(name: str, language: str | None, flags: set[str]) -> None:
-    assert sidecar(Path(name), Path("film.mp4")) == Sidecar(Path(name), language, frozenset(flags))
+    assert match_sidecar(Path(name), Path("film.mp4")) == Sidecar(Path(name), language, frozenset(flags))
 
 
 @pytest.mark.parametrize("name", ["film 2.srt", "film.2.srt", "films.srt", "film-trailer.srt", "film.txt", "other.srt"])
 def test_names_that_do_not(name: str) -> None:
-    assert sidecar(Path(name), Path("film.mp4")) is None
+    assert match_sidecar(Path(name), Path("film.mp4")) is None
 
 
 def found(video: Path, folder: Path | None = None) -> list[str]:
     top = video.parent if folder is None else folder
-    return [str(sidecar.path.relative_to(top)) for sidecar in beside(video, folder)]
+    return [str(sidecar.path.relative_to(top)) for sidecar in find_sidecars(video, folder)]
 
 
 def touch(*paths: Path) -> None:
@@ -62,7 +62,7 @@ def test_files_beside_and_in_named_folders(tmp_path: Path) -> None:
         "film.en.srt",
         "film.srt",
     ]
-    languages = {sidecar.path.name: sidecar.language for sidecar in beside(tmp_path / "film.mp4")}
+    languages = {sidecar.path.name: sidecar.language for sidecar in find_sidecars(tmp_path / "film.mp4")}
     assert languages["2_English.srt"] == "en"
 
 
@@ -73,7 +73,7 @@ def test_a_given_folder_is_searched_flat_and_as_a_mirror(tmp_path: Path) -> None
 
 
 def test_a_new_file_is_seen_at_once(tmp_path: Path) -> None:
-    assert beside(tmp_path / "film.mp4") == []
+    assert find_sidecars(tmp_path / "film.mp4") == []
     touch(tmp_path / "film.srt")
     assert found(tmp_path / "film.mp4") == ["film.srt"]
 
@@ -81,5 +81,5 @@ def test_a_new_file_is_seen_at_once(tmp_path: Path) -> None:
 def test_strange_names(tmp_path: Path) -> None:
     touch(tmp_path / "a\nb 🎬.en.srt")
     assert found(tmp_path / "a\nb 🎬.mp4") == ["a\nb 🎬.en.srt"]
-    assert beside("no\0such/film.mp4") == []
-    assert beside(tmp_path / "film.mp4", tmp_path / "absent") == []
+    assert find_sidecars("no\0such/film.mp4") == []
+    assert find_sidecars(tmp_path / "film.mp4", tmp_path / "absent") == []

@@ -11,12 +11,18 @@ import pytest
 
 from momentseek.errors import MediaError
 from momentseek.media.cue import Cue
-from momentseek.media.subtitles import cues_of, embedded
-from momentseek.media.subtitles.embedded import tracks
+from momentseek.media.subtitles import cues_of
+from momentseek.media.subtitles.embedded import by_preference, text_tracks, track_cues
 
 av = pytest.importorskip("av")
 Track = tuple[str, str | None, Sequence[tuple[int, int, bytes]]]
 HELLO = [(1500, 1500, b"<i>Hello</i> world"), (3200, 600, b"Bye.")]
+
+
+def best_cues(path: Path, languages: Sequence[str] = ()) -> list[Cue]:
+    """The cues of the best text track."""
+    found = by_preference(text_tracks(path), languages)
+    return track_cues(path, found[0]) if found else []
 
 
 def video_with(path: Path, *texts: Track) -> Path:
@@ -67,7 +73,7 @@ def as_mov_text(text: bytes) -> bytes:
 def test_text_tracks_of_each_codec(tmp_path: Path, codec: str, suffix: str, wrap: Callable[[bytes], bytes]) -> None:
     cues = [(start, duration, wrap(text)) for start, duration, text in HELLO]
     path = video_with(tmp_path / f"film{suffix}", (codec, "ger", cues))
-    assert embedded(path) == [Cue(1.5, 3.0, "Hello world", "de"), Cue(3.2, 3.8, "Bye.", "de")]
+    assert best_cues(path) == [Cue(1.5, 3.0, "Hello world", "de"), Cue(3.2, 3.8, "Bye.", "de")]
 
 
 def test_tracks_are_chosen_by_language_and_pictures_skipped(tmp_path: Path) -> None:
@@ -77,15 +83,15 @@ def test_tracks_are_chosen_by_language_and_pictures_skipped(tmp_path: Path) -> N
         ("subrip", "fre", [(1000, 500, b"Salut.")]),
         ("subrip", "eng", [(1000, 500, b"Hi.")]),
     )
-    assert [track.language for track in tracks(path)] == ["fr", "en"]
-    assert [cue.text for cue in embedded(path)] == ["Hi."]
-    assert [cue.text for cue in embedded(path, ["fr"])] == ["Salut."]
+    assert [track.language for track in text_tracks(path)] == ["fr", "en"]
+    assert [cue.text for cue in best_cues(path)] == ["Hi."]
+    assert [cue.text for cue in best_cues(path, ["fr"])] == ["Salut."]
     assert cues_of(path, languages=["fr"]).sources[0].endswith(", fr)")
 
 
 def test_a_video_without_text_has_no_cues(tmp_path: Path) -> None:
     path = video_with(tmp_path / "film.mp4")
-    assert embedded(path) == []
+    assert best_cues(path) == []
     assert cues_of(path) == cues_of(path).__class__()
 
 
@@ -93,9 +99,9 @@ def test_what_is_no_video_is_a_media_error_but_only_a_problem_for_cues(tmp_path:
     path = tmp_path / "film.mp4"
     path.write_bytes(b"nothing")
     with pytest.raises(MediaError):
-        embedded(path)
+        best_cues(path)
     cues = cues_of(path)
-    assert cues.found == ()
+    assert cues.cues == ()
     assert len(cues.problems) == 1
 
 
@@ -107,7 +113,7 @@ def write(path: Path, text: str) -> None:
 def chosen(video: Path, folder: Path | None = None, languages: Sequence[str] | None = None) -> str:
     cues = cues_of(video, folder, languages)
     assert cues.problems == ()
-    return " ".join(cue.text for cue in cues.found)
+    return " ".join(cue.text for cue in cues.cues)
 
 
 def test_files_go_before_tracks_and_languages_by_wish(tmp_path: Path) -> None:
@@ -131,7 +137,7 @@ def test_a_broken_file_is_a_problem_and_the_next_is_taken(tmp_path: Path) -> Non
     (tmp_path / "film.srt").write_bytes(bytes(9999))
     write(tmp_path / "film.en.srt", "english")
     cues = cues_of(tmp_path / "film.mp4")
-    assert [cue.text for cue in cues.found] == ["english"]
+    assert [cue.text for cue in cues.cues] == ["english"]
     assert cues.sources == (str(tmp_path / "film.en.srt"),)
     assert len(cues.problems) == 1
     assert "film.srt: no cue found" in cues.problems[0]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.media.subtitles.encoding import text_of
-from momentseek.media.subtitles.read import parse
+from momentseek.media.subtitles.read import parse_subtitles
 
 SPOKEN = {
     "de": ["Wo hast du die Schlüssel hingelegt?", "Weiß nicht, auf die Küchenbank?", "Schön, dass du für uns kochst."],
@@ -47,7 +47,7 @@ def document(lines: list[str]) -> str:
 )
 def test_old_code_pages(language: str, encoding: str, named: bool) -> None:
     lines = SPOKEN[language]
-    cues = parse(document(lines).encode(encoding), "x.srt", language=language if named else None)
+    cues = parse_subtitles(document(lines).encode(encoding), "x.srt", language=language if named else None)
     assert [cue.text for cue in cues] == lines
 
 
@@ -57,7 +57,7 @@ def test_old_code_pages(language: str, encoding: str, named: bool) -> None:
 )
 def test_unicode_with_and_without_a_mark(language: str, encoding: str) -> None:
     lines = SPOKEN[language]
-    assert [cue.text for cue in parse(document(lines).encode(encoding), "x.srt")] == lines
+    assert [cue.text for cue in parse_subtitles(document(lines).encode(encoding), "x.srt")] == lines
 
 
 def test_utf8_cut_in_the_middle_of_a_letter_stays_utf8() -> None:

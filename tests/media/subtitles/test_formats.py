@@ -10,7 +10,7 @@ from momentseek.media.cue import Cue
 from momentseek.media.subtitles import ass, sbv, srt, vtt
 from momentseek.media.subtitles.clock import seconds, stamp
 from momentseek.media.subtitles.merge import tidy
-from momentseek.media.subtitles.read import parse
+from momentseek.media.subtitles.read import parse_subtitles
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_format_is_recognised_by_content_whatever_the_suffix(name: str) -> Non
         "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,Hello\n",
         "0:00:01.000,0:00:02.000\nHello\n",
     ):
-        assert parse(text.encode(), name) == [Cue(1.0, 2.0, "Hello")]
+        assert parse_subtitles(text.encode(), name) == [Cue(1.0, 2.0, "Hello")]
 
 
 @given(st.integers(min_value=0, max_value=400_000_000))
@@ -105,4 +105,4 @@ def test_cues_survive_our_own_srt(rows: list[tuple[int, int, str]]) -> None:
     cues = tidy(Cue(start / 1000, (start + length) / 1000, text) for start, length, text in rows)
     assert list(srt.parse(srt.write(cues))) == cues
     apart = [Cue(10.0 * i, 10.0 * i + 5, cue.text) for i, cue in enumerate(cues)]  # tidying again has nothing to do
-    assert parse(srt.write(apart).encode(), "x.srt") == apart
+    assert parse_subtitles(srt.write(apart).encode(), "x.srt") == apart

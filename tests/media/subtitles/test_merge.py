@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.media.cue import Cue
-from momentseek.media.subtitles.merge import LONGEST_CHARACTERS, LONGEST_SECONDS, joined, tidy
-from momentseek.media.subtitles.read import parse
+from momentseek.media.subtitles.merge import MAX_JOINED_CHARACTERS, MAX_JOINED_SECONDS, join_sentences, tidy
+from momentseek.media.subtitles.read import parse_subtitles
 
 YOUTUBE = """WEBVTT
 Kind: captions
@@ -36,13 +36,13 @@ without<00:00:05.000><c> yeast</c>
 
 
 def test_scrolling_captions_say_each_line_once_at_its_true_time() -> None:
-    cues = parse(YOUTUBE.encode(), "x.vtt")
+    cues = parse_subtitles(YOUTUBE.encode(), "x.vtt")
     assert [(cue.start, cue.end, cue.text) for cue in cues] == [
         (0.16, 2.399, "hello everyone today"),
         (2.399, 4.56, "we bake bread"),
         (4.56, 7.0, "without yeast"),
     ]
-    assert [cue.text for cue in joined(cues)] == ["hello everyone today we bake bread without yeast"]
+    assert [cue.text for cue in join_sentences(cues)] == ["hello everyone today we bake bread without yeast"]
 
 
 def test_overlapping_scrolling_captions_end_where_the_next_line_begins() -> None:
@@ -70,15 +70,15 @@ def test_times_out_of_order_reversed_or_before_the_video() -> None:
 
 def test_speakers_and_sounds_stay_apart_when_sentences_are_joined() -> None:
     cues = [Cue(0, 1, "and then he"), Cue(1, 2, "[door slams]"), Cue(2, 3, "- Who is"), Cue(3, 4, "there?")]
-    assert [cue.text for cue in joined(cues)] == ["and then he", "[door slams]", "- Who is there?"]
+    assert [cue.text for cue in join_sentences(cues)] == ["and then he", "[door slams]", "- Who is there?"]
 
 
 def test_a_sentence_is_not_joined_across_a_silence() -> None:
-    assert len(joined([Cue(0, 1, "and then"), Cue(3, 4, "nothing")])) == 2
+    assert len(join_sentences([Cue(0, 1, "and then"), Cue(3, 4, "nothing")])) == 2
 
 
 def test_three_dots_go_on() -> None:
-    assert [cue.text for cue in joined([Cue(0, 1, "I thought..."), Cue(1, 2, "...it was you.")])] == [
+    assert [cue.text for cue in join_sentences([Cue(0, 1, "I thought..."), Cue(1, 2, "...it was you.")])] == [
         "I thought... ...it was you."
     ]
 
@@ -104,9 +104,9 @@ def test_tidied_cues_are_sorted_and_last(cues: list[Cue]) -> None:
 @given(cue_lists)
 def test_joining_keeps_every_word_and_stays_within_bounds(cues: list[Cue]) -> None:
     found = tidy(cues)
-    whole = joined(found)
+    whole = join_sentences(found)
     assert " ".join(cue.text for cue in whole) == " ".join(cue.text for cue in found)
     alone = {(cue.start, cue.text) for cue in found}
     for cue in whole:
-        within = cue.end - cue.start <= LONGEST_SECONDS and len(cue.text) <= LONGEST_CHARACTERS
+        within = cue.end - cue.start <= MAX_JOINED_SECONDS and len(cue.text) <= MAX_JOINED_CHARACTERS
         assert within or (cue.start, cue.text) in alone

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from momentseek.errors import MediaError
 from momentseek.media.cue import Cue
-from momentseek.media.subtitles import MAX_BYTES, read
-from momentseek.media.subtitles.read import MAX_CUES, parse
+from momentseek.media.subtitles import MAX_SUBTITLE_BYTES, read_subtitles
+from momentseek.media.subtitles.read import MAX_CUES, parse_subtitles
 
 SRT = b"1\n00:00:01,000 --> 00:00:02,000\nHello\n"
 
@@ -20,7 +20,7 @@ SRT = b"1\n00:00:01,000 --> 00:00:02,000\nHello\n"
 def test_a_file_is_read_with_its_language(tmp_path: Path) -> None:
     path = tmp_path / "film.srt"
     path.write_bytes(SRT)
-    assert read(path, "en") == [Cue(1.0, 2.0, "Hello", "en")]
+    assert read_subtitles(path, "en") == [Cue(1.0, 2.0, "Hello", "en")]
 
 
 @pytest.mark.parametrize(
@@ -41,24 +41,24 @@ def test_a_file_is_read_with_its_language(tmp_path: Path) -> None:
 )
 def test_files_without_a_cue_are_refused(data: bytes) -> None:
     with pytest.raises(MediaError, match=r"x\.srt: no cue found"):
-        parse(data, "x.srt")
+        parse_subtitles(data, "x.srt")
 
 
 def test_a_few_zero_bytes_do_not_cost_the_file() -> None:
-    assert parse(SRT.replace(b"Hello", b"Hel\0lo"), "x.srt")[0].text == "Hello"
+    assert parse_subtitles(SRT.replace(b"Hello", b"Hel\0lo"), "x.srt")[0].text == "Hello"
 
 
 def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "film.srt"
     with path.open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
+        file.truncate(MAX_SUBTITLE_BYTES + 1)
     with pytest.raises(MediaError, match="20 MB is no subtitle file"):
-        read(path)
+        read_subtitles(path)
 
 
 def test_too_many_cues_are_refused() -> None:
     with pytest.raises(MediaError, match="more than 200,000 cues"):
-        parse(b"0:01 --> 0:02\na\n" * (MAX_CUES + 1), "x.srt")
+        parse_subtitles(b"0:01 --> 0:02\na\n" * (MAX_CUES + 1), "x.srt")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_large_garbage_ends(filling: bytes) -> None:
     """Two megabytes of anything: a quadratic step would not come back within the suite's time."""
     data = SRT + b"[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,,,,,,," + filling * (2_000_000 // len(filling))
     try:
-        assert parse(data, "x.srt")
+        assert parse_subtitles(data, "x.srt")
     except MediaError as e:
         assert "lines" in str(e)  # noqa: PT017
 
@@ -86,7 +86,7 @@ def test_pipes_folders_and_missing_files_are_refused(tmp_path: Path) -> None:
         ("n\0l.srt", "cannot be read"),
     ]:
         with pytest.raises(MediaError, match=reason):
-            read(tmp_path / name)
+            read_subtitles(tmp_path / name)
 
 
 near_subtitles = st.lists(
@@ -100,7 +100,7 @@ near_subtitles = st.lists(
 @given(st.binary(max_size=300) | near_subtitles, st.sampled_from(["x.srt", "x.vtt", "x.ass", "x.sbv", "x"]))
 def test_arbitrary_bytes_give_cues_or_a_media_error(data: bytes, name: str) -> None:
     try:
-        cues = parse(data, name)
+        cues = parse_subtitles(data, name)
     except MediaError:
         return
     assert all(0 <= cue.start < cue.end and cue.text for cue in cues)

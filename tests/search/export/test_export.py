@@ -13,13 +13,13 @@ from pathlib import Path
 
 import orjson
 import pytest
+from edit_list_reader import read_edl, read_fcpxml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.media.cue import Cue
-from momentseek.media.edit_lists import read_edl, read_fcpxml
-from momentseek.media.subtitles.read import parse as read_subtitles
+from momentseek.media.subtitles.read import parse_subtitles
 from momentseek.search.export import KINDS, hits_to_run, kind_of, render, write
 from momentseek.search.hit import Hit, StreamRank
 
@@ -130,7 +130,7 @@ def test_names_that_are_not_unicode(tmp_path: Path, kind: str) -> None:
 
 def test_srt_of_one_video_has_its_times() -> None:
     written = render([HITS[1], HITS[0]], QUERY, "srt")
-    cues = read_subtitles(written.text.encode(), "x.srt")
+    cues = parse_subtitles(written.text.encode(), "x.srt")
     assert [(cue.start, cue.end) for cue in cues] == [(3.0, 9.0), (20.0, 21.5)]
     assert cues[0].text == "1. kitchen.mp4 0:03.0–0:09.0 Here, Rex!"
     assert written.notes == ()
@@ -138,7 +138,7 @@ def test_srt_of_one_video_has_its_times() -> None:
 
 def test_srt_of_several_videos_has_the_times_of_the_edit_list() -> None:
     written = render(HITS, QUERY, "srt")
-    cues = read_subtitles(written.text.encode(), "x.srt")
+    cues = parse_subtitles(written.text.encode(), "x.srt")
     edits = read_edl(render(HITS, QUERY, "edl").text)
     first = edits.edits[0].record
     starts = [float((edit.record - first) / edits.rate) for edit in edits.edits]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from edit_list_reader import read_edl, read_fcpxml
 from fastapi.testclient import TestClient
 
-from momentseek.media.edit_lists import read_edl, read_fcpxml
 from momentseek.search import Hit
 from momentseek.server.routes.export import replace_paths_by_names
 

@@ -182,8 +182,8 @@ def _read_cues(path: Path, marks: tuple[str, ...], timer: StageTimer) -> tuple[t
     from momentseek.media.subtitles import cues_of
 
     with timer.stage("subtitles"):
-        cues = cues_of(path, marks[0] or None)
-    return cues.found, cues.problems
+        found = cues_of(path, marks[0] or None)
+    return found.cues, found.problems
 
 
 def _subtitles_folder(settings: ReadSettings, known: KnownFile | None) -> Path | None:

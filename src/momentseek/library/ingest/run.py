@@ -21,6 +21,7 @@ from momentseek.library.ingest.events import (
     VideoEnd,
     VideoStart,
 )
+from momentseek.library.ingest.read_ahead import ReadAhead
 from momentseek.library.ingest.reading import ReadSettings, read_files
 from momentseek.library.ingest.report import AddReport, IngestNote, IngestStep, ResumedVideo, ShowIngest, VideoNote
 from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter
@@ -61,8 +62,6 @@ class IngestRun:
 
     def go(self) -> None:
         """Work through all files; on Ctrl-C, videos that are whole are still written."""
-        from momentseek.media import ReadAhead
-
         source = ReadAhead(read_files(self.files, self.settings, self.writer.timer), FRAMES_AHEAD)
         try:
             with source:

@@ -1,10 +1,12 @@
-"""What an edit list is made of."""
+"""What an edit list is made of, and the text that an export gives."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from urllib.parse import quote
 
 from momentseek.media.edit_lists.timecode import frame_at
 
@@ -21,7 +23,7 @@ class Excerpt:
     title: str
     """Why it is there: the query, what is said."""
     duration: float
-    """Of the whole video."""
+    """Length of the whole video, in seconds."""
     width: int | None = None
     height: int | None = None
     audio: bool = True
@@ -41,31 +43,17 @@ class Excerpt:
 
 
 @dataclass(frozen=True)
-class Edit:
-    """A stretch as an edit list has it: frames ``start`` up to ``end`` of the source, placed at frame ``record``."""
-
-    path: Path | None
-    name: str
-    start: int
-    end: int
-    rate: Fraction
-    record: int
-    """At the rate of the whole list."""
-    title: str = ""
-
-
-@dataclass(frozen=True)
-class EditListText:
-    """An edit list's text, and what its format could not carry."""
+class ExportText:
+    """The text of an exported file, and notes on what its format could not carry."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class EditList:
-    """An edit list as read."""
+def file_url(path: Path) -> str:
+    r"""The file: URL of a path, every byte outside a plain set percent-encoded.
 
-    title: str
-    rate: Fraction
-    edits: tuple[Edit, ...]
+    >>> file_url(Path("/films/a b\n🎬.mp4"))
+    'file:///films/a%20b%0A%F0%9F%8E%AC.mp4'
+    """
+    return "file://" + quote(os.fsencode(Path(os.path.abspath(path)).as_posix()), safe="/:" if os.name == "nt" else "/")

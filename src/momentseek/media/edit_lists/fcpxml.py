@@ -8,30 +8,26 @@ rounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from momentseek.errors import MomentseekError
-from momentseek.media.edit_lists import rates, safe_xml
-from momentseek.media.edit_lists.excerpt import Edit, EditList, EditListText, Excerpt
-from momentseek.media.edit_lists.locations import path_of, url_of
-from momentseek.media.edit_lists.timecode import frame_at
+from momentseek.media.edit_lists.excerpt import Excerpt, ExportText, file_url
+from momentseek.media.edit_lists.timecode import commonest_rate, frame_at, rate_text
 
-VERSION = "1.10"
+FCPXML_VERSION = "1.10"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_TIME = re.compile(r"(-?\d{1,18})(?:/(\d{1,18}))?s")
 
 
-def write_fcpxml(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | None = None) -> EditListText:
-    """The excerpts one after another on one timeline, each with a marker that carries its title.
+def write_fcpxml(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | None = None) -> ExportText:
+    """An FCPXML project with the excerpts one after another on one timeline, each with a marker that carries its title.
 
     ``rate`` is the timeline's; without it, the one most sources are edited at. A note says where a source's rate does
     not fit it and durations were rounded up to whole frames of the timeline.
     """
-    rate = rates.commonest(e.rate for e in excerpts) if rate is None else rate
-    root = Element("fcpxml", version=VERSION)
+    rate = commonest_rate(e.rate for e in excerpts) if rate is None else rate
+    root = Element("fcpxml", version=FCPXML_VERSION)
     resources = SubElement(root, "resources")
     largest = max(excerpts, key=lambda e: (e.width or 0) * (e.height or 0), default=None)
     size = (largest.width, largest.height) if largest else (None, None)
@@ -76,48 +72,9 @@ def write_fcpxml(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | No
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE fcpxml>\n{tostring(root, encoding="unicode")}\n'
     notes = (
         f"{others} of {len(excerpts)} excerpts come from videos whose frame rate does not fit the timeline's "
-        f"{rates.spoken(rate)}; their ends are rounded up to its frames",
+        f"{rate_text(rate)}; their ends are rounded up to its frames",
     )
-    return EditListText(text, notes if others else ())
-
-
-def read_fcpxml(text: str) -> EditList:
-    """The clips of the first timeline in an FCPXML file, in frames of their sources."""
-    root = safe_xml.parsed(text)
-    if root.tag != "fcpxml":
-        raise MomentseekError(f"the XML is a {root.tag[:40]!r}, no FCPXML; export it as FCPXML")
-    frame_rates = {form.get("id"): _rate(form) for form in root.iterfind("resources/format")}
-    assets = {asset.get("id"): asset for asset in root.iterfind("resources/asset")}
-    sequence = next(root.iter("sequence"), None)
-    rate = None if sequence is None else frame_rates.get(sequence.get("format"))
-    if sequence is None or rate is None:
-        raise MomentseekError("the FCPXML has no timeline with a frame rate; export a project")
-    name = next((project.get("name", "") for project in root.iter("project")), "")
-    return EditList(name, rate, tuple(_edits(sequence, assets, frame_rates, rate)))
-
-
-def _edits(
-    sequence: Element, assets: dict[str | None, Element], frame_rates: dict[str | None, Fraction | None], rate: Fraction
-) -> Iterator[Edit]:
-    for clip in sequence.iterfind("spine/asset-clip"):
-        asset = assets.get(clip.get("ref"))
-        if asset is None:
-            raise MomentseekError(f"the FCPXML has no asset {clip.get('ref')!r}; export it again")
-        own = frame_rates.get(clip.get("format") or asset.get("format")) or rate
-        begin = _seconds(clip.get("start") or asset.get("start") or "0s") - _seconds(asset.get("start") or "0s")
-        end = begin + _seconds(clip.get("duration") or asset.get("duration") or "0s")
-        source = asset.find("media-rep")
-        url = asset.get("src") if source is None else source.get("src")
-        marker = clip.find("marker")
-        yield Edit(
-            None if url is None else path_of(url),
-            clip.get("name", ""),
-            round(begin * own),
-            round(end * own),
-            own,
-            round(_seconds(clip.get("offset") or "0s") * rate),
-            "" if marker is None else marker.get("value", ""),
-        )
+    return ExportText(text, notes if others else ())
 
 
 def _format(
@@ -151,13 +108,8 @@ def _asset(resources: Element, excerpt: Excerpt, form: str, name: str) -> str:
     )
     if excerpt.audio:
         asset.set("hasAudio", "1")
-    SubElement(asset, "media-rep", kind="original-media", src=url_of(excerpt.path))
+    SubElement(asset, "media-rep", kind="original-media", src=file_url(excerpt.path))
     return name
-
-
-def _rate(form: Element) -> Fraction | None:
-    length = form.get("frameDuration")
-    return 1 / _seconds(length) if length and _seconds(length) > 0 else None
 
 
 def _time(seconds: Fraction) -> str:
@@ -167,13 +119,6 @@ def _time(seconds: Fraction) -> str:
     ('1001/30000s', '3s')
     """
     return f"{seconds}s"
-
-
-def _seconds(time: str) -> Fraction:
-    match = _TIME.fullmatch(time.strip())
-    if match is None or (match[2] is not None and int(match[2]) == 0):
-        raise MomentseekError(f"{time[:40]!r} is no time of FCPXML; export it again")
-    return Fraction(int(match[1]), int(match[2] or 1))
 
 
 def _text(text: str) -> str:

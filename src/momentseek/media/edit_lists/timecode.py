@@ -1,4 +1,4 @@
-"""Frames, seconds and timecode, exactly.
+"""Frame rates, frames, seconds and timecode, exactly.
 
 A timecode counts frames in whole numbers per second: the nominal rate. At 29.97 frames per second non-drop timecode
 therefore falls behind the clock by 3.6 s an hour. Drop-frame timecode skips the *numbers* 0 and 1 at the start of every
@@ -9,15 +9,61 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 
 from momentseek.errors import MomentseekError
 
-_CODE = re.compile(r"(\d{2}):(\d{2}):(\d{2})([:;.,])(\d{2,3})")
+_TIMECODE = re.compile(r"(\d{2}):(\d{2}):(\d{2})([:;.,])(\d{2,3})")
+
+
+EDITING_RATES = (
+    Fraction(24000, 1001),
+    Fraction(24),
+    Fraction(25),
+    Fraction(30000, 1001),
+    Fraction(30),
+    Fraction(50),
+    Fraction(60000, 1001),
+    Fraction(60),
+)
+"""23.976, 24, 25, 29.97, 30, 50, 59.94 and 60 frames per second."""
+
+
+def editing_rate(rate: Fraction) -> Fraction:
+    """The rate at which to edit a source: its own, a multiple or whole part of it, or the nearest one.
+
+    >>> [str(editing_rate(Fraction(rate))) for rate in ("25", "15", "240", "30000/1001", "11991/999", "1")]
+    ['25', '30', '60', '30000/1001', '24000/1001', '24']
+    """
+    if rate <= 0:
+        raise MomentseekError(f"a frame rate of {rate} is none; give a positive one")
+    exact = [usual for usual in EDITING_RATES if (usual / rate).denominator == 1 or (rate / usual).denominator == 1]
+    return min(exact or EDITING_RATES, key=lambda usual: (abs(usual - rate), usual))
+
+
+def commonest_rate(rates: Iterable[Fraction]) -> Fraction:
+    """The rate most sources are edited at; of two equally common ones the faster, which loses less.
+
+    >>> commonest_rate([Fraction(25), Fraction(50), Fraction(50)]), commonest_rate([])
+    (Fraction(50, 1), Fraction(25, 1))
+    """
+    counts = Counter(map(editing_rate, rates))
+    return max(counts, key=lambda rate: (counts[rate], rate)) if counts else Fraction(25)
+
+
+def rate_text(rate: Fraction) -> str:
+    """A rate as people say it.
+
+    >>> rate_text(Fraction(30000, 1001)), rate_text(Fraction(25))
+    ('29.97', '25')
+    """
+    return f"{float(rate):.3f}".rstrip("0").rstrip(".")
 
 
 def nominal(rate: Fraction) -> int:
-    """Frame numbers per second of timecode.
+    """Frame numbers per second of timecode at a rate.
 
     >>> nominal(Fraction(24000, 1001)), nominal(Fraction(25))
     (24, 25)
@@ -47,7 +93,7 @@ def timecode(frame: int, rate: Fraction, drop: bool = False) -> str:
     ('00:01:00:00', '00:01:00;02', '00:10:00;00')
     """
     per_second = nominal(rate)
-    number = frame + (_dropped_before(frame, rate) if drop else 0)
+    number = frame + (_skipped_numbers(frame, rate) if drop else 0)
     seconds, frames = divmod(number, per_second)
     if not 0 <= seconds < 24 * 3600:
         raise MomentseekError("timecode ends at 24 hours; export fewer or shorter moments, or as FCPXML")
@@ -62,7 +108,7 @@ def frame_of(code: str, rate: Fraction) -> int:
     >>> frame_of("00:10:00;00", Fraction(30000, 1001)), frame_of("00:00:01:05", Fraction(25))
     (17982, 30)
     """
-    match = _CODE.fullmatch(code.strip())
+    match = _TIMECODE.fullmatch(code.strip())
     if match is None:
         raise MomentseekError(f"{code!r} is no timecode; it looks like 01:00:00:00")
     hours, minutes, seconds, frames = (int(match[group]) for group in (1, 2, 3, 5))
@@ -72,22 +118,22 @@ def frame_of(code: str, rate: Fraction) -> int:
     number = ((hours * 60 + minutes) * 60 + seconds) * per_second + frames
     if match[4] in ":,":
         return number
-    per_minute = _per_minute(rate)
-    if minutes % 10 and seconds == 0 and frames < per_minute:
+    skipped = _skipped_per_minute(rate)
+    if minutes % 10 and seconds == 0 and frames < skipped:
         raise MomentseekError(f"{code!r} is skipped by drop-frame timecode; check the list")
     total = hours * 60 + minutes
-    return number - per_minute * (total - total // 10)
+    return number - skipped * (total - total // 10)
 
 
-def _per_minute(rate: Fraction) -> int:
+def _skipped_per_minute(rate: Fraction) -> int:
     if not can_drop(rate):
         raise MomentseekError("drop-frame timecode exists at 29.97 and 59.94 frames per second only")
     return nominal(rate) // 15
 
 
-def _dropped_before(frame: int, rate: Fraction) -> int:
+def _skipped_numbers(frame: int, rate: Fraction) -> int:
     """Numbers skipped up to a frame: per ten minutes nine times, within them once a minute after the first."""
-    skip = _per_minute(rate)
+    skip = _skipped_per_minute(rate)
     in_minute = nominal(rate) * 60 - skip
     tens, rest = divmod(frame, in_minute * 10 + skip)
     return skip * (9 * tens + (max(0, rest - skip) // in_minute))

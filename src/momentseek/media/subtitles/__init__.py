@@ -2,13 +2,20 @@
 
 >>> from momentseek.media import subtitles
 >>> subtitles.cues_of("film.mp4", languages=["en"])  # doctest: +SKIP
-Cues(found=(Cue(start=12.1, end=14.9, text='Anybody home?', language='en'), …), sources=('film.en.srt',), problems=())
+VideoCues(cues=(Cue(start=12.1, end=14.9, text='Anybody home?', language='en'), …), sources=('film.en.srt',), …)
 """
 
-from momentseek.media.subtitles.beside import Sidecar, beside
+from momentseek.media.subtitles.beside import Sidecar, find_sidecars
 from momentseek.media.subtitles.choose import VideoCues, cues_of
-from momentseek.media.subtitles.embedded import embedded
-from momentseek.media.subtitles.merge import joined
-from momentseek.media.subtitles.read import MAX_BYTES, read
+from momentseek.media.subtitles.merge import join_sentences
+from momentseek.media.subtitles.read import MAX_SUBTITLE_BYTES, read_subtitles
 
-__all__ = ["MAX_BYTES", "VideoCues", "Sidecar", "beside", "cues_of", "embedded", "joined", "read"]
+__all__ = [
+    "MAX_SUBTITLE_BYTES",
+    "Sidecar",
+    "VideoCues",
+    "cues_of",
+    "find_sidecars",
+    "join_sentences",
+    "read_subtitles",
+]

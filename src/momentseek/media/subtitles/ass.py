@@ -9,14 +9,25 @@ import re
 from collections.abc import Iterator
 
 from momentseek.media.cue import Cue
-from momentseek.media.subtitles.clock import STAMP, seconds
+from momentseek.media.subtitles.clock import TIME_PATTERN, seconds
 
 SUFFIXES = (".ass", ".ssa")
-COLUMNS: tuple[str, ...] = ("layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text")
+EVENT_COLUMNS: tuple[str, ...] = (
+    "layer",
+    "start",
+    "end",
+    "style",
+    "name",
+    "marginl",
+    "marginr",
+    "marginv",
+    "effect",
+    "text",
+)
 """The usual order, for files that lost their ``Format:`` line."""
 _OVERRIDE = re.compile(r"\{([^{}]*)\}")
 _DRAWING = re.compile(r"\\p(\d+)")
-_TIME = re.compile(STAMP)
+_TIME = re.compile(TIME_PATTERN)
 
 
 def parse(text: str) -> Iterator[Cue]:
@@ -26,7 +37,7 @@ def parse(text: str) -> Iterator[Cue]:
     >>> list(parse(script + r"Dialogue: 0,0:00:01.00,0:00:02.50,Default,{\i1}Well,{\i0}\Nhello"))
     [Cue(start=1.0, end=2.5, text='Well,\nhello', language=None)]
     """
-    columns = COLUMNS
+    columns = EVENT_COLUMNS
     events = "[events]" not in text.lower()
     for line in text.splitlines():
         mark, colon, rest = line.lstrip().partition(":")

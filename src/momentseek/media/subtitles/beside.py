@@ -13,16 +13,16 @@ from itertools import islice
 from pathlib import Path
 
 from momentseek.media.subtitles.languages import language_of
-from momentseek.media.subtitles.read import SUFFIXES
+from momentseek.media.subtitles.read import SUBTITLE_SUFFIXES
 
-FOLDERS = frozenset({"subs", "sub", "subtitles", "subtitle", "captions"})
+SUBTITLE_FOLDERS = frozenset({"subs", "sub", "subtitles", "subtitle", "captions"})
 """Folders beside a video that are looked into, in any case."""
-FLAGS = {"forced": "forced", "foreign": "forced", "sdh": "sdh", "hi": "sdh", "cc": "sdh", "default": "default"}
+NAME_FLAGS = {"forced": "forced", "foreign": "forced", "sdh": "sdh", "hi": "sdh", "cc": "sdh", "default": "default"}
 """What the parts of a name say besides its language. ``hi`` is "hearing impaired" only behind a language."""
-MAX_ENTRIES = 1_000_000
+MAX_FOLDER_ENTRIES = 1_000_000
 """Entries of one folder looked at."""
-MAX_DEPTH = 32
-SETTLED = 2.0
+MAX_MIRROR_DEPTH = 32
+SETTLED_SECONDS = 2.0
 """Seconds after which a folder's time of change tells all changes."""
 
 
@@ -39,7 +39,7 @@ class Sidecar:
     flags: frozenset[str] = frozenset()
 
 
-def beside(video: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> list[Sidecar]:
+def find_sidecars(video: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> list[Sidecar]:
     """The subtitle files of a video, sorted by name: ``film.srt``, ``film.en.srt``, ``film.mp4.srt``.
 
     They are looked for beside the video, in ``Subs`` or ``Subtitles`` there, and in ``folder``: at its top, in a
@@ -53,31 +53,31 @@ def beside(video: str | os.PathLike[str], folder: str | os.PathLike[str] | None 
         places = [*_mirrors(Path(folder), video), *places]
     found: dict[Path, Sidecar] = {}
     for place in dict.fromkeys(places):
-        for sidecar in sorted(_in(place, video), key=lambda sidecar: sidecar.path.name):
+        for sidecar in sorted(_sidecars_in(place, video), key=lambda sidecar: sidecar.path.name):
             found.setdefault(sidecar.path, sidecar)
     return list(found.values())
 
 
-def sidecar(path: Path, video: Path) -> Sidecar | None:
+def match_sidecar(path: Path, video: Path) -> Sidecar | None:
     """Whether a file's name makes it a subtitle file of ``video``, and of which language.
 
-    >>> sidecar(Path("film.pt-BR.hi.vtt"), Path("Film.mp4"))
+    >>> match_sidecar(Path("film.pt-BR.hi.vtt"), Path("Film.mp4"))
     Sidecar(path=PosixPath('film.pt-BR.hi.vtt'), language='pt-BR', flags=frozenset({'sdh'}))
-    >>> sidecar(Path("film 2.srt"), Path("film.mp4")) is None
+    >>> match_sidecar(Path("film 2.srt"), Path("film.mp4")) is None
     True
     """
     stem, suffix = os.path.splitext(path.name)
-    if suffix.lower() not in SUFFIXES:
+    if suffix.lower() not in SUBTITLE_SUFFIXES:
         return None
     for whole in (video.name, video.stem):
         if stem.lower().startswith(whole.lower()):
-            said = _said(stem[len(whole) :])
-            if said is not None:
-                return Sidecar(path, *said)
+            labels = _name_labels(stem[len(whole) :])
+            if labels is not None:
+                return Sidecar(path, *labels)
     return None
 
 
-def _said(rest: str) -> tuple[str | None, frozenset[str]] | None:
+def _name_labels(rest: str) -> tuple[str | None, frozenset[str]] | None:
     """Language and flags in what follows the video's name; None where it is something else, as in ``film 2``."""
     if not rest:
         return None, frozenset()
@@ -90,8 +90,8 @@ def _labels(text: str, *, strict: bool = True) -> tuple[str | None, frozenset[st
     for part in _parts(text):
         word = part.lower()
         tag = language_of(part) if language is None else None
-        if word in FLAGS and (word != "hi" or language is not None):
-            flags.add(FLAGS[word])
+        if word in NAME_FLAGS and (word != "hi" or language is not None):
+            flags.add(NAME_FLAGS[word])
         elif tag is not None:
             language = tag
         elif strict and not (language is not None and word.isdecimal() and len(word) <= 2):  # a second track: film.en.2
@@ -104,31 +104,31 @@ def _parts(text: str) -> Iterator[str]:
         yield from [part] if language_of(part) else filter(None, re.split(r"[_-]+", part))
 
 
-def _in(folder: Path, video: Path) -> Iterator[Sidecar]:
+def _sidecars_in(folder: Path, video: Path) -> Iterator[Sidecar]:
     """The folder's subtitle files that carry the video's name; in a folder that itself carries it, all of them."""
     names = _listing(folder)
     first = video.stem.lower()
     for _, name in names[bisect_left(names, (first, "")) :]:
         if not name.lower().startswith(first):
             break
-        found = sidecar(folder / name, video)
+        found = match_sidecar(folder / name, video)
         if found is not None:
             yield found
     if folder.name.lower() == first and folder != video.parent:
         for _, name in names:
             if not name.lower().startswith(first):
-                said = _labels(os.path.splitext(name)[0], strict=False)
-                yield Sidecar(folder / name, *(said or (None, frozenset())))
+                labels = _labels(os.path.splitext(name)[0], strict=False)
+                yield Sidecar(folder / name, *(labels or (None, frozenset())))
 
 
 def _sub_folders(parent: Path, stem: str) -> list[Path]:
-    found = [parent / name for name in _folders(parent) if name.lower() in FOLDERS]
+    found = [parent / name for name in _folders(parent) if name.lower() in SUBTITLE_FOLDERS]
     return [*found, *(folder / stem for folder in found)]
 
 
 def _mirrors(folder: Path, video: Path) -> list[Path]:
     """Where in ``folder`` a video's subtitles may lie, the most specific place first."""
-    parents = Path(os.path.abspath(video)).parent.parts[1:][-MAX_DEPTH:]
+    parents = Path(os.path.abspath(video)).parent.parts[1:][-MAX_MIRROR_DEPTH:]
     mirrored = [folder.joinpath(*parents[depth:]) for depth in range(len(parents))]
     places = [*mirrored, folder]
     return [place for whole in places for place in (whole / video.stem, whole)]
@@ -152,20 +152,20 @@ def _entries(folder: Path) -> Entries:
     """
     try:
         changed = folder.stat().st_mtime
-        if abs(time.time() - changed) < SETTLED:
+        if abs(time.time() - changed) < SETTLED_SECONDS:
             return _read_entries(folder)
-        return _kept_entries(folder, changed)
+        return _cached_entries(folder, changed)
     except (OSError, ValueError):
         return (), ()
 
 
 @lru_cache(maxsize=32)
-def _kept_entries(folder: Path, changed: float) -> Entries:
+def _cached_entries(folder: Path, changed: float) -> Entries:
     return _read_entries(folder)
 
 
 def _read_entries(folder: Path) -> Entries:
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in islice(entries, MAX_ENTRIES)]
-    files = sorted((name.lower(), name) for name in names if os.path.splitext(name)[1].lower() in SUFFIXES)
-    return tuple(files), tuple(name for name in names if name.lower() in FOLDERS)
+        names = [entry.name for entry in islice(entries, MAX_FOLDER_ENTRIES)]
+    files = sorted((name.lower(), name) for name in names if os.path.splitext(name)[1].lower() in SUBTITLE_SUFFIXES)
+    return tuple(files), tuple(name for name in names if name.lower() in SUBTITLE_FOLDERS)

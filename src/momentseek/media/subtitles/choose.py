@@ -9,18 +9,18 @@ from pathlib import Path
 
 from momentseek.errors import MomentseekError
 from momentseek.media.cue import Cue
-from momentseek.media.subtitles.beside import Sidecar, beside
-from momentseek.media.subtitles.embedded import TextTrack, preferred, track_cues, tracks
+from momentseek.media.subtitles.beside import Sidecar, find_sidecars
+from momentseek.media.subtitles.embedded import TextTrack, by_preference, text_tracks, track_cues
 from momentseek.media.subtitles.languages import preference
-from momentseek.media.subtitles.merge import joined
-from momentseek.media.subtitles.read import read
+from momentseek.media.subtitles.merge import join_sentences
+from momentseek.media.subtitles.read import read_subtitles
 
 
 @dataclass(frozen=True)
 class VideoCues:
-    """What was found to be said in a video."""
+    """What is said in a video, and where that was found."""
 
-    found: tuple[Cue, ...] = ()
+    cues: tuple[Cue, ...] = ()
     """Sentences, by start."""
     sources: tuple[str, ...] = ()
     """Where they come from: a subtitle file's path, or a track of the video."""
@@ -45,14 +45,14 @@ def cues_of(
     for source in _sources(video, folder, wanted, problems):
         try:
             if isinstance(source, Sidecar):
-                found, name = read(source.path, source.language), str(source.path)
+                found, name = read_subtitles(source.path, source.language), str(source.path)
             else:
                 found, name = track_cues(video, source), str(source)
         except MomentseekError as e:
             problems.append(str(e))
             continue
         if found:
-            return VideoCues(tuple(joined(found)), (name,), tuple(problems))
+            return VideoCues(tuple(join_sentences(found)), (name,), tuple(problems))
     return VideoCues(problems=tuple(problems))
 
 
@@ -60,11 +60,11 @@ def _sources(
     video: Path, folder: str | os.PathLike[str] | None, languages: tuple[str, ...], problems: list[str]
 ) -> Iterator[Sidecar | TextTrack]:
     """Everything that may hold the words, best first; the video is opened only when its turn comes."""
-    files = _sorted(beside(video, folder), folder, languages)
+    files = _files_by_preference(find_sidecars(video, folder), folder, languages)
     yield from (file for file in files if "forced" not in file.flags)
     inside: list[TextTrack] = []
     try:
-        inside = preferred(tracks(video), languages)
+        inside = by_preference(text_tracks(video), languages)
     except MomentseekError as e:
         problems.append(str(e))
     yield from (track for track in inside if "forced" not in track.flags)
@@ -72,7 +72,7 @@ def _sources(
     yield from (track for track in inside if "forced" in track.flags)
 
 
-def _sorted(
+def _files_by_preference(
     files: Sequence[Sidecar], folder: str | os.PathLike[str] | None, languages: tuple[str, ...]
 ) -> list[Sidecar]:
     given = None if folder is None else Path(folder)

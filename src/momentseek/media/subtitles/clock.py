@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-STAMP = r"-?\s?(?:\d{1,5}\s?:\s?)?\d{1,5}\s?:\s?\d{1,5}(?:\s?[.,:]\s?\d{1,9})?"
+TIME_PATTERN = r"-?\s?(?:\d{1,5}\s?:\s?)?\d{1,5}\s?:\s?\d{1,5}(?:\s?[.,:]\s?\d{1,9})?"
 """What may be a time: hours and fraction may be missing, spaces may have crept in. Every run is bounded, so that no
 line can make the search for it slow."""
 _PARTS = re.compile(r"(-?)(?:(\d+):)?(\d+):(\d+)(?:[.,:](\d+))?")
 
 
 def seconds(stamp: str) -> float | None:
-    """Seconds of a time that matches ``STAMP``; None where it is none.
+    """Seconds of a time that matches ``TIME_PATTERN``; None where it is none.
 
     >>> seconds("01:02:03,450"), seconds("02:03.45"), seconds("-00:00:01,000"), seconds("123:00:00.0")
     (3723.45, 123.45, -1.0, 442800.0)

@@ -1,4 +1,4 @@
-"""Text tracks inside a video file."""
+"""Cues from text tracks inside a video file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError
-from momentseek.media.container import FilePath, libav, opened, video_stream
+from momentseek.media.container import FilePath, libav, open_media, video_stream
 from momentseek.media.cue import Cue
 from momentseek.media.probe import container_start
 from momentseek.media.subtitles import ass
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.stream import Stream
 
-MAX_PACKET = 1_000_000
+MAX_PACKET_BYTES = 1_000_000
 """Bytes of one cue; more is no text."""
 
 
@@ -40,7 +40,7 @@ def _ass(data: bytes) -> str:
     return ass.plain(columns[8]) if len(columns) == 9 else ""
 
 
-TEXTS: dict[str, Callable[[bytes], str]] = {
+TEXT_DECODERS: dict[str, Callable[[bytes], str]] = {
     "subrip": _utf8,
     "srt": _utf8,
     "text": _utf8,
@@ -65,23 +65,17 @@ class TextTrack:
         return f"track {self.index} ({', '.join(filter(None, (self.codec, self.language, *sorted(self.flags))))})"
 
 
-def embedded(path: FilePath, languages: Sequence[str] = ()) -> list[Cue]:
-    """The tidied cues of the video's best text track (see ``preferred``); none where it has no text track."""
-    found = preferred(tracks(path), languages)
-    return track_cues(path, found[0]) if found else []
-
-
-def tracks(path: FilePath) -> list[TextTrack]:
+def text_tracks(path: FilePath) -> list[TextTrack]:
     """The text tracks of a video file."""
-    with opened(path) as container:
-        return [_described(stream) for stream in container.streams.subtitles if stream.name in TEXTS]
+    with open_media(path) as container:
+        return [_text_track(stream) for stream in container.streams.subtitles if stream.name in TEXT_DECODERS]
 
 
-def preferred(found: Sequence[TextTrack], languages: Sequence[str] = ()) -> list[TextTrack]:
+def by_preference(found: Sequence[TextTrack], languages: Sequence[str] = ()) -> list[TextTrack]:
     """Tracks, best first: whole ones before forced ones, then by language, the default one before others.
 
     >>> german, forced = TextTrack(2, "subrip", "de"), TextTrack(3, "subrip", "en", frozenset({"forced"}))
-    >>> [track.index for track in preferred([forced, german, TextTrack(4, "ass", "en")], ["en"])]
+    >>> [track.index for track in by_preference([forced, german, TextTrack(4, "ass", "en")], ["en"])]
     [4, 2, 3]
     """
 
@@ -97,9 +91,9 @@ def track_cues(path: FilePath, track: TextTrack) -> list[Cue]:
     """The tidied cues of one text track, in seconds from the video's start."""
     av = libav()
     found: list[Cue] = []
-    with opened(path) as container:
+    with open_media(path) as container:
         stream = next((s for s in container.streams.subtitles if s.index == track.index), None)
-        if stream is None or stream.name not in TEXTS:
+        if stream is None or stream.name not in TEXT_DECODERS:
             raise MediaError(f"{path}: has no text track {track.index}; the file has changed, so add it again")
         for other in container.streams:
             if other.index != track.index:
@@ -114,9 +108,9 @@ def track_cues(path: FilePath, track: TextTrack) -> list[Cue]:
 
 
 def _packets(container: InputContainer, stream: Stream, start: float) -> Iterator[Cue]:
-    text_of = TEXTS[str(stream.name)]
+    text_of = TEXT_DECODERS[str(stream.name)]
     for packet in container.demux(stream):
-        if packet.pts is None or not 0 < packet.size <= MAX_PACKET:
+        if packet.pts is None or not 0 < packet.size <= MAX_PACKET_BYTES:
             continue
         begin = round(float(packet.pts * packet.time_base) - start, 6)
         text = text_of(bytes(packet))
@@ -131,7 +125,7 @@ def _start(container: InputContainer, path: FilePath) -> float:
         return (container.start_time or 0) / 1e6
 
 
-def _described(stream: Stream) -> TextTrack:
+def _text_track(stream: Stream) -> TextTrack:
     said = stream.disposition
     named = {"forced": said.forced, "sdh": said.hearing_impaired | said.captions, "default": said.default}
     title = stream.metadata.get("title", "").lower()

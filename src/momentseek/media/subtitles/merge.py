@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from momentseek.media.cue import Cue
-from momentseek.media.subtitles import markup
-from momentseek.media.subtitles.rolling import unrolled
+from momentseek.media.subtitles.rolling import unroll
 
-LONGEST_SECONDS = 10.0
-LONGEST_CHARACTERS = 200
+MAX_JOINED_SECONDS = 10.0
+MAX_JOINED_CHARACTERS = 200
 """A joined cue stays within both, so that it still says *when*; one cue that is longer by itself is left whole."""
-LONGEST_TEXT = 10_000
+MAX_CUE_CHARACTERS = 10_000
 """Characters of one cue that are looked at; no player could show more."""
-PAUSE = 1.0
+MAX_PAUSE_SECONDS = 1.0
 """Seconds of silence that end a sentence, whatever its last character."""
 _CLOSED = re.compile(r"""[.!?…。!?।؟♪)\]:;»”"][»”"'’)\]♪]?$""")
 _CONTINUES = re.compile(r"""(?:\.\.\.|…|,|-|–|—)$""")
+_RUBY = re.compile(r"<rt\b[^<>]{0,99}>[^<>]*(?:</rt>|$)", re.IGNORECASE)
+_VOICE = re.compile(r"<v(?:\.[^<>\s]{0,99})?\s([^<>]{1,99})>\s*", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,299}>|</>|<\d[\d:.]{0,29}>")
+_OVERRIDE_CODE = re.compile(r"\{\\[^{}]{0,299}\}")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,31});")
+_UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufffe]")
 
 
 def tidy(cues: Iterable[Cue]) -> list[Cue]:
@@ -33,25 +39,47 @@ def tidy(cues: Iterable[Cue]) -> list[Cue]:
     cues = list(cues)
     language = cues[0].language if cues else None
     written = sorted((cue for cue in cues if cue.end > 0 or cue.start >= 0), key=lambda cue: (cue.start, cue.end))
-    shown = [(max(cue.start, 0.0), cue.end, markup.lines(cue.text[:LONGEST_TEXT])) for cue in written]
-    ended = _ended([(start, end, lines) for start, end, lines in shown if lines])
-    found = [replace(cue, language=language) for cue in unrolled(_once(ended)) if cue.end > cue.start]
+    displays = [(max(cue.start, 0.0), cue.end, plain_lines(cue.text[:MAX_CUE_CHARACTERS])) for cue in written]
+    ended = _give_ends([(start, end, lines) for start, end, lines in displays if lines])
+    found = [replace(cue, language=language) for cue in unroll(_drop_repeats(ended)) if cue.end > cue.start]
     return sorted(found, key=lambda cue: (cue.start, cue.end))
 
 
-def joined(cues: Sequence[Cue]) -> list[Cue]:
+def plain_lines(text: str) -> list[str]:
+    r"""The lines of a cue as they are read aloud or shown: no tags, codes, entities or unseen characters.
+
+    A WebVTT voice becomes a name and a colon, as captions for the deaf write it; readings set above Japanese words
+    (``<rt>``) go, since the word is there too. Speaker dashes and sounds in brackets are words and stay: people look
+    for ``[applause]``. Lines without a letter or digit (``♪ ♪``) say nothing and go.
+
+    >>> plain_lines("<v Ann>Fish &amp; chips,<00:01.500><c> please</c>\n{\\an8}<i>- Now?</i>\n♪\n[door slams]")
+    ['Ann: Fish & chips, please', '- Now?', '[door slams]']
+    """
+    if "<" in text:
+        text = _TAG.sub("", _VOICE.sub(r"\1: ", _RUBY.sub("", text)))
+    if "{" in text:
+        text = _OVERRIDE_CODE.sub("", text)
+    if "&" in text:
+        text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    text = _UNSEEN.sub("", text)
+    kept = (" ".join(line.split()) for line in text.splitlines())
+    return [line for line in kept if any(map(str.isalnum, line))]
+
+
+def join_sentences(cues: Sequence[Cue]) -> list[Cue]:
     """Fragments of one sentence put together, from the first one's start to the last one's end.
 
     Subtitles break a sentence where the screen is full; a search for its meaning needs it whole. Two cues are joined
     while the first does not close a sentence, the pause between them is short, no new speaker begins, and the whole
     stays within 10 seconds and 200 characters.
 
-    >>> [cue.text for cue in joined([Cue(0, 2, "I put the keys"), Cue(2, 4, "on the table."), Cue(4, 5, "Why?")])]
+    >>> cues = [Cue(0, 2, "I put the keys"), Cue(2, 4, "on the table."), Cue(4, 5, "Why?")]
+    >>> [cue.text for cue in join_sentences(cues)]
     ['I put the keys on the table.', 'Why?']
     """
     found: list[Cue] = []
     for cue in cues:
-        if found and _belong(found[-1], cue):
+        if found and _belong_together(found[-1], cue):
             last = found[-1]
             found[-1] = replace(last, end=max(last.end, cue.end), text=f"{last.text} {cue.text}")
         else:
@@ -59,22 +87,23 @@ def joined(cues: Sequence[Cue]) -> list[Cue]:
     return found
 
 
-def _belong(last: Cue, cue: Cue) -> bool:
+def _belong_together(last: Cue, cue: Cue) -> bool:
     closed = _CLOSED.search(last.text) is not None and _CONTINUES.search(last.text) is None
     return (
         not closed
         and last.language == cue.language
-        and cue.start - last.end <= PAUSE
-        and max(last.end, cue.end) - last.start <= LONGEST_SECONDS
-        and len(last.text) + 1 + len(cue.text) <= LONGEST_CHARACTERS
+        and cue.start - last.end <= MAX_PAUSE_SECONDS
+        and max(last.end, cue.end) - last.start <= MAX_JOINED_SECONDS
+        and len(last.text) + 1 + len(cue.text) <= MAX_JOINED_CHARACTERS
         and not cue.text.startswith(("- ", "– ", "— ", "[", "(", "♪", ">>"))
     )
 
 
-Lines = tuple[float, float, list[str]]
+Display = tuple[float, float, list[str]]
+"""Start, end and lines of a cue."""
 
 
-def _ended(cues: list[Lines]) -> list[Lines]:
+def _give_ends(cues: list[Display]) -> list[Display]:
     found = []
     for place, (start, end, lines) in enumerate(cues):
         if end <= start:
@@ -85,9 +114,9 @@ def _ended(cues: list[Lines]) -> list[Lines]:
     return found
 
 
-def _once(cues: list[Lines]) -> list[Lines]:
+def _drop_repeats(cues: list[Display]) -> list[Display]:
     """The same lines at the same time once: scripts layer a text for its shadow, players show two tracks."""
-    found: list[Lines] = []
+    found: list[Display] = []
     place: dict[tuple[str, ...], int] = {}
     for start, end, lines in cues:
         key = tuple(lines)

@@ -15,7 +15,7 @@ from momentseek.media.subtitles import ass, sbv, srt, vtt
 from momentseek.media.subtitles.encoding import is_binary, text_of
 from momentseek.media.subtitles.merge import tidy
 
-MAX_BYTES = 20_000_000
+MAX_SUBTITLE_BYTES = 20_000_000
 """A long film's subtitles are 0.2 MB; styled scripts reach a few."""
 MAX_CUES = 200_000
 """Two a second for a day."""
@@ -30,29 +30,29 @@ class SubtitleFormat(NamedTuple):
     parse: Callable[[str], Iterator[Cue]]
 
 
-FORMATS = (
+SUBTITLE_FORMATS = (
     SubtitleFormat("srt", srt.SUFFIXES, srt.parse),
     SubtitleFormat("vtt", vtt.SUFFIXES, vtt.parse),
     SubtitleFormat("ass", ass.SUFFIXES, ass.parse),
     SubtitleFormat("sbv", sbv.SUFFIXES, sbv.parse),
 )
-SUFFIXES = frozenset(suffix for form in FORMATS for suffix in form.suffixes)
+SUBTITLE_SUFFIXES = frozenset(suffix for form in SUBTITLE_FORMATS for suffix in form.suffixes)
 
 
-def read(path: str | os.PathLike[str], language: str | None = None) -> list[Cue]:
+def read_subtitles(path: str | os.PathLike[str], language: str | None = None) -> list[Cue]:
     """The cues of a subtitle file, tidied (see ``merge.tidy``); a file that has none is a ``MediaError``.
 
     The format is recognised by content, then by suffix. ``language`` is noted in the cues and helps to tell old
     encodings apart.
     """
     place = Path(path)
-    return parse(_bytes(place), place.name, place, language)
+    return parse_subtitles(_read_bytes(place), place.name, place, language)
 
 
-def parse(data: bytes, name: str, place: object = None, language: str | None = None) -> list[Cue]:
+def parse_subtitles(data: bytes, name: str, place: object = None, language: str | None = None) -> list[Cue]:
     r"""The cues in a file's bytes; ``name`` gives the suffix, ``place`` what an error calls it.
 
-    >>> parse(b"1\n00:00:01,000 --> 00:00:02,000\nHello\n", "film.srt")
+    >>> parse_subtitles(b"1\n00:00:01,000 --> 00:00:02,000\nHello\n", "film.srt")
     [Cue(start=1.0, end=2.0, text='Hello', language=None)]
     """
     place = name if place is None else place
@@ -64,7 +64,7 @@ def parse(data: bytes, name: str, place: object = None, language: str | None = N
     head = text[:4096].lstrip().lower()
     if head.startswith(("<!doctype", "<html", "<head", "<?xml")):
         raise MediaError(f"{place}: no cue found: it is a web page or XML; save the subtitles as SRT, VTT, ASS or SBV")
-    for form in _likely(head, Path(name).suffix.lower()):
+    for form in _likely_formats(head, Path(name).suffix.lower()):
         cues = list(islice(form.parse(text), MAX_CUES + 1))
         if len(cues) > MAX_CUES:
             raise MediaError(f"{place}: more than {MAX_CUES:,} cues; split the file or choose another")
@@ -74,7 +74,7 @@ def parse(data: bytes, name: str, place: object = None, language: str | None = N
     raise MediaError(f"{place}: no cue found; SRT, VTT, ASS and SBV files are read")
 
 
-def _likely(head: str, suffix: str) -> list[SubtitleFormat]:
+def _likely_formats(head: str, suffix: str) -> list[SubtitleFormat]:
     """Formats to try, the likeliest first: by what the file begins with, else by suffix.
 
     SRT and WebVTT mark times the same way, so where one finds nothing the other does not either.
@@ -84,22 +84,22 @@ def _likely(head: str, suffix: str) -> list[SubtitleFormat]:
     elif "[script info]" in head or "[events]" in head or "\ndialogue:" in head:
         sure = "ass"
     else:
-        sure = next((form.name for form in FORMATS if suffix in form.suffixes), "srt")
+        sure = next((form.name for form in SUBTITLE_FORMATS if suffix in form.suffixes), "srt")
     same = {"srt": "vtt", "vtt": "srt"}.get(sure)
-    return sorted((form for form in FORMATS if form.name != same), key=lambda form: form.name != sure)
+    return sorted((form for form in SUBTITLE_FORMATS if form.name != same), key=lambda form: form.name != sure)
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     """The file's bytes: stat first, for a pipe would wait for ever and a device never end."""
     try:
         state = path.stat()
         if not stat.S_ISREG(state.st_mode):
             raise MediaError(f"{path}: not a regular file; give a subtitle file")
-        if state.st_size > MAX_BYTES:
-            size, most = state.st_size / 1e6, MAX_BYTES / 1e6
+        if state.st_size > MAX_SUBTITLE_BYTES:
+            size, most = state.st_size / 1e6, MAX_SUBTITLE_BYTES / 1e6
             raise MediaError(f"{path}: {size:.0f} MB is no subtitle file; the most that is read is {most:.0f} MB")
         with path.open("rb") as file:
-            return file.read(MAX_BYTES)
+            return file.read(MAX_SUBTITLE_BYTES)
     except OSError as e:
         raise MediaError(f"{path}: cannot be read ({e.strerror}); check the file") from None
     except ValueError:  # a NUL in the name

@@ -11,37 +11,37 @@ from dataclasses import dataclass
 
 from momentseek.media.cue import Cue
 
-TOUCHING = 0.25
+MAX_TOUCHING_SECONDS = 0.25
 """Seconds between two cues that still count as one display."""
-LONGEST = 400
+MAX_LINE_CHARACTERS = 400
 """Characters up to which a line may grow word by word."""
 
 
 @dataclass
-class _Shown:
+class _Line:
     start: float
     end: float
     text: str
 
 
-def unrolled(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
+def unroll(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
     """Each line once, from when it first appears; ``cues`` are ``(start, end, lines)`` sorted by start.
 
     >>> rolled = [(0, 2, ["hello everyone"]), (2, 4, ["hello everyone", "welcome back"]), (4, 6, ["welcome back"])]
-    >>> [(cue.start, cue.end, cue.text) for cue in unrolled(rolled)]
+    >>> [(cue.start, cue.end, cue.text) for cue in unroll(rolled)]
     [(0, 2, 'hello everyone'), (2, 6, 'welcome back')]
-    >>> [cue.text for cue in unrolled([(0, 1, ["so"]), (1, 2, ["so we"]), (2, 3, ["so we went"])])]
+    >>> [cue.text for cue in unroll([(0, 1, ["so"]), (1, 2, ["so we"]), (2, 3, ["so we went"])])]
     ['so we went']
     """
-    found: list[_Shown] = []
+    found: list[_Line] = []
     before: list[str] = []
     until = float("-inf")
     for start, end, lines in cues:
-        touches = bool(found) and start <= until + TOUCHING
-        seen, grown = _seen(before, lines) if touches else (0, "")
+        touches = bool(found) and start <= until + MAX_TOUCHING_SECONDS
+        seen, grown = _repeated(before, lines) if touches else (0, "")
         if seen:
             last = found[-1]
-            if grown and len(last.text) + len(grown) <= LONGEST:
+            if grown and len(last.text) + len(grown) <= MAX_LINE_CHARACTERS:
                 last.text += grown
                 grown = ""
             fresh = [*filter(None, [grown.strip()]), *lines[seen:]]
@@ -49,13 +49,13 @@ def unrolled(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
         else:
             fresh = lines
         if fresh:
-            found.append(_Shown(start, end, " ".join(fresh)))
+            found.append(_Line(start, end, " ".join(fresh)))
         before = lines
         until = max(until, end) if touches else end
     return [Cue(shown.start, shown.end, shown.text) for shown in found]
 
 
-def _seen(before: list[str], lines: list[str]) -> tuple[int, str]:
+def _repeated(before: list[str], lines: list[str]) -> tuple[int, str]:
     """How many of the first ``lines`` are the last ones shown before, and what the last of them has grown by."""
     for count in range(min(len(before), len(lines), 8), 0, -1):
         if before[-count:-1] == lines[: count - 1] and lines[count - 1].startswith(before[-1]):

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from momentseek.media.cue import Cue
-from momentseek.media.subtitles.clock import STAMP, seconds, stamp
+from momentseek.media.subtitles.clock import TIME_PATTERN, seconds, stamp
 
 SUFFIXES = (".srt",)
-_TIMES = re.compile(rf"\s{{0,9}}({STAMP})\s{{0,9}}(?:-{{1,3}}\s?-?>|–>|—>|→)\s{{0,9}}({STAMP})(?:\s.*)?", re.DOTALL)
+_TIMES = re.compile(
+    rf"\s{{0,9}}({TIME_PATTERN})\s{{0,9}}(?:-{{1,3}}\s?-?>|–>|—>|→)\s{{0,9}}({TIME_PATTERN})(?:\s.*)?", re.DOTALL
+)
 
 
 def times(line: str) -> tuple[float, float] | None:

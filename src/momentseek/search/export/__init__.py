@@ -12,7 +12,7 @@ from pathlib import Path
 
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
-from momentseek.media.edit_lists import EditListText
+from momentseek.media.edit_lists import ExportText
 from momentseek.search.export.csv import KIND as CSV
 from momentseek.search.export.edl import KIND as EDL
 from momentseek.search.export.fcpxml import KIND as FCPXML
@@ -44,7 +44,7 @@ def write(
     return written.notes
 
 
-def render(hits: Sequence[Hit], query: str, kind: str, thumbnail: Thumbnail | None = None) -> EditListText:
+def render(hits: Sequence[Hit], query: str, kind: str, thumbnail: Thumbnail | None = None) -> ExportText:
     """The text of an export, and notes on what its format could not carry."""
     if kind not in KINDS:
         raise MomentseekError(f"there is no export {kind!r}; there are {', '.join(KINDS)}")

@@ -11,14 +11,14 @@ import csv
 import io
 from collections.abc import Sequence
 
-from momentseek.media.edit_lists import EditListText
+from momentseek.media.edit_lists import ExportText
 from momentseek.search.export.kind import Kind, Thumbnail
 from momentseek.search.hit import Hit
 
 COLUMNS = ("rank", "level", "video", "start", "end", "score", "peak", "duration", "rate", "said", "path", "query")
 
 
-def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> EditListText:
+def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
     """The table; times in seconds, ``rate`` as a fraction of frames per second."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")  # with "\n" alone a carriage return in a name is not quoted
@@ -28,7 +28,7 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
         times = [f"{time:.3f}" for time in (hit.start, hit.end)]
         row = [hit.rank, hit.level, cell(hit.name), *times, f"{hit.score:.6g}", f"{hit.peak:.3f}"]
         writer.writerow([*row, f"{hit.duration:.3f}", hit.rate, cell(said), cell(str(hit.path)), cell(query)])
-    return EditListText(out.getvalue())
+    return ExportText(out.getvalue())
 
 
 def cell(text: str) -> str:

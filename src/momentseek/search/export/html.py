@@ -12,8 +12,8 @@ from html import escape
 from importlib.resources import files
 
 from momentseek.errors import MomentseekError
-from momentseek.media.edit_lists import EditListText
-from momentseek.media.edit_lists.locations import url_of
+from momentseek.media.edit_lists import ExportText
+from momentseek.media.edit_lists.excerpt import file_url
 from momentseek.search.explain import reason
 from momentseek.search.export.kind import Kind, Thumbnail
 from momentseek.search.hit import Hit
@@ -55,7 +55,7 @@ _HIT = """<li value="{rank}" class="{level}">
 </li>"""
 
 
-def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> EditListText:
+def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
     """The page; a hit whose picture cannot be had gets an empty frame."""
     title = escape(tidy(query) or "Moments")
     videos = len({hit.path for hit in hits})
@@ -63,7 +63,7 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
     rows = "\n".join(_hit(hit, _picture(hit, thumbnail)) for hit in hits)
     style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     body = f"<ol>\n{rows}\n</ol>" if hits else ""
-    return EditListText(_PAGE.format(title=title, style=style, summary=summary, hits=body))
+    return ExportText(_PAGE.format(title=title, style=style, summary=summary, hits=body))
 
 
 def _hit(hit: Hit, picture: str) -> str:
@@ -71,7 +71,7 @@ def _hit(hit: Hit, picture: str) -> str:
     return _HIT.format(
         rank=hit.rank,
         level=hit.level,
-        url=escape(f"{url_of(hit.path)}#t={hit.start:.3f},{hit.end:.3f}"),
+        url=escape(f"{file_url(hit.path)}#t={hit.start:.3f},{hit.end:.3f}"),
         picture=picture,
         why=escape(reason(hit)),
         name=escape(tidy(hit.name)),

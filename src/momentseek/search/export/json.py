@@ -7,19 +7,19 @@ from typing import Any
 
 import orjson
 
-from momentseek.media.edit_lists import EditListText
-from momentseek.media.edit_lists.locations import url_of
+from momentseek.media.edit_lists import ExportText
+from momentseek.media.edit_lists.excerpt import file_url
 from momentseek.search.export.kind import Kind, Thumbnail
 from momentseek.search.hit import Hit, Results
 
 
-def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> EditListText:
+def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
     """One object: the query and its hits, best first; times in seconds; a search's results bring its remarks."""
     document: dict[str, Any] = {"query": _text(query)}
     if isinstance(hits, Results):
         document |= {"hidden": hits.hidden, "note": _text(hits.note)}
     document["hits"] = [record(hit) for hit in hits]
-    return EditListText(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+    return ExportText(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
 
 
 def record(hit: Hit) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def record(hit: Hit) -> dict[str, Any]:
         "duration": hit.duration,
         "rate": str(hit.rate),
         "path": _text(str(hit.path)),
-        "url": url_of(hit.path),
+        "url": file_url(hit.path),
         "said": [_said(cue.start, cue.end, cue.text, cue.language) for cue in hit.said],
         "streams": {name: {"rank": one.rank, "score": one.score} for name, one in hit.streams.items()},
     }

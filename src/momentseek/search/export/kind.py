@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from momentseek.media.edit_lists import EditListText
+from momentseek.media.edit_lists import ExportText
 from momentseek.search.hit import Hit
 
 Thumbnail = Callable[[Hit], bytes | None]
 """Gives a hit's picture as WebP, or None where it has none."""
-Render = Callable[[Sequence[Hit], str, Thumbnail | None], EditListText]
+Render = Callable[[Sequence[Hit], str, Thumbnail | None], ExportText]
 
 
 @dataclass(frozen=True)

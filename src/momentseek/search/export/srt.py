@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from momentseek.media.cue import Cue
-from momentseek.media.edit_lists import EditListText
-from momentseek.media.edit_lists.rates import commonest
+from momentseek.media.edit_lists import ExportText
+from momentseek.media.edit_lists.timecode import commonest_rate
 from momentseek.media.subtitles import srt
 from momentseek.search.export.excerpts import excerpts
 from momentseek.search.export.kind import Kind, Thumbnail
@@ -19,17 +19,17 @@ from momentseek.search.hit import Hit
 from momentseek.search.show import when
 
 
-def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> EditListText:
+def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
     """The cues, by time; a note says whose times they are."""
     if len({hit.path for hit in hits}) > 1:
         note = "the moments are of several videos, so the times are those of the EDL or FCPXML of the same moments"
-        return EditListText(srt.write(_in_a_row(hits)), (note,))
+        return ExportText(srt.write(_in_a_row(hits)), (note,))
     cues = sorted((Cue(hit.start, hit.end, _text(hit)) for hit in hits), key=lambda cue: (cue.start, cue.end))
-    return EditListText(srt.write(cues))
+    return ExportText(srt.write(cues))
 
 
 def _in_a_row(hits: Sequence[Hit]) -> Iterator[Cue]:
-    rate = commonest(hit.rate for hit in hits)
+    rate = commonest_rate(hit.rate for hit in hits)
     at = 0
     for hit, excerpt in zip(hits, excerpts(hits, ""), strict=True):
         first, last = excerpt.frames(rate)

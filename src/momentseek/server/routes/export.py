@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
-from momentseek.media.edit_lists import EditListText, Excerpt, write_edl, write_fcpxml
+from momentseek.media.edit_lists import Excerpt, ExportText, write_edl, write_fcpxml
 from momentseek.search import Hit
 from momentseek.search.export import render
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
@@ -79,7 +79,7 @@ class SelectionIn(StrictBody):
 async def export_get(service: ServiceParam, asked: Annotated[SearchExportIn, InQuery()]) -> Response:
     """The hits of a search as a file."""
 
-    def work(library: Library) -> tuple[EditListText, str]:
+    def work(library: Library) -> tuple[ExportText, str]:
         page = search_page(library, asked, service.settings.rerankers)
         query = str(page.results.query)
         shown = page.hits if service.settings.loopback else replace_paths_by_names(page.hits)
@@ -95,7 +95,7 @@ async def export_get(service: ServiceParam, asked: Annotated[SearchExportIn, InQ
 async def export_post(service: ServiceParam, given: SelectionIn) -> Response:
     """Moments of your own choice as a file."""
 
-    def work(library: Library) -> EditListText:
+    def work(library: Library) -> ExportText:
         found = _chosen_hits(library, given.hits)
         hits = found if service.settings.loopback else replace_paths_by_names(found)
         titles = [clean_text(one.title) or clean_text(given.title) for one in given.hits]
@@ -153,7 +153,7 @@ def _pictures(library: Library, kind: str, hits: Sequence[Hit]) -> Any:
     return picture if kind == "html" else None
 
 
-def _attachment(written: EditListText, kind: str, title: str) -> Response:
+def _attachment(written: ExportText, kind: str, title: str) -> Response:
     stem = re.sub(r"[^\w -]+", "", clean_text(title)).strip()[:60] or "moments"
     headers = {"Content-Disposition": content_disposition(f"{stem}.{kind}")}
     return Response(written.text.encode("utf-8", "replace"), media_type=EXPORT_MEDIA_TYPES[kind], headers=headers)

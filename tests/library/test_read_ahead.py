@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from momentseek.media import ReadAhead
+from momentseek.library.ingest.read_ahead import ReadAhead
 
 
 def running() -> int:

@@ -1,4 +1,4 @@
-"""Running an iterator ahead of its consumer, in a thread."""
+"""ReadAhead: runs an iterator ahead of its consumer, in a thread."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class _Raised:
+class _Error:
     error: BaseException
 
 
-class _Done:
+class _End:
     pass
 
 
 class ReadAhead(Iterator[T], Generic[T]):
-    """``items``, made in a thread up to ``depth`` ahead of whoever takes them; decoding need not wait for encoding.
+    """Iterates over ``items``, which a thread makes up to ``depth`` ahead, so that decoding need not wait for encoding.
 
     An exception of the iterator reaches the consumer at its place in the order. ``close()`` (also by ``with``, or by
     dropping the object) ends the thread and closes the iterator in it; so does exhausting it.
@@ -32,11 +32,11 @@ class ReadAhead(Iterator[T], Generic[T]):
     """
 
     def __init__(self, items: Iterable[T], depth: int = 32) -> None:
-        self._queue: queue.Queue[T | _Raised | _Done] = queue.Queue(max(1, depth))
+        self._queue: queue.Queue[T | _Error | _End] = queue.Queue(max(1, depth))
         self._stop = threading.Event()
         # The thread must not hold this object, or dropping it would never end the thread.
         work = (items, self._queue, self._stop)
-        self._thread = threading.Thread(target=_produce, args=work, name="ahead", daemon=True)
+        self._thread = threading.Thread(target=_produce, args=work, name="read-ahead", daemon=True)
         self._thread.start()
 
     def __iter__(self) -> ReadAhead[T]:
@@ -46,10 +46,10 @@ class ReadAhead(Iterator[T], Generic[T]):
         if self._stop.is_set():
             raise StopIteration
         item = self._queue.get()
-        if isinstance(item, _Done):
+        if isinstance(item, _End):
             self.close()
             raise StopIteration
-        if isinstance(item, _Raised):
+        if isinstance(item, _Error):
             self.close()
             raise item.error
         return item
@@ -73,8 +73,8 @@ class ReadAhead(Iterator[T], Generic[T]):
         self._stop.set()
 
 
-def _produce(items: Iterable[T], out: queue.Queue[T | _Raised | _Done], stop: threading.Event) -> None:
-    last: _Raised | _Done = _Done()
+def _produce(items: Iterable[T], out: queue.Queue[T | _Error | _End], stop: threading.Event) -> None:
+    last: _Error | _End = _End()
     iterator = None
     try:
         iterator = iter(items)
@@ -82,14 +82,14 @@ def _produce(items: Iterable[T], out: queue.Queue[T | _Raised | _Done], stop: th
             if not _put(out, item, stop):
                 break
     except BaseException as e:
-        last = _Raised(e)
+        last = _Error(e)
     finally:
         if (close := getattr(iterator, "close", None)) is not None and stop.is_set():
             close()
     _put(out, last, stop)
 
 
-def _put(out: queue.Queue[T | _Raised | _Done], item: T | _Raised | _Done, stop: threading.Event) -> bool:
+def _put(out: queue.Queue[T | _Error | _End], item: T | _Error | _End, stop: threading.Event) -> bool:
     while not stop.is_set():
         try:
             out.put(item, timeout=0.1)
