@@ -29,7 +29,7 @@ ORDER = (
     {"cli"},
 )
 """The rooms, lowest first: a room imports itself and the rooms of lower rows. The first row are files, not folders."""
-LEVELS = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
+LEVELS = {room: level for level, rooms in enumerate(ORDER) for room in sorted(rooms)}
 FACE = {"__init__", "__main__"}
 """The package's face, above all rooms: it exports them, and they read nothing of it but the version."""
 ONLY_IN = {

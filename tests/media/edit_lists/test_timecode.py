@@ -77,7 +77,7 @@ def test_drop_frame_timecode_stays_with_the_clock(frame: int) -> None:
     hours, minutes, rest = timecode(frame, NTSC, drop=True).split(":")
     seconds, frames = rest.split(";")
     shown = int(hours) * 3600 + int(minutes) * 60 + int(seconds) + int(frames) / 30
-    assert abs(shown - float(frame / NTSC)) < 0.1
+    assert abs(shown - float(frame / NTSC)) < 0.15  # two frames within a minute, and 3.6 ms more with each hour
 
 
 @pytest.mark.parametrize("code", ["00:01:00;00", "00:00:61:00", "00:00:00:30", "noon", "1:2:3:4", ""])
