@@ -41,13 +41,17 @@ Files may be given wherever runs, judgements or lists of videos are; their forma
 ```python
 import momentseek as ms
 
-with ms.Library.open("films") as library:
-    for hit in library.search("a woman opens the door", k=5):
-        print(hit.name, hit.start, hit.end, hit.level)
+truth = ms.read_judgements("examples/kitchen/truth.jsonl")
+result = ms.evaluate("examples/kitchen/careful.jsonl", truth, "NDCG@{10,20}[IoU>=0.5]")
+print(result.means)
+runs = {"ours": "examples/kitchen/careful.jsonl", "theirs": "examples/kitchen/hasty.jsonl"}
+print(ms.compare(runs, truth, "NDCG@10[IoU>=0.5]").pairs[0].p)
+```
 
-result = ms.evaluate("run.jsonl", "truth.jsonl", "NDCG@{10,20}[IoU>=0.5]")
-result.means, result.to_pandas()
-ms.compare({"ours": "ours.jsonl", "theirs": "theirs.jsonl"}, "truth.jsonl")
+```pycon
+>>> with ms.Library.open("films") as library:
+...     for hit in library.search("a woman opens the door", k=5):
+...         print(hit.name, hit.start, hit.end, hit.level)
 ```
 
 *This page is written by `python -m momentseek.api.reference` from the docstrings; a test fails if it is out of date.*
@@ -113,7 +117,7 @@ def _entry(name: str, thing: Any) -> str:
         rows = [_member(name, member) for name, member in members_of(thing)]
         lines += ["\n".join(rows) + "\n"] if rows else []
     else:
-        lines += [f"```python\nms.{name}{signature_of(thing)}\n```\n", _words(thing)]
+        lines += [f"```text\nms.{name}{signature_of(thing)}\n```\n", _words(thing)]
     return "\n".join(lines)
 
 
