@@ -14,12 +14,14 @@ from momentseek.cli import options
     type=click.Choice(["tvr", "charades", "activitynet"]),
     default="tvr",
     show_default=True,
-    help="What corpus: series with subtitles, or films whose moments have habits, short or longer.",
+    help="The corpus to resemble: series with subtitles (tvr), or films whose moments follow habits.",
 )
-@click.option("--videos", type=int, help="How many videos.  [default: 2000]")
-@click.option("--queries", type=int, help="How many queries: 80 % train, 5 % val, 15 % test.  [default: 5000]")
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same files.")
-@click.option("--hard", type=float, help="From 0 (a linear matcher will do) to 1 (nothing will).  [default: 0.5]")
+@click.option("--videos", type=int, help="Number of videos.  [default: 2000]")
+@click.option("--queries", type=int, help="Number of queries: 80 % train, 5 % val, 15 % test.  [default: 5000]")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same files.")
+@click.option(
+    "--hard", type=float, help="Difficulty from 0 (a linear matcher suffices) to 1 (nothing does).  [default: 0.5]"
+)
 @click.option("--bias", type=float, help="Films: share of the moments placed by habit, from 0 to 1.  [default: 0.9]")
 @click.option("--verb-bias", type=float, help="Films: share of the actions with a habit of their own.  [default: 1]")
 @click.option("--pool", type=int, help="Films: videos searched per query of the split mvmr.  [default: 50]")
@@ -35,7 +37,7 @@ def command(
     as_json: bool,
     **given: int | float | None,
 ) -> None:
-    """Make a corpus whose every truth is known: TVR-like statistics, the files of TVR and TVR-Ranking, any size.
+    """Make a simulated corpus of any size with known truth, TVR's statistics, and the files of TVR and TVR-Ranking.
 
     \b
     The standard corpus, and a model trained on it:
@@ -43,11 +45,11 @@ def command(
       momentseek train reloclnet --data simulation
     A small one, to try something within a second:
       momentseek simulate --videos 50 --queries 100 --out small
-    Films in which actions happen at habitual places, and a test set in which they do not:
+    Films in which actions happen at habitual times, and a test set in which they do not:
       momentseek simulate --like charades --out films
       momentseek train tan2d --data films
 
-    It is a simulation: its numbers say how well something learns, and nothing about real videos.
+    It is a simulation: its numbers say how well something learns, but nothing about real videos.
     """
     import json
     from pathlib import Path
@@ -70,25 +72,25 @@ def command(
     if like != "tvr":
         films = GroundingSettings(seed=seed, like=like, **chosen)  # type: ignore[arg-type]
         with ProgressBar(films.videos, "simulating") as bar:
-            made = simulate_grounding(target, films, force=force, progress=bar.advance)
+            report = simulate_grounding(target, films, force=force, progress=bar.advance)
         if as_json:
-            figures = {"videos": films.videos, "queries": made.queries, "smallest_pools": made.pools}
+            figures = {"videos": films.videos, "queries": report.queries, "smallest_pools": report.pools}
             click.echo(json.dumps(figures, indent=2))
-        for name, least in made.pools.items():
-            if least < films.pool:
+        for name, smallest in report.pools.items():
+            if smallest < films.pool:
                 options.say(
-                    f"note: {name} has pools of {least} films where {films.pool} were asked for; make more films "
+                    f"note: {name} has pools of {smallest} films where {films.pool} were asked for; make more films "
                     "(--videos), or smaller pools (--pool)"
                 )
         options.say(
-            f"wrote {target}: {count(films.videos, 'film')}, {count(sum(made.queries.values()), 'query', 'queries')}"
+            f"wrote {target}: {count(films.videos, 'film')}, {count(sum(report.queries.values()), 'query', 'queries')}"
         )
         return
     settings = SimulationSettings(seed=seed, **chosen)  # type: ignore[arg-type]
     with ProgressBar(step_count(settings), "simulating") as bar:
-        report = simulate(target, settings, force=force, progress=bar.advance)
+        statistics = simulate(target, settings, force=force, progress=bar.advance)
     if as_json:
-        click.echo(json.dumps(report.as_json(), indent=2))
+        click.echo(json.dumps(statistics.as_json(), indent=2))
         return
-    click.echo(report.as_text())
+    click.echo(statistics.as_text())
     options.say(f"wrote {target}: {count(settings.videos, 'video')}, {count(settings.queries, 'query', 'queries')}")

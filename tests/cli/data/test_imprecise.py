@@ -77,8 +77,8 @@ def test_what_is_odd_about_a_corrected_queue_is_said(run, tmp_path):
     (tmp_path / "queue.jsonl").write_text("\n".join(map(json.dumps, rows)))
     result = run("--out", "o.txt", "--reviewed", "queue.jsonl", "--force", "--json")
     assert result.stderr.splitlines() == [
-        "note: 1 reviewed row (1): a name is left in it, by the check",
-        "note: 1 reviewed row (3): it is as the failed attempt was",
+        "note: 1 reviewed row (1): the check still finds a name in it",
+        "note: 1 reviewed row (3): it is unchanged from the failed attempt",
         "note: 1 reviewed row (9): no query has this id and original, so it is not used",
     ]
     assert json.loads(result.stdout)["reviewed"] == {"taken": 2, "named": 1, "untouched": 1, "unmatched": 1}
@@ -159,7 +159,7 @@ def test_the_work_file_holds_no_password_and_is_not_trusted(run, tmp_path):
         assert "secret" not in str(stopped.exception) + partial.read_text()
         partial.write_text(partial.read_text().replace('"query": "a woman', '"query": "Zorblat'))
         result = run(*arguments, "--base-url", server.url)
-    assert "note: 1 earlier answer failed the checks now and had to be asked for again" in result.stderr
+    assert "note: 1 earlier answer failed the checks now and had to be requested again" in result.stderr
     assert "Zorblat" not in (tmp_path / "o.txt").read_text()
 
 
@@ -175,10 +175,10 @@ def no_keys(monkeypatch):
         (["--out", "q.txt"], "q.txt: is an input of this command"),
         (["--out", "q.txt", "--force"], "q.txt: is an input of this command"),
         (["--out", "o", "--queue", "./o"], "o: is named for two outputs"),
-        (["--out", "o", "--base-url", "http://h"], "--base-url says how to ask a model"),
-        (["--out", "o", "--model", "m"], "--model says how to ask a model"),
-        (["--out", "o", "--batch", "20"], "--batch says how to ask a model"),
-        (["--out", "o", "--timeout", "60"], "--timeout says how to ask a model; leave it out, or add --backend chat"),
+        (["--out", "o", "--base-url", "http://h"], "--base-url is for a language model"),
+        (["--out", "o", "--model", "m"], "--model is for a language model"),
+        (["--out", "o", "--batch", "20"], "--batch is for a language model"),
+        (["--out", "o", "--timeout", "60"], "--timeout is for a language model; leave it out, or add --backend chat"),
         (["--out", "o", "--encoder", "file:q.txt", "--queue", "o.texts.txt"], "is named for two outputs"),
         (["--out", "o", "--backend", "chat"], "--base-url, https://host/v1"),
         (["--out", "o", "--backend", "chat", "--base-url", "host", "--model", "m"], ", not a web address"),

@@ -100,7 +100,7 @@ def test_a_later_export_holds_the_earlier(studio, tmp_path):
     result = studio("label-studio", "read", "e1.json", "e1.json", "--out", "once.csv")
     assert result.stdout == (
         "1 label of 1 pair by 1 worker\n"
-        "1 annotation was read from an earlier export already; each counts once, as it was last\n"
+        "1 annotation was in an earlier export too; each counts once, in its last state\n"
     )
     result = studio("label-studio", "read", "e1.json", "e2.json", "--out", "l.csv", "--report", "why.jsonl", "--json")
     assert (tmp_path / "l.csv").read_text() == "pair_id,worker,relevance\np,1,2\np,2,4\n"

@@ -10,7 +10,7 @@ from momentseek.cli.verbs import Verbs
 VERBS = {
     "statistics": "Count and check any dataset.",
     "consensus": "Turn several annotators' labels into one per pair.",
-    "candidates": "Choose which moments to have judged for a query.",
+    "candidates": "Choose the moments that annotators judge for each query.",
     "label-studio": "Write annotation tasks, and read the annotators' labels back.",
     "imprecise": "Replace characters' names by general words.",
     "pseudo-train": "Make a training set from caption similarity.",
@@ -23,15 +23,15 @@ VERBS = {
 
 @click.group(cls=Verbs, package=__name__, verbs=VERBS)
 def command() -> None:
-    """Build datasets as the papers do, from anybody's annotations.
+    """Build datasets as the papers do, from any annotations.
 
-    Verbs that draw at random take a seed. Every verb writes its files whole or not at all, and can report every
-    decision: what was kept, what was dropped, and why (--report FILE); --json prints the summary for a program.
+    Commands that draw at random take a seed. Every command writes all its files or none, and can report every
+    decision: what was kept, what was dropped, and why (--report FILE). --json prints the summary for a program.
     """
 
 
 def refuse_without(needed: str, **ignored: str) -> None:
-    """Refuse options that were given but would be ignored: parameter → its flag; ``needed`` says what they lack."""
+    """Refuse options (parameter → flag) that were given but would be ignored; ``needed`` says in what case."""
     from momentseek.errors import MomentseekError
 
     context = click.get_current_context()

@@ -1,4 +1,4 @@
-"""``momentseek data candidates``: choose which moments to have judged for each query."""
+"""``momentseek data candidates``: choose the moments that annotators judge for each query."""
 
 from __future__ import annotations
 
@@ -10,12 +10,24 @@ from momentseek.cli import options
 @click.command()
 @click.argument("queries", metavar="QUERIES")
 @click.argument("captions", metavar="CAPTIONS")
-@click.option("--out", required=True, metavar="FILE", help="Where to write the candidates (JSON Lines; .gz too).")
+@click.option("--out", required=True, metavar="FILE", help="Write the candidates here (JSON Lines; .gz too).")
 @click.option("--batch", type=click.IntRange(min=1), default=20, show_default=True, help="Candidates per batch.")
-@click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="What compares the texts.")
-@click.option("--labels", metavar="PAIRS", help="The judged first batch (of `data consensus`): write the second batch.")
 @click.option(
-    "--last", type=click.IntRange(min=1), default=5, show_default=True, help="With --labels: how many decide."
+    "--encoder",
+    default="minilm",
+    show_default=True,
+    metavar="NAME",
+    help="The text encoder that compares texts, or file:VECTORS.",
+)
+@click.option(
+    "--labels", metavar="PAIRS", help="The judged first batch (from `data consensus`): write the second batch."
+)
+@click.option(
+    "--last",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="With --labels: how many of the first batch's last candidates decide.",
 )
 @click.option(
     "--still-relevant",
@@ -23,14 +35,14 @@ from momentseek.cli import options
     default=2.0,
     show_default=True,
     metavar="LEVEL",
-    help="With --labels: the mean level of the last few from which a second batch is needed.",
+    help="With --labels: write a second batch if the mean level of the last ones is at least this.",
 )
 @click.option(
     "--identical",
     type=click.Choice(["once", "each"]),
     default="once",
     show_default=True,
-    help="Queries with the same words: have the first one judged, or each.",
+    help="Queries with the same words: judge the first one only, or each.",
 )
 @click.option("--report", metavar="FILE", help="Write the decision about every query, one JSON object per line.")
 @options.force
@@ -49,7 +61,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Find, for each of QUERIES, the moments of CAPTIONS whose captions are most like it.
+    """Find, for each of QUERIES, the moments of CAPTIONS whose captions are most similar to it.
 
     Both are truth files in any format; a moment's caption is its query's text. Candidates come in batches of 20. Once
     the first batch is judged, --labels adds the second where the last 5 of the first are still relevant.
@@ -59,8 +71,8 @@ def command(
       momentseek data candidates queries.jsonl captions.jsonl --out first.jsonl
       momentseek data candidates queries.jsonl captions.jsonl --labels pairs.csv --out second.jsonl
 
-    OUT is a predictions file with each pair's id, rank, batch and caption besides; `momentseek data label-studio
-    write` makes annotation tasks of it.
+    OUT is a predictions file that also has each pair's id, rank, batch and caption; `momentseek data label-studio
+    write` turns it into annotation tasks.
     """
     import json
 

@@ -1,4 +1,4 @@
-"""``momentseek data consensus``: several workers' labels into one relevance level per pair."""
+"""``momentseek data consensus``: turn several annotators' labels into one relevance level per pair."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 @click.argument("labels", metavar="LABELS")
 @click.option("--out", metavar="FILE", help="Write the kept pairs: CSV with pair_id, relevance, annotators, labels.")
 @click.option("--report", metavar="FILE", help="Write every decision with its labels, one JSON object per line.")
-@click.option("--plots", "folder", metavar="DIR", help="Draw the score matrix and distribution, as PNG and SVG.")
+@click.option("--plots", "folder", metavar="DIR", help="Draw the label matrix and distribution as PNG and SVG.")
 @click.option(
     "--incomplete",
     type=click.Choice(["error", "drop"]),
     default="error",
     show_default=True,
-    help="What a pair with neither two nor four labels is: refused, or left out.",
+    help="Pairs with neither two nor four labels: refuse them, or leave them out.",
 )
 @click.option(
     "--repeats",
     type=click.Choice(["count", "error"]),
     default="count",
     show_default=True,
-    help="What a worker's second label of a pair is: one like any other (as in TVR-Ranking's own file), or refused.",
+    help="A worker's second label of a pair: count it (as in TVR-Ranking's own file), or refuse it.",
 )
 @click.option(
     "--candidates",
     metavar="FILE",
-    help="The pairs that were judged, as `momentseek data candidates` wrote them (both batches: give it twice).",
+    help="The judged pairs, as `momentseek data candidates` wrote them; repeatable, once per batch.",
     multiple=True,
 )
 @click.option(
@@ -45,14 +45,16 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="With --candidates: write the judged moments as ground truth, our own (.jsonl) or TVR-Ranking's (.json).",
 )
-@click.option("--exam", is_flag=True, help="LABELS are an exam: many workers on the same pairs, the median is true.")
+@click.option(
+    "--exam", is_flag=True, help="LABELS are an exam: many workers judge the same pairs, and the median is the truth."
+)
 @click.option(
     "--pass-share",
     type=click.FloatRange(0, 1),
     default=1.0,
     show_default=True,
     metavar="SHARE",
-    help="With --exam: the share of labels within 1 of the median that passes.",
+    help="With --exam: workers pass if this share of their labels is within 1 of the median.",
 )
 @options.force
 @options.as_json
@@ -70,12 +72,12 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Make one relevance level per query–moment pair out of several workers' LABELS.
+    """Turn several workers' LABELS into one relevance level per query–moment pair.
 
     LABELS is CSV (or .gz) with the columns pair_id, worker, relevance (0 to 4). Two workers agree if they differ by
-    at most 1; of four, one lowest and one highest are set aside first. The level is the mean of the two, rounded
-    up. Pairs without agreement are discarded. A worker's second label of a pair counts as TVR-Ranking's does, and is
-    pointed out.
+    at most 1; of four labels, one of the lowest and one of the highest are set aside first. The level is the mean of
+    the two, rounded up. Pairs without agreement are discarded. A worker's second label of a pair counts, as in
+    TVR-Ranking, and is reported.
 
     \b
     TVR-Ranking's published labels:
@@ -153,7 +155,7 @@ def command(
         alone = int((found.complete & (given.people == 1)).sum())
         options.say(
             f"note: in {count(len(set(given.pair[given.repeated].tolist())), 'pair')} a worker judged more than once"
-            f"{f', and in {alone:,} of them all labels are of one worker' if alone else ''}; each label counts, but "
+            f"{f', and in {alone:,} of them all labels are by one worker' if alone else ''}; each label counts, but "
             "agreement is measured between different workers only (--repeats error refuses them)"
         )
     for name in (*drawn, *files):

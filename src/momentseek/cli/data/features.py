@@ -1,4 +1,4 @@
-"""``momentseek data features``: a library's vectors as features to train a model on."""
+"""``momentseek data features``: write a library's vectors as features to train a model on."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from momentseek.cli import options
 def command(splits: tuple[str, ...], library: str | None, out: str, force: bool, as_json: bool) -> None:
     """Write a library's vectors as a data folder on which `momentseek train` trains.
 
-    Each SPLIT=FILE is a split's name and its annotations, in any format that holds the queries' texts; videos go by
-    their file's name, with or without its ending. All of the library's videos are written, and all are searched. The
-    features are HDF5 as the community has them: per 1.5 s clip the frame's vector (video.h5) and the mean of what is
-    said in it (subtitle.h5), per query a row for each token. Which encoders made them stands in data.toml, so that
-    `momentseek add --model` can make the same of new videos.
+    Each SPLIT=FILE is a split's name and its annotations, in any format that holds the queries' texts; videos are
+    named by their files, with or without extension. All of the library's videos are written, and all are searched.
+    The features are HDF5 files: per 1.5 s clip the frame's vector (video.h5) and the mean vector of what is said in it
+    (subtitle.h5), per query a row for each token. data.toml records which encoders made them, so that `momentseek add
+    --model` can make the same of new videos.
 
     \b
-    From one's own annotated videos to a model that searches them:
+    From your own annotated videos to a model that searches them:
       momentseek add ~/Videos --library films
       momentseek data features train=train.jsonl val=val.jsonl --library films --out films-data
       momentseek train xml --data films-data --out films-xml
@@ -52,7 +52,7 @@ def command(splits: tuple[str, ...], library: str | None, out: str, force: bool,
         found = {"folder": str(done.folder), "videos": done.videos, "clips": done.clips, "cues": done.cues}
         click.echo(json.dumps({**found, "queries": dict(done.queries)}, indent=2))
         return
-    asked = ", ".join(f"{split} {queries:,}" for split, queries in done.queries.items())
+    sizes = ", ".join(f"{split} {queries:,}" for split, queries in done.queries.items())
     click.echo(f"{done.folder}: {count(done.videos, 'video')}, {count(done.clips, 'clip')}, {count(done.cues, 'cue')}")
-    click.echo(f"queries: {asked}")
+    click.echo(f"queries: {sizes}")
     options.say(f"next: momentseek train xml --data {done.folder} --out RUN")

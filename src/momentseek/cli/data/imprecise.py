@@ -21,27 +21,47 @@ FRACTION = click.FloatRange(0, 1)
 
 @click.command()
 @click.argument("source", metavar="QUERIES")
-@click.option("--out", "target", required=True, metavar="FILE", help="The same records with new queries.")
+@click.option("--out", "target", required=True, metavar="FILE", help="Write the same records with new queries here.")
 @click.option("--type", "kind", metavar="TYPE", help="Only TVR's descriptions of this type: v, t or vt.")
 @click.option(
-    "--backend", type=click.Choice(["rules", "chat"]), default="rules", show_default=True, help="Who rewrites."
+    "--backend",
+    type=click.Choice(["rules", "chat"]),
+    default="rules",
+    show_default=True,
+    help="Rewrite by rules, or by a language model.",
 )
 @click.option("--base-url", metavar="URL", help="Chat: an OpenAI-compatible endpoint, e.g. https://host/v1.")
 @click.option("--model", metavar="NAME", help="Chat: the model to ask.")
 @click.option("--batch", type=click.IntRange(1, 200), default=20, show_default=True, help="Chat: queries per request.")
-@click.option("--timeout", type=click.FloatRange(0.1), default=60, show_default=True, help="Chat: seconds to wait.")
-@click.option("--names", metavar="FILE", help="Your own names: name[,female|male|neutral], or name,word for no name.")
-@click.option("--learn-from", multiple=True, metavar="FILE", help="Further queries to learn names from; repeatable.")
-@click.option("--save-names", metavar="FILE", help="Write the names that were found, to look at, edit and give back.")
 @click.option(
-    "--encoder", metavar="NAME", help="What compares before and after. Default: minilm if installed, else lexical."
+    "--timeout", type=click.FloatRange(0.1), default=60, show_default=True, help="Chat: seconds to wait for an answer."
 )
-@click.option("--similar", type=FRACTION, default=0.4, show_default=True, help="Similarity a new query needs.")
-@click.option("--as-written", is_flag=True, help="Compare with the names in, as the paper does; else they are masked.")
-@click.option("--named", type=FRACTION, default=0.8, show_default=True, help="Name score a word may not reach.")
-@click.option("--ner", is_flag=True, help="Also have spaCy look for names that are left (needs momentseek[nlp]).")
+@click.option(
+    "--names",
+    metavar="FILE",
+    help="Your own names: name[,female|male|neutral], or name,word for a word that is not a name.",
+)
+@click.option("--learn-from", multiple=True, metavar="FILE", help="Further queries to learn names from; repeatable.")
+@click.option(
+    "--save-names", metavar="FILE", help="Write the names that were found; edit them and give them back with --names."
+)
+@click.option(
+    "--encoder",
+    metavar="NAME",
+    help="The text encoder that compares before and after. Default: minilm if installed, else lexical.",
+)
+@click.option(
+    "--similar", type=FRACTION, default=0.4, show_default=True, help="Similarity to the old query that a new one needs."
+)
+@click.option(
+    "--as-written", is_flag=True, help="Compare with the original names, as the paper does, instead of masking them."
+)
+@click.option(
+    "--named", type=FRACTION, default=0.8, show_default=True, help="Name score that no word of a new query may reach."
+)
+@click.option("--ner", is_flag=True, help="Let spaCy look for names that are left too (needs momentseek[nlp]).")
 @click.option("--queue", metavar="FILE", help="Write queries that failed the checks, for a person to correct.")
-@click.option("--reviewed", metavar="FILE", help="A corrected queue: its queries are taken as they are.")
+@click.option("--reviewed", metavar="FILE", help="A corrected queue; its queries are used as they are.")
 @click.option("--report", metavar="FILE", help="Write what became of every query, as JSON Lines.")
 @options.force
 @options.as_json
@@ -68,7 +88,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Make QUERIES imprecise: no characters' names, only a man, a woman, two people (TVR-Ranking, section 3.1).
+    """Make QUERIES imprecise: a man, a woman, two people instead of characters' names (TVR-Ranking, section 3.1).
 
     QUERIES are TVR's JSON Lines, our own, or plain lines of text. Names are learnt from the file itself.
     Every new query must keep the old one's meaning and name nobody; what fails twice goes to --queue.
@@ -82,7 +102,7 @@ def command(
     After correcting the queue:
       momentseek data imprecise … --out val.jsonl --reviewed queue.jsonl --force
 
-    A chat run that is stopped goes on where it was when the same command is given again.
+    A chat run that was stopped continues when the same command is given again.
     """
     from momentseek.cli.progress import progress_bars
     from momentseek.construct.decisions import as_json_lines
@@ -148,7 +168,9 @@ def command(
     write_all(files)
     if work and not result.queue:
         work.remove()
-    _tell(result, as_json, {"out": target, "backend": backend, "similarity": measure, "names": len(cast)}, queue)
+    _print_summary(
+        result, as_json, {"out": target, "backend": backend, "similarity": measure, "names": len(cast)}, queue
+    )
 
 
 def _gazetteer(read: QueryFile, learn_from: tuple[str, ...], names: str | None) -> Gazetteer:
@@ -161,7 +183,7 @@ def _gazetteer(read: QueryFile, learn_from: tuple[str, ...], names: str | None) 
 
 
 def _refuse_given(*names: str) -> None:
-    """Options of the chat backend, were they given to the rules, would be ignored."""
+    """Refuse options of the chat backend, which the rules would ignore."""
     from click.core import ParameterSource
 
     from momentseek.errors import MomentseekError
@@ -170,7 +192,7 @@ def _refuse_given(*names: str) -> None:
     given = [n for n in names if context.get_parameter_source(n) not in (None, ParameterSource.DEFAULT)]
     if given:
         option = "--" + given[0].replace("_", "-")
-        raise MomentseekError(f"{option} says how to ask a model; leave it out, or add --backend chat")
+        raise MomentseekError(f"{option} is for a language model; leave it out, or add --backend chat")
 
 
 def _bar(total: int) -> Any:
@@ -179,7 +201,7 @@ def _bar(total: int) -> Any:
     return click.progressbar(length=total, label="rewriting", file=sys.stderr)
 
 
-def _tell(result: ImpreciseQueries, as_json: bool, facts: dict[str, Any], queue: str | None) -> None:
+def _print_summary(result: ImpreciseQueries, as_json: bool, facts: dict[str, Any], queue: str | None) -> None:
     from momentseek.construct.decisions import tally
     from momentseek.construct.imprecise.report import count_replacements
     from momentseek.tables import text_table
@@ -195,16 +217,16 @@ def _tell(result: ImpreciseQueries, as_json: bool, facts: dict[str, Any], queue:
         import json
 
         rows = [{"word": w, "count": n, "gender": g} for w, n, g in words]
-        told = {**facts, "queries": len(result.texts), "decisions": outcomes, "words": rows}
-        told |= {"asked_again": result.asked_again, "reviewed": {k: len(v) for k, v in vars(result.review).items()}}
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        summary = {**facts, "queries": len(result.texts), "decisions": outcomes, "words": rows}
+        summary |= {"asked_again": result.asked_again, "reviewed": {k: len(v) for k, v in vars(result.review).items()}}
+        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
         return
     counts = ", ".join(f"{sum(reasons.values()):,} {outcome}" for outcome, reasons in outcomes.items())
     click.echo(f"{count(len(result.texts), 'query', 'queries')}: {counts}; {count(facts['names'], 'name')} known")
     if words:
         click.echo("\n" + text_table(["word", "times", "gender"], [[w, f"{n:,}", g] for w, n, g in words], align="lrl"))
     if result.queue:
-        where = f"see {queue}" if queue else "give --queue FILE to have them listed"
+        where = f"see {queue}" if queue else "--queue FILE lists them"
         options.say(
             f"note: {count(len(result.queue), 'query', 'queries')} failed the checks; the output has the best attempt "
             f"at each; {where}"
@@ -212,11 +234,11 @@ def _tell(result: ImpreciseQueries, as_json: bool, facts: dict[str, Any], queue:
 
 
 def _warn(result: ImpreciseQueries) -> None:
-    """What is odd about a corrected queue or an earlier run's answers."""
+    """Say what is odd about a corrected queue or an earlier run's answers."""
     review = result.review
     for ids, what in (
-        (review.named, "a name is left in it, by the check"),
-        (review.untouched, "it is as the failed attempt was"),
+        (review.named, "the check still finds a name in it"),
+        (review.untouched, "it is unchanged from the failed attempt"),
         (review.unmatched, "no query has this id and original, so it is not used"),
     ):
         if ids:
@@ -224,4 +246,4 @@ def _warn(result: ImpreciseQueries) -> None:
             options.say(f"note: {count(len(ids), 'reviewed row')} ({some}): {what}")
     if result.asked_again:
         answers = count(result.asked_again, "earlier answer")
-        options.say(f"note: {answers} failed the checks now and had to be asked for again")
+        options.say(f"note: {answers} failed the checks now and had to be requested again")

@@ -29,14 +29,16 @@ def command() -> None:
 @click.argument("candidates", metavar="CANDIDATES")
 @click.option("--out", required=True, metavar="FILE", help="The tasks to import (JSON).")
 @click.option("--config", metavar="FILE", help="The labelling page (XML). Default: beside OUT, as OUT.xml.")
-@click.option("--base-url", required=True, metavar="URL", help="Where the videos are: URL/VIDEO.mp4.")
+@click.option(
+    "--base-url", required=True, metavar="URL", help="Where the videos are; a video's address is URL/VIDEO.mp4."
+)
 @click.option("--suffix", default=".mp4", show_default=True, help="What follows a video's name in its address.")
 @click.option(
     "--disagreed",
     metavar="LABELS",
-    help="Only pairs whose two labels in this file differ by more than 1: they need two more annotators.",
+    help="Only pairs whose two labels in this file differ by more than 1, which need two more annotators.",
 )
-@click.option("--report", metavar="FILE", help="Write which pairs are asked about and why, one JSON object per line.")
+@click.option("--report", metavar="FILE", help="Write which pairs are to be judged and why, one JSON object per line.")
 @options.force
 @options.as_json
 def write(
@@ -50,7 +52,7 @@ def write(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write one task per pair of CANDIDATES: query, video at the moment, and the five-level guideline.
+    """Write one task per pair of CANDIDATES: the query, the video at the moment, and the guideline with five levels.
 
     CANDIDATES is what `momentseek data candidates` wrote, or any truth file.
     """
@@ -113,7 +115,7 @@ def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as
     """Turn Label Studio's JSON EXPORTs into labels, and say what was skipped or is still missing.
 
     Several exports (say, of the first two annotators and of the two asked later) are joined in the order given. An
-    annotation that stands in two of them counts once, and so does a person who judged a pair again: the last counts.
+    annotation that is in two of them counts once. If a person judged a pair again, the last judgement counts.
     """
     import json
 
@@ -154,7 +156,7 @@ def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as
             (found.cancelled, was, were, "skipped by the annotator"),
             (found.empty, "annotation has", "annotations have", "no answer"),
             (found.replaced, was, were, "replaced by a later one of the same person"),
-            (found.repeated, was, were, "read from an earlier export already; each counts once, as it was last"),
+            (found.repeated, was, were, "in an earlier export too; each counts once, in its last state"),
         ):
             if number:
                 click.echo(f"{count(number, one, many)} {rest}")

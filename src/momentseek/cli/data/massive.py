@@ -1,4 +1,4 @@
-"""``momentseek data massive``: many videos to search for every query."""
+"""``momentseek data massive``: make every query search many videos."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIMILARITY = Number(-1, 1)
 
 @click.command()
 @click.argument("annotations", metavar="ANNOTATIONS")
-@click.option("--out", required=True, metavar="FILE", help="Where to write, in MVMR's form.")
+@click.option("--out", required=True, metavar="FILE", help="Write the pools here, in MVMR's format.")
 @click.option(
     "--pool",
     type=click.IntRange(min=2),
@@ -36,7 +36,7 @@ SIMILARITY = Number(-1, 1)
     default=4,
     show_default=True,
     metavar="K",
-    help="At most so many besides the own video.",
+    help="Videos that also answer a query, at most.",
 )
 @click.option(
     "--text-positive",
@@ -44,7 +44,7 @@ SIMILARITY = Number(-1, 1)
     default=0.9,
     show_default=True,
     metavar="T",
-    help="A video with a sentence this similar answers.",
+    help="A video with a sentence at least this similar answers the query.",
 )
 @click.option(
     "--text-negative",
@@ -52,7 +52,7 @@ SIMILARITY = Number(-1, 1)
     default=0.5,
     show_default=True,
     metavar="T",
-    help="A video with none this similar does not.",
+    help="A video without any sentence this similar is a negative.",
 )
 @click.option(
     "--candidates",
@@ -60,19 +60,23 @@ SIMILARITY = Number(-1, 1)
     default=20,
     show_default=True,
     metavar="C",
-    help="Similar videos to draw positives from.",
+    help="Similar videos from which positives are drawn, at most.",
 )
 @click.option("--seed", type=COUNT, default=0, show_default=True, metavar="S", help="Another seed draws other pools.")
 @click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="Text encoder, or file:VECTORS.")
-@click.option("--features", metavar="FILE", help="Visual scores of (query, video), .npz or .jsonl, to filter by too.")
+@click.option(
+    "--features", metavar="FILE", help="Visual scores of (query, video), .npz or .jsonl, as a further filter."
+)
 @click.option("--keep-undistracted", is_flag=True, help="Keep queries whose pool has only videos that answer them.")
 @click.option("--reference", metavar="FILE", help="A published MVMR file of the same dataset, to compare with.")
 @click.option(
     "--label-studio",
     metavar="FILE",
-    help="Write tasks (and the labelling page, .xml) to have 100 queries' pools checked by people.",
+    help="Write tasks (and the labelling page, .xml) for people to check the pools of 100 queries.",
 )
-@click.option("--video-url", default="{video}", metavar="URL", help="Where annotators find {video}.")
+@click.option(
+    "--video-url", default="{video}", metavar="URL", help="Where annotators find a video; {video} stands for its name."
+)
 @options.videos
 @options.invalid
 @click.option("--report", metavar="FILE", help="Write every query's decision, as JSON Lines.")
@@ -101,11 +105,11 @@ def command(
 ) -> None:
     """Give every query a pool of videos: its own, others that also answer it, and reliable negatives.
 
-    A video answers a query if one of its own sentences is as similar as --text-positive; it is a negative if
-    none is as similar as --text-negative. Queries whose pool cannot be filled, or holds no negative, are left out.
+    A video answers a query if the similarity of one of its sentences is at least --text-positive; it is a negative if
+    all are below --text-negative. Queries whose pool cannot be filled, or holds no negative, are left out.
 
     \b
-    Charades-STA as MVMR has it, and how far the published file agrees:
+    Charades-STA as in MVMR, and how far the published file agrees:
       momentseek data massive charades_sta_test.txt --videos durations.json --out mvmr.json \\
         --reference charades_test_mvmr.json
     TACoS has few videos:

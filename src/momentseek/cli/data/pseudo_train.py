@@ -1,4 +1,4 @@
-"""``momentseek data pseudo-train``: a training set from caption similarity."""
+"""``momentseek data pseudo-train``: make a training set from caption similarity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "--exclude",
     multiple=True,
     metavar="FILE",
-    help="Validation or test queries, which must not be trained on; may be given several times.",
+    help="Validation or test queries, which must not be trained on; repeatable.",
 )
 @click.option("--queries", metavar="FILE", help="Other words for the same query ids, such as imprecise ones.")
 @click.option("--where", metavar="FIELD=VALUE", help="Only queries with this label, such as type=v (TVR: by vision).")
@@ -51,7 +51,7 @@ def command(
     """Pair every query with the N moments whose captions are most similar to it.
 
     The moments of all ANNOTATIONS can be chosen; a moment's caption is the sentence written for it. Queries
-    whose text also stands in an --exclude file (case, punctuation and spacing aside) are left out.
+    whose text is also in an --exclude file (ignoring case, punctuation and spacing) are left out.
 
     \b
     As TVR-Ranking does, for descriptions of what is seen:
@@ -103,7 +103,7 @@ def command(
 
         click.echo(json.dumps(result, indent=2, ensure_ascii=False))
         return
-    _tell(result, folder, sizes)
+    _print_summary(result, folder, sizes)
 
 
 def name(n: int) -> str:
@@ -120,7 +120,7 @@ def _sizes(lengths: str) -> list[int]:
     return sorted(set(map(int, parts)))
 
 
-def _tell(result: dict[str, Any], folder: Path, sizes: list[int]) -> None:
+def _print_summary(result: dict[str, Any], folder: Path, sizes: list[int]) -> None:
     from momentseek.tables import count, text_table
 
     rows = [

@@ -1,4 +1,4 @@
-"""``momentseek data related``: which videos answer a query besides its own."""
+"""``momentseek data related``: find videos that answer a query besides its own."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from momentseek.cli.numbers import Number
 
 @click.command()
 @click.argument("truth", metavar="TRUTH")
-@click.option("--out", required=True, metavar="FILE", help="Where to write {query: [videos]}, as JSON.")
+@click.option("--out", required=True, metavar="FILE", help="Write {query: [videos]} here, as JSON.")
 @click.option(
     "--threshold",
     type=Number(-1, 1),
     default=0.9,
     show_default=True,
     metavar="T",
-    help="A video with a sentence this similar answers.",
+    help="A video with a sentence at least this similar answers the query.",
 )
 @click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="Text encoder, or file:VECTORS.")
 @options.force
@@ -32,9 +32,9 @@ def command(
 ) -> None:
     """Find, for every query of a training set, the other videos that answer it too.
 
-    A video does if one of its own sentences is as similar to the query as --threshold (MVMR, eq. 1). Named in a data
-    folder (data.toml: `related = "related.json"` under the split), these videos are no negatives in training: CroCs'
-    first stage leaves them out, and its second never draws them.
+    A video does if the similarity of one of its sentences to the query is at least --threshold (MVMR, eq. 1). If a data
+    folder names the file (data.toml: `related = "related.json"` under the split), these videos are not used as
+    negatives in training: CroCs' first stage leaves them out, and its second never draws them.
 
     \b
     Charades-STA's training set, before training CroCs on it:
@@ -63,7 +63,7 @@ def command(
         found = find_related_videos(data, similarity, threshold, bar.advance)
     write_all({Path(out): dump(found)})
     pairs = sum(map(len, found.values()))
-    told = {
+    summary = {
         "out": out,
         "encoder": encoder,
         "threshold": threshold,
@@ -72,7 +72,7 @@ def command(
         "pairs": pairs,
     }
     if as_json:
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
         return
     mean = pairs / len(found) if found else 0.0
     click.echo(

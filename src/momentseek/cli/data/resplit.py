@@ -26,29 +26,33 @@ SPLIT_WORDS = {"ood": "test_ood", "iid": "test_iid", "val": "val", "train": "tra
     "--preset",
     type=click.Choice(["charades-cd", "activitynet-cd", "paper"]),
     required=True,
-    help="Whose choices to start from; the options below change single ones.",
+    help="The choices to start from; the options below change single ones.",
 )
-@click.option("--out", "folder", required=True, metavar="DIR", help="Where the four files go.")
-@click.option("--bandwidth", metavar="H", help="Of the density, as a share of the video's length; or scott.")
-@click.option("--share", type=FRACTION, help="Of the pairs, which lowest densities count as rare.")
-@click.option("--ties", type=click.Choice(["ood", "train"]), help="Where a video goes whose pairs are half rare.")
+@click.option("--out", "folder", required=True, metavar="DIR", help="The folder for the four files.")
+@click.option("--bandwidth", metavar="H", help="Bandwidth of the density, as a share of the video's length; or scott.")
+@click.option("--share", type=FRACTION, help="Share of the pairs that are rare: those of the lowest density.")
+@click.option(
+    "--ties",
+    type=click.Choice(["ood", "train"]),
+    help="The split of a video of which exactly half of the pairs are rare.",
+)
 @click.option(
     "--long-moments",
     metavar="SHARE",
     help="Keep videos out of test-ood that have a moment of this share (0.5 or '>=0.5', or '>0.5'); or off.",
 )
-@click.option("--swap/--no-swap", default=None, help="Turn round moments that end before they start.")
+@click.option("--swap/--no-swap", default=None, help="Swap the times of moments that end before they start.")
 @click.option("--clip/--no-clip", default=None, help="Move times into the video before measuring densities.")
-@click.option("--val-share", type=FRACTION, help="Of all videos.")
-@click.option("--iid-share", type=FRACTION, help="Of all videos.")
-@click.option("--seed", type=click.IntRange(min=0), help="For the draw of val and test-iid. Default: 0.")
+@click.option("--val-share", type=FRACTION, help="Share of all videos that goes to val.")
+@click.option("--iid-share", type=FRACTION, help="Share of all videos that goes to test-iid.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed for drawing val and test-iid. Default: 0.")
 @click.option("--durations", metavar="FILE", help="The videos' lengths, instead of the annotations' own.")
 @click.option(
     "--reference",
     "references",
     multiple=True,
     metavar="FILE",
-    help="A published split to compare with, its name telling which (…test_ood.json), or test_ood=FILE; repeatable.",
+    help="A published split to compare with: …test_ood.json (the name says which), or test_ood=FILE; repeatable.",
 )
 @click.option("--report", metavar="FILE", help="Write every video's split and the reason, as JSON Lines.")
 @click.option("--plots", metavar="DIR", help="Also draw where each split's moments lie, and its verbs.")
@@ -76,7 +80,7 @@ def command(
 ) -> None:
     """Split ANNOTATIONS (all files of a dataset) into train, val, test-iid and test-ood.
 
-    Videos whose moments mostly lie where few moments of the dataset do become test-ood. The presets charades-cd and
+    Videos become test-ood if most of their moments lie where few moments of the dataset do. The presets charades-cd and
     activitynet-cd give the published test-ood sets exactly; val and test-iid are drawn at random, by --seed.
 
     \b
@@ -87,8 +91,8 @@ def command(
       momentseek data resplit train.json val_1.json val_2.json --preset activitynet-cd --out activitynet-cd \\
         --reference anet_test_ood.json --report decisions.jsonl
 
-    Writes train.json, val.json, test_iid.json and test_ood.json, all or none; with the preset charades-cd in
-    Charades-CD's form.
+    It writes train.json, val.json, test_iid.json and test_ood.json, all or none; with the preset charades-cd in
+    Charades-CD's format.
     """
     import json
 
@@ -100,7 +104,7 @@ def command(
     from momentseek.construct.decisions import as_json_lines
     from momentseek.formats import FORMATS, Writing, read_corpus, read_truth, write_all
 
-    recipe = _changed(
+    recipe = _change_recipe(
         RECIPES[preset],
         bandwidth,
         long_moments,
@@ -148,8 +152,8 @@ def command(
         options.say(line)
 
 
-def _changed(recipe: Recipe, bandwidth: str | None, long_moments: str | None, **given: Any) -> Recipe:
-    """The preset with the options that were given."""
+def _change_recipe(recipe: Recipe, bandwidth: str | None, long_moments: str | None, **given: Any) -> Recipe:
+    """Change the preset by the options that were given."""
     from dataclasses import replace
 
     from momentseek.errors import MomentseekError
@@ -176,7 +180,7 @@ def _number(text: str) -> float | None:
 
 
 def _reference(text: str) -> tuple[str, str]:
-    """The split that a published file is, from ``SPLIT=FILE`` or the file's own name."""
+    """Which split a published file is, from ``SPLIT=FILE`` or the file's own name."""
     from momentseek.errors import MomentseekError
 
     named, mark, path = text.partition("=")
@@ -190,7 +194,7 @@ def _reference(text: str) -> tuple[str, str]:
 
 
 def _read(paths: tuple[str, ...], corpus: Corpus | None) -> tuple[list[Judgements], str]:
-    """The files, impossible times kept as the protocol does, and the form to write: theirs if it is the published."""
+    """Read the files, keeping impossible times as the protocol does, and choose the format to write."""
     from momentseek.errors import MomentseekError
     from momentseek.formats.document import collector_paused, open_document
     from momentseek.formats.files import choose, truth_of

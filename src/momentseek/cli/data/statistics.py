@@ -16,7 +16,7 @@ from momentseek.cli import options
     type=click.IntRange(min=0),
     default=8,
     show_default=True,
-    help="Queries with fewer words are pointed out (TVR's rule).",
+    help="Report queries with fewer words (TVR's rule).",
 )
 @click.option("--report", metavar="FILE", help="Write every finding, one JSON object per line.")
 @options.force
@@ -30,15 +30,15 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Count queries, moments, videos and words of FILEs, truths in any format, and look for what is wrong.
+    """Count queries, moments, videos and words of FILEs (truths in any format), and check them for errors.
 
-    Several files are the splits of one dataset: each has a column, a total follows, and videos that stand in two of
-    them are pointed out. Files that break the rules are read as they are; that is what this command is for.
+    Several files are the splits of one dataset: each has a column, a total follows, and videos that are in two of
+    them are reported. Files that break the rules are read as they are; finding that is what this command is for.
 
     \b
     The tables of the TVR and TVR-Ranking papers for any dataset:
       momentseek data statistics train.json val.json test.json
-    Charades-STA needs the durations from elsewhere:
+    Charades-STA, whose durations are in another file:
       momentseek data statistics charades_sta_train.txt charades_sta_test.txt --videos durations.json
     """
     import json
