@@ -79,7 +79,7 @@ def test_incomplete_pairs(consensus, tmp_path):
 def test_repeated_workers_are_pointed_out(consensus, tmp_path):
     (tmp_path / "again.csv").write_text("pair_id,worker,relevance\na,x,2\na,x,2\n")
     result = consensus("again.csv", "--out", "pairs.csv", "--report", "why.jsonl")
-    assert "note: in 1 pair a worker judged more than once, and in 1 of them all labels are of one" in result.stderr
+    assert "note: in 1 pair a worker judged more than once, and in 1 of them all labels are by one" in result.stderr
     assert result.stdout.startswith("1 pair, 2 labels by 1 worker\n")
     assert (tmp_path / "pairs.csv").read_text() == "pair_id,relevance,annotators,labels\na,2,1,2\n"
     assert json.loads((tmp_path / "why.jsonl").read_text())["reason"] == "two labels of one annotator agree"
