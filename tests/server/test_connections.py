@@ -6,13 +6,16 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
 
 from momentseek.server import connections
+from momentseek.server.app import create_app
 from momentseek.server.connections import TimedConnection
+from momentseek.server.settings import Limits, ServerSettings
 
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 
@@ -36,12 +39,13 @@ async def _gone(receive: Any) -> None:
         pass
 
 
-def _with(client: Callable[[uvicorn.Server, int], Any]) -> None:
+def _with(client: Callable[[uvicorn.Server, int], Any], app: Any = _answers) -> None:
     """Run a server and a client of it in a thread; the server stops when the client returns."""
+    lifespan: Any = "off" if app is _answers else "on"
 
     async def work() -> None:
         config = uvicorn.Config(
-            _answers, http=TimedConnection, lifespan="off", log_config=None, timeout_graceful_shutdown=30
+            app, http=TimedConnection, lifespan=lifespan, log_config=None, timeout_graceful_shutdown=30
         )
         server = uvicorn.Server(config)
         with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -149,3 +153,18 @@ def test_a_stop_does_not_wait_for_films(monkeypatch: pytest.MonkeyPatch, reads: 
             assert not server.server_state.connections
 
     _with(client)
+
+
+def test_a_body_that_never_comes_whole(shared: Path, light: None) -> None:
+    app = create_app(shared / "library", ServerSettings(limits=Limits(body_seconds=0.3)))
+
+    def client(_: uvicorn.Server, port: int) -> None:
+        with _connected(port) as one, _connected(port) as other:
+            one.sendall(b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
+            one.sendall(b"Content-Length: 50\r\n\r\n{")
+            other.sendall(b"GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert other.recv(1 << 16).startswith(b"HTTP/1.1 200")
+            assert one.recv(1 << 16).startswith(b"HTTP/1.1 408")
+            assert _ended(one)
+
+    _with(client, app)

@@ -197,21 +197,6 @@ def test_curl_gets_the_same_bytes(start: Callable[..., Running], place: Path, la
     assert curl("-o", "/dev/null", "-w", "%{http_code}", "-r", f"{size}-") == b"416"
 
 
-@pytest.mark.slow
-def test_a_slow_body_on_the_wire_is_ended(start: Callable[..., Running], shared: Path) -> None:
-    from momentseek.server.settings import Limits
-
-    server = start("--library", shared / "library")
-    with socket.create_connection(("127.0.0.1", server.port), timeout=Limits().body_seconds + 20) as one:
-        one.sendall(b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
-        one.sendall(b"Content-Length: 50\r\n\r\n{")
-        assert server.request("GET", "/api/v1/status")[0] == 200
-        answer = b""
-        while piece := one.recv(4096):
-            answer += piece
-    assert answer.startswith(b"HTTP/1.1 408")
-
-
 @pytest.fixture
 def many(tmp_path: Path, make_video: Callable[..., Path]) -> Path:
     films = tmp_path / "many"
