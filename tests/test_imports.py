@@ -15,7 +15,7 @@ import momentseek
 
 ROOT = Path(momentseek.__file__).parent
 ORDER = (
-    {"errors", "registry", "atomic", "optional", "tables", "figures", "progress"},
+    {"errors", "registry", "atomic", "optional", "tables", "figures", "progress", "protobuf"},
     {"moments"},
     {"formats", "measures", "ranking", "language"},
     {"media", "encoders", "features", "baselines"},

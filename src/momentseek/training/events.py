@@ -13,6 +13,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from momentseek.protobuf import bytes_field, double_field, float_field, text_field, varint_field
+
 _POLYNOMIAL = 0x82F63B78
 _TABLE = []
 for _byte in range(256):
@@ -44,23 +46,21 @@ class EventFile:
         count = len(list(folder.glob("events.out.tfevents.*")))
         self.path = folder / f"events.out.tfevents.{int(time.time())}.momentseek.{count}"
         self._file = self.path.open("ab")
-        self._write(_bytes(3, b"brain.Event:2"), 0)
+        self._write(bytes_field(3, b"brain.Event:2"), 0)
         if step:
-            self._write(_bytes(7, _varint_field(1, 1)), step)  # session log: START, which purges steps from here on
+            self._write(bytes_field(7, varint_field(1, 1)), step)  # session log: START, which purges steps from here on
 
     def add(self, step: int, scalars: Mapping[str, float]) -> None:
         """Add the values of a step, by tag."""
-        values = b"".join(
-            _bytes(1, _bytes(1, tag.encode()) + struct.pack("<Bf", 2 << 3 | 5, value)) for tag, value in scalars.items()
-        )
-        self._write(_bytes(5, values), step)
+        values = b"".join(bytes_field(1, text_field(1, tag) + float_field(2, value)) for tag, value in scalars.items())
+        self._write(bytes_field(5, values), step)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
     def _write(self, message: bytes, step: int) -> None:
-        event = struct.pack("<Bd", 1 << 3 | 1, time.time()) + _varint_field(2, step) + message
+        event = double_field(1, time.time()) + varint_field(2, step) + message
         length = struct.pack("<Q", len(event))
         self._file.write(length + _masked_checksum(length) + event + _masked_checksum(event))
         self._file.flush()
@@ -69,20 +69,3 @@ class EventFile:
 def _masked_checksum(data: bytes) -> bytes:
     crc = crc32c(data)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-
-def _varint(value: int) -> bytes:
-    parts = bytearray()
-    while value > 0x7F:
-        parts.append(value & 0x7F | 0x80)
-        value >>= 7
-    parts.append(value)
-    return bytes(parts)
-
-
-def _varint_field(field: int, value: int) -> bytes:
-    return bytes([field << 3]) + _varint(value)
-
-
-def _bytes(field: int, data: bytes) -> bytes:
-    return bytes([field << 3 | 2]) + _varint(len(data)) + data
