@@ -28,9 +28,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.merge import MAX_JOINED_ROWS
 from momentseek.library.scan import Scan, build_plan, top_videos, tune
 from momentseek.library.scan.choice import compiled_kernel
+from momentseek.library.segment_merge import MAX_JOINED_ROWS
 from momentseek.library.segments import Segment, quantise, read_segment, write_joined
 from scan_corpus import CHUNK, CLIPS, DIM, KINDS, Floats, chunks, queries
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from momentseek.demo import FILMS
+from momentseek.demo import DEMO_FILMS
 
 FRAME = 1 / 20
 
 
-ROCKET = next(film for film in FILMS if film.name == "lecture.mp4").interval("rocket")
+ROCKET = next(film for film in DEMO_FILMS if film.name == "lecture.mp4").interval("rocket")
 
 
 @pytest.fixture

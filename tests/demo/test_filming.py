@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.demo import FILMS, QUERIES, DemoFilm, DemoScene, make
+from momentseek.demo import DEMO_FILMS, DEMO_QUERIES, DemoFilm, DemoScene, make_films
 from momentseek.demo.filming import RATE
 
 av = pytest.importorskip("av")
@@ -20,7 +20,7 @@ SHORT = (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("films")
-    make(folder, SHORT)
+    make_films(folder, SHORT)
     return folder
 
 
@@ -51,15 +51,15 @@ def test_words_lie_beside_or_inside(folder: Path) -> None:
 
 def test_making_again_keeps_the_files(folder: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    make(folder, SHORT)
+    make_films(folder, SHORT)
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
 def test_scenes_are_whole_frames() -> None:
-    assert all((scene.seconds * RATE).is_integer() for film in FILMS for scene in film.scenes)
+    assert all((scene.seconds * RATE).is_integer() for film in DEMO_FILMS for scene in film.scenes)
 
 
 def test_every_question_has_its_answer() -> None:
-    for query in QUERIES:
+    for query in DEMO_QUERIES:
         start, end = query.interval
-        assert 0 <= start < end <= next(film for film in FILMS if film.name == query.film).seconds
+        assert 0 <= start < end <= next(film for film in DEMO_FILMS if film.name == query.film).seconds

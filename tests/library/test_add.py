@@ -72,7 +72,7 @@ def test_unchanged_files_are_not_read(library: LibraryStore, films: Path, monkey
     before = library.snapshot()
     monkeypatch.setattr(reading, "content_hash", lambda path: pytest.fail("read"))
     report = library.add(films)
-    assert (report.unchanged, report.worked, report.seconds) == (3, 3, 0)
+    assert (report.unchanged, report.in_library, report.seconds) == (3, 3, 0)
     assert [s.name for s in library.snapshot().vision] == [s.name for s in before.vision]
 
 

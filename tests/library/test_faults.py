@@ -154,7 +154,7 @@ def test_a_killed_long_video_goes_on_and_says_so(
         patch.setattr(batches.VideoParts, "save", save)
         with pytest.raises(AddInterrupted) as stopped:
             library.add(path)
-    assert stopped.value.report.worked == 0
+    assert stopped.value.report.in_library == 0
     assert library.videos() == []
     told: list[Any] = []
     report = library.add(path, progress=told.append)

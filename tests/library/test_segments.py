@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
 from momentseek.library import segments
-from momentseek.library.merge import groups_to_join
+from momentseek.library.segment_merge import groups_to_join
 from momentseek.library.segments import Segment, quantise
 from momentseek.library.vectors import StoredVectors, segment_of
 

@@ -77,10 +77,10 @@ def command(
             as_json=as_json,
             again=_again(paths, recursive, exclude, subtitles),
         )
-    if not (report.worked or report.failed or report.failed_before):
+    if not (report.in_library or report.failed or report.failed_before):
         raise MomentseekError("no videos there; name a file to add it whatever it is called")
     conclude(report, library=library, as_json=as_json, quiet=quiet)
-    if not report.worked:
+    if not report.in_library:
         seen = options.command_line(["status", "--failed"], library)
         raise MomentseekError(f"no file could be added; see: {seen}")
 
@@ -122,7 +122,7 @@ def _watch(
         with stoppable():
             for report in reports:
                 display.clear()
-                if report.worked > report.unchanged or report.failed:
+                if report.in_library > report.unchanged or report.failed:
                     conclude(report, library=library, as_json=as_json, quiet=display.quiet)
     except AddInterrupted as e:
         display.clear()

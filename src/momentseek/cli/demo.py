@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     Answers = list[tuple[DemoQuery, list[Hit]]]
 
-SHOWN = 3
+MAX_SHOWN_HITS = 3
 """Moments shown for each question."""
-MEASURES = ("AxIoU@1", "R@1[IoU>=0.5]", "R@1[IoU>=0.7]")
+DEMO_MEASURES = ("AxIoU@1", "R@1[IoU>=0.5]", "R@1[IoU>=0.7]")
 
 
 @click.command(
@@ -43,16 +43,16 @@ def command(into: Path | None, as_json: bool) -> None:
     """
     from momentseek.api import Library
     from momentseek.cli.progress import ProgressBar
-    from momentseek.demo import FILMS, QUERIES, make
+    from momentseek.demo import DEMO_FILMS, DEMO_QUERIES, make_films
 
     library_at, films_at = _folders(into)
     say(f"films: {films_at}\nlibrary: {library_at}")
-    with ProgressBar(len(FILMS), "making films") as bar:
-        make(films_at, progress=lambda _: bar.advance(1))
+    with ProgressBar(len(DEMO_FILMS), "making films") as bar:
+        make_films(films_at, progress=lambda _: bar.advance(1))
     with Library.open(library_at, create=True) as library:
         say(str(library.add([films_at])))
-        answers = [(query, list(library.search(query.text, k=SHOWN, all=True))) for query in QUERIES]
-    quality = _measured(answers)
+        answers = [(query, list(library.search(query.text, k=MAX_SHOWN_HITS, all=True))) for query in DEMO_QUERIES]
+    quality = _evaluate_answers(answers)
     if as_json:
         click.echo(_as_json(answers, quality))
         return
@@ -91,7 +91,7 @@ def _overlap(query: DemoQuery, hit: Hit) -> float:
     return float(iou(hit.start, hit.end, *query.interval)) if hit.name == query.film else 0.0
 
 
-def _measured(answers: Answers) -> Evaluation:
+def _evaluate_answers(answers: Answers) -> Evaluation:
     """The first hits' quality, by the same measures as any other system's."""
     from momentseek.evaluation import evaluate
     from momentseek.moments import Judgements, Run
@@ -100,7 +100,7 @@ def _measured(answers: Answers) -> Evaluation:
     run = Run.from_rows(
         [(query.text, hit.name, hit.start, hit.end, hit.score) for query, hits in answers for hit in hits]
     )
-    return evaluate(run, truth, MEASURES, missing="zero")
+    return evaluate(run, truth, DEMO_MEASURES, missing="zero")
 
 
 def _first(query: DemoQuery, hits: list[Hit]) -> bool:
@@ -109,10 +109,10 @@ def _first(query: DemoQuery, hits: list[Hit]) -> bool:
 
 def _summary(answers: Answers, quality: Evaluation) -> str:
     right = sum(_first(query, hits) for query, hits in answers)
-    shares = ", ".join(f"{name} {quality[name]:.2f}" for name in MEASURES[1:])
+    shares = ", ".join(f"{name} {quality[name]:.2f}" for name in DEMO_MEASURES[1:])
     return (
         f"The right scene is first for {right} of {len(answers)} questions; "
-        f"mean IoU of the first moments {quality[MEASURES[0]]:.2f} ({shares}).\n"
+        f"mean IoU of the first moments {quality[DEMO_MEASURES[0]]:.2f} ({shares}).\n"
         "The offline encoder knows a thousand labels of things, not actions; for better eyes: momentseek models list"
     )
 

@@ -10,13 +10,13 @@ from momentseek.errors import MomentseekError
 
 
 @contextmanager
-def made(*folders: str | None) -> Iterator[None]:
+def new_folders(*folders: str | None) -> Iterator[None]:
     """Make folders (and those above them) for the time of a ``with``; if it fails, the new ones are removed again.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as here:
     ...     try:
-    ...         with made(f"{here}/new/one"):
+    ...         with new_folders(f"{here}/new/one"):
     ...             print((Path(here) / "new/one").is_dir())
     ...             raise MomentseekError("no")
     ...     except MomentseekError:

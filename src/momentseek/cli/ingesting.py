@@ -45,8 +45,8 @@ def step_lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
     adding  3 of 10 files  40 %  12.0 x real time  about 00:00:15 left
       b.mp4  [############            ] 00:00:30 of 00:01:00
     """
+    from momentseek.library.file_stamp import printable
     from momentseek.library.paths import clock_text
-    from momentseek.library.stamp import printable
 
     share = step.bytes / step.of_bytes if step.of_bytes else 1.0
     whole = f"{what}  {step.files:,} of {step.of_files:,} files  {100 * share:.0f} %"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from momentseek.library import Video
 
 
-CHANGED = "the file has changed since and cannot be read now"
+CHANGED_NOTE = "the file has changed since and cannot be read now"
 
 
 @click.command()
@@ -44,15 +44,15 @@ def command(pattern: str | None, library: str | None, long: bool, as_json: bool)
 
 
 def _values(video: Video) -> dict[str, Any]:
-    from momentseek.library.stamp import path_text
+    from momentseek.library.file_stamp import path_text
 
     values = asdict(video)
     return {k: path_text(v) if k == "path" else str(v) if isinstance(v, Fraction) else v for k, v in values.items()}
 
 
 def _table(videos: list[Video], long: bool) -> str:
+    from momentseek.library.file_stamp import printable
     from momentseek.library.paths import clock_text
-    from momentseek.library.stamp import printable
 
     header = ["name", "length", "size", "clips", "cues", "shots"]
     rows = [
@@ -68,6 +68,8 @@ def _table(videos: list[Video], long: bool) -> str:
     ]
     if not long:
         return text_table(header, rows)
-    extra = [[printable(v.path), printable("; ".join([*([CHANGED] if v.changed else []), *v.notes]))] for v in videos]
+    extra = [
+        [printable(v.path), printable("; ".join([*([CHANGED_NOTE] if v.changed else []), *v.notes]))] for v in videos
+    ]
     whole = [row + more for row, more in zip(rows, extra, strict=True)]
     return text_table([*header, "path", "notes"], whole, align="lrrrrrl")

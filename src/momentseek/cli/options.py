@@ -96,7 +96,7 @@ def command_line(words: Iterable[str], library: str | None = None) -> str:
     """
     import shlex
 
-    from momentseek.library.stamp import printable
+    from momentseek.library.file_stamp import printable
 
     where = ["--library", library] if library else []
     return " ".join(["momentseek", *(shlex.quote(printable(word)) for word in (*words, *where))])
@@ -111,7 +111,7 @@ def echo_json(value: Any) -> None:
     """Print a value as JSON on stdout, paths as text."""
     import json
 
-    from momentseek.library.stamp import path_text
+    from momentseek.library.file_stamp import path_text
 
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=path_text))
 

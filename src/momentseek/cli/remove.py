@@ -32,7 +32,7 @@ def command(
       momentseek remove 'draft*' --yes
     """
     from momentseek.library import LibraryStore, library_folder
-    from momentseek.library.stamp import path_text, printable
+    from momentseek.library.file_stamp import path_text, printable
 
     if not patterns and not missing:
         raise MomentseekError("say which videos: a path, a folder, a pattern for names, or --missing")

@@ -41,8 +41,8 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
 
 def text(found: Status, library: str | None = None) -> str:
     """The status for people, with what to run next on the library they named."""
+    from momentseek.library.file_stamp import printable
     from momentseek.library.paths import clock_text
-    from momentseek.library.stamp import printable
 
     def run(*words: str) -> str:
         return options.command_line(words, library)
@@ -77,7 +77,7 @@ def text(found: Status, library: str | None = None) -> str:
 
 
 def _failures(failures: list[Failure], library: str | None, as_json: bool) -> None:
-    from momentseek.library.stamp import printable
+    from momentseek.library.file_stamp import printable
 
     if as_json:
         options.echo_json([asdict(failure) for failure in failures])

@@ -1,6 +1,6 @@
 """A sample collection with known truth, made on the spot from photographs that ship in Python packages."""
 
-from momentseek.demo.filming import make
-from momentseek.demo.films import FILMS, QUERIES, DemoFilm, DemoQuery, DemoScene
+from momentseek.demo.filming import make_films
+from momentseek.demo.films import DEMO_FILMS, DEMO_QUERIES, DemoFilm, DemoQuery, DemoScene
 
-__all__ = ["FILMS", "DemoFilm", "QUERIES", "DemoQuery", "DemoScene", "make"]
+__all__ = ["DEMO_FILMS", "DemoFilm", "DEMO_QUERIES", "DemoQuery", "DemoScene", "make_films"]

@@ -9,29 +9,29 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from momentseek.atomic import write_bytes
-from momentseek.demo.films import FILMS, DemoFilm
-from momentseek.demo.photographs import read
+from momentseek.demo.films import DEMO_FILMS, DemoFilm
+from momentseek.demo.photographs import read_photograph
 from momentseek.media.cue import Cue
-from momentseek.media.subtitles.srt import write as srt
+from momentseek.media.subtitles.srt import srt_text as srt
 from momentseek.optional import optional_module
 
 WIDTH, HEIGHT, RATE = 480, 270, 20
-ZOOM = 0.12
+ZOOM_SHARE = 0.12
 """How much of the picture the camera closes in on during a scene."""
-BILINEAR = 2
+PILLOW_BILINEAR = 2
 """Pillow's number for it."""
-FOCUS = {"astronaut": 0.05, "cameraman": 0.1}
+FOCUS_HEIGHTS = {"astronaut": 0.05, "cameraman": 0.1}
 """How far down a tall picture the camera looks, from 0, the top, to 1."""
 MILLISECOND = Fraction(1, 1000)
-STYLES = (
+TEXT_TRACK_STYLES = (
     "[Script Info]\nScriptType: v4.00+\n\n[V4+ Styles]\nFormat: Name, Fontname, Fontsize\nStyle: Default,Arial,16\n\n"
     "[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
 )
 """The text track's encoder will not open without styles, though players use their own."""
 
 
-def make(
-    folder: Path, films: Sequence[DemoFilm] = FILMS, progress: Callable[[DemoFilm], None] | None = None
+def make_films(
+    folder: Path, films: Sequence[DemoFilm] = DEMO_FILMS, progress: Callable[[DemoFilm], None] | None = None
 ) -> list[Path]:
     """Write the films (and their subtitles) that are not there yet; returns the videos' paths."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def _write(film: DemoFilm, path: Path) -> None:
         video.width, video.height, video.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         words = container.add_stream("mov_text") if film.track else None
         if words is not None:
-            words.codec_context.subtitle_header = STYLES.encode()
+            words.codec_context.subtitle_header = TEXT_TRACK_STYLES.encode()
             words.time_base = MILLISECOND
         for number, picture in enumerate(_pictures(film)):
             frame = av.VideoFrame.from_image(picture)
@@ -84,18 +84,18 @@ def _pictures(film: DemoFilm) -> Iterator[Any]:
     """Every frame of a film: the camera closes in on one scene, draws back from the next, drifting sideways."""
     shown = 0
     for number, (scene, _, end) in enumerate(film.times()):
-        picture = read(scene.photograph, WIDTH, HEIGHT)
-        focus = FOCUS.get(scene.photograph, 0.5)
+        picture = read_photograph(scene.photograph, WIDTH, HEIGHT)
+        focus = FOCUS_HEIGHTS.get(scene.photograph, 0.5)
         last = round(end * RATE)
         for at in range(shown, last):
             along = (at - shown) / max(last - shown - 1, 1)
-            yield _seen(picture, along if number % 2 == 0 else 1 - along, focus)
+            yield _camera_view(picture, along if number % 2 == 0 else 1 - along, focus)
         shown = last
 
 
-def _seen(picture: Any, along: float, focus: float) -> Any:
-    wide = min(picture.width, picture.height * WIDTH / HEIGHT) * (1 - ZOOM * along)
+def _camera_view(picture: Any, along: float, focus: float) -> Any:
+    wide = min(picture.width, picture.height * WIDTH / HEIGHT) * (1 - ZOOM_SHARE * along)
     high = wide * HEIGHT / WIDTH
     left = (picture.width - wide) * (0.4 + 0.2 * along)
     top = (picture.height - high) * focus
-    return picture.resize((WIDTH, HEIGHT), BILINEAR, box=(left, top, left + wide, top + high))
+    return picture.resize((WIDTH, HEIGHT), PILLOW_BILINEAR, box=(left, top, left + wide, top + high))

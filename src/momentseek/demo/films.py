@@ -38,7 +38,7 @@ class DemoFilm:
     def times(self) -> Iterator[tuple[DemoScene, float, float]]:
         """Each scene with its start and end.
 
-        >>> [(scene.photograph, start, end) for scene, start, end in FILMS[0].times()][:2]
+        >>> [(scene.photograph, start, end) for scene, start, end in DEMO_FILMS[0].times()][:2]
         [('coffee', 0.0, 7.0), ('flower', 7.0, 12.0)]
         """
         start = 0.0
@@ -55,7 +55,7 @@ class DemoFilm:
         return [Cue(start + 0.4, end - 0.4, scene.said, "en") for scene, start, end in self.times() if scene.said]
 
 
-FILMS = (
+DEMO_FILMS = (
     DemoFilm(
         "sunday.mp4",
         (
@@ -106,10 +106,10 @@ class DemoQuery:
     @property
     def interval(self) -> tuple[float, float]:
         """The scene's start and end."""
-        return next(film for film in FILMS if film.name == self.film).interval(self.photograph)
+        return next(film for film in DEMO_FILMS if film.name == self.film).interval(self.photograph)
 
 
-QUERIES = (
+DEMO_QUERIES = (
     DemoQuery("a cat looking at the camera", "sunday.mp4", "cat"),
     DemoQuery("a cup of coffee on a table", "sunday.mp4", "coffee"),
     DemoQuery("a motorcycle in a garage", "trip.mp4", "motorcycle"),

@@ -28,7 +28,7 @@ PHOTOGRAPHS = {
 """What it shows → package and place in it."""
 
 
-def locate(name: str) -> Path:
+def photograph_path(name: str) -> Path:
     """The file of a photograph."""
     package, place = PHOTOGRAPHS[name]
     try:
@@ -40,10 +40,10 @@ def locate(name: str) -> Path:
     return path
 
 
-def read(name: str, width: int, height: int) -> Any:
+def read_photograph(name: str, width: int, height: int) -> Any:
     """A photograph as an RGB Pillow image, no larger than a camera moving over it needs."""
     pillow = optional_module("PIL.Image", "demo")
-    with pillow.open(locate(name)) as file:
+    with pillow.open(photograph_path(name)) as file:
         picture = file.convert("RGB")
     scale = max(width / picture.width, height / picture.height) * 1.25
     if scale < 1:

@@ -21,11 +21,11 @@ from momentseek.library.video import Failure, Video
 from momentseek.library.words import match_any
 from momentseek.media.cue import Cue
 
-COLUMNS = (
+VIDEO_COLUMNS = (
     "id, path, name, size, mtime_ns, hash, duration, width, height, rate, codec, clips, cues, shots, added, notes, "
     "audio"
 )
-READ = f"{COLUMNS}, path IN (SELECT path FROM failures) AS changed"
+VIDEO_SELECT = f"{VIDEO_COLUMNS}, path IN (SELECT path FROM failures) AS changed"
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class Catalog(Database):
     def videos(self, ids: Iterable[int] | None = None) -> list[Video]:
         """All videos by id, or those of ``ids`` that are there."""
         if ids is None:
-            return [_video(row) for row in self.rows(f"SELECT {READ} FROM videos ORDER BY id")]
+            return [_video(row) for row in self.rows(f"SELECT {VIDEO_SELECT} FROM videos ORDER BY id")]
         listed = json.dumps([int(i) for i in ids])
-        sql = f"SELECT {READ} FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        sql = f"SELECT {VIDEO_SELECT} FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
         return [_video(row) for row in self.rows(sql, (listed,))]
 
     def ids(
@@ -167,7 +167,7 @@ class Catalog(Database):
         where = "WHERE ?1 = '' OR instr(lower(name), lower(?1))"
         with self.view():
             total = int(self.rows(f"SELECT count(*) FROM videos {where}", (name,))[0][0])
-            sql = f"SELECT {READ} FROM videos {where} ORDER BY name, id LIMIT ?2 OFFSET ?3"
+            sql = f"SELECT {VIDEO_SELECT} FROM videos {where} ORDER BY name, id LIMIT ?2 OFFSET ?3"
             return total, [_video(row) for row in self.rows(sql, (name, limit, offset))]
 
     def find_contents(self, hashes: Iterable[str]) -> list[tuple[str, int, Path]]:
@@ -256,7 +256,7 @@ class Catalog(Database):
             np.asarray(video.shots, "<f8").tobytes(), json.dumps(list(subtitles)), video.added, json.dumps(video.notes),
             video.audio,
         )  # fmt: skip
-        columns = COLUMNS.replace("added", "subtitles, added")
+        columns = VIDEO_COLUMNS.replace("added", "subtitles, added")
         marks = ", ".join("?" * len(values))
         new = self._db.execute(f"INSERT INTO videos ({columns}) VALUES ({marks})", values).lastrowid
         assert new is not None
@@ -326,7 +326,7 @@ def _restriction(videos: NDArray[np.int64] | None) -> tuple[str, tuple[str, ...]
 
 
 def _video(row: Sequence[Any]) -> Video:
-    values: dict[str, Any] = dict(zip((*COLUMNS.split(", "), "changed"), row, strict=True))
+    values: dict[str, Any] = dict(zip((*VIDEO_COLUMNS.split(", "), "changed"), row, strict=True))
     values["path"] = Path(os.fsdecode(values["path"]))
     values["rate"] = Fraction(values["rate"])
     values["shots"] = tuple(np.frombuffer(values["shots"], "<f8").tolist())

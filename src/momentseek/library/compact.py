@@ -11,8 +11,8 @@ import numpy as np
 from momentseek.library import segments
 from momentseek.library import video_parts as checkpoint
 from momentseek.library.catalog import Catalog
-from momentseek.library.merge import merge_segments, rewrite_segments
 from momentseek.library.paths import LibraryPaths
+from momentseek.library.segment_merge import merge_segments, rewrite_segments
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from momentseek.errors import MomentseekError
+from momentseek.library.file_stamp import file_kind, path_text, printable
 from momentseek.library.names import matcher
 from momentseek.library.patterns import Excluded, expand, is_pattern
-from momentseek.library.stamp import file_kind, path_text, printable
 
 VIDEO_SUFFIXES = frozenset({
     ".3g2", ".3gp", ".asf", ".avi", ".divx", ".dv", ".f4v", ".flv", ".m2t", ".m2ts", ".m2v", ".m4v", ".mjpeg", ".mk3d",

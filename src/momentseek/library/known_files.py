@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.library.catalog import Catalog
+from momentseek.library.file_stamp import Stamp, path_text
 from momentseek.library.names import name_text
-from momentseek.library.stamp import Stamp, path_text
 
 KNOWN_COLUMNS = "id, path, size, mtime_ns, hash, subtitles"
 

@@ -9,7 +9,7 @@ from fnmatch import translate
 from unicodedata import normalize
 
 from momentseek.errors import MomentseekError
-from momentseek.library.stamp import printable
+from momentseek.library.file_stamp import printable
 from momentseek.library.video import Video
 
 

@@ -13,6 +13,7 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 from momentseek.library import encoders, segments
 from momentseek.library.catalog import EncoderRow
+from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.reading import ReadSettings
 from momentseek.library.ingest.report import AddInterrupted, AddReport, ShowIngest
@@ -20,9 +21,8 @@ from momentseek.library.ingest.run import IngestRun
 from momentseek.library.ingest.speech import store_speech
 from momentseek.library.ingest.timer import StageTimer
 from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter, WritePace, clip_segments
-from momentseek.library.merge import merge_segments, store_joined_segment
 from momentseek.library.reader import LibraryReader
-from momentseek.library.stamp import printable
+from momentseek.library.segment_merge import merge_segments, store_joined_segment
 from momentseek.tables import count
 from momentseek.trained.encoder import TrainedEncoder
 

@@ -17,9 +17,9 @@ from momentseek.library import known_files, segments
 from momentseek.library.catalog import SegmentRow
 from momentseek.library.encoders import span_rows
 from momentseek.library.ingest.speech import fill_speech
-from momentseek.library.merge import store_joined_segment
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import LibraryReader
+from momentseek.library.segment_merge import store_joined_segment
 from momentseek.library.segments import Segment
 from momentseek.library.verify import (
     ROWS_PER_CHECK,

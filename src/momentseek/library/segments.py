@@ -25,7 +25,7 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import runs_of_true
 
-MAGIC = b"momentseek-segment-1\n"
+SEGMENT_MAGIC = b"momentseek-segment-1\n"
 SEGMENT_SUFFIX = ".vec"
 TEMPORARY_PREFIX = ".segment-"
 ALIGN_BYTES = 64
@@ -124,7 +124,7 @@ def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
         layout[name] = {"dtype": np.dtype(kind).str, "shape": shapes[name], "at": place}
         place += -(-math.prod(shapes[name]) * np.dtype(kind).itemsize // ALIGN_BYTES) * ALIGN_BYTES
     header = json.dumps({"stream": stream, "arrays": layout, "bytes": place}).encode()
-    start = MAGIC + len(header).to_bytes(8, "little") + header
+    start = SEGMENT_MAGIC + len(header).to_bytes(8, "little") + header
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=TEMPORARY_PREFIX, delete=False) as file:
@@ -186,13 +186,13 @@ def read_segment(folder: Path, name: str) -> Segment:
     path = folder / f"{name}{SEGMENT_SUFFIX}"
     try:
         with path.open("rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
+            if file.read(len(SEGMENT_MAGIC)) != SEGMENT_MAGIC:
                 raise MomentseekError(_damage_message(path))
             size = int.from_bytes(file.read(8), "little")
             if size > 1 << 20:
                 raise MomentseekError(_damage_message(path))
             header = json.loads(file.read(size))
-        base = -(-(len(MAGIC) + 8 + size) // ALIGN_BYTES) * ALIGN_BYTES
+        base = -(-(len(SEGMENT_MAGIC) + 8 + size) // ALIGN_BYTES) * ALIGN_BYTES
         raw = np.memmap(path, np.uint8, mode="r")
         arrays = {key: _view(raw, base, header["arrays"][key], kind) for key, kind in ARRAY_TYPES.items()}
         return Segment(name, header["stream"], **arrays)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from momentseek.errors import MomentseekError
 from momentseek.library import encoders, segments
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.file_stamp import printable
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.segments import NEW_STREAM_SUFFIX, Segment
-from momentseek.library.stamp import printable
 from momentseek.tables import count
 
 ROWS_PER_CHECK = 1 << 15

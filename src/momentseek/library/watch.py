@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from momentseek.errors import MediaError
+from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import FoundFiles, find_videos
 from momentseek.library.ingest.report import AddReport, ShowIngest
 from momentseek.library.known_files import subtitle_marks
-from momentseek.library.stamp import Stamp
 from momentseek.library.store import LibraryStore
 
 FileState = tuple[Stamp | None, tuple[str, ...]]

@@ -31,7 +31,7 @@ FLASH_SECONDS = 0.24
 HALF_WINDOW_SECONDS = (0.25, 0.4, 0.6, 0.9)
 FADE_SECONDS = 1.2
 _MIN_GAP_SECONDS = {frozenset({"cut"}): 0.25, frozenset({"cut", "fade"}): 0.5}  # 1 for other pairs
-CONTEXT_SECONDS = 2 * HALF_WINDOW_SECONDS[-1] + 0.2
+SHOT_CONTEXT_SECONDS = 2 * HALF_WINDOW_SECONDS[-1] + 0.2
 _GRID_COLUMNS, _GRID_ROWS = 16, 12
 _LEVELS = 16
 _LEVEL = (np.sqrt(np.arange(256) / 256) * _LEVELS).astype(np.uint8)
@@ -60,7 +60,7 @@ class ShotDetector:
         self._times.append(time)
         self._grids.append(grid)
         self._histograms.append(shares(small))
-        if time - self._times[0] > _STRETCH_SECONDS + 2 * CONTEXT_SECONDS or len(self._times) >= _MAX_FRAMES:
+        if time - self._times[0] > _STRETCH_SECONDS + 2 * SHOT_CONTEXT_SECONDS or len(self._times) >= _MAX_FRAMES:
             self._settle()
 
     def boundaries(self) -> list[float]:
@@ -70,10 +70,10 @@ class ShotDetector:
 
     def _settle(self) -> None:
         """Decide all but the newest frames, and keep only what the next ones need beside them."""
-        until = self._times[-1] - CONTEXT_SECONDS
+        until = self._times[-1] - SHOT_CONTEXT_SECONDS
         self._found += [b for b in self._evaluate() if self._done <= b.time < until]
         self._done = until
-        first = int(np.searchsorted(self._times, until - CONTEXT_SECONDS))
+        first = int(np.searchsorted(self._times, until - SHOT_CONTEXT_SECONDS))
         first = max(first, len(self._times) - _MAX_FRAMES // 2)
         del self._times[:first], self._grids[:first], self._histograms[:first]
 

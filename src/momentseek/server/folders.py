@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from momentseek.library.file_stamp import path_text
 from momentseek.library.files import VIDEO_SUFFIXES
-from momentseek.library.stamp import path_text
 from momentseek.server.errors import ApiError
 
 MAX_LISTED_FOLDERS = 1000

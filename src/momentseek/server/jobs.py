@@ -14,8 +14,8 @@ from typing import Literal
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, AddReport
+from momentseek.library.file_stamp import path_text
 from momentseek.library.ingest.report import IngestNote, IngestStep
-from momentseek.library.stamp import path_text
 from momentseek.server.errors import ApiError, hide_paths
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]

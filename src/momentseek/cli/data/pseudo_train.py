@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from momentseek.cli import options
-from momentseek.cli.folders import made
+from momentseek.cli.folders import new_folders
 
 if TYPE_CHECKING:
     from momentseek.moments import Judgements, Policy
@@ -71,7 +71,7 @@ def command(
     folder = Path(out)
     vectors = encoder.removeprefix("file:") if encoder.startswith("file:") else None
     inputs = [*annotations, *exclude, queries, videos, vectors]
-    with made(out):
+    with new_folders(out):
         options.check_targets(inputs, [*(str(folder / name(n)) for n in sizes), report], force)
         corpus = read_corpus(videos) if videos else None
         policy = cast("Policy", invalid or "error")

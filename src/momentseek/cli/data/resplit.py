@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from momentseek.cli import options
-from momentseek.cli.folders import made
+from momentseek.cli.folders import new_folders
 from momentseek.cli.numbers import Number
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def command(
         check_folder(plots)
         figures = [str(Path(plots) / name) for name in FIGURE_FILES]
     inputs = [*annotations, *(path for _, path in wanted), durations]
-    with made(folder, plots):
+    with new_folders(folder, plots):
         options.check_targets(inputs, [*map(str, targets.values()), report, *figures], force)
         corpus = read_corpus(durations) if durations else None
         truths, form = _read(annotations, corpus)

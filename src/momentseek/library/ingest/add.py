@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
+from momentseek.library.file_stamp import path_text
 from momentseek.library.files import FoundFiles, VideoFile
 from momentseek.library.ingest.reading import ReadSettings
 from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, ShowIngest
@@ -15,7 +16,6 @@ from momentseek.library.ingest.timer import StageTimer
 from momentseek.library.ingest.writer import SegmentWriter, WritePace
 from momentseek.library.reader import LibraryReader
 from momentseek.library.scan.plan import refresh_plan
-from momentseek.library.stamp import path_text
 from momentseek.library.vectors import StoredVectors
 from momentseek.library.video import Failure, Video
 from momentseek.library.video_parts import drop_old_parts

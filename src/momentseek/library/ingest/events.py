@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from momentseek.encoders.protocol import Pixels
+from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import VideoFile
 from momentseek.library.known_files import KnownFile
-from momentseek.library.stamp import Stamp
 from momentseek.library.vectors import StoredVectors
 from momentseek.media.cue import Cue
 from momentseek.media.probe import Probe

@@ -11,6 +11,7 @@ from pathlib import Path
 from momentseek.encoders.protocol import Pixels
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
+from momentseek.library.file_stamp import Stamp, content_hash, printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.events import (
     ClipFrame,
@@ -33,7 +34,6 @@ from momentseek.library.known_files import (
     has_failed,
     subtitle_marks,
 )
-from momentseek.library.stamp import Stamp, content_hash, printable
 from momentseek.library.video_parts import VideoParts
 from momentseek.media.cue import Cue
 

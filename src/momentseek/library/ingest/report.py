@@ -92,7 +92,7 @@ class AddReport:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def worked(self) -> int:
+    def in_library(self) -> int:
         """Files that are in the library now."""
         return self.added + self.changed + self.refreshed + self.moved + self.copied + self.unchanged
 
@@ -125,7 +125,7 @@ class AddReport:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        from momentseek.library.stamp import path_text
+        from momentseek.library.file_stamp import path_text
 
         return {
             **{k: v for k, v in vars(self).items() if k not in ("failed", "noted", "resumed")},

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from momentseek.encoders.protocol import ImageTextEncoder
+from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.batches import BatchEncoder, VideoAssembly
 from momentseek.library.ingest.events import (
@@ -26,7 +27,6 @@ from momentseek.library.ingest.reading import ReadSettings, read_files
 from momentseek.library.ingest.report import AddReport, IngestNote, IngestStep, ResumedVideo, ShowIngest, VideoNote
 from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter
 from momentseek.library.paths import clock_text
-from momentseek.library.stamp import printable
 from momentseek.library.vectors import StoredVectors
 from momentseek.library.video import Failure, Video
 

@@ -11,13 +11,13 @@ import numpy as np
 from momentseek.encoders.protocol import TextEncoder, Vectors
 from momentseek.library import known_files, segments
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.events import FileUpdate
 from momentseek.library.ingest.timer import StageTimer
-from momentseek.library.merge import merge_segments
 from momentseek.library.paths import LibraryPaths
+from momentseek.library.segment_merge import merge_segments
 from momentseek.library.segments import Segment
-from momentseek.library.stamp import Stamp
 from momentseek.library.vectors import StoredVectors, segment_of
 from momentseek.library.video import Video
 from momentseek.media.cue import Cue

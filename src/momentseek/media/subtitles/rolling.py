@@ -38,7 +38,7 @@ def unroll(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
     until = float("-inf")
     for start, end, lines in cues:
         touches = bool(found) and start <= until + MAX_TOUCHING_SECONDS
-        seen, grown = _repeated(before, lines) if touches else (0, "")
+        seen, grown = _match_repeated(before, lines) if touches else (0, "")
         if seen:
             last = found[-1]
             if grown and len(last.text) + len(grown) <= MAX_LINE_CHARACTERS:
@@ -55,7 +55,7 @@ def unroll(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
     return [Cue(shown.start, shown.end, shown.text) for shown in found]
 
 
-def _repeated(before: list[str], lines: list[str]) -> tuple[int, str]:
+def _match_repeated(before: list[str], lines: list[str]) -> tuple[int, str]:
     """How many of the first ``lines`` are the last ones shown before, and what the last of them has grown by."""
     for count in range(min(len(before), len(lines), 8), 0, -1):
         if before[-count:-1] == lines[: count - 1] and lines[count - 1].startswith(before[-1]):

@@ -51,10 +51,10 @@ def parse(text: str) -> Iterator[Cue]:
         yield Cue(*span, "\n".join(lines).strip())
 
 
-def write(cues: Iterable[Cue]) -> str:
+def srt_text(cues: Iterable[Cue]) -> str:
     r"""An SRT file. Blank lines and arrows in a text would end its cue, so they are taken out.
 
-    >>> write([Cue(1.0, 2.5, "Anybody home?")])
+    >>> srt_text([Cue(1.0, 2.5, "Anybody home?")])
     '1\n00:00:01,000 --> 00:00:02,500\nAnybody home?\n'
     """
     return "\n".join(

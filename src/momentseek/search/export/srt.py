@@ -23,9 +23,9 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
     """The cues, by time; a note says whose times they are."""
     if len({hit.path for hit in hits}) > 1:
         note = "the moments are of several videos, so the times are those of the EDL or FCPXML of the same moments"
-        return ExportText(srt.write(_in_a_row(hits)), (note,))
+        return ExportText(srt.srt_text(_in_a_row(hits)), (note,))
     cues = sorted((Cue(hit.start, hit.end, _text(hit)) for hit in hits), key=lambda cue: (cue.start, cue.end))
-    return ExportText(srt.write(cues))
+    return ExportText(srt.srt_text(cues))
 
 
 def _in_a_row(hits: Sequence[Hit]) -> Iterator[Cue]:
