@@ -9,11 +9,10 @@ import pytest
 import small_library as small
 from click.testing import CliRunner
 
-from momentseek.cli import cli
+from momentseek.cli import cli, player, terminal_images
 from momentseek.encoders import registry
 from momentseek.media.cue import Cue
 from momentseek.media.probe import probe
-from momentseek.search import player, terminal_images
 
 CUES = {"shore.mp4": [Cue(16.0, 18.0, "What a good dog!")]}
 
@@ -139,9 +138,9 @@ def test_a_clip_that_cannot_be_cut_is_reported(library, tmp_path):
 
 def test_the_best_moment_is_opened_where_it_begins(library, film, monkeypatch):
     started = []
-    monkeypatch.setattr(player, "launch", started.append)
+    monkeypatch.setattr(player, "launch_player", started.append)
     monkeypatch.setattr(player.shutil, "which", lambda name: f"/bin/{name}" if name == "vlc" else None)
-    monkeypatch.setattr(player.command, "__defaults__", (player.shutil.which, "linux"))
+    monkeypatch.setattr(player.player_command, "__defaults__", (player.shutil.which, "linux"))
     search(library, "dog beach", "--open")
     ((program, option, path),) = started
     assert (program, path) == ("/bin/vlc", str(film))
@@ -203,7 +202,7 @@ def test_images_are_drawn_where_the_terminal_shows_them(library, film):
         assert opened.thumbnail(hit) == picture
         film.unlink()
         assert opened.thumbnail(hit) == picture  # kept, so an unplugged drive still shows
-    kitty, iterm = (terminal_images.drawn(picture, kind) for kind in ("kitty", "iterm"))
+    kitty, iterm = (terminal_images.draw_picture(picture, kind) for kind in ("kitty", "iterm"))
     assert kitty.startswith("\x1b_Ga=T,f=100,r=6,m=")
     assert kitty.endswith("\x1b\\")
     assert iterm.startswith("\x1b]1337;File=inline=1;")

@@ -21,7 +21,6 @@ from momentseek.features.data import Data
 from momentseek.library import LibraryStore
 from momentseek.models import Dims, build
 from momentseek.models.export import export
-from momentseek.search import rerank
 from momentseek.search.engine import NOT_RERANKED, Engine
 from momentseek.trained.manifest import EncoderRef
 from momentseek.trained.reranker import Reranker, RerankerCache, load_reranker

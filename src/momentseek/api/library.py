@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.store import LibraryStore
+from momentseek.library.thumbnail_cache import ThumbnailCache
 from momentseek.search.engine import STREAMS, Engine, Group, SearchOptions, Stream
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Hit, Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, MAP_LOCALISER
-from momentseek.search.pictures import Pictures
 from momentseek.search.query import Query
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Library(LibraryStore):
     def __init__(self, path: Path, catalog: Catalog) -> None:
         super().__init__(path, catalog)
         self._engine = Engine(self)
-        self._pictures = Pictures(self.paths.thumbnails)
+        self._thumbnails = ThumbnailCache(self.paths.thumbnails)
 
     def search(
         self,
@@ -79,22 +79,22 @@ class Library(LibraryStore):
     def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
         """A WebP picture of a hit's most representative frame; kept in the library's folder while there is room."""
         name = f"{hit.video_id}-{round(hit.peak * 1000)}-{width}.webp"
-        data = self._pictures.get(name)
+        data = self._thumbnails.get(name)
         if data is None:
             from momentseek.media.thumbnails import thumbnail
 
-            data = thumbnail(_present(hit), hit.peak, width)
-            self._pictures.keep(name, data)
+            data = thumbnail(_existing_path(hit), hit.peak, width)
+            self._thumbnails.keep(name, data)
         return data
 
     def cut(self, hit: Hit, out: str | os.PathLike[str], *, exact: bool = True, pad: float = 0.0) -> Cut:
         """Write a hit as a clip of its own, ``pad`` seconds longer on each side."""
         from momentseek.media.cut import cut
 
-        return cut(_present(hit), hit.start, hit.end, out, exact=exact, pad=pad)
+        return cut(_existing_path(hit), hit.start, hit.end, out, exact=exact, pad=pad)
 
 
-def _present(hit: Hit) -> Path:
+def _existing_path(hit: Hit) -> Path:
     if not os.path.isfile(hit.path):  # which, unlike Path, is false where the folder may not be entered
         raise MediaError(f"{hit.path}: is not there; connect the drive it lies on, or add it again where it is now")
     return hit.path

@@ -181,7 +181,7 @@ def _sqlite() -> Iterator[Item]:
 
 
 def _terminal() -> Iterator[Item]:
-    from momentseek.search.terminal_images import images_of
+    from momentseek.cli.terminal_images import supported_images
 
-    kind = images_of(os.environ)
+    kind = supported_images(os.environ)
     yield Item("terminal", "ok", f"shows images ({kind})" if kind else "shows no images; results are text")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from momentseek.cli import options
+from momentseek.cli.cutting import check_clip_folder, cut_hits
 from momentseek.errors import MomentseekError
 
 if TYPE_CHECKING:
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from momentseek.search import Hit, Results
 
 F = TypeVar("F", bound=Callable[..., Any])
-PADDED = ("edl", "fcpxml")
-"""Files for an editor, who wants the handles in them; and SRT where it has the times of these."""
-COLUMNS = 120
-"""Where there is no terminal to fit into."""
+TIMELINE_KINDS = ("edl", "fcpxml")
+"""Files for an editor, who wants the padding as handles in them; so does SRT where it has the times of these."""
+DEFAULT_COLUMNS = 120
+"""Width of the table where there is no terminal to fit into."""
 
 
-def _file(kind: str, what: str) -> Callable[[F], F]:
+def _file_option(kind: str, what: str) -> Callable[[F], F]:
     return click.option(f"--{kind}", kind, type=click.Path(), metavar="FILE", help=what)
 
 
-class _Command(click.Command):
-    """Tells a query that begins with a minus from options: ``-kitchen`` is no ``-k itchen``."""
+class _SearchCommand(click.Command):
+    """A command that tells a query that begins with a minus from options: ``-kitchen`` is no ``-k itchen``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         short = {name for p in self.params for name in p.opts if not name.startswith("--")}
         for arg in args[: args.index("--")] if "--" in args else args:
-            if arg.startswith("-") and not arg.startswith("--") and len(arg) > 1 and not _option(arg, short):
+            if arg.startswith("-") and not arg.startswith("--") and len(arg) > 1 and not _is_short_option(arg, short):
                 raise click.UsageError(
                     f"{arg!r} looks like an option; if it is part of the query, write -- before the query: "
                     "momentseek search -- 'dog -leash'",
@@ -43,17 +43,17 @@ class _Command(click.Command):
         return super().parse_args(ctx, args)
 
 
-def _option(arg: str, short: set[str]) -> bool:
+def _is_short_option(arg: str, short: set[str]) -> bool:
     """Whether an argument is a short option, alone or with its value: ``-k``, ``-k5``, ``-l/films``.
 
-    >>> [_option(a, {"-k", "-l"}) for a in ("-k", "-k5", "-l./films", "-kitchen", "-lake", "-dog", "-5")]
+    >>> [_is_short_option(a, {"-k", "-l"}) for a in ("-k", "-k5", "-l./films", "-kitchen", "-lake", "-dog", "-5")]
     [True, True, True, False, False, False, False]
     """
     value = arg[2:]
     return arg[:2] in short and (not value or value.isdigit() or value[0] in "./~=\\" or value[1:2] == ":")
 
 
-@click.command(cls=_Command)
+@click.command(cls=_SearchCommand)
 @click.argument("query", nargs=-1, metavar="QUERY...")
 @click.option("-k", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many moments.")
 @options.library
@@ -81,11 +81,11 @@ def _option(arg: str, short: set[str]) -> bool:
 @click.option("--explain", is_flag=True, help="Each stream's rank and score, and the curve with the span marked.")
 @options.as_json
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
-@_file("html", "Write a page that shows the results, all in one file.")
-@_file("edl", "Write an edit decision list (CMX 3600).")
-@_file("fcpxml", "Write a Final Cut Pro timeline.")
-@_file("srt", "Write subtitles that mark the moments.")
-@_file("run", "Write a run for `momentseek evaluate`.")
+@_file_option("html", "Write a page that shows the results, all in one file.")
+@_file_option("edl", "Write an edit decision list (CMX 3600).")
+@_file_option("fcpxml", "Write a Final Cut Pro timeline.")
+@_file_option("srt", "Write subtitles that mark the moments.")
+@_file_option("run", "Write a run for `momentseek evaluate`.")
 @click.option("--cut", type=click.Path(), metavar="DIR", help="Cut each moment into a file of its own.")
 @click.option(
     "--exact/--fast", default=True, help="Cut to the frame (encodes anew), or at key frames.  [default: exact]"
@@ -140,15 +140,16 @@ def command(
     if rerank_videos is not None and rerank is None:
         raise click.UsageError("--rerank-videos is for --rerank FOLDER.")
     options.check_targets([], files.values(), force)
-    folder = _cut_folder(cut)
+    clip_folder = check_clip_folder(cut)
     from momentseek.api import Library
     from momentseek.library.paths import library_folder
     from momentseek.search.engine import SearchOptions
+    from momentseek.search.export import render
     from momentseek.search.fusion import DEFAULT_FUSION
 
     with Library.open(library_folder(library), create=False) as opened:
         chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
-        found = opened.search(
+        results = opened.search(
             " ".join(query),
             k,
             localiser=localiser,
@@ -161,55 +162,49 @@ def command(
             rerank_videos=rerank_videos or SearchOptions.rerank_videos,
         )
         if as_json or as_csv:
-            click.echo(_text(found, "json" if as_json else "csv"), nl=False)
+            click.echo(render(results, str(results.query), "json" if as_json else "csv").text, nl=False)
         else:
-            _show(opened, found, explain, images)
-        _write(opened, found, files, pad)
-        if folder is not None:
-            _cut(opened, found, folder, exact, pad, force)
+            _show_results(opened, results, explain, images)
+        _write_files(opened, results, files, pad)
+        if clip_folder is not None:
+            cut_hits(opened, results, clip_folder, exact=exact, pad=pad, force=force)
         if open_first:
-            _open(found)
+            _open_first(results)
 
 
-def _show(library: Library, found: Results, explain: bool, images: bool | None) -> None:
+def _show_results(library: Library, results: Results, explain: bool, images: bool | None) -> None:
     import shutil
 
-    from momentseek.search.show import card, remarks, table
-    from momentseek.search.terminal_images import images_of
+    from momentseek.cli.terminal_images import supported_images
+    from momentseek.search.display import card, remarks, table
 
     terminal = sys.stdout.isatty()
-    columns = shutil.get_terminal_size((COLUMNS, 24)).columns if terminal else COLUMNS
-    kind = images_of() if terminal and images is not False else None
+    columns = shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns if terminal else DEFAULT_COLUMNS
+    kind = supported_images() if terminal and images is not False else None
     if images and kind is None:
         options.say("no pictures: this terminal does not say that it shows any (kitty, Ghostty, iTerm2, WezTerm do)")
-    if found and kind is not None:
-        from momentseek.search.terminal_images import drawn
+    if results and kind is not None:
+        from momentseek.cli.terminal_images import draw_picture
 
-        for hit in found:
+        for hit in results:
             try:
-                click.echo(drawn(library.thumbnail(hit), kind))
+                click.echo(draw_picture(library.thumbnail(hit), kind))
             except MomentseekError as e:  # a drive that is not connected is no reason to show nothing
                 options.say(str(e))
-            click.echo(card(hit, found.query, columns=columns, bold=True, explain=explain))
-    elif found:
-        click.echo(table(found, found.query, columns=columns, bold=terminal, explain=explain))
-    remark = remarks(found.hidden, found.note or ("" if found or found.hidden else "nothing found"))
+            click.echo(card(hit, results.query, columns=columns, bold=True, explain=explain))
+    elif results:
+        click.echo(table(results, results.query, columns=columns, bold=terminal, explain=explain))
+    remark = remarks(results.hidden, results.note or ("" if results or results.hidden else "nothing found"))
     if remark:
         options.say(remark)
 
 
-def _text(found: Results, kind: str) -> str:
-    from momentseek.search.export import render
-
-    return render(found, str(found.query), kind).text
-
-
-def _write(library: Library, found: Results, files: dict[str, str | None], pad: float) -> None:
-    """All the files that were asked for, or none."""
+def _write_files(library: Library, results: Results, files: dict[str, str | None], pad: float) -> None:
+    """Write all the files that were asked for, or none of them."""
     wanted = {kind: path for kind, path in files.items() if path}
     if not wanted:
         return
-    if not found:
+    if not results:
         options.say("no moments, so no file was written")
         return
     from momentseek.atomic import write_all
@@ -219,11 +214,11 @@ def _write(library: Library, found: Results, files: dict[str, str | None], pad: 
     notes: list[str] = []
     for kind, path in wanted.items():
         if kind == "run":
-            content[path] = _run(found)
+            content[path] = _run_bytes(results)
             continue
-        timeline = kind in PADDED or (kind == "srt" and len({hit.path for hit in found}) > 1)
-        hits = [_padded(hit, pad) for hit in found] if timeline else found
-        written = render(hits, str(found.query), kind, _picture(library) if kind == "html" else None)
+        timeline = kind in TIMELINE_KINDS or (kind == "srt" and len({hit.path for hit in results}) > 1)
+        hits = [_pad_hit(hit, pad) for hit in results] if timeline else results
+        written = render(hits, str(results.query), kind, _thumbnails(library) if kind == "html" else None)
         content[path] = written.text.encode("utf-8", errors="replace")
         notes += [f"{path}: {note}" for note in written.notes]
     write_all(content)
@@ -231,81 +226,46 @@ def _write(library: Library, found: Results, files: dict[str, str | None], pad: 
         options.say(line)
 
 
-def _run(found: Results) -> bytes:
+def _run_bytes(results: Results) -> bytes:
     """The hits as a run of one query, whose id is its text."""
     from momentseek.formats.native import write_runs
     from momentseek.formats.registry import Writing
     from momentseek.search.export import hits_to_run
 
-    return write_runs((hits_to_run(str(found.query), str(found.query), found),), Writing(None))
+    return write_runs((hits_to_run(str(results.query), str(results.query), results),), Writing(None))
 
 
-def _picture(library: Library) -> Any:
-    """Pictures for the page; one that cannot be had is left out."""
+def _thumbnails(library: Library) -> Any:
+    """A function that gives the page its pictures; one that cannot be made is left out, and said so."""
 
-    def picture(hit: Hit) -> bytes | None:
+    def thumbnail(hit: Hit) -> bytes | None:
         try:
             return library.thumbnail(hit)
         except MomentseekError as e:
             options.say(str(e))
             return None
 
-    return picture
+    return thumbnail
 
 
-def _padded(hit: Hit, pad: float) -> Hit:
+def _pad_hit(hit: Hit, pad: float) -> Hit:
     return replace(hit, start=max(0.0, hit.start - pad), end=min(hit.duration, hit.end + pad))
 
 
-def _cut_folder(cut: str | None) -> Path | None:
-    if cut is None:
-        return None
-    folder = Path(cut)
-    if folder.exists() and not folder.is_dir():
-        raise MomentseekError(f"{folder}: is a file; give a folder for the clips")
-    if not folder.absolute().parent.is_dir():
-        raise MomentseekError(f"{folder}: there is no folder {folder.parent}; make it first")
-    return folder
-
-
-def _cut(library: Library, found: Results, folder: Path, exact: bool, pad: float, force: bool) -> None:
-    from momentseek.search.clip_names import clip_name
-
-    targets = [folder / clip_name(hit, exact=exact) for hit in found]
-    there = [path for path in targets if path.exists()]
-    if there and not force:
-        raise MomentseekError(f"{there[0]}: is there already; choose another folder, or overwrite it (--force)")
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as e:
-        raise MomentseekError(f"{folder}: cannot be made ({e.strerror}); choose another folder") from None
-    failed = 0
-    for at, (hit, path) in enumerate(zip(found, targets, strict=True), 1):
-        try:
-            clip = library.cut(hit, path, exact=exact, pad=pad)
-            options.say(f"cut {at}/{len(found)}: {path} ({clip.duration:.1f} s)")
-        except MomentseekError as e:
-            failed += 1
-            options.say(f"cut {at}/{len(found)}: {e}")
-    if failed:
-        from momentseek.tables import count
-
-        raise MomentseekError(f"{count(failed, 'clip')} of {len(found)} could not be cut; the reasons are above")
-
-
-def _open(found: Sequence[Hit]) -> None:
-    if not found:
+def _open_first(results: Sequence[Hit]) -> None:
+    """Open the best hit in a player, at its start if the player can."""
+    if not results:
         options.say("no moment to open")
         return
-    from momentseek.search import player
+    from momentseek.cli import player
 
-    hit = found[0]
+    hit = results[0]
     if not hit.path.is_file():
         raise MomentseekError(f"{hit.path}: is not there; connect the drive it lies on")
-    arguments, there = player.command(hit.path, hit.start)
+    arguments, starts_there = player.player_command(hit.path, hit.start)
     try:
-        player.launch(arguments)
+        player.launch_player(arguments)
     except OSError:
         raise MomentseekError("no player was found; install mpv or VLC") from None
-    if not there:
+    if not starts_there:
         options.say(f"opened from the beginning; the moment is at {hit.start:.1f} s (mpv or VLC would start there)")

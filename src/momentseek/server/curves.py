@@ -13,10 +13,10 @@ from momentseek.library.video import Video
 from momentseek.library.words import WordMatcher
 from momentseek.media.cue import Cue
 from momentseek.search import Hit
+from momentseek.search.display import sought_words
 from momentseek.search.engine import Stream
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.query import Query
-from momentseek.search.snippets import sought
 from momentseek.search.state import StreamIndex
 from momentseek.search.streams.vision import build_curve, build_vision_query
 
@@ -103,7 +103,7 @@ def _vision_curve(
 
 
 def _cue_scores(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> NDArray[np.float64]:
-    terms = sought(query)
+    terms = sought_words(query)
     found = WordMatcher([cue.text for cue in cues]).matches(terms) if terms and cues else np.zeros((len(cues), 1), bool)
     share: NDArray[np.float64] = found.mean(axis=1)
     snapshot = library.snapshot()

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.library.words import WordMatcher
+from momentseek.search.display import sought_words
 from momentseek.search.hit import Hit
 from momentseek.search.query import Query
-from momentseek.search.snippets import sought
 from momentseek.server.schemas import (
     Level,
     clean_text,
@@ -86,7 +86,7 @@ class HitOut(BaseModel):
 def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
     """Convert hits to the API's answers, with the query's words marked; one small word index serves all of them."""
     cues = [cue for hit in hits for cue in hit.said]
-    marks = iter(mark_words([cue.text for cue in cues], sought(query)))
+    marks = iter(mark_words([cue.text for cue in cues], sought_words(query)))
     return [
         _hit_out(
             hit,

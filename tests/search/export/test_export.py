@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.media.cue import Cue
 from momentseek.media.subtitles.read import parse_subtitles
-from momentseek.search.export import KINDS, hits_to_run, kind_of, render, write
+from momentseek.search.export import EXPORT_KINDS, export_kind, hits_to_run, render, write
 from momentseek.search.hit import Hit, StreamRank
 
 NTSC = Fraction(30000, 1001)
@@ -42,11 +42,11 @@ HITS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sorted(EXPORT_KINDS))
 def test_every_kind_is_written_by_its_suffix(tmp_path: Path, kind: str) -> None:
-    for suffix in KINDS[kind].suffixes:
+    for suffix in EXPORT_KINDS[kind].suffixes:
         path = tmp_path / f"hits{suffix.upper()}"
-        assert kind_of(path) == kind
+        assert export_kind(path) == kind
         notes = write(HITS, QUERY, path)
         written = render(HITS, QUERY, kind)
         assert path.read_bytes().decode() == written.text
@@ -62,14 +62,14 @@ def test_the_kind_may_be_said_instead(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["hits", "hits.doc", "hits.gz", "csv"])
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path, name: str) -> None:
-    with pytest.raises(MomentseekError, match=r"\.csv, \.json, \.srt, \.edl, \.fcpxml, \.html"):
+    with pytest.raises(MomentseekError, match=r"\.csv, \.edl, \.fcpxml, \.htm, \.html, \.json, \.srt"):
         write(HITS, QUERY, tmp_path / name)
     with pytest.raises(MomentseekError, match="there is no export"):
         write(HITS, QUERY, tmp_path / "hits.csv", kind="tables")
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sorted(EXPORT_KINDS))
 def test_no_hits_is_a_valid_file(kind: str) -> None:
     assert render([], QUERY, kind).notes == ()
 
@@ -118,7 +118,7 @@ def test_json_carries_everything() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sorted(EXPORT_KINDS))
 def test_names_that_are_not_unicode(tmp_path: Path, kind: str) -> None:
     name = os.fsdecode(b"caf\xe9.mp4")
     odd = replace(HITS[0], name=name, path=Path("/films") / name)

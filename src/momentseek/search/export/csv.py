@@ -12,34 +12,38 @@ import io
 from collections.abc import Sequence
 
 from momentseek.media.edit_lists import ExportText
-from momentseek.search.export.kind import Kind, Thumbnail
+from momentseek.search.export.kind import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit
 
 COLUMNS = ("rank", "level", "video", "start", "end", "score", "peak", "duration", "rate", "said", "path", "query")
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
-    """The table; times in seconds, ``rate`` as a fraction of frames per second."""
+    """Render a table of hits; times in seconds, ``rate`` as a fraction of frames per second."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")  # with "\n" alone a carriage return in a name is not quoted
     writer.writerow(COLUMNS)
     for hit in hits:
         said = " ".join(cue.text for cue in hit.said)
         times = [f"{time:.3f}" for time in (hit.start, hit.end)]
-        row = [hit.rank, hit.level, cell(hit.name), *times, f"{hit.score:.6g}", f"{hit.peak:.3f}"]
-        writer.writerow([*row, f"{hit.duration:.3f}", hit.rate, cell(said), cell(str(hit.path)), cell(query)])
+        row = [hit.rank, hit.level, safe_cell(hit.name), *times, f"{hit.score:.6g}", f"{hit.peak:.3f}"]
+        writer.writerow(
+            [*row, f"{hit.duration:.3f}", hit.rate, safe_cell(said), safe_cell(str(hit.path)), safe_cell(query)]
+        )
     return ExportText(out.getvalue())
 
 
-def cell(text: str) -> str:
-    """Text that no spreadsheet runs.
+def safe_cell(text: str) -> str:
+    """Make a text that no spreadsheet runs as a formula.
 
-    >>> cell("=HYPERLINK(1)"), cell("- Who is there?"), cell("kitchen.mp4")
+    >>> safe_cell("=HYPERLINK(1)"), safe_cell("- Who is there?"), safe_cell("kitchen.mp4")
     ("'=HYPERLINK(1)", "'- Who is there?", 'kitchen.mp4')
     """
-    return "'" + text if text.lstrip(" \0")[:1] in FORMULAS else text
+    return "'" + text if text.lstrip(" \0")[:1] in FORMULA_CHARACTERS else text
 
 
-FORMULAS = frozenset("=+-@\t\r\n|%＝＋－＠")
+FORMULA_CHARACTERS = frozenset("=+-@\t\r\n|%＝＋－＠")
 """First characters that make a formula, in some spreadsheet; the last ones are their full-width forms."""
-KIND = Kind("csv", (".csv",), "a table for spreadsheets", render)
+
+
+EXPORT_KINDS.add("csv", ExportKind((".csv",), "a table for spreadsheets", render))

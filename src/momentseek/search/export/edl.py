@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from momentseek.media.edit_lists import ExportText, write_edl
-from momentseek.search.export.excerpts import excerpts
-from momentseek.search.export.kind import Kind, Thumbnail
+from momentseek.search.export.kind import EXPORT_KINDS, ExportKind, Thumbnail, excerpts
 from momentseek.search.hit import Hit
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
-    """The list, at the frame rate most of the videos have."""
+    """Render an edit decision list at the frame rate that most of the videos have."""
     return write_edl(excerpts(hits, query), query or "Moments")
 
 
-KIND = Kind("edl", (".edl",), "a timeline for any editing program (CMX 3600)", render)
+EXPORT_KINDS.add("edl", ExportKind((".edl",), "a timeline for any editing program (CMX 3600)", render))

@@ -14,11 +14,9 @@ from importlib.resources import files
 from momentseek.errors import MomentseekError
 from momentseek.media.edit_lists import ExportText
 from momentseek.media.edit_lists.excerpt import file_url
-from momentseek.search.explain import reason
-from momentseek.search.export.kind import Kind, Thumbnail
+from momentseek.search.display import clock, reason, tidy, time_range
+from momentseek.search.export.kind import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit
-from momentseek.search.show import clock, when
-from momentseek.search.snippets import tidy
 from momentseek.tables import count
 
 _PAGE = """<!DOCTYPE html>
@@ -56,17 +54,17 @@ _HIT = """<li value="{rank}" class="{level}">
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
-    """The page; a hit whose picture cannot be had gets an empty frame."""
+    """Render a page; a hit whose picture cannot be had gets an empty frame."""
     title = escape(tidy(query) or "Moments")
     videos = len({hit.path for hit in hits})
     summary = f"{count(len(hits), 'moment')} in {count(videos, 'video')}, best first" if hits else "No moments found."
-    rows = "\n".join(_hit(hit, _picture(hit, thumbnail)) for hit in hits)
+    rows = "\n".join(_hit_item(hit, _picture(hit, thumbnail)) for hit in hits)
     style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     body = f"<ol>\n{rows}\n</ol>" if hits else ""
     return ExportText(_PAGE.format(title=title, style=style, summary=summary, hits=body))
 
 
-def _hit(hit: Hit, picture: str) -> str:
+def _hit_item(hit: Hit, picture: str) -> str:
     whole = max(hit.duration, hit.end, 1e-9)
     return _HIT.format(
         rank=hit.rank,
@@ -75,17 +73,17 @@ def _hit(hit: Hit, picture: str) -> str:
         picture=picture,
         why=escape(reason(hit)),
         name=escape(tidy(hit.name)),
-        when=when(hit),
+        when=time_range(hit),
         left=100 * hit.start / whole,
         width=100 * (hit.end - hit.start) / whole,
         length=f"{hit.end - hit.start:.1f} s",
         whole=clock(hit.duration),
-        said="".join(_said(text, language) for text, language in _spoken(hit)),
+        said="".join(_quote(text, language) for text, language in _said_by_language(hit)),
     )
 
 
-def _spoken(hit: Hit) -> list[tuple[str, str | None]]:
-    """What is said, cues of one language put together."""
+def _said_by_language(hit: Hit) -> list[tuple[str, str | None]]:
+    """What is said in a hit, consecutive cues of one language put together."""
     found: list[tuple[str, str | None]] = []
     for cue in hit.said:
         if found and found[-1][1] == cue.language:
@@ -95,7 +93,7 @@ def _spoken(hit: Hit) -> list[tuple[str, str | None]]:
     return found
 
 
-def _said(text: str, language: str | None) -> str:
+def _quote(text: str, language: str | None) -> str:
     tongue = f' lang="{escape(language)}"' if language else ""
     return f'<blockquote dir="auto"{tongue}>{escape(text)}</blockquote>\n'
 
@@ -110,4 +108,4 @@ def _picture(hit: Hit, thumbnail: Thumbnail | None) -> str:
     return f'<img src="data:image/webp;base64,{b64encode(data).decode()}" alt="">'
 
 
-KIND = Kind("html", (".html", ".htm"), "a page with pictures, to look at and pass on", render)
+EXPORT_KINDS.add("html", ExportKind((".html", ".htm"), "a page with pictures, to look at and pass on", render))

@@ -9,24 +9,24 @@ import orjson
 
 from momentseek.media.edit_lists import ExportText
 from momentseek.media.edit_lists.excerpt import file_url
-from momentseek.search.export.kind import Kind, Thumbnail
+from momentseek.search.export.kind import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit, Results
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
-    """One object: the query and its hits, best first; times in seconds; a search's results bring its remarks."""
-    document: dict[str, Any] = {"query": _text(query)}
+    """Render one object: the query and its hits, best first; times in seconds; a search's results bring its remarks."""
+    document: dict[str, Any] = {"query": _valid_text(query)}
     if isinstance(hits, Results):
-        document |= {"hidden": hits.hidden, "note": _text(hits.note)}
-    document["hits"] = [record(hit) for hit in hits]
+        document |= {"hidden": hits.hidden, "note": _valid_text(hits.note)}
+    document["hits"] = [hit_record(hit) for hit in hits]
     return ExportText(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
 
 
-def record(hit: Hit) -> dict[str, Any]:
-    """One hit. ``url`` holds the path's exact bytes, also where its name is not valid Unicode and ``path`` cannot."""
+def hit_record(hit: Hit) -> dict[str, Any]:
+    """One hit as JSON carries it; ``url`` holds the path's exact bytes, also where these are no valid Unicode."""
     found: dict[str, Any] = {
         "rank": hit.rank,
-        "video": _text(hit.name),
+        "video": _valid_text(hit.name),
         "start": hit.start,
         "end": hit.end,
         "score": hit.score,
@@ -34,9 +34,9 @@ def record(hit: Hit) -> dict[str, Any]:
         "peak": hit.peak,
         "duration": hit.duration,
         "rate": str(hit.rate),
-        "path": _text(str(hit.path)),
+        "path": _valid_text(str(hit.path)),
         "url": file_url(hit.path),
-        "said": [_said(cue.start, cue.end, cue.text, cue.language) for cue in hit.said],
+        "said": [_cue_record(cue.start, cue.end, cue.text, cue.language) for cue in hit.said],
         "streams": {name: {"rank": one.rank, "score": one.score} for name, one in hit.streams.items()},
     }
     if hit.first is not None:
@@ -44,18 +44,18 @@ def record(hit: Hit) -> dict[str, Any]:
             "model": hit.model, "score": hit.score, "first": {"rank": hit.first.rank, "score": hit.first.score},
         }  # fmt: skip
     if hit.also:
-        found["also"] = [_text(name) for name in hit.also]
+        found["also"] = [_valid_text(name) for name in hit.also]
     if hit.curve:
         found["curve"] = list(map(float, hit.curve))
     return found
 
 
-def _said(start: float, end: float, text: str, language: str | None) -> dict[str, Any]:
-    return {"start": start, "end": end, "text": _text(text)} | ({"language": language} if language else {})
+def _cue_record(start: float, end: float, text: str, language: str | None) -> dict[str, Any]:
+    return {"start": start, "end": end, "text": _valid_text(text)} | ({"language": language} if language else {})
 
 
-def _text(text: str) -> str:
+def _valid_text(text: str) -> str:
     return text.encode("utf-8", errors="replace").decode()
 
 
-KIND = Kind("json", (".json",), "everything about each moment, for programs", render)
+EXPORT_KINDS.add("json", ExportKind((".json",), "everything about each moment, for programs", render))

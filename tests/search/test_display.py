@@ -5,11 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.media.cue import Cue
-from momentseek.search.explain import sparkline
+from momentseek.search.display import BOLD_OFF, BOLD_ON, card, clock, remarks, said_lines, shorten, sparkline, table
 from momentseek.search.hit import Hit, StreamRank
 from momentseek.search.query import Query
-from momentseek.search.show import card, clock, remarks, table
-from momentseek.search.snippets import OFF, ON, shortened, snippets
 from momentseek.tables import width
 
 
@@ -55,18 +53,21 @@ def test_a_clock_reads_back(seconds):
 
 @given(st.text("ab 東é", max_size=40), st.text("xy", max_size=6), st.text("ab 東é", max_size=40), st.integers(4, 30))
 def test_a_snippet_fits_and_keeps_a_found_word_in_sight(before, word, after, room):
-    text = f"{before}{ON}{word}{OFF}{after}" if word else before + after
-    short = shortened(text, room)
-    plain = short.replace(ON, "").replace(OFF, "")
+    text = f"{before}{BOLD_ON}{word}{BOLD_OFF}{after}" if word else before + after
+    short = shorten(text, room)
+    plain = short.replace(BOLD_ON, "").replace(BOLD_OFF, "")
     assert width(plain) <= room
-    assert short.count(ON) == short.count(OFF)
+    assert short.count(BOLD_ON) == short.count(BOLD_OFF)
     if word and width(word) + 2 <= room:
         assert word in plain
 
 
 def test_snippets_prefer_the_cue_with_the_words():
     said = (Cue(1, 2, "hello"), Cue(2, 3, "the running dog"), Cue(3, 4, "a dog"))
-    assert snippets([hit(said=said), hit()], Query.parse("dog runs"), 40) == [f"the {ON}running{OFF} {ON}dog{OFF}", ""]
+    assert said_lines([hit(said=said), hit()], Query.parse("dog runs"), 40) == [
+        f"the {BOLD_ON}running{BOLD_OFF} {BOLD_ON}dog{BOLD_OFF}",
+        "",
+    ]
 
 
 def test_a_short_moment_in_a_long_video_is_seen_in_its_curve():

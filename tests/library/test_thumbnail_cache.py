@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import os
 
-from momentseek.search import pictures
-from momentseek.search.pictures import Pictures
+from momentseek.library import thumbnail_cache
+from momentseek.library.thumbnail_cache import ThumbnailCache
 
 
 def test_the_oldest_make_room(tmp_path):
-    kept = Pictures(tmp_path / "thumbnails", most=1000)
+    kept = ThumbnailCache(tmp_path / "thumbnails", max_bytes=1000)
     for i in range(10):
         kept.keep(f"{i}.webp", b"x" * 100)
         os.utime(tmp_path / "thumbnails" / f"{i}.webp", ns=(i, i))
@@ -21,8 +21,8 @@ def test_the_oldest_make_room(tmp_path):
 
 
 def test_what_others_keep_counts_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures, "LOOK_EVERY", 3)
-    mine, others = Pictures(tmp_path, most=1000), Pictures(tmp_path, most=10**9)
+    monkeypatch.setattr(thumbnail_cache, "THUMBNAILS_PER_SCAN", 3)
+    mine, others = ThumbnailCache(tmp_path, max_bytes=1000), ThumbnailCache(tmp_path, max_bytes=10**9)
     mine.keep("mine.webp", b"x" * 10)
     for i in range(20):
         others.keep(f"{i}.webp", b"x" * 100)
@@ -33,6 +33,6 @@ def test_what_others_keep_counts_too(tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_written_is_no_fault(tmp_path):
     (tmp_path / "file").touch()
-    kept = Pictures(tmp_path / "file" / "thumbnails", most=10)
+    kept = ThumbnailCache(tmp_path / "file" / "thumbnails", max_bytes=10)
     kept.keep("a.webp", b"x" * 100)
     assert kept.get("a.webp") is None

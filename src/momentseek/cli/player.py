@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-Find = Callable[[str], str | None]
+FindProgram = Callable[[str], str | None]
 PLAYERS = {
     "mpv": "--start={start:.3f}",
     "vlc": "--start-time={start:.3f}",
@@ -17,26 +17,27 @@ PLAYERS = {
     "celluloid": "--mpv-start={start:.3f}",
 }
 """Players and the option with which they start at a time."""
-OPENERS = {"darwin": "open", "win32": "explorer"}
+SYSTEM_OPENERS = {"darwin": "open", "win32": "explorer"}
+"""What opens a file by its type; elsewhere it is ``xdg-open``."""
 
 
-def command(
-    path: Path, start: float, find: Find = shutil.which, platform: str = sys.platform
+def player_command(
+    path: Path, start: float, find: FindProgram = shutil.which, platform: str = sys.platform
 ) -> tuple[list[str], bool]:
     """The command that opens a video, and whether it starts at the moment.
 
-    >>> command(Path("/films/a.mp4"), 12.5, find=lambda name: name if name == "mpv" else None)
+    >>> player_command(Path("/films/a.mp4"), 12.5, find=lambda name: name if name == "mpv" else None)
     (['mpv', '--start=12.500', '/films/a.mp4'], True)
-    >>> command(Path("/films/a.mp4"), 12.5, find=lambda name: None, platform="linux")
+    >>> player_command(Path("/films/a.mp4"), 12.5, find=lambda name: None, platform="linux")
     (['xdg-open', '/films/a.mp4'], False)
     """
     for name, option in PLAYERS.items():
         if found := find(name):
             return [found, option.format(start=start), str(path)], True
-    return [OPENERS.get(platform, "xdg-open"), str(path)], False
+    return [SYSTEM_OPENERS.get(platform, "xdg-open"), str(path)], False
 
 
-def launch(arguments: list[str]) -> None:
+def launch_player(arguments: list[str]) -> None:
     """Start a player and leave it running; ``OSError`` if there is none."""
     quiet = subprocess.DEVNULL
     new: dict[str, bool] = {"start_new_session": True} if os.name == "posix" else {}

@@ -10,17 +10,18 @@ from typing import Literal
 
 from momentseek.optional import optional_module
 
-Kind = Literal["kitty", "iterm"]
-ROWS = 6
+TerminalImages = Literal["kitty", "iterm"]
+PICTURE_ROWS = 6
 """Lines of text that a picture takes."""
-CHUNK = 4096
+MAX_CHUNK_CHARACTERS = 4096
 """Characters that kitty takes in one escape sequence."""
 
 
-def images_of(environment: Mapping[str, str] | None = None) -> Kind | None:
-    """The kind of images a terminal shows, by what it says of itself; None inside tmux and screen, which pass none on.
+def supported_images(environment: Mapping[str, str] | None = None) -> TerminalImages | None:
+    """The kind of images that a terminal shows, by its environment; None inside tmux and screen, which pass none on.
 
-    >>> images_of({"TERM": "xterm-kitty"}), images_of({"TERM_PROGRAM": "iTerm.app"}), images_of({"TERM": "xterm"})
+    >>> environments = {"TERM": "xterm-kitty"}, {"TERM_PROGRAM": "iTerm.app"}, {"TERM": "xterm"}
+    >>> tuple(map(supported_images, environments))
     ('kitty', 'iterm', None)
     """
     env = os.environ if environment is None else environment
@@ -34,12 +35,12 @@ def images_of(environment: Mapping[str, str] | None = None) -> Kind | None:
     return None
 
 
-def drawn(picture: bytes, kind: Kind, rows: int = ROWS) -> str:
-    """The escape sequences that draw a picture (WebP, …), ``rows`` lines high."""
+def draw_picture(picture: bytes, kind: TerminalImages, rows: int = PICTURE_ROWS) -> str:
+    """The escape sequences that draw a picture (WebP or the like), ``rows`` lines high."""
     data = base64.b64encode(_png(picture)).decode()
     if kind == "iterm":
         return f"\x1b]1337;File=inline=1;height={rows};preserveAspectRatio=1:{data}\x07"
-    parts = [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
+    parts = [data[at : at + MAX_CHUNK_CHARACTERS] for at in range(0, len(data), MAX_CHUNK_CHARACTERS)]
     out = []
     for at, part in enumerate(parts):
         keys = f"a=T,f=100,r={rows}," if at == 0 else ""

@@ -1,0 +1,229 @@
+"""Results as people read them in a terminal: a table, what was said in each hit, and why it ranked where it did."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from momentseek.library.words import WordMatcher, content_words, words
+from momentseek.search.hit import Hit
+from momentseek.search.query import Query
+from momentseek.tables import count, text_table, width
+
+MIN_SAID_COLUMNS, MAX_SAID_COLUMNS = 16, 60
+"""Width of the column of what was said."""
+MAX_NAME_COLUMNS = 36
+
+
+def table(hits: Sequence[Hit], query: Query, *, columns: int = 120, bold: bool = False, explain: bool = False) -> str:
+    """A table of hits: rank, level, times, video, what was said, and why it is there."""
+    said = said_lines(hits, query, _said_columns(hits, columns))
+    header = ["#", "level", "when", "video", "why"]
+    rows = [[str(h.rank), h.level, time_range(h), _shown_name(h), reason(h)] for h in hits]
+    if any(said):
+        header.insert(4, "said")
+        for row, text in zip(rows, said, strict=True):
+            row.insert(4, text)
+    lines = text_table(header, rows, align="rlrl").split("\n")
+    out = [lines[0]]
+    for line, hit in zip(lines[1:], hits, strict=True):
+        out.append(line)
+        out += [f"   also: {tidy(other)}" for other in hit.also]
+        if explain:
+            out += [f"   {text}" for text in (details(hit), *sparkline(hit).split("\n")) if text]
+    return _apply_bold("\n".join(out), bold)
+
+
+def card(hit: Hit, query: Query, *, columns: int = 80, bold: bool = False, explain: bool = False) -> str:
+    """One hit in a few lines, to stand below its picture."""
+    (said,) = said_lines([hit], query, columns - 3)
+    lines = [f"{hit.rank}  {hit.level}  {time_range(hit)}  {_shown_name(hit)}  {reason(hit)}"]
+    lines += [f"   “{said}”"] * bool(said)
+    lines += [f"   also: {tidy(other)}" for other in hit.also]
+    if explain:
+        lines += [f"   {text}" for text in (details(hit), *sparkline(hit).split("\n")) if text]
+    return _apply_bold("\n".join(lines), bold)
+
+
+def remarks(hidden: int, note: str) -> str:
+    """What to say about the hits that are not shown, in one line; empty if nothing."""
+    parts = [note] if note else []
+    if hidden:
+        parts.append(f"{count(hidden, 'weaker result')} hidden; show {'it' if hidden == 1 else 'them'}: --all")
+    return "; ".join(parts)
+
+
+def time_range(hit: Hit) -> str:
+    """Start and end of a hit, as ``0:12.0–0:18.5``."""
+    return f"{clock(hit.start)}–{clock(hit.end)}"
+
+
+def clock(seconds: float) -> str:
+    """A time in minutes and seconds, with hours where there are any.
+
+    >>> clock(59.96), clock(125.04), clock(3661.5)
+    ('1:00.0', '2:05.0', '1:01:01.5')
+    """
+    tenths = round(seconds * 10)
+    minutes, rest = divmod(tenths, 600)
+    hours, minutes = divmod(minutes, 60)
+    start = f"{hours}:{minutes:02d}" if hours else f"{minutes}"
+    return f"{start}:{rest // 10:02d}.{rest % 10}"
+
+
+def _shown_name(hit: Hit) -> str:
+    name = tidy(hit.name)
+    if width(name) > MAX_NAME_COLUMNS:
+        while width(name) > MAX_NAME_COLUMNS - 1:
+            name = name[1:]
+        name = f"…{name}"
+    return name if hit.path.is_file() else f"{name} (not there now)"
+
+
+def _said_columns(hits: Sequence[Hit], columns: int) -> int:
+    taken = max((width(_shown_name(h)) + len(time_range(h)) + len(reason(h)) for h in hits), default=0) + 20
+    return min(MAX_SAID_COLUMNS, max(MIN_SAID_COLUMNS, columns - taken))
+
+
+def _apply_bold(text: str, bold: bool) -> str:
+    return text.replace(BOLD_ON, "\x1b[1m" if bold else "").replace(BOLD_OFF, "\x1b[22m" if bold else "")
+
+
+# why a hit ranked where it did
+
+BARS = "▁▂▃▄▅▆▇█"
+STREAM_VERBS = {"vision": "seen", "speech": "said", "name": "named"}
+
+
+def reason(hit: Hit) -> str:
+    """The streams that found a hit, with its rank in each, in a few words.
+
+    >>> from momentseek.search.hit import StreamRank
+    >>> from pathlib import Path
+    >>> streams = {"speech": StreamRank(2, 3.1), "vision": StreamRank(1, 0.3)}
+    >>> reason(Hit(1, 1, Path("a"), "a", 0, 1, 0.1, "fair", 0, 9, streams=streams))
+    'seen #1, said #2'
+    """
+    if hit.first is not None:
+        return f"re-ranked; its video was #{hit.first.rank}"
+    return ", ".join(f"{verb} #{hit.streams[name].rank}" for name, verb in STREAM_VERBS.items() if name in hit.streams)
+
+
+def details(hit: Hit) -> str:
+    """Each stream's rank and score of a hit and the fused score; for a re-ranked hit, the model's and its video's."""
+    if hit.first is not None:
+        before = f"before, its video had rank {hit.first.rank}, fused {hit.first.score:.5f}"
+        return f"{hit.model} score {hit.score:.3f}; {before}"
+    parts = [f"{name} rank {s.rank}, score {s.score:.3f}" for name, s in sorted(hit.streams.items())]
+    return "; ".join([*parts, f"fused {hit.score:.5f}"])
+
+
+def sparkline(hit: Hit, width: int = 60) -> str:
+    """The curve of a hit's video as bars, and below it a line under the moment; empty without a curve.
+
+    >>> from pathlib import Path
+    >>> hit = Hit(1, 1, Path("a"), "a", 2, 4, 0.1, "fair", 3, 8, curve=(0.1, 0.3, 0.2, 0.1))
+    >>> print(sparkline(hit))
+    ▁█▅▁
+     ━
+    """
+    if not hit.curve:
+        return ""
+    values = _pool_maxima(hit.curve, width)
+    low, high = min(values), max(values)
+    steps = (len(BARS) - 1) / (high - low) if high > low else 0.0
+    bars = "".join(BARS[int((v - low) * steps + 0.5)] for v in values)
+    first, last = (round(t / hit.duration * len(values)) for t in (hit.start, hit.end))
+    first = min(first, len(values) - 1)
+    return f"{bars}\n{' ' * first}{'━' * max(1, last - first)}"
+
+
+def _pool_maxima(curve: Sequence[float], width: int) -> list[float]:
+    """At most ``width`` values, each the highest of its stretch: a short moment in a long video must be seen.
+
+    >>> _pool_maxima([1, 5, 2, 3], 2)
+    [5, 3]
+    """
+    count = min(width, len(curve))
+    return [max(curve[i * len(curve) // count : (i + 1) * len(curve) // count]) for i in range(count)]
+
+
+# what was said in a hit
+
+BOLD_ON, BOLD_OFF = "\u2061", "\u2062"
+"""Marks around a word that was found: invisible and of no width, so that tables stay aligned until they turn bold."""
+WORD_JOINERS = "\u200c\u200d"
+"""Invisible characters that some scripts need inside words."""
+
+
+def sought_words(query: Query) -> list[str]:
+    """The words that a query looks for in what is said.
+
+    >>> sought_words(Query.parse('a dog "sit down" said:good'))
+    ['good', 'sit', 'down']
+    """
+    spoken = [] if query.phrases and not query.said else content_words(query.speech_text)
+    return list(dict.fromkeys([*spoken, *(word for text in query.phrases for word in words(text))]))
+
+
+def said_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
+    """For each hit the cue with most of the query's words, cut to ``columns`` around the first of them."""
+    cues = [(at, tidy(cue.text)) for at, hit in enumerate(hits) for cue in hit.said]
+    out = [""] * len(hits)
+    most = [-1] * len(hits)
+    if not cues:
+        return out
+    for (at, _), text in zip(
+        cues, WordMatcher([t for _, t in cues]).mark(sought_words(query), BOLD_ON, BOLD_OFF), strict=True
+    ):
+        found = text.count(BOLD_ON)
+        if found > most[at]:
+            most[at], out[at] = found, shorten(text, columns)
+    return out
+
+
+def shorten(text: str, columns: int) -> str:
+    """Cut a marked text to ``columns``, with its first marked word in sight.
+
+    >>> shorten("what a very good dog", 10)
+    'what a ve…'
+    >>> shorten(f"what a very good {BOLD_ON}dog{BOLD_OFF}", 11).replace(BOLD_ON, "[").replace(BOLD_OFF, "]")
+    '…y good [dog]'
+    """
+    letters: list[tuple[str, bool]] = []
+    bold = False
+    for c in text:
+        if c in (BOLD_ON, BOLD_OFF):
+            bold = c == BOLD_ON
+        else:
+            letters.append((c, bold))
+    plain = "".join(c for c, _ in letters)
+    if width(plain) <= columns:
+        return text
+    first = next((i for i, (_, b) in enumerate(letters) if b), 0)
+    last = next((i for i in range(first, len(letters)) if not letters[i][1]), len(letters))
+    start = 0
+    if width(plain[:last]) + 1 > columns:
+        start = last
+        while start > 0 and width(plain[start - 1 : last]) + 1 + (last < len(plain)) <= columns:
+            start -= 1
+        start = min(start, first)
+    end = len(plain)
+    while end > start and (start > 0) + width(plain[start:end]) + (end < len(plain)) > columns:
+        end -= 1
+    out = "…" * (start > 0)
+    bold = False
+    for c, b in letters[start:end]:
+        out += (BOLD_ON if b else BOLD_OFF) * (b != bold) + c
+        bold = b
+    return out + BOLD_OFF * bold + "…" * (end < len(plain))
+
+
+def tidy(text: str) -> str:
+    r"""Make a text one line, without characters that could command a terminal.
+
+    >>> tidy("a\n\x1b[31mred  \u202eword")
+    'a [31mred word'
+    """
+    kept = (c if c in WORD_JOINERS or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co") else " " for c in text)
+    return " ".join("".join(kept).split())
