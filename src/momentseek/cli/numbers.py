@@ -18,7 +18,7 @@ class Number(click.FloatRange):
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or a refusal."""
+        """The value as a finite number; others are refused."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)

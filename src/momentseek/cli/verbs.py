@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 import click
 
 from momentseek.errors import MomentseekError
+from momentseek.registry import did_you_mean
 
 
 class Verbs(click.Group):
-    """Verb → one line about it; verb ``a-b`` lives in ``<package>.a_b`` as ``command``."""
+    """A command group of verbs, each with one line of help; verb ``a-b`` is ``command`` of ``<package>.a_b``."""
 
     def __init__(self, *args: Any, package: str, verbs: Mapping[str, str], **more: Any) -> None:
         super().__init__(*args, **more)
@@ -36,9 +36,8 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, and suggest the nearest verb for a mistyped one."""
         if args and args[0] not in self.verbs and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], self.verbs, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"there is no command {args[0]!r}.{hint}")
+            hint = did_you_mean(args[0], self.verbs.keys(), "")
+            ctx.fail(f"there is no command {args[0]!r}. {hint.capitalize()}".rstrip())
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

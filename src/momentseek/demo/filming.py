@@ -17,9 +17,9 @@ from momentseek.optional import optional_module
 
 WIDTH, HEIGHT, RATE = 480, 270, 20
 ZOOM_SHARE = 0.12
-"""How much of the picture the camera closes in on during a scene."""
+"""Share of the picture's width by which the camera closes in during a scene."""
 PILLOW_BILINEAR = 2
-"""Pillow's number for it."""
+"""Pillow's number for bilinear resampling."""
 FOCUS_HEIGHTS = {"astronaut": 0.05, "cameraman": 0.1}
 """How far down a tall picture the camera looks, from 0, the top, to 1."""
 MILLISECOND = Fraction(1, 1000)

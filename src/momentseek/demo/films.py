@@ -14,7 +14,7 @@ from momentseek.media.cue import Cue
 
 @dataclass(frozen=True)
 class DemoScene:
-    """Some seconds of one photograph, and the words over it, if any."""
+    """A scene of a sample film: some seconds of one photograph, and the words over it, if any."""
 
     photograph: str
     seconds: float
@@ -23,7 +23,7 @@ class DemoScene:
 
 @dataclass(frozen=True)
 class DemoFilm:
-    """Scenes one after the other, cut hard."""
+    """A sample film: scenes one after the other, with hard cuts."""
 
     name: str
     scenes: tuple[DemoScene, ...]
@@ -32,11 +32,11 @@ class DemoFilm:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """Length of the film, in seconds."""
         return sum(scene.seconds for scene in self.scenes)
 
     def times(self) -> Iterator[tuple[DemoScene, float, float]]:
-        """Each scene with its start and end.
+        """Each scene with its start and end, in seconds.
 
         >>> [(scene.photograph, start, end) for scene, start, end in DEMO_FILMS[0].times()][:2]
         [('coffee', 0.0, 7.0), ('flower', 7.0, 12.0)]
@@ -47,11 +47,11 @@ class DemoFilm:
             start += scene.seconds
 
     def interval(self, photograph: str) -> tuple[float, float]:
-        """When a photograph is shown."""
+        """Start and end of the scene that shows a photograph, in seconds."""
         return next((start, end) for scene, start, end in self.times() if scene.photograph == photograph)
 
     def cues(self) -> list[Cue]:
-        """The words, a little inside their scenes."""
+        """The words of the film as cues, each a little inside its scene."""
         return [Cue(start + 0.4, end - 0.4, scene.said, "en") for scene, start, end in self.times() if scene.said]
 
 
@@ -105,7 +105,7 @@ class DemoQuery:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The scene's start and end."""
+        """Start and end of the scene that answers the question, in seconds."""
         return next(film for film in DEMO_FILMS if film.name == self.film).interval(self.photograph)
 
 

@@ -25,11 +25,11 @@ PHOTOGRAPHS = {
     "rocket": ("scikit-image", "skimage/data/rocket.jpg"),
     "temple": ("scikit-learn", "sklearn/datasets/images/china.jpg"),
 }
-"""What it shows → package and place in it."""
+"""What a photograph shows → the package that holds it, and its place there."""
 
 
 def photograph_path(name: str) -> Path:
-    """The file of a photograph."""
+    """The path of a photograph; refused if its package is not installed."""
     package, place = PHOTOGRAPHS[name]
     try:
         path = Path(str(metadata.distribution(package).locate_file(place)))

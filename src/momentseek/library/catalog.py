@@ -30,7 +30,7 @@ VIDEO_SELECT = f"{VIDEO_COLUMNS}, path IN (SELECT path FROM failures) AS changed
 
 @dataclass(frozen=True)
 class EncoderRow:
-    """Which encoder made a stream's vectors: a library has one per stream, and mixing is refused."""
+    """The encoder that made a stream's vectors; a library has one per stream."""
 
     stream: str
     spec: str
@@ -41,14 +41,14 @@ class EncoderRow:
 
 @dataclass(frozen=True)
 class SegmentRow:
-    """A segment that counts."""
+    """A segment that counts: the catalog's row about its file."""
 
     name: str
     stream: str
     videos: int
     rows: int
     first: int
-    """The smallest video id in it; segments are listed by it."""
+    """The smallest id of its videos; segments are listed in this order."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ class NameMatch:
 
 
 class Catalog(Database):
-    """An open catalog; use one per thread."""
+    """The open catalog of a library: its videos, cues, segments and failures; use one per thread."""
 
     def encoder(self, stream: str) -> EncoderRow | None:
-        """Which encoder made a stream's vectors."""
+        """The encoder that made a stream's vectors; None if there are none yet."""
         rows = self.rows("SELECT stream, spec, name, fingerprint, dim FROM encoders WHERE stream = ?", (stream,))
         return EncoderRow(*rows[0]) if rows else None
 
@@ -89,7 +89,7 @@ class Catalog(Database):
     # reading
 
     def videos(self, ids: Iterable[int] | None = None) -> list[Video]:
-        """All videos by id, or those of ``ids`` that are there."""
+        """All videos of the library by id, or those of ``ids`` that are in it."""
         if ids is None:
             return [_video(row) for row in self.rows(f"SELECT {VIDEO_SELECT} FROM videos ORDER BY id")]
         listed = json.dumps([int(i) for i in ids])
@@ -118,7 +118,7 @@ class Catalog(Database):
         return np.fromiter((row[0] for row in rows), np.int64, len(rows))
 
     def cues(self, video: int) -> list[Cue]:
-        """What is said in a video, in the order of the speech stream's rows."""
+        """The cues of a video, in the order of the rows of its speech vectors."""
         rows = self.rows("SELECT start, end, text, language FROM cues WHERE video = ? ORDER BY id", (video,))
         return [Cue(*row) for row in rows]
 
@@ -131,23 +131,23 @@ class Catalog(Database):
         return [Cue(*row) for row in rows]
 
     def segments(self, stream: str | None = None) -> list[SegmentRow]:
-        """The segments that count, by their smallest video id."""
+        """The segments that count, of one stream or of all, by their smallest video id."""
         sql = """SELECT name, stream, videos, rows, first FROM segments
                  WHERE ?1 IS NULL OR stream = ?1 ORDER BY first, name"""
         return [SegmentRow(*row) for row in self.rows(sql, (stream,))]
 
     def gone(self) -> NDArray[np.int64]:
-        """Ids whose vectors lie in segments although the video is no longer in the library."""
+        """Ids of removed videos whose vectors still lie in segments."""
         rows = self.rows("SELECT video FROM gone ORDER BY video")
         return np.fromiter((row[0] for row in rows), np.int64, len(rows))
 
     def failures(self) -> list[Failure]:
-        """Files that could not be added."""
+        """Files that could not be added, by path."""
         rows = self.rows("SELECT path, reason, at, tries FROM failures ORDER BY path")
         return [Failure(Path(os.fsdecode(path)), reason, at, tries) for path, reason, at, tries in rows]
 
     def totals(self) -> dict[str, float]:
-        """Videos, their seconds, clips and cues, and failures, counted by the database."""
+        """Numbers of videos, of their seconds, clips and cues, and of failures, by these names."""
         sql = "SELECT count(*), coalesce(sum(duration), 0), coalesce(sum(clips), 0), coalesce(sum(cues), 0) FROM videos"
         videos, seconds, clips, cues = self.rows(sql)[0]
         failures = self.rows("SELECT count(*) FROM failures")[0][0]
@@ -236,14 +236,14 @@ class Catalog(Database):
     # writing, inside changes()
 
     def next_id(self) -> int:
-        """The id of the next video; certain only for who holds the library's lock."""
+        """The id that the next video gets; certain only for the holder of the library's lock."""
         rows = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'videos'")
         return int(rows[0][0]) + 1 if rows else 1
 
     def insert_video(
         self, video: Video, cues: Sequence[Cue], subtitles: Sequence[str] = (), *, id: int | None = None
     ) -> int:
-        """Put a video in; its ``id`` is ignored and the new one returned. A video at the same path is replaced.
+        """Insert a video; its ``id`` is ignored and the new one returned. A video at the same path is replaced.
 
         ``id`` is for a writer that has already written the vectors under it; it must be a new one (``next_id``).
         """
@@ -269,27 +269,27 @@ class Catalog(Database):
         return new
 
     def remove_video(self, video: int) -> None:
-        """Take a video out; its vectors stay in their segments, marked as gone."""
+        """Remove a video from the catalog; its vectors stay in their segments, marked as gone."""
         self._db.execute("INSERT OR IGNORE INTO gone VALUES (?)", (video,))
         self._db.execute("DELETE FROM cues WHERE video = ?", (video,))
         self._db.execute("DELETE FROM name_words WHERE rowid = ?", (video,))
         self._db.execute("DELETE FROM videos WHERE id = ?", (video,))
 
     def insert_segment(self, row: SegmentRow) -> None:
-        """Make a segment count."""
+        """Insert a segment, so that it counts from now on."""
         self._db.execute(
             "INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?, ?)",
             (row.name, row.stream, row.videos, row.rows, row.first),
         )
 
     def remove_segment(self, name: str) -> None:
-        """Make a segment count no longer."""
+        """Remove a segment, so that it no longer counts; its file stays."""
         self._db.execute("DELETE FROM segments WHERE name = ?", (name,))
 
     # care
 
     def tidy(self) -> None:
-        """Rewrite the database without holes, and its log."""
+        """Rewrite the database and its log without unused space."""
         try:
             for table in ("cue_words", "name_words"):
                 self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
@@ -311,7 +311,7 @@ class Catalog(Database):
         return found
 
     def rebuild_words(self) -> None:
-        """Make the word indices anew, inside ``changes()``."""
+        """Build the word indices anew, inside ``changes()``."""
         self._db.execute("INSERT INTO cue_words (cue_words) VALUES ('rebuild')")
         self._db.execute("DELETE FROM name_words")
         for id, name in self._db.execute("SELECT id, name FROM videos").fetchall():

@@ -17,19 +17,19 @@ from momentseek.library.segment_merge import merge_segments, rewrite_segments
 
 @dataclass(frozen=True)
 class CompactReport:
-    """What compaction did; sizes in bytes."""
+    """What compaction did; ``before`` and ``after`` are the library's size in bytes."""
 
     videos: int
-    """Removed or replaced videos whose vectors went."""
+    """Number of removed or replaced videos whose vectors were dropped."""
     segments: int
-    """Segments that were written anew or joined."""
+    """Number of segments that were written anew or joined."""
     orphans: int
     before: int
     after: int
 
 
 def compact_library(catalog: Catalog, paths: LibraryPaths) -> CompactReport:
-    """Rewrite the segments that hold removed videos, one at a time, then the catalog. For the lock's holder.
+    """Rewrite the segments that hold removed videos, one at a time, then the catalog. The caller holds the lock.
 
     A reader meanwhile sees each segment before or after. Stopped at any instant, what remains is done the next time.
     """
@@ -58,7 +58,7 @@ def _drop_thumbnails(paths: LibraryPaths, gone: set[int]) -> None:
 
 
 def folder_size(folder: Path) -> int:
-    """Bytes of all files in a folder."""
+    """Size of all files in a folder and below it, in bytes."""
     total = 0
     for path in folder.rglob("*"):
         try:

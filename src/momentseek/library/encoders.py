@@ -133,13 +133,15 @@ def load_encoder(spec: str, library: Path) -> ImageTextEncoder:
 
 
 def model_kind(catalog: Catalog, library: Path) -> str:
-    """What the library's trained model keeps vectors of, asked without loading it; empty where there is none."""
+    """What the library's trained model keeps vectors of, read without loading it; empty if there is no model."""
     spec = vision_spec(catalog)
     return read_kind(_model_copy(spec, library)) if spec.startswith(MODEL_PREFIX) else ""
 
 
 def span_rows(catalog: Catalog, library: Path) -> Callable[[int], int]:
-    """How many rows for spans a video has, by its clips: one each, or as many as a map model keeps moments."""
+    """A function that gives a video's number of rows for spans from its number of clips: one for each clip, or as many
+    as a map model keeps moments.
+    """
     spec = vision_spec(catalog)
     if model_kind(catalog, library) != "map":
         return lambda clips: clips

@@ -1,4 +1,4 @@
-"""Telling whether a file is still the file it was."""
+"""Stamp: tells whether a file is still the file it was; and paths as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Stamp:
 
     @classmethod
     def of(cls, path: Path) -> Stamp:
-        """The file's stamp; MediaError if it is no regular file that can be asked."""
+        """The stamp of a file; MediaError if it is not a regular file that can be read."""
         try:
             state = path.stat()
         except (OSError, ValueError) as e:
@@ -35,7 +35,7 @@ class Stamp:
 
 
 def file_kind(mode: int) -> str:
-    """What a path is, in a word.
+    """What kind of thing a path is, in a word, from its mode.
 
     >>> file_kind(stat.S_IFIFO)
     'pipe'
@@ -69,5 +69,5 @@ def printable(path: str | os.PathLike[str]) -> str:
 
 
 def path_text(path: str | os.PathLike[str]) -> str:
-    """A path as text that a database takes: bytes that are none become the replacement character."""
+    """A path as valid text: bytes that are no text become the replacement character."""
     return os.fsencode(path).decode("utf-8", "replace")

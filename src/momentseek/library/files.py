@@ -18,7 +18,7 @@ VIDEO_SUFFIXES = frozenset({
     ".mkv", ".mov", ".mp4", ".mpe", ".mpeg", ".mpg", ".mpv", ".mts", ".mxf", ".nut", ".ogm", ".ogv", ".qt", ".rm",
     ".rmvb", ".ts", ".vob", ".webm", ".wmv", ".y4m",
 })  # fmt: skip
-"""Files in a folder that are taken for videos; a file that is named is tried whatever it is called."""
+"""Suffixes of files in a folder that are taken for videos; a file that is named is tried whatever its suffix."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def find_videos(
     exclude: Sequence[str] = (),
     skip: Path | None = None,
 ) -> FoundFiles:
-    """The videos at ``paths``, each once, folders in the order of their names.
+    """Find the videos at ``paths``, each once, folders in the order of their names.
 
     Hidden files and folders are passed over unless named, and so are files and folders that match ``exclude`` (globs
     of ``names.matcher`` for the name or for the path below the folder, or below the fixed part of a pattern), and
@@ -64,7 +64,7 @@ def find_videos(
 
 
 def check_paths(paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Refuse paths and patterns that mean nothing, before any work."""
+    """Refuse paths that do not exist and patterns that match nothing, before any work."""
     for path in paths:
         _expand_path(Path(path))
 
@@ -141,7 +141,7 @@ class _Search:
         self.found.files.append(VideoFile(real, path_text(name), state.st_size))
 
     def report(self, path: Path, why: str) -> None:
-        """Say it once, by however many ways the path was met."""
+        """Report an unusable path once, by however many ways it was met."""
         if path not in self.reported:
             self.reported.add(path)
             self.found.unusable.append((path, why))

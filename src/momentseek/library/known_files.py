@@ -30,35 +30,35 @@ class KnownFile:
     """The folder given for its subtitles (or nothing), then a mark of each subtitle file."""
 
     def same(self, stamp: Stamp) -> bool:
-        """Whether size and time say that it has not changed."""
+        """Whether a stamp's size and time say that the file has not changed."""
         return (self.size, self.mtime_ns) == (stamp.size, stamp.mtime_ns)
 
 
 def file_at(catalog: Catalog, path: Path) -> KnownFile | None:
-    """The file at a path."""
+    """The known file at a path; None if there is none."""
     rows = catalog.rows(f"SELECT {KNOWN_COLUMNS} FROM videos WHERE path = ?", (os.fsencode(path),))
     return _known_file(rows[0]) if rows else None
 
 
 def files_with_content(catalog: Catalog, hash: str, size: int) -> list[KnownFile]:
-    """The files with the same bytes, by id."""
+    """The known files with the same content, by id."""
     rows = catalog.rows(f"SELECT {KNOWN_COLUMNS} FROM videos WHERE hash = ? AND size = ? ORDER BY id", (hash, size))
     return [_known_file(row) for row in rows]
 
 
 def earlier_failure(catalog: Catalog, path: Path, stamp: Stamp) -> str | None:
-    """Why the file, unchanged since, could not be added."""
+    """Why a file could not be added before; None if it has changed since, or did not fail."""
     rows = catalog.rows("SELECT reason, size, mtime_ns FROM failures WHERE path = ?", (os.fsencode(path),))
     return str(rows[0][0]) if rows and rows[0][1:] == (stamp.size, stamp.mtime_ns) else None
 
 
 def has_failed(catalog: Catalog, path: Path) -> bool:
-    """Whether the file is among those that failed."""
+    """Whether a file is among those that could not be added."""
     return bool(catalog.rows("SELECT 1 FROM failures WHERE path = ?", (os.fsencode(path),)))
 
 
 def failed_files(catalog: Catalog) -> list[tuple[Path, str]]:
-    """Path and name of every file that failed."""
+    """Path and name of every file that could not be added."""
     return [(Path(os.fsdecode(path)), name) for path, name in catalog.rows("SELECT path, name FROM failures")]
 
 
@@ -66,7 +66,7 @@ def failed_files(catalog: Catalog) -> list[tuple[Path, str]]:
 
 
 def note_failure(catalog: Catalog, path: Path, name: str, reason: str, stamp: Stamp | None) -> None:
-    """Keep why a file could not be added; without a stamp it is tried again by the next ``add``."""
+    """Store why a file could not be added; without a stamp it is tried again by the next ``add``."""
     values = (os.fsencode(path), reason, time.time(), stamp and stamp.size, stamp and stamp.mtime_ns, name)
     catalog.run(
         """INSERT INTO failures (path, reason, at, tries, size, mtime_ns, name) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6)
@@ -76,14 +76,14 @@ def note_failure(catalog: Catalog, path: Path, name: str, reason: str, stamp: St
 
 
 def forget_failure(catalog: Catalog, path: Path) -> None:
-    """The file is no longer one that failed."""
+    """Remove a file from those that could not be added."""
     catalog.run("DELETE FROM failures WHERE path = ?", (os.fsencode(path),))
 
 
 def update_file(
     catalog: Catalog, video: int, path: Path, name: str | None, stamp: Stamp, subtitles: Sequence[str]
 ) -> None:
-    """The same content at another path, or with another time."""
+    """Store that a video's file has moved or has another time, with the same content."""
     catalog.run("DELETE FROM failures WHERE path = ?", (os.fsencode(path),))
     catalog.run(
         "UPDATE videos SET path = ?, mtime_ns = ?, subtitles = ? WHERE id = ?",
@@ -95,7 +95,7 @@ def update_file(
 
 
 def subtitle_marks(path: Path, folder: Path | None) -> tuple[str, ...]:
-    """What tells whether a video's subtitle files have changed: the folder asked for, then each file's size and time.
+    """Marks that change when a video's subtitle files do: the folder asked for, then each file's size and time.
 
     Only the files' names count, not where they lie: a video moved together with its subtitles keeps its marks.
     """

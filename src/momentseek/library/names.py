@@ -14,7 +14,7 @@ from momentseek.library.video import Video
 
 
 def matcher(patterns: Iterable[str], *, within: bool = False) -> Callable[[str], bool]:
-    """Whether a name matches any of the globs, without regard to case or to how accents are coded.
+    """A function that tells whether a name matches any of the globs, whatever the case and the coding of accents.
 
     ``*`` means anything, ``?`` one character, ``[abc]`` one of these, ``[!abc]`` or ``[^abc]`` one of the others. A
     glob is tried on the whole name and on its last part. A pattern without any of these is the name itself, or with
@@ -45,7 +45,7 @@ def matcher(patterns: Iterable[str], *, within: bool = False) -> Callable[[str],
 
 
 def fold(text: str) -> str:
-    """Text as it is compared: without case, and with accents coded one way (files from a Mac have them apart).
+    """A text as names are compared: without case, and with accents coded one way (files from a Mac have them apart).
 
     >>> fold("A\\u0308RGER") == fold("ärger")
     True
@@ -54,7 +54,7 @@ def fold(text: str) -> str:
 
 
 def name_text(name: str) -> str:
-    """The words of a file name, as the name stream sees them.
+    """The words of a video's name, as the name stream searches them.
 
     >>> name_text("Holiday_2019/BeachWalk-part2.mp4")
     'Holiday 2019 Beach Walk part 2'

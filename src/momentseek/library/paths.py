@@ -1,4 +1,4 @@
-"""Where a library's files lie."""
+"""Where a library's files are."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LIBRARY_VARIABLE = "MOMENTSEEK_LIBRARY"
 
 @dataclass(frozen=True)
 class LibraryPaths:
-    """A library's folder and what is in it."""
+    """The folder of a library, and the folders in it."""
 
     folder: Path
 
     @property
     def segments(self) -> Path:
-        """The folder of vectors."""
+        """The folder of the segments, which hold the vectors."""
         return self.folder / "segments"
 
     @property
@@ -33,16 +33,16 @@ class LibraryPaths:
 
     @property
     def thumbnails(self) -> Path:
-        """Pictures that searches keep, named by video."""
+        """The folder of the thumbnails that searches keep, named by video."""
         return self.folder / "thumbnails"
 
     @property
     def models(self) -> Path:
-        """Copies of the trained models that make its vectors, each named by its fingerprint."""
+        """The folder of copies of the trained models that make the vectors, each named by its fingerprint."""
         return self.folder / "models"
 
     def make(self) -> None:
-        """Make the folders."""
+        """Make the library's folder and that of its segments."""
         try:
             self.segments.mkdir(parents=True, exist_ok=True)
         except OSError as e:
@@ -51,7 +51,7 @@ class LibraryPaths:
             ) from None
 
     def orphans(self, catalog: Catalog) -> list[Path]:
-        """Segments' files that the catalog does not name: of a writer that was stopped, or still mapped by a reader."""
+        """Files of segments that the catalog does not name: a stopped writer left them, or a reader still maps them."""
         named = {row.name + SEGMENT_SUFFIX for row in catalog.segments()}
         with suppress(OSError), os.scandir(self.segments) as entries:
             return sorted(
@@ -62,7 +62,7 @@ class LibraryPaths:
         return []
 
     def drop_orphans(self, catalog: Catalog) -> int:
-        """Delete them; only for who holds the library's lock."""
+        """Delete the orphans; returns how many there were. The caller holds the library's lock."""
         orphans = self.orphans(catalog)
         for path in orphans:
             with suppress(OSError):
@@ -71,7 +71,7 @@ class LibraryPaths:
 
 
 def data_folder() -> Path:
-    """``$XDG_DATA_HOME/momentseek``, or ``~/.local/share/momentseek``."""
+    """The user's folder for libraries: ``$XDG_DATA_HOME/momentseek``, or ``~/.local/share/momentseek``."""
     root = os.environ.get("XDG_DATA_HOME", "")
     if os.path.isabs(root):
         return Path(root) / "momentseek"
@@ -97,7 +97,7 @@ def library_folder(given: str | None = None) -> Path:
 
 
 def clock_text(seconds: float) -> str:
-    """Hours, minutes and seconds.
+    """Seconds as hours, minutes and seconds.
 
     >>> clock_text(4800)
     '01:20:00'

@@ -12,12 +12,12 @@ Excluded = Callable[[str], bool]
 
 
 def is_pattern(text: str) -> bool:
-    """Whether there is anything in it to expand."""
+    """Whether a path has wildcards to expand."""
     return glob.has_magic(text)
 
 
 def expand(text: str, excluded: Excluded = lambda _: False) -> tuple[Path, list[Path]]:
-    """The part of a pattern that is fixed, and what matches the whole of it, in the order of paths.
+    """The fixed part of a pattern, and the paths that match the whole pattern, in order.
 
     ``*``, ``?`` and ``[...]`` mean what they do in a shell, ``**`` any depth. What is hidden matches only where the
     pattern has the dot. Folders for which ``excluded`` says yes (of their path below the fixed part) are not entered,

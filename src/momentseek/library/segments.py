@@ -38,7 +38,7 @@ VECTOR_STREAMS = ("vision", "spans", "speech")
 NEW_STREAM_SUFFIX = ".new"
 """Ends the name of a stream whose vectors are being made anew and do not count yet."""
 MAX_JOINED_ROWS = 1_000_000
-"""Rows of a segment that is joined with no other."""
+"""A segment with so many rows is not joined with others."""
 ARRAY_TYPES = {"ids": np.int64, "offsets": np.int64, "codes": np.int8, "scales": np.float32, "half": np.float16}
 
 
@@ -57,16 +57,16 @@ class Segment:
 
     @property
     def dim(self) -> int:
-        """Columns of the vectors."""
+        """Number of columns of the vectors."""
         return int(self.half.shape[1])
 
     @property
     def rows(self) -> int:
-        """Clips of all its videos."""
+        """Number of rows of all videos of the segment."""
         return len(self.scales)
 
     def part(self, first: int, last: int) -> Segment:
-        """A view of the videos at places ``first`` to ``last``, excluded."""
+        """A view of a part of the segment: the videos at places ``first`` to ``last``, excluded."""
         offsets = self.offsets[first : last + 1]
         rows = slice(int(offsets[0]), int(offsets[-1]))
         return Segment(
@@ -75,13 +75,13 @@ class Segment:
         )  # fmt: skip
 
     def vectors(self, at: int) -> Vectors:
-        """The rows of the video at place ``at``."""
+        """The rows of the video at place ``at``, as float32."""
         rows: Vectors = self.half[self.offsets[at] : self.offsets[at + 1]].astype(np.float32)
         return rows
 
 
 def quantise(vectors: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """int8 codes and one scale per row, the largest component at ±127.
+    """Quantise vectors to int8 codes and one scale per row, the largest component at ±127.
 
     >>> codes, scales = quantise(np.array([[0.6, -0.8], [0, 0]], np.float32))
     >>> codes.tolist(), scales.tolist()
@@ -182,7 +182,7 @@ def parts_without(content: Segment, gone: NDArray[np.int64]) -> list[Segment]:
 
 
 def read_segment(folder: Path, name: str) -> Segment:
-    """A segment mapped into memory; only its header is read now."""
+    """Open a segment of a folder, mapped into memory; only its header is read now."""
     path = folder / f"{name}{SEGMENT_SUFFIX}"
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What a library holds, in a few numbers."""
+"""Status: what a library holds, in a few numbers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Status:
     cues: int
     failures: int
     noted: int
-    """Videos of which something could not be used: a subtitle file, a broken tail."""
+    """Number of videos of which something could not be used: a subtitle file, a broken tail."""
     missing: int
-    """Videos whose file is not where it was."""
+    """Number of videos whose file is not where it was."""
     changed: int
-    """Videos whose file has changed since and cannot be read now; their old moments are still found."""
+    """Number of videos whose file has changed since and cannot be read now; their old moments are still found."""
     gone: int
-    """Removed videos whose vectors still take room."""
+    """Number of removed videos whose vectors still take space."""
     segments: int
     size: int
     clip_seconds: float
@@ -36,11 +36,11 @@ class Status:
     unfinished: bool
     """Whether an ``add`` is running, or was stopped before its end."""
     reencoding: str | None
-    """The encoder for which vectors are being made anew."""
+    """The spec of the encoder for which vectors are being made anew; None if none is."""
 
 
 def status(catalog: Catalog, paths: LibraryPaths) -> Status:
-    """Count."""
+    """Count what a library holds."""
     with catalog.view():
         totals = catalog.totals()
         encoders = [catalog.encoder(stream) for stream in ("vision", "speech")]

@@ -185,7 +185,7 @@ def _size(path: Path) -> int:
 
 
 def subtitles_folder(subtitles: str | os.PathLike[str] | None) -> Path | None:
-    """A folder that was named for subtitles; refused if it is none."""
+    """The absolute path of a folder of subtitles; refused if it is not a folder."""
     if subtitles is None:
         return None
     folder = Path(os.path.abspath(subtitles))

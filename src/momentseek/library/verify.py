@@ -26,7 +26,7 @@ MAX_LENGTH_ERROR = 2e-3
 
 @dataclass
 class VerifyReport:
-    """What was checked, and what is wrong (``problems``) or only worth knowing (``notes``)."""
+    """Numbers of what was checked, what is wrong (``problems``), and what is only worth knowing (``notes``)."""
 
     videos: int = 0
     segments: int = 0
@@ -42,7 +42,7 @@ class VerifyReport:
     silent: list[int] = field(default_factory=list)
     """Videos whose cues have no vectors."""
     strangers: list[int] = field(default_factory=list)
-    """Ids in segments that no table knows."""
+    """Ids in segments that the catalog does not know."""
     words: bool = True
     """Whether the word indices agree with their tables."""
 

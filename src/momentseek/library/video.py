@@ -1,4 +1,4 @@
-"""Video: what the catalog knows of one file."""
+"""Video and Failure: what the catalog knows of one file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Video:
     size: int
     mtime_ns: int
     hash: str
-    """Of the file's bytes."""
+    """Hash of the file's bytes."""
     duration: float
     width: int
     height: int
@@ -30,15 +30,15 @@ class Video:
     clips: int
     cues: int
     shots: tuple[float, ...]
-    """Times of the cuts, in seconds."""
+    """Times at which new shots begin, in seconds."""
     added: float
-    """When it was added, in seconds since 1970."""
+    """When the video was added, in seconds since 1970."""
     notes: tuple[str, ...] = ()
-    """What was odd about it: a broken tail, a subtitle file that could not be read."""
+    """What was odd about the file: a broken tail, a subtitle file that could not be read."""
     audio: bool = False
-    """Whether there is sound."""
+    """Whether the video has sound."""
     changed: bool = False
-    """Whether its file has changed since and could not be read then: its moments are those of the old one."""
+    """Whether the file has changed since and could not be read then, so that the moments are those of the old file."""
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ from momentseek.library.vectors import StoredVectors
 
 PARTS_FOLDER = "work"
 KEEP_DAYS = 30.0
-"""After which the parts of a video that was never finished are dropped."""
+"""Days after which the parts of a video that was never finished are dropped."""
 
 
 class VideoParts:
-    """Parts of the video with a content hash, for an encoder and a grid of clips."""
+    """The finished parts of one video, by its content, for an encoder and a grid of clips."""
 
     def __init__(
         self, library: Path, content: str, encoder: str, clip_seconds: float, part_clips: int, dim: int
@@ -36,14 +36,14 @@ class VideoParts:
         self.part_clips, self.dim = part_clips, dim
 
     def load(self) -> list[tuple[StoredVectors, tuple[float, ...]]]:
-        """The vectors and cuts of the parts that are there, from the first on without a gap."""
+        """The vectors and cuts of the finished parts, from the first on without a gap."""
         found: list[tuple[StoredVectors, tuple[float, ...]]] = []
         while (part := self._part(len(found))) is not None:
             found.append(part)
         return found
 
     def save(self, part: int, rows: StoredVectors, shots: Iterable[float]) -> None:
-        """Keep a part: whole and on the disk, or not at all."""
+        """Store a finished part: wholly and flushed to the disk, or not at all."""
         cuts = np.asarray(tuple(shots), "<f8")
         body = b"".join(array.tobytes() for array in (rows.scales, rows.half, rows.codes, cuts))
         data = hashlib.blake2b(body, digest_size=16).digest() + body
@@ -65,7 +65,7 @@ class VideoParts:
                 temporary.unlink(missing_ok=True)
 
     def drop(self) -> None:
-        """The video is in the library, or is no more."""
+        """Delete the parts, once the video is in the library or given up."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _path(self, part: int) -> Path:
@@ -90,7 +90,7 @@ class VideoParts:
 
 
 def drop_old_parts(library: Path, days: float = KEEP_DAYS) -> None:
-    """Forget videos that nobody has gone on with for long."""
+    """Delete the parts of videos that were never finished and not touched for so many days."""
     for folder in (library / PARTS_FOLDER).glob("*"):
         try:
             if time.time() - folder.stat().st_mtime > days * 86400:

@@ -1,4 +1,4 @@
-"""Adding what appears in folders, until told to stop."""
+"""Adding what appears in folders, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from momentseek.library.store import LibraryStore
 FileState = tuple[Stamp | None, tuple[str, ...]]
 
 POLL_SECONDS = 3.0
-"""Seconds between two looks."""
+"""Seconds between two looks at the folders."""
 
 
 def watch(
@@ -59,7 +59,7 @@ def watch(
 
 
 def _file_state(path: Path, subtitles: Path | None) -> FileState:
-    """What of a video and its subtitles changes when they do."""
+    """What changes when a video or its subtitles do."""
     try:
         return Stamp.of(path), subtitle_marks(path, subtitles)
     except MediaError:

@@ -47,7 +47,7 @@ def libav() -> Any:
 
 @contextmanager
 def open_media(path: FilePath) -> Iterator[InputContainer]:
-    """A media file, open for reading; MediaError says in plain words why one is not."""
+    """Open a media file for reading; MediaError says in plain words why it cannot be."""
     av = libav()
     path = regular_file(path)
     options = {
@@ -91,7 +91,7 @@ def regular_file(path: FilePath) -> Path:
 
 
 def video_stream(container: InputContainer, path: FilePath) -> VideoStream:
-    """The moving pictures of a file: the stream a player would choose, never its cover art."""
+    """The video stream of a file: the one a player would choose, never its cover art."""
     from av.stream import Disposition
 
     still = Disposition.attached_pic | Disposition.timed_thumbnails
@@ -113,18 +113,18 @@ def video_stream(container: InputContainer, path: FilePath) -> VideoStream:
 
 
 def sound_stream(container: InputContainer) -> AudioStream | None:
-    """The first sound that can be decoded."""
+    """The first audio stream that can be decoded; None if there is none."""
     return next((s for s in container.streams.audio if getattr(s, "codec_context", None) is not None), None)
 
 
 def packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Packet[Stream]]:
-    """What `demux` gives; it trips over streams that turn up midway, but only after the known ones are done."""
+    """The packets of some streams. `demux` trips over streams that turn up midway, after the known ones are done."""
     with suppress(IndexError):
         yield from container.demux(list(streams))
 
 
 def check_size(width: int, height: int, path: FilePath) -> None:
-    """Refuse pictures so large that a few of them would fill the memory."""
+    """Refuse a video whose pictures are so large that a few of them would fill the memory."""
     if max(width, height) > MAX_SIDE_PIXELS or width * height > MAX_PIXELS:
         raise MediaError(
             f"{path}: its pictures are {width} × {height}, more than {MAX_SIDE_PIXELS} a side or "

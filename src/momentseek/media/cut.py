@@ -25,7 +25,7 @@ _ROUNDING_SECONDS = 0.005  # seconds; Matroska counts in milliseconds
 
 @dataclass(frozen=True)
 class Cut:
-    """A written clip: which seconds of the source it shows, and what is in it."""
+    """A clip that was written: which seconds of the source it shows, its duration and its number of frames."""
 
     path: Path
     start: float

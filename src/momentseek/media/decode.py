@@ -32,7 +32,7 @@ _MAX_RETRIES = 50
 
 @dataclass(frozen=True)
 class Frame:
-    """What is shown at ``time``: RGB, upright, (height, width, 3)."""
+    """A frame of a video, shown at ``time`` (seconds): RGB, upright, (height, width, 3)."""
 
     time: float
     pixels: Pixels
@@ -40,7 +40,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Damage:
-    """What of a video could not be read.
+    """What could not be read of a video.
 
     >>> print(Damage(readable=12.34, expected=30.0, skipped=3, reason="the file ends early"))
     readable until 12.3 s of 30.0 s (the file ends early); 3 broken places skipped
@@ -73,7 +73,7 @@ def frames(
     short_side: int | None = None,
     spy: Spy | None = None,
 ) -> Frames:
-    """The frames being shown at ticks ``(k + phase) / rate``, in seconds since the container's start.
+    """The frames of a video that are shown at ticks ``(k + phase) / rate``, in seconds since the container's start.
 
     The frame at a tick is the last whose time stamp is not later, whatever the frame rate or its changes. The last,
     shorter clip gives the last frame, so a video of T seconds gives ``ceil(T * rate)`` frames, at least one.
@@ -113,7 +113,7 @@ class Frames(Iterator[Frame]):
         return next(self._generator)
 
     def close(self) -> None:
-        """Stop early and close the file."""
+        """Stop before the end and close the file."""
         self._generator.close()
 
     def _run(self) -> Generator[Frame]:
@@ -176,7 +176,7 @@ class Picture:
 
 
 class Reader:
-    """All pictures of an open video in the order of their time stamps; broken places are skipped and counted."""
+    """Reads all pictures of an open video in the order of their time stamps; broken places are skipped and counted."""
 
     def __init__(self, container: InputContainer, path: FilePath) -> None:
         self.container, self.path = container, path
@@ -192,7 +192,7 @@ class Reader:
         context.thread_count = min(_MAX_THREADS, os.cpu_count() or 1)
 
     def pictures(self, since: float = 0.0) -> Iterator[Picture]:
-        """Pictures from the one shown at ``since`` (or an earlier one) on."""
+        """The pictures from the one shown at ``since`` (or an earlier one) on."""
         back = 0.0
         while since > 0 and back < since:
             if not self._seek(since - back):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from av.video.stream import VideoStream
 
 MAX_DURATION_SECONDS = 7 * 24 * 3600.0
-"""Seconds; a longer video is taken for one whose clock is broken."""
+"""A longer video is taken for one whose clock is broken."""
 
 _SCAN_SECONDS = 20.0
 _FIRST_FRAME_PACKETS = 3000
@@ -31,7 +31,7 @@ _COMMON_RATES = [Fraction(n) for n in (10, 12, 15, 24, 25, 30, 48, 50, 60, 100, 
 
 @dataclass(frozen=True)
 class Probe:
-    """A video as a player would show it.
+    """What a video file holds, as a player would show it.
 
     ``start`` is the container's own first instant; every time elsewhere counts seconds from it. ``width`` and
     ``height`` are in square pixels after ``rotation`` (degrees clockwise). ``duration`` is where the pictures end.
@@ -50,7 +50,7 @@ class Probe:
 
 
 def probe(path: FilePath) -> Probe:
-    """Look into a video file; MediaError with the reason if it is none or nothing of it can be decoded."""
+    """Look into a video file; MediaError gives the reason if it is no video or nothing of it can be decoded."""
     with open_media(path) as container:
         stream = video_stream(container, path)
         start = container_start(container, stream)
@@ -108,7 +108,7 @@ def declared_duration(container: InputContainer, stream: VideoStream, start: flo
 
 
 def frame_rate(stream: VideoStream) -> Fraction:
-    """Frames per second: the average, as the exact usual rate where it is one.
+    """Frames per second of a stream: the average, as the exact usual rate where it is one.
 
     The average says how many frames there are; the guessed rate of a variable stream is often its time base (1000).
     """
@@ -131,7 +131,7 @@ def sane_rate(rate: Fraction) -> Fraction:
 
 
 def pixel_aspect(stream: VideoStream) -> Fraction | None:
-    """Width of a pixel over its height; None where square or not said."""
+    """Width of a pixel over its height; None if pixels are square or the file does not say."""
     aspect = stream.sample_aspect_ratio
     return Fraction(aspect) if aspect is not None and aspect > 0 and aspect != 1 else None
 

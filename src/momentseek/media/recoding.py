@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Codecs:
-    """What a kind of file is encoded with."""
+    """The codecs and options with which a kind of file is encoded."""
 
     video: str
     audio: str

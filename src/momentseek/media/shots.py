@@ -53,7 +53,7 @@ class ShotDetector:
         self._done = -np.inf
 
     def push(self, time: float, small: Pixels) -> None:
-        """One more picture, (height, width, 3) RGB; 64 pixels wide is plenty."""
+        """Take one more picture, (height, width, 3) RGB; 64 pixels wide is plenty."""
         grid = cells(small)
         if self._grids and grid.shape != self._grids[-1].shape:  # too small for a whole grid, and another size
             return
@@ -64,7 +64,7 @@ class ShotDetector:
             self._settle()
 
     def boundaries(self) -> list[float]:
-        """The boundaries among what was pushed so far."""
+        """Times of the shot boundaries among the pictures so far, in seconds."""
         rest = [b for b in self._evaluate() if b.time >= self._done]
         return [b.time for b in merge_boundaries(self._found + rest)]
 
@@ -84,7 +84,7 @@ class ShotDetector:
 
 
 def cells(small: Pixels) -> NDArray[np.float32]:
-    """Mean colours of a grid of 16 × 12, in [0, 1]: what is left when noise and small motion are averaged out."""
+    """Mean colours of a picture in a grid of 16 × 12, in [0, 1]: noise and small motion are averaged out."""
     height, width, _ = small.shape
     rows = np.linspace(0, height, min(_GRID_ROWS, height) + 1).astype(int)
     columns = np.linspace(0, width, min(_GRID_COLUMNS, width) + 1).astype(int)
@@ -94,7 +94,7 @@ def cells(small: Pixels) -> NDArray[np.float32]:
 
 
 def shares(small: Pixels) -> NDArray[np.float32]:
-    """Shares of the pixels in 16 levels of each colour, finer where it is dark; they sum to 1."""
+    """Shares of a picture's pixels in 16 levels of each colour, finer where it is dark; they sum to 1."""
     levels = _LEVEL[small] + (np.arange(3, dtype=np.uint8) * _LEVELS)
     counts = np.bincount(levels.ravel(), minlength=3 * _LEVELS)
     return (counts / levels.size).astype(np.float32)
@@ -102,7 +102,7 @@ def shares(small: Pixels) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Where, of which kind, and how surely in (0, 1]."""
+    """A shot boundary: its time in seconds, its kind, and how sure it is, in (0, 1]."""
 
     time: float
     kind: Literal["fade", "cut", "dissolve"]
@@ -119,11 +119,11 @@ class Stretch:
 
     @property
     def interval(self) -> float:
-        """The usual seconds between two frames."""
+        """Median seconds between two frames."""
         return float(np.median(np.diff(self.times))) if len(self.times) > 1 else 1.0
 
     def lag(self, seconds: float) -> int:
-        """Frames in so many seconds, at least one."""
+        """Number of frames in so many seconds, at least one."""
         return max(1, round(seconds / self.interval))
 
 
@@ -135,7 +135,7 @@ def boundaries(stretch: Stretch) -> list[Boundary]:
 
 
 def hard_cuts(stretch: Stretch) -> list[Boundary]:
-    """Steps that stand out and stay."""
+    """Hard cuts of a stretch: steps that stand out and stay."""
     n = len(stretch.times)
     after = np.arange(1, n)
     steps = distance(stretch, after - 1, after)
@@ -154,7 +154,7 @@ def hard_cuts(stretch: Stretch) -> list[Boundary]:
 
 
 def dissolves(stretch: Stretch) -> list[Boundary]:
-    """Runs of frames that blend one picture into another."""
+    """Dissolves of a stretch: runs of frames that blend one picture into another."""
     n = len(stretch.times)
     flat = stretch.grids.reshape(n, -1)
     steps = np.sqrt(np.square(np.diff(flat, axis=0)).sum(1))
@@ -206,7 +206,7 @@ def _norm(rows: Floats) -> Floats:
 
 
 def fades(stretch: Stretch) -> list[Boundary]:
-    """Dips of contrast between two pictures that have some."""
+    """Fades of a stretch: dips of contrast between two pictures that have some."""
     n = len(stretch.times)
     contrast = stretch.grids.mean(2).std(1)
     reach = min(stretch.lag(FADE_SECONDS), n - 1)
@@ -233,7 +233,7 @@ def distance(stretch: Stretch, a: NDArray[np.intp], b: NDArray[np.intp]) -> Floa
 
 
 def correlation(a: Floats, b: Floats) -> Floats:
-    """Of the grids' brightness, frame by frame; 0 where either is flat, unless both are."""
+    """Correlation of the grids' brightness, frame by frame; 0 where either is flat, unless both are."""
     x, y = a.mean(2), b.mean(2)
     x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
     one, other = np.sqrt(np.square(x).mean(1)), np.sqrt(np.square(y).mean(1))

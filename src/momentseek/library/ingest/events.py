@@ -15,7 +15,7 @@ from momentseek.media.probe import Probe
 
 @dataclass(eq=False)
 class IngestJob:
-    """A video being read. Both threads hold it; the reader fills ``notes`` before it says ``VideoEnd``."""
+    """A video that is being read, held by both threads; the reading one fills ``notes`` until it sends ``VideoEnd``."""
 
     file: VideoFile
     stamp: Stamp
@@ -29,7 +29,7 @@ class IngestJob:
 
 @dataclass(frozen=True, eq=False)
 class VideoStart:
-    """A video's frames follow. ``kept`` are the vectors and cuts of the parts an earlier run had finished."""
+    """The start of a video whose frames follow; ``kept`` are vectors and cuts of the parts an earlier run finished."""
 
     job: IngestJob
     kept: tuple[tuple[StoredVectors, tuple[float, ...]], ...] = ()
@@ -37,7 +37,7 @@ class VideoStart:
 
 @dataclass(frozen=True, eq=False)
 class ClipFrame:
-    """The frame of the next clip."""
+    """The frame of a video's next clip."""
 
     job: IngestJob
     pixels: Pixels
@@ -45,7 +45,7 @@ class ClipFrame:
 
 @dataclass(frozen=True, eq=False)
 class PartEnd:
-    """All frames of a part were given; ``shots`` are the cuts in it."""
+    """The end of a part of a video: all its frames were sent; ``shots`` are the cuts in it."""
 
     job: IngestJob
     part: int
@@ -54,7 +54,7 @@ class PartEnd:
 
 @dataclass(frozen=True, eq=False)
 class VideoEnd:
-    """All frames of a video were given, and the file is still what it was."""
+    """The end of a video: all its frames were sent, and the file is still what it was."""
 
     job: IngestJob
     clips: int
@@ -63,14 +63,14 @@ class VideoEnd:
 
 @dataclass(frozen=True, eq=False)
 class UnchangedFile:
-    """Nothing to do."""
+    """A file that is in the library and has not changed."""
 
     file: VideoFile
 
 
 @dataclass(frozen=True, eq=False)
 class FileUpdate:
-    """The same bytes and subtitles, but another path or time."""
+    """A file with the bytes and subtitles of a video in the library, but another path or time."""
 
     file: VideoFile
     known: KnownFile
@@ -81,7 +81,7 @@ class FileUpdate:
 
 @dataclass(frozen=True, eq=False)
 class FileCopy:
-    """The same bytes as a video that is there: its vectors serve; its cues are read anew.
+    """A file with the bytes of a video in the library: that one's vectors are copied, the cues read anew.
 
     ``replaces`` is the video that goes, if the file only moved or its subtitles changed.
     """
@@ -97,14 +97,14 @@ class FileCopy:
 
 @dataclass(frozen=True, eq=False)
 class FileFailure:
-    """It cannot be added; without a stamp the next ``add`` tries it again. ``job`` was begun, if it is given."""
+    """A file that cannot be added; without a stamp the next ``add`` tries it again. A begun ``job`` is given up."""
 
     file: VideoFile
     reason: str
     stamp: Stamp | None
     job: IngestJob | None = None
     before: bool = False
-    """It failed in an earlier run already and was not tried again."""
+    """Whether it failed in an earlier run already and was not tried again."""
 
 
 IngestEvent = VideoStart | ClipFrame | PartEnd | VideoEnd | UnchangedFile | FileUpdate | FileCopy | FileFailure

@@ -14,18 +14,18 @@ from momentseek.tables import count
 
 @dataclass(frozen=True)
 class IngestStep:
-    """How far it is; told after every batch and every file."""
+    """How far an ingest is; reported after every batch and every file."""
 
     files: int
-    """Looked at and done with."""
+    """Number of files that are done."""
     of_files: int
     bytes: int
-    """Size of the files done, and of the part of the present one that is done."""
+    """Bytes of the files that are done, and of the part of the present one that is done."""
     of_bytes: int
     name: str
-    """The present file."""
+    """Name of the present file."""
     at: float
-    """Seconds of it that are encoded."""
+    """Seconds of the present file that are encoded."""
     duration: float
     seconds: float
     """Seconds of video encoded in this run."""
@@ -33,12 +33,12 @@ class IngestStep:
     encoding: float
     """Seconds since the first file that needed encoding was begun; 0 before."""
     bytes_encoded: int
-    """Of ``bytes``, those that had to be encoded in this run: what the time left is told from."""
+    """Those of ``bytes`` that had to be encoded in this run; the time left is estimated from them."""
 
 
 @dataclass(frozen=True)
 class IngestNote:
-    """Something a person may want to know at once."""
+    """A note about a file, or about the whole run, that a person may want to read at once."""
 
     kind: Literal["failed", "resumed", "odd", "noted"]
     path: Path | None
@@ -47,7 +47,7 @@ class IngestNote:
 
 @dataclass(frozen=True)
 class ResumedVideo:
-    """A long video that went on where an earlier run had stopped."""
+    """A long video that was continued where an earlier run had stopped."""
 
     path: Path
     at: float
@@ -71,16 +71,16 @@ class AddReport:
 
     added: int = 0
     changed: int = 0
-    """Files whose content was new since the last time."""
+    """Number of files whose content has changed since the last time."""
     refreshed: int = 0
-    """Videos whose subtitles alone were read again."""
+    """Number of videos of which only the subtitles were read again."""
     moved: int = 0
     copied: int = 0
-    """Files with the same bytes as one in the library: their vectors were copied."""
+    """Number of files with the same bytes as one in the library, whose vectors were copied."""
     unchanged: int = 0
     failed: list[Failure] = field(default_factory=list)
     failed_before: int = 0
-    """Files that failed in an earlier run and have not changed since; ``retry`` tries them again."""
+    """Number of files that failed in an earlier run and have not changed since; ``retry`` tries them again."""
     noted: list[VideoNote] = field(default_factory=list)
     resumed: list[ResumedVideo] = field(default_factory=list)
     interrupted_before: bool = False
@@ -93,7 +93,7 @@ class AddReport:
 
     @property
     def in_library(self) -> int:
-        """Files that are in the library now."""
+        """Number of files that are in the library now."""
         return self.added + self.changed + self.refreshed + self.moved + self.copied + self.unchanged
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class AddReport:
         return text
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report as values for JSON."""
         from momentseek.library.file_stamp import path_text
 
         return {

@@ -19,11 +19,11 @@ from momentseek.library.scan.threads import run_together
 from momentseek.optional import optional_module
 
 MAX_TRAINING_MEANS = 65_536
-"""Vectors the centres are learnt from."""
+"""Number of scene means, at most, from which the centres are learnt."""
 
 
 def faiss() -> Any:
-    """The module, from the extra for large libraries."""
+    """The module ``faiss``, which comes with the extra ``large``."""
     return optional_module("faiss", "large")
 
 
@@ -58,12 +58,12 @@ def copy_index(index: Any) -> Any:
 
 
 def index_bytes(index: Any) -> bytes:
-    """The index as bytes."""
+    """An index as bytes, to be written to a file."""
     return bytes(faiss().serialize_index(index).tobytes())
 
 
 def index_of_bytes(data: NDArray[np.uint8]) -> Any:
-    """The index from bytes."""
+    """The index that was written as these bytes."""
     return faiss().deserialize_index(np.ascontiguousarray(data))
 
 

@@ -159,12 +159,12 @@ def _scores(  # pragma: no cover  (compiled)
 
 
 class CompiledKernel:
-    """See :class:`momentseek.library.scan.kernels.Kernel`."""
+    """The kernel compiled by numba; see :class:`momentseek.library.scan.kernels.Kernel`."""
 
     name = "numba"
 
     def bounds(self, parts: Sequence[SegmentPart], queries: QuantisedQueries) -> Scores:
-        """See :class:`Kernel`."""
+        """See :class:`momentseek.library.scan.kernels.Kernel`."""
         listings = [list_rows(*part) for part in parts]
         ready = np.ascontiguousarray(queries.codes), queries.steps, queries.slacks
         results: list[Scores] = []
@@ -178,7 +178,7 @@ class CompiledKernel:
         return np.concatenate(results, axis=1) if len(results) > 1 else results[0]
 
     def scores(self, parts: Sequence[SegmentPart], query: NDArray[np.float32]) -> Scores:
-        """See :class:`Kernel`."""
+        """See :class:`momentseek.library.scan.kernels.Kernel`."""
         results: list[Scores] = []
         tasks: list[KernelTask] = []
         for segment, places in parts:

@@ -39,7 +39,7 @@ class BestVideos:
 
     @classmethod
     def empty(cls, queries: int) -> BestVideos:
-        """Nothing found, for each query."""
+        """The result of a search that found nothing, for so many queries."""
         none = np.zeros((queries, 0), np.int64)
         return cls(none, np.zeros((queries, 0), np.float32), none, none)
 
@@ -74,7 +74,7 @@ OpenVideos = list["Places | None"]
 
 
 def open_videos(segments: Sequence[Segment], allowed: NDArray[np.bool_] | None, gone: NDArray[np.int64]) -> OpenVideos:
-    """Which videos of each segment may be found."""
+    """The videos of each segment that may be found."""
     total = sum(len(s.ids) for s in segments)
     if allowed is not None and len(allowed) != total:
         raise ValueError(f"allowed has {len(allowed)} entries for {total} videos")
@@ -93,7 +93,7 @@ def open_videos(segments: Sequence[Segment], allowed: NDArray[np.bool_] | None, 
 def best_among(
     segments: Sequence[Segment], queries: QuantisedQueries, k: int, places: OpenVideos, kernel: Kernel
 ) -> BestVideos:
-    """The k best of some videos of each segment, exactly."""
+    """The k best of some videos of each segment for each query, exactly."""
     chosen = VideoSelection(segments, places)
     if k <= 0 or chosen.total == 0 or len(queries) == 0:
         return BestVideos.empty(len(queries))
@@ -125,7 +125,7 @@ class VideoSelection:
         self.total = int(self._starts[-1])
 
     def locate(self, flat: Places) -> tuple[Places, Places]:
-        """The segment of each video and its place there."""
+        """The segment of each video, by its flat place, and the place in that segment."""
         owner = np.zeros(len(flat), np.int64)
         at = np.zeros(len(flat), np.int64)
         for index, mine, there in self._by_part(flat):
@@ -133,14 +133,14 @@ class VideoSelection:
         return owner, at
 
     def ids(self, flat: Places) -> NDArray[np.int64]:
-        """The videos' ids."""
+        """The ids of videos, by their flat places."""
         out = np.zeros(len(flat), np.int64)
         for index, mine, there in self._by_part(flat):
             out[mine] = self.parts[index][0].ids[there]
         return out
 
     def scores(self, kernel: Kernel, query: NDArray[np.float32], flat: Places) -> Scores:
-        """The videos' exact scores."""
+        """The exact scores of videos, by their flat places."""
         out = np.zeros(len(flat), np.float32)
         parts = list(self._by_part(flat))
         if parts:
@@ -184,7 +184,7 @@ def score_contenders(
 
 
 def highest(values: Scores, count: int) -> NDArray[np.int64]:
-    """Places of the largest values, in no order."""
+    """Places of the ``count`` largest values, in no order."""
     if count >= len(values):
         return np.arange(len(values))
     return np.argpartition(values, len(values) - count)[len(values) - count :]

@@ -36,11 +36,11 @@ class Kernel(Protocol):
     name: str
 
     def bounds(self, parts: Sequence[SegmentPart], queries: QuantisedQueries) -> Scores:
-        """``(queries, videos)``: each video's score or a little more (see :mod:`asked`), -inf without a finite row."""
+        """Upper bounds of the videos' scores (see :mod:`queries`), ``(queries, videos)``; -inf without a finite row."""
         ...
 
     def scores(self, parts: Sequence[SegmentPart], query: NDArray[np.float32]) -> Scores:
-        """``(videos,)``: the largest dot product of a float16 row with the query, in float32."""
+        """The largest dot product of each video's float16 rows with a query, ``(videos,)``, in float32."""
         ...
 
 
@@ -50,11 +50,11 @@ class NumpyKernel:
     name = "numpy"
 
     def bounds(self, parts: Sequence[SegmentPart], queries: QuantisedQueries) -> Scores:
-        """See :class:`Kernel`."""
+        """See :class:`momentseek.library.scan.kernels.Kernel`."""
         return np.concatenate([self._bounds(*part, queries) for part in parts], axis=1)
 
     def scores(self, parts: Sequence[SegmentPart], query: NDArray[np.float32]) -> Scores:
-        """See :class:`Kernel`."""
+        """See :class:`momentseek.library.scan.kernels.Kernel`."""
         return np.concatenate([self._scores(*part, query) for part in parts])
 
     def _bounds(self, segment: Segment, places: Places | None, queries: QuantisedQueries) -> Scores:
@@ -81,7 +81,7 @@ class NumpyKernel:
 
 
 def video_count(segment: Segment, places: Places | None) -> int:
-    """How many videos a piece has."""
+    """Number of videos of a part of a segment."""
     return len(segment.ids) if places is None else len(places)
 
 

@@ -62,9 +62,9 @@ class Plan:
     means: Segment
     shards: tuple[Any, ...]
     owner: NDArray[np.int32]
-    """The video of each scene mean."""
+    """Number of the video of each scene mean."""
     clips: float
-    """Clips of a video on average."""
+    """Number of clips of a video on average."""
     depths: Depths
 
 
@@ -140,7 +140,7 @@ def worth_planning(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def set_depths(plan: Plan, depths: Depths) -> Plan:
-    """Write other depths into the plan's header; the plan with them."""
+    """Store other depths with a plan; returns the plan with them."""
     header = _header(plan.folder)
     if header is not None and header["means"] == plan.means.name:
         _save(plan.folder, header, depths)

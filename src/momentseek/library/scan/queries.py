@@ -38,7 +38,7 @@ class QuantisedQueries:
         return len(self.vectors)
 
     def part(self, start: int, stop: int) -> QuantisedQueries:
-        """Some of the queries."""
+        """The queries from ``start`` up to ``stop``."""
         keep = slice(start, stop)
         return QuantisedQueries(
             self.vectors[keep], self.codes[keep], self.steps[keep], self.slacks[keep], self.floors[keep]

@@ -42,11 +42,11 @@ class RecallReport:
     """Whether a plan is used at all; if not, searches are exact and recall is 1."""
     recall: float
     worst: float
-    """Recall of the worst query."""
+    """Recall of the query that does worst."""
     coarse: int
     fine: int
     milliseconds: float
-    """Median of one planned query."""
+    """Median time of one planned query."""
     exact_milliseconds: float
 
     def __str__(self) -> str:
@@ -192,6 +192,6 @@ def recall_report(scan: Scan, target: float = TARGET_RECALL, *, k: int = 100, go
 
 
 def normalise(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Rows of length 1; zero stays zero."""
+    """Vectors scaled to length 1, row by row; zero stays zero."""
     lengths: NDArray[Any] = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12))

@@ -1,4 +1,4 @@
-"""One door to the scan: a library's segments, the kernel that pays, and the plan when there is one and it helps."""
+"""Scan: a search over a library's segments, by the kernel that pays, and by the plan where one helps."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ class Scan:
 
     @classmethod
     def open(cls, segments: Sequence[Segment], folder: Path) -> Scan:
-        """With the plan in a folder, if there is a usable one, the library is large enough and FAISS is there."""
+        """Open segments for searching; with the plan in ``folder`` if the library is large and FAISS is there."""
         rows = sum(segment.rows for segment in segments)
         useful = rows >= MIN_PLANNED_ROWS and is_installed("faiss")
         return cls(segments, open_plan(folder, segments) if useful else None)
 
     @property
     def rows(self) -> int:
-        """Clips of all segments."""
+        """Number of clips of all segments."""
         return sum(segment.rows for segment in self.segments)
 
     @property
     def videos(self) -> int:
-        """Videos of all segments, those marked as removed included."""
+        """Number of videos of all segments, those marked as removed included."""
         return sum(len(segment.ids) for segment in self.segments)
 
     def search(

@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 from momentseek.library.scan.threads import run_together
 
 CLIPS_PER_STRETCH = 32
-"""Clips considered together."""
+"""Clips that are considered together."""
 MAX_SCENES_PER_STRETCH = 8
-"""Scenes of a stretch at most."""
+"""Most scenes of a stretch."""
 MAX_SPREAD = 0.25
-"""Mean squared distance of clips to their scene's mean at most."""
+"""Largest mean squared distance of clips to their scene's mean."""
 MAX_DISTANCE = 0.6
-"""Squared distance of the means of two scenes that are merged, at most."""
+"""Largest squared distance of the means of two scenes that are merged."""
 LOOSE_COST = 1e30
 
 

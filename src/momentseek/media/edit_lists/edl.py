@@ -64,7 +64,7 @@ def write_edl(
 
 
 def reel_names(excerpts: Sequence[Excerpt]) -> dict[Path, str]:
-    """A reel name of eight capitals and digits per source, none twice."""
+    """A reel name of at most eight capitals and digits per source, none twice."""
     found: dict[Path, str] = {}
     taken: set[str] = set()
     numbers: Counter[str] = Counter()

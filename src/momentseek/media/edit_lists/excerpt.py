@@ -21,7 +21,7 @@ class Excerpt:
     end: float
     rate: Fraction
     title: str
-    """Why it is there: the query, what is said."""
+    """Why the excerpt is there: the query, or what is said."""
     duration: float
     """Length of the whole video, in seconds."""
     width: int | None = None
@@ -29,7 +29,7 @@ class Excerpt:
     audio: bool = True
 
     def frames(self, rate: Fraction | None = None) -> tuple[int, int]:
-        """First frame and the one after the last, at the source's rate or a given one.
+        """The first frame and the one after the last, at the source's rate or a given one.
 
         At least one frame, and within the video.
 

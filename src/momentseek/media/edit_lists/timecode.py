@@ -28,7 +28,7 @@ EDITING_RATES = (
     Fraction(60000, 1001),
     Fraction(60),
 )
-"""23.976, 24, 25, 29.97, 30, 50, 59.94 and 60 frames per second."""
+"""Frame rates of editing programs: 23.976, 24, 25, 29.97, 30, 50, 59.94 and 60 frames per second."""
 
 
 def editing_rate(rate: Fraction) -> Fraction:
@@ -44,7 +44,7 @@ def editing_rate(rate: Fraction) -> Fraction:
 
 
 def commonest_rate(rates: Iterable[Fraction]) -> Fraction:
-    """The rate most sources are edited at; of two equally common ones the faster, which loses less.
+    """The rate at which most sources are edited; of two equally common ones the faster, which loses less.
 
     >>> commonest_rate([Fraction(25), Fraction(50), Fraction(50)]), commonest_rate([])
     (Fraction(50, 1), Fraction(25, 1))
@@ -54,7 +54,7 @@ def commonest_rate(rates: Iterable[Fraction]) -> Fraction:
 
 
 def rate_text(rate: Fraction) -> str:
-    """A rate as people say it.
+    """A frame rate as people write it.
 
     >>> rate_text(Fraction(30000, 1001)), rate_text(Fraction(25))
     ('29.97', '25')
@@ -86,7 +86,7 @@ def frame_at(seconds: float, rate: Fraction) -> int:
 
 
 def timecode(frame: int, rate: Fraction, drop: bool = False) -> str:
-    """The timecode of a frame; drop-frame timecode is told by its semicolon.
+    """The timecode of a frame; drop-frame timecode has a semicolon.
 
     >>> ntsc = Fraction(30000, 1001)
     >>> timecode(1800, ntsc), timecode(1800, ntsc, drop=True), timecode(17982, ntsc, drop=True)

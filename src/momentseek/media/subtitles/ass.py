@@ -24,7 +24,7 @@ EVENT_COLUMNS: tuple[str, ...] = (
     "effect",
     "text",
 )
-"""The usual order, for files that lost their ``Format:`` line."""
+"""Names of the columns in their usual order, for files that lost their ``Format:`` line."""
 _OVERRIDE = re.compile(r"\{([^{}]*)\}")
 _DRAWING = re.compile(r"\\p(\d+)")
 _TIME = re.compile(TIME_PATTERN)
@@ -56,7 +56,7 @@ def parse(text: str) -> Iterator[Cue]:
 
 
 def plain(text: str) -> str:
-    r"""Text without override codes and drawings.
+    r"""A text without override codes and drawings.
 
     >>> plain(r"{\k20}ka{\k30}ra{\k20}oke\Ntime {\p1}m 0 0 l 9 9{\p0}\hnow")
     'karaoke\ntime  now'

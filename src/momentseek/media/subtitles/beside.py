@@ -20,10 +20,10 @@ SUBTITLE_FOLDERS = frozenset({"subs", "sub", "subtitles", "subtitle", "captions"
 NAME_FLAGS = {"forced": "forced", "foreign": "forced", "sdh": "sdh", "hi": "sdh", "cc": "sdh", "default": "default"}
 """What the parts of a name say besides its language. ``hi`` is "hearing impaired" only behind a language."""
 MAX_FOLDER_ENTRIES = 1_000_000
-"""Entries of one folder looked at."""
+"""Most entries of one folder that are looked at."""
 MAX_MIRROR_DEPTH = 32
 SETTLED_SECONDS = 2.0
-"""Seconds after which a folder's time of change tells all changes."""
+"""Seconds after which a folder's time of change is sure to show all changes."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def find_sidecars(video: str | os.PathLike[str], folder: str | os.PathLike[str] 
 
 
 def match_sidecar(path: Path, video: Path) -> Sidecar | None:
-    """Whether a file's name makes it a subtitle file of ``video``, and of which language.
+    """The sidecar that a file is by its name, with its language; None if it is no subtitle file of ``video``.
 
     >>> match_sidecar(Path("film.pt-BR.hi.vtt"), Path("Film.mp4"))
     Sidecar(path=PosixPath('film.pt-BR.hi.vtt'), language='pt-BR', flags=frozenset({'sdh'}))

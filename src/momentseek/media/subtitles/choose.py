@@ -21,7 +21,7 @@ class VideoCues:
     """What is said in a video, and where that was found."""
 
     cues: tuple[Cue, ...] = ()
-    """Sentences, by start."""
+    """Cues joined into sentences, by start."""
     sources: tuple[str, ...] = ()
     """Where they come from: a subtitle file's path, or a track of the video."""
     problems: tuple[str, ...] = ()

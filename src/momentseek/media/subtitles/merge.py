@@ -28,7 +28,7 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\u00ad\u200b\u200e\u200f\u202a-\u2
 
 
 def tidy(cues: Iterable[Cue]) -> list[Cue]:
-    """Plain text, in order of time, each line once, every end after its start, nothing empty.
+    """Tidy the cues of a file: plain text, in order of time, each line once, every end after its start, none empty.
 
     The cues are those of one file, so of one language. Times before the video are cut off at 0. A cue without a usable
     end lasts as long as reading it takes, at most to the next one.
@@ -67,7 +67,7 @@ def plain_lines(text: str) -> list[str]:
 
 
 def join_sentences(cues: Sequence[Cue]) -> list[Cue]:
-    """Fragments of one sentence put together, from the first one's start to the last one's end.
+    """Join fragments of one sentence, from the first one's start to the last one's end.
 
     Subtitles break a sentence where the screen is full; a search for its meaning needs it whole. Two cues are joined
     while the first does not close a sentence, the pause between them is short, no new speaker begins, and the whole
@@ -115,7 +115,7 @@ def _give_ends(cues: list[Display]) -> list[Display]:
 
 
 def _drop_repeats(cues: list[Display]) -> list[Display]:
-    """The same lines at the same time once: scripts layer a text for its shadow, players show two tracks."""
+    """Keep the same lines at the same time once: scripts layer a text for its shadow, players show two tracks."""
     found: list[Display] = []
     place: dict[tuple[str, ...], int] = {}
     for start, end, lines in cues:

@@ -16,9 +16,9 @@ from momentseek.media.subtitles.encoding import is_binary, text_of
 from momentseek.media.subtitles.merge import tidy
 
 MAX_SUBTITLE_BYTES = 20_000_000
-"""A long film's subtitles are 0.2 MB; styled scripts reach a few."""
+"""Largest subtitle file that is read; a long film's subtitles are 0.2 MB, styled scripts reach a few."""
 MAX_CUES = 200_000
-"""Two a second for a day."""
+"""Most cues of a file: two a second for a day."""
 MAX_LINES = 1_000_000
 
 

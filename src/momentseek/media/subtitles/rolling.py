@@ -25,7 +25,7 @@ class _Line:
 
 
 def unroll(cues: Iterable[tuple[float, float, list[str]]]) -> list[Cue]:
-    """Each line once, from when it first appears; ``cues`` are ``(start, end, lines)`` sorted by start.
+    """Keep each line once, from when it first appears; ``cues`` are ``(start, end, lines)`` sorted by start.
 
     >>> rolled = [(0, 2, ["hello everyone"]), (2, 4, ["hello everyone", "welcome back"]), (4, 6, ["welcome back"])]
     >>> [(cue.start, cue.end, cue.text) for cue in unroll(rolled)]

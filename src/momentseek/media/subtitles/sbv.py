@@ -14,7 +14,7 @@ _TIMES = re.compile(rf"\s{{0,9}}({_STAMP})\s?,\s?({_STAMP})\s{{0,9}}")
 
 
 def parse(text: str) -> Iterator[Cue]:
-    r"""Cues as written. ``[br]``, SubViewer 2's line break, becomes one.
+    r"""The cues of an SBV file as written. ``[br]``, SubViewer 2's line break, becomes one.
 
     >>> list(parse("0:00:01.000,0:00:02.500\nAnybody[br]home?\n\n"))
     [Cue(start=1.0, end=2.5, text='Anybody\nhome?', language=None)]

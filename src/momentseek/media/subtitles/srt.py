@@ -30,7 +30,7 @@ def times(line: str) -> tuple[float, float] | None:
 
 
 def parse(text: str) -> Iterator[Cue]:
-    r"""Cues as written. Text runs to the next line of times, so a blank line inside a cue does not cut it.
+    r"""The cues of an SRT file as written. Text runs to the next line of times, so blank lines do not cut a cue.
 
     >>> list(parse("1\n00:00:01,000 --> 00:00:02,000\nHello\n\n2\n00:00:03,000 --> 00:00:04,000\nWorld\n"))
     [Cue(start=1.0, end=2.0, text='Hello', language=None), Cue(start=3.0, end=4.0, text='World', language=None)]
@@ -52,7 +52,7 @@ def parse(text: str) -> Iterator[Cue]:
 
 
 def srt_text(cues: Iterable[Cue]) -> str:
-    r"""An SRT file. Blank lines and arrows in a text would end its cue, so they are taken out.
+    r"""Cues as the text of an SRT file. Blank lines and arrows in a text would end its cue, so they are taken out.
 
     >>> srt_text([Cue(1.0, 2.5, "Anybody home?")])
     '1\n00:00:01,000 --> 00:00:02,500\nAnybody home?\n'

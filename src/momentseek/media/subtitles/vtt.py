@@ -11,7 +11,7 @@ SUFFIXES = (".vtt", ".webvtt")
 
 
 def parse(text: str) -> Iterator[Cue]:
-    r"""Cues as written; identifiers, settings, ``NOTE``, ``STYLE`` and ``REGION`` are passed over.
+    r"""The cues of a WebVTT file as written; identifiers, settings, ``NOTE``, ``STYLE`` and ``REGION`` are passed over.
 
     >>> list(parse("WEBVTT\n\nNOTE by hand\n\nintro\n00:01.000 --> 00:02.000 align:start\n<v Ann>Hello\n"))
     [Cue(start=1.0, end=2.0, text='<v Ann>Hello', language=None)]
