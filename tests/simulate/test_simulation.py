@@ -182,11 +182,11 @@ def test_nothing_is_left_behind_when_it_is_interrupted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"videos": 3}, "the number of videos is 3; give at least 10"),
-        ({"queries": 0}, "the number of queries is 0"),
+        ({"videos": 3}, "the number of videos \\(`videos`\\) is 3; give at least 10"),
+        ({"queries": 0}, "the number of queries \\(`queries`\\) is 0"),
         ({"hard": 1.5}, "a difficulty of 1.5 is out of range"),
-        ({"text_dim": 2}, "the text dimension is 2"),
-        ({"seed": -1}, "the seed is -1"),
+        ({"text_dim": 2}, "the text dimension \\(`text_dim`\\) is 2"),
+        ({"seed": -1}, "the seed \\(`seed`\\) is -1"),
     ],
     ids=["videos", "queries", "hard", "dim", "seed"],
 )

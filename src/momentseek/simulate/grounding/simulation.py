@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from momentseek.features.write import write_features
 from momentseek.formats import FORMATS
 from momentseek.formats.registry import Writing
 from momentseek.moments import Judgements
@@ -55,8 +56,6 @@ def simulate_grounding(
 
 
 def _fill(folder: Path, settings: GroundingSettings, progress: Callable[[int], None]) -> GroundingReport:
-    from momentseek.features.write import write_features
-
     world, form = the_world(), settings.form
     films = make_films(world, settings)
     asked = write_queries(world, films, settings)
