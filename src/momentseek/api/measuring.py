@@ -96,7 +96,7 @@ def compare(
         judgements = _judgements(truth, corpus, invalid)
         evaluations = [
             evaluate_run(given, judgements, chosen, protocol=protocol, missing=missing, label=name)
-            for name, given in _labelled(cast(RunsLike, runs), corpus, invalid)
+            for name, given in _label_runs(cast(RunsLike, runs), corpus, invalid)
         ]
     return compare_evaluations(evaluations, test=test, correction=correction, alpha=alpha, seed=seed)
 
@@ -130,7 +130,7 @@ def diagnose(
     truths = [truth] if isinstance(truth, Judgements | str | os.PathLike) else list(truth)
     several = [runs] if isinstance(runs, Run | str | os.PathLike) else runs
     return diagnosis.diagnose(
-        [(name, _moments(given)) for name, given in _labelled(several, corpus, invalid)],
+        [(name, _moments(given)) for name, given in _label_runs(several, corpus, invalid)],
         [_judgements(each, corpus, invalid) for each in truths],
         (measures,) if isinstance(measures, str) else measures,
         protocol=protocol,
@@ -158,7 +158,7 @@ def _runs(run: RunLike, corpus: Corpus | None, invalid: Policy) -> tuple[Run, ..
     return tuple(run)
 
 
-def _labelled(runs: RunsLike, corpus: Corpus | None, invalid: Policy) -> list[tuple[str, tuple[Run, ...]]]:
+def _label_runs(runs: RunsLike, corpus: Corpus | None, invalid: Policy) -> list[tuple[str, tuple[Run, ...]]]:
     """Each run with its name, numbered where two have the same."""
     names, given = (list(runs), list(runs.values())) if isinstance(runs, Mapping) else ([], list(runs))
     opened = [_runs(run, corpus, invalid) for run in given]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -180,14 +179,11 @@ def baseline(
     chosen = BASELINES[name]
     corpus = open_corpus(videos)
 
-    def opened(table: Judgements | Path | None) -> Judgements | None:
-        if isinstance(table, str | os.PathLike):
-            return read_truth(table, corpus=corpus, invalid="keep")
-        return table
+    def read(table: Judgements | Path) -> Judgements:
+        return table if isinstance(table, Judgements) else read_truth(table, corpus=corpus, invalid="keep")
 
-    queries = opened(test)
-    assert queries is not None
-    return chosen.predict(opened(train), queries, BaselineSettings(seed, samples, bandwidth, top))
+    known = read(train) if train is not None else None
+    return chosen.predict(known, read(test), BaselineSettings(seed, samples, bandwidth, top))
 
 
 def _need_training() -> None:

@@ -7,13 +7,13 @@ import numpy as np
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import FloatArray
 
-RESAMPLES = 2000
+BOOTSTRAP_RESAMPLES = 2000
 DRAWS_AT_ONCE = 1 << 20
 """Draws held at once; about 20 MB, whatever the number of queries."""
 
 
 def bootstrap_interval(
-    values: FloatArray, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    values: FloatArray, *, level: float = 0.95, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0
 ) -> tuple[FloatArray, FloatArray]:
     """Low and high ends of the percentile interval of each column's mean over its rows.
 
@@ -27,7 +27,7 @@ def bootstrap_interval(
     return percentiles(bootstrap_means(values, resamples=resamples, seed=seed), level)
 
 
-def bootstrap_means(values: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> FloatArray:
+def bootstrap_means(values: FloatArray, *, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0) -> FloatArray:
     """(resamples, measures): each measure's mean over the same queries, drawn anew with replacement.
 
     A resample in which no query counts for a measure gives NaN. All measures see the same draws, so that the

@@ -22,8 +22,8 @@ MAX_MEASURE_COLUMNS = 6
 MAX_TEXT_COLUMNS = 100
 """Where long names of runs would make a table of text wider than this, their letters head the columns."""
 NONE = "–"
-TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test", "tukey": "randomised Tukey HSD test"}
-CORRECTIONS = {"holm": "Holm-corrected", "none": "uncorrected", "tukey": "corrected by the test itself"}
+TEST_WORDS = {"randomisation": "paired randomisation test", "t": "paired t-test", "tukey": "randomised Tukey HSD test"}
+CORRECTION_WORDS = {"holm": "Holm-corrected", "none": "uncorrected", "tukey": "corrected by the test itself"}
 
 STYLES: dict[str, tuple[Callable[..., str], Callable[[str], str]]] = {
     "text": (text_table, lambda words: " ".join(words.split())),
@@ -84,8 +84,8 @@ def latex(comparison: Comparison) -> str:
 def summary(comparison: Comparison) -> str:
     """One line: whose rules, how many queries, which test."""
     return (
-        f"protocol {comparison.protocol}, {comparison.queries:,} queries, {TESTS[comparison.test]}, "
-        f"{CORRECTIONS[comparison.correction]}, alpha {comparison.alpha:g}"
+        f"protocol {comparison.protocol}, {comparison.queries:,} queries, {TEST_WORDS[comparison.test]}, "
+        f"{CORRECTION_WORDS[comparison.correction]}, alpha {comparison.alpha:g}"
     )
 
 

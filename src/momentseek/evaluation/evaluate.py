@@ -22,7 +22,7 @@ from momentseek.evaluation.coverage import (
 )
 from momentseek.evaluation.groups import labels_of
 from momentseek.measures import PROTOCOLS, Alignment, Measure, parse, parse_all
-from momentseek.measures.protocols import RANKED, UNGRADED, Protocol
+from momentseek.measures.protocols import GRADED_MEASURES, UNGRADED_MEASURES, Protocol
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
 from momentseek.tables import count, html_table
@@ -198,7 +198,7 @@ def default_measures(protocol: Protocol, truth: Judgements, runs: Sequence[Run])
     names = protocol.measures
     if protocol.by_truth:
         graded = len(truth.relevance) and (truth.relevance.max() > 1 or truth.relevance.min() < 1)
-        names = RANKED if graded else UNGRADED
+        names = GRADED_MEASURES if graded else UNGRADED_MEASURES
     chosen = parse_all(names, protocol.options)
     tasks = {r.task for r in runs}
     if tasks == {"VR"}:

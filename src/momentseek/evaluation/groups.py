@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.measures.lengths import BOUNDS
+from momentseek.measures.lengths import LENGTH_BOUNDS_SECONDS
 from momentseek.moments import MAX_RELEVANCE, Judgements
 from momentseek.moments.arrays import stable_order
 
@@ -30,9 +30,9 @@ def _lengths(truth: Judgements) -> NDArray[np.str_]:
     order = stable_order(truth.row_query * (MAX_RELEVANCE + 1) + (MAX_RELEVANCE - truth.relevance))
     some = truth.counts > 0
     seconds = (truth.end - truth.start)[order[truth.offsets[:-1][some]]]
-    names = np.array([*BOUNDS, "none"])
-    limits = [high for _, high in BOUNDS.values()][:-1]
-    number = np.full(len(truth), len(BOUNDS))
+    names = np.array([*LENGTH_BOUNDS_SECONDS, "none"])
+    limits = [high for _, high in LENGTH_BOUNDS_SECONDS.values()][:-1]
+    number = np.full(len(truth), len(LENGTH_BOUNDS_SECONDS))
     number[some] = np.searchsorted(limits, seconds)
     labels: NDArray[np.str_] = names[number]
     return labels

@@ -12,14 +12,14 @@ import numpy as np
 from momentseek.evaluation.students_t import two_sided_p
 from momentseek.moments.arrays import FloatArray, IntArray
 
-RESAMPLES = 10_000
+TEST_RESAMPLES = 10_000
 MAX_EXACT_QUERIES = 14
 """Up to this many unequal queries all sign flips are tried; 2 ** 14 is as many as are drawn otherwise."""
 MAX_TIE_DIFFERENCE = 1e-12
 """Two values in 0..1 that differ by no more are equal: sums in another order differ by that much."""
 SIGNS_AT_ONCE = 1 << 20
 """Random signs held at once; 8 MB, whatever the number of queries."""
-SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
+SIGNS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
 """Eight signs for each value of a byte."""
 
 
@@ -34,7 +34,7 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
     return difference
 
 
-def randomisation_test(difference: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> FloatArray:
+def randomisation_test(difference: FloatArray, *, resamples: int = TEST_RESAMPLES, seed: int = 0) -> FloatArray:
     r"""Fisher's paired randomisation test of each column's mean: two-sided p-values.
 
     If both systems are equally good, each query's difference might as well have the other sign.
@@ -76,7 +76,7 @@ def _random_flips(difference: FloatArray, resamples: int, seed: int) -> FloatArr
     step = max(1, SIGNS_AT_ONCE // len(padded))
     for first in range(0, resamples, step):
         rows = min(step, resamples - first)
-        signs = SIGNS.take(np.frombuffer(generator.bytes(rows * octets), np.uint8), axis=0).reshape(rows, -1)
+        signs = SIGNS_OF_BYTE.take(np.frombuffer(generator.bytes(rows * octets), np.uint8), axis=0).reshape(rows, -1)
         extreme += (np.abs(signs @ padded) >= threshold).sum(axis=0)
     return (extreme + 1) / (resamples + 1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 
-SMALLEST = sys.float_info.min
+MIN_P_VALUE = sys.float_info.min
 """Reported instead of a p-value that underflows: a p-value is never 0."""
 
 
@@ -23,14 +23,14 @@ def two_sided_p(t: float, freedom: float) -> float:
     if square == 0:
         return 1.0
     if math.isinf(square):
-        return SMALLEST
+        return MIN_P_VALUE
     a = freedom / 2
     x, y = freedom / (freedom + square), square / (freedom + square)
     # x^a √y / B(a, 1/2), with B(a, 1/2) = Γ(a) √π / Γ(a + 1/2)
     power = math.exp(-a * math.log1p(square / freedom)) * math.sqrt(y / math.pi) * gamma_ratio(a)
     central = x > (a + 1) / (a + 2.5)  # where the fraction converges quickly for 1 − I instead
     p = 1 - power / _fraction(0.5, a, y, x) if central else power / _fraction(a, 0.5, x, y)
-    return min(1.0, max(p, SMALLEST))
+    return min(1.0, max(p, MIN_P_VALUE))
 
 
 def gamma_ratio(a: float) -> float:

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 
-from momentseek.evaluation.significance import RESAMPLES, differences, randomisation_test
+from momentseek.evaluation.significance import TEST_RESAMPLES, differences, randomisation_test
 from momentseek.moments.arrays import FloatArray
 
 MAX_LISTED_SYSTEMS = 6
@@ -15,7 +15,7 @@ ORDERS_AT_ONCE = 1 << 19
 """Orders held at once; a few MB, whatever the number of queries."""
 
 
-def tukey_test(values: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> FloatArray:
+def tukey_test(values: FloatArray, *, resamples: int = TEST_RESAMPLES, seed: int = 0) -> FloatArray:
     r"""p-values, corrected for the number of systems, as (systems, systems, measures).
 
     ``values`` is (queries, systems, measures). If all systems are equally good, each query's values might as

@@ -13,8 +13,8 @@ from momentseek.formats.variants import with_variant
 from momentseek.moments import Corpus, Judgements, Policy, Run
 
 Path = str | os.PathLike[str]
-BY_SUFFIX = {".jsonl": "native", ".parquet": "parquet", ".txt": "charades-sta"}
-SIBLINGS = ("", "-run", "-submission", "-predictions", "-results")
+FORMAT_OF_SUFFIX = {".jsonl": "native", ".parquet": "parquet", ".txt": "charades-sta"}
+RUN_FORMAT_ENDINGS = ("", "-run", "-submission", "-predictions", "-results")
 """``to="tvr"`` means tvr-submission when the file holds predictions."""
 
 
@@ -110,10 +110,10 @@ def writer_for(to: str | None, path: Path, kind: Kind) -> FileFormat:
     able = sorted(name for name, f in FORMATS.items() if f.kind == kind and f.writes)
     if to is None:
         name = pathlib.Path(path).name.removesuffix(".gz")
-        to = BY_SUFFIX.get(pathlib.Path(name).suffix.lower())
+        to = FORMAT_OF_SUFFIX.get(pathlib.Path(name).suffix.lower())
         if to is None:
             raise MomentseekError(f"{path}: say which format to write (`to`): {', '.join(able)}; or end it in .jsonl")
-    for sibling in SIBLINGS:
+    for sibling in RUN_FORMAT_ENDINGS:
         if f"{to}{sibling}" in able:
             return FORMATS[f"{to}{sibling}"]
     raise MomentseekError(f"{KINDS[kind]} cannot be written as {to!r}, only as {', '.join(able)}")

@@ -9,7 +9,7 @@ from momentseek.formats.values import flatten, with_corpus, wrong
 from momentseek.moments import Corpus, Judgements
 
 COLUMNS = ("HITId", "video_id", "description", "start", "end")
-PERCENT = "times in percent: every video counts as 100 s long"
+PERCENT_NOTE = "times in percent: every video counts as 100 s long"
 
 
 def claims_truth(document: Document) -> bool:
@@ -45,7 +45,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
         durations=seconds,
         queries=[annotators[0][2] for annotators in hits.values()],
         columns={"annotator": flatten(range(len(annotators)) for annotators in hits.values())},
-        variant=None if reading.corpus else PERCENT,
+        variant=None if reading.corpus else PERCENT_NOTE,
         invalid=reading.invalid,
         source=str(document.path),
     )

@@ -8,7 +8,7 @@ from momentseek.formats.registry import Runs
 from momentseek.moments import Judgements
 from momentseek.moments.table import MomentTable
 
-TOLERANCE = 1e-6
+MAX_TIME_ROUNDING_SECONDS = 1e-6
 
 
 def lost_in_truth(before: Judgements, after: Judgements) -> tuple[str, ...]:
@@ -29,7 +29,9 @@ def lost_in_runs(before: Runs, after: Runs) -> tuple[str, ...]:
     lost: list[str] = []
     for old, new in zip(before, after, strict=True):
         lost += _lost(old, new)
-        if _same_queries(old, new) and not np.allclose(old.score, new.score[_order(old, new)], atol=TOLERANCE):
+        if _same_queries(old, new) and not np.allclose(
+            old.score, new.score[_order(old, new)], atol=MAX_TIME_ROUNDING_SECONDS
+        ):
             lost.append("scores")
         if old.saliency is not None and new.saliency is None:
             lost.append("saliency")
@@ -50,7 +52,7 @@ def _lost(before: MomentTable, after: MomentTable) -> list[str]:
     if any(before.queries or ()) and not any(after.queries or ()):
         lost.append("the queries' words")
     times = np.column_stack([before.start, before.end]), np.column_stack([after.start, after.end])[order]
-    if not np.allclose(*times, rtol=0, atol=TOLERANCE):
+    if not np.allclose(*times, rtol=0, atol=MAX_TIME_ROUNDING_SECONDS):
         lost.append("exact times")
     return lost
 

@@ -19,7 +19,7 @@ from momentseek.formats.registry import FileFormat, Reading, Runs, Writing, regi
 from momentseek.moments import Judgements
 
 MAX_ROWS = 50_000_000
-DAMAGE = (OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
+DAMAGE_ERRORS = (OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 """What pyarrow raises on damaged files, besides its own exceptions."""
 
 
@@ -74,7 +74,7 @@ def _open(document: Document) -> Any:
         file = pyarrow.parquet.ParquetFile(source, read_dictionary=text)
         meta = file.metadata
         size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-    except (pyarrow.ArrowException, *DAMAGE) as e:
+    except (pyarrow.ArrowException, *DAMAGE_ERRORS) as e:
         raise _damage_error(document, e) from None
     if meta.num_rows > MAX_ROWS or size > max_bytes() or size < 0:
         raise MomentseekError(
@@ -100,7 +100,7 @@ def _columns(document: Document, *, labels: bool = False) -> Columns:
         table = file.read(columns=wanted)
         table.validate(full=True)
         return {name: _values(table.column(name)) for name in wanted}
-    except (pyarrow.ArrowException, *DAMAGE) as e:
+    except (pyarrow.ArrowException, *DAMAGE_ERRORS) as e:
         raise _damage_error(document, e) from None
 
 

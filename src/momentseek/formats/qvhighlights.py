@@ -39,7 +39,7 @@ from momentseek.moments import Judgements, Saliency
 from momentseek.moments.arrays import offsets_of
 
 CLIP_SECONDS = 2
-ANNOTATORS = 3
+ANNOTATORS_PER_CLIP = 3
 
 
 def claims_truth(document: Document) -> bool:
@@ -74,7 +74,7 @@ def _saliency(entries: list[dict[str, Any]], seconds: dict[str, float], document
     ratings = lists(entries, "saliency_scores", document)
     if set(map(type, flatten(rows))) - {int}:
         wrong(document, "relevant_clip_ids", next(r for r in rows if set(map(type, r)) - {int}), "whole numbers")
-    flat = matrix(flatten(ratings), ANNOTATORS, document, "saliency score")
+    flat = matrix(flatten(ratings), ANNOTATORS_PER_CLIP, document, "saliency score")
     clips = [_clips(e, seconds, document) for e in entries]
     for entry, clip_ids, rated, n in zip(entries, rows, ratings, clips, strict=True):
         if len(clip_ids) != len(rated):
@@ -85,7 +85,7 @@ def _saliency(entries: list[dict[str, Any]], seconds: dict[str, float], document
                 f"but its video has {n} clips of {CLIP_SECONDS} s"
             )
     offsets = offsets_of(clips)
-    scores = np.zeros((int(offsets[-1]), ANNOTATORS))
+    scores = np.zeros((int(offsets[-1]), ANNOTATORS_PER_CLIP))
     first = np.repeat(offsets[:-1], [len(r) for r in rows])
     scores[first + np.array(flatten(rows), dtype=np.int64)] = flat
     return Saliency(offsets, scores)

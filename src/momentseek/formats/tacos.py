@@ -30,14 +30,14 @@ from momentseek.moments import Judgements
 
 FPS = 29.4
 """Of every TACoS video; TALL's files do not say so."""
-NAME = re.compile(r"s\d+-d\d+(\.avi)?")
+VIDEO_NAME = re.compile(r"s\d+-d\d+(\.avi)?")
 MIN_PLAUSIBLE_FRAMES = 1_410
 """TACoS' videos last 1,420 to 41,224 frames, which is 48 to 1,402 s: a duration below this is in seconds."""
 
 
 def are_tacos_names(videos: Iterable[str]) -> bool:
     """Whether all videos have TACoS' names, such as ``s30-d52.avi``."""
-    return all(map(NAME.fullmatch, videos))
+    return all(map(VIDEO_NAME.fullmatch, videos))
 
 
 def is_tacos(document: Document) -> bool:

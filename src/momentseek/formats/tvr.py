@@ -37,7 +37,7 @@ from momentseek.formats.writing import (
 from momentseek.formats.writing import texts as words
 from momentseek.moments import Corpus, Judgements
 
-ANNOTATORS = 4
+MIN_DIDEMO_ANNOTATORS = 4
 """With this many time spans or more (DiDeMo in TVR's form), TVR's evaluator asks a prediction to match two."""
 
 
@@ -64,7 +64,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
         ),
         queries=texts(entries, document, "desc"),
         fields={"type": strings(entries, "type", document)} if all("type" in e for e in entries) else {},
-        agreement=[2 if n >= ANNOTATORS else 1 for n in counts] if max(counts, default=1) > 1 else None,
+        agreement=[2 if n >= MIN_DIDEMO_ANNOTATORS else 1 for n in counts] if max(counts, default=1) > 1 else None,
         invalid=reading.invalid,
         source=str(document.path),
     )
@@ -80,10 +80,14 @@ def write_truth(truth: Judgements, _: Writing) -> bytes:
     entries: list[dict[str, Any]] = []
     for i, (video, times) in enumerate(zip(videos, groups(truth, spans(truth)), strict=True)):
         needed = 1 if truth.agreement is None else int(truth.agreement[i])
-        if video is None or needed != (2 if len(times) >= ANNOTATORS else 1) or 1 < len(times) < ANNOTATORS:
+        if (
+            video is None
+            or needed != (2 if len(times) >= MIN_DIDEMO_ANNOTATORS else 1)
+            or 1 < len(times) < MIN_DIDEMO_ANNOTATORS
+        ):
             raise MomentseekError(
-                f"tvr has one moment per query, or {ANNOTATORS} and more of which a hit needs 2; {truth.source} has "
-                f"{len(times)} for query {truth.query_ids[i]}; write tvr-ranking or native instead"
+                f"tvr has one moment per query, or {MIN_DIDEMO_ANNOTATORS} and more of which a hit needs 2; "
+                f"{truth.source} has {len(times)} for query {truth.query_ids[i]}; write tvr-ranking or native instead"
             )
         entry = {"vid_name": video, "duration": seconds[video], "ts": times[0] if len(times) == 1 else list(times)}
         entry["desc"] = words(truth)[i]

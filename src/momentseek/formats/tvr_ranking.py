@@ -26,7 +26,7 @@ from momentseek.formats.writing import dump, dump_lines, groups, require_one_ann
 from momentseek.formats.writing import texts as words
 from momentseek.moments import Judgements
 
-CARRIED = ("pair_id", "caption", "similarity")
+CARRIED_KEYS = ("pair_id", "caption", "similarity")
 
 
 def claims_truth(document: Document) -> bool:
@@ -83,7 +83,7 @@ def _truth(
         levels(column(moments, "relevance", document), document) if graded else None,
         durations=with_corpus(own, reading),
         queries=queries,
-        columns={name: optional(moments, name) for name in CARRIED if moments and name in moments[0]},
+        columns={name: optional(moments, name) for name in CARRIED_KEYS if moments and name in moments[0]},
         invalid=reading.invalid,
         source=str(document.path),
     )
@@ -118,7 +118,7 @@ def _moments(truth: Judgements, format: str) -> list[dict[str, Any]]:
     for row, (video, span, code, level) in enumerate(
         zip(row_videos(truth), spans(truth), truth.video.tolist(), truth.relevance.tolist(), strict=True)
     ):
-        known = {name: truth.columns[name][row] for name in CARRIED if name in truth.columns}
+        known = {name: truth.columns[name][row] for name in CARRIED_KEYS if name in truth.columns}
         first = {"pair_id": known.pop("pair_id")} if "pair_id" in known else {}
         length = {"duration": seconds[code]} if seconds[code] == seconds[code] else {}
         moments.append({**first, "video_name": video, "timestamp": span, **length, **known, "relevance": level})

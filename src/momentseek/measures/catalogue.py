@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from momentseek.measures.measure import MEASURES, Measure
-from momentseek.measures.protocols import PROTOCOLS, RANKED, UNGRADED, Protocol
+from momentseek.measures.protocols import GRADED_MEASURES, PROTOCOLS, UNGRADED_MEASURES, Protocol
 
 
 def describe_measures() -> list[dict[str, Any]]:
@@ -28,7 +28,7 @@ def describe_protocols() -> list[dict[str, Any]]:
 def _defaults(protocol: Protocol) -> list[str]:
     if not protocol.by_truth:
         return list(protocol.measures)
-    return [*(f"{m} (graded truths)" for m in RANKED), *(f"{m} (others)" for m in UNGRADED)]
+    return [*(f"{m} (graded truths)" for m in GRADED_MEASURES), *(f"{m} (others)" for m in UNGRADED_MEASURES)]
 
 
 def _usage(kind: type[Measure]) -> str:

@@ -21,7 +21,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"(?P<name>[A-Za-z]+)(?:@(?P<k>[^\[\]]+))?(?:\[(?P<options>[^\[\]]*)\])?")
 _IOU = re.compile(r"IoU\s*(?P<compare>>=|>)\s*(?P<threshold>.+)", re.IGNORECASE)
 _RESERVED = {"name", "k", "iou", "strict"}
-EXAMPLE = "NDCG@20[IoU>=0.5]"
+EXAMPLE_NAME = "NDCG@20[IoU>=0.5]"
 MAX_CUTOFF = 1_000_000
 
 
@@ -54,7 +54,7 @@ def parse(name: str, options: Mapping[str, Any] | None = None) -> Measure:
     """
     found = _NAME.fullmatch(name)
     if found is None:
-        raise MomentseekError(f"measure {name!r} cannot be read; write it as in {EXAMPLE}")
+        raise MomentseekError(f"measure {name!r} cannot be read; write it as in {EXAMPLE_NAME}")
     kind = _class_of(found["name"], name)
     given: dict[str, Any] = {}
     if found["k"] is not None:
@@ -98,7 +98,8 @@ def _class_of(word: str, name: str) -> type[Measure]:
 def _cutoff(text: str, name: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_CUTOFF:
         raise MomentseekError(
-            f"measure {name!r}: the cut-off {text!r} must be a whole number from 1 to {MAX_CUTOFF:,}, as in {EXAMPLE}"
+            f"measure {name!r}: the cut-off {text!r} must be a whole number from 1 to {MAX_CUTOFF:,}, "
+            f"as in {EXAMPLE_NAME}"
         )
     return int(text)
 
@@ -139,7 +140,7 @@ def _number(text: str, name: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise MomentseekError(f"measure {name!r}: {text!r} is not a number; write it as in {EXAMPLE}") from None
+        raise MomentseekError(f"measure {name!r}: {text!r} is not a number; write it as in {EXAMPLE_NAME}") from None
 
 
 @cache

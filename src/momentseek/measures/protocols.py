@@ -8,9 +8,9 @@ from typing import Any
 
 from momentseek.registry import Registry
 
-RANKED = ("NDCG@{10,20,40}[IoU>={0.3,0.5,0.7}]",)
-UNGRADED = ("R@{1,5,10}[IoU>={0.3,0.5,0.7}]", "AxIoU@{1,5,10}", "mIoU")
-GROUNDING = ("R@{1,5}[IoU>={0.3,0.5,0.7}]", "mIoU")
+GRADED_MEASURES = ("NDCG@{10,20,40}[IoU>={0.3,0.5,0.7}]",)
+UNGRADED_MEASURES = ("R@{1,5,10}[IoU>={0.3,0.5,0.7}]", "AxIoU@{1,5,10}", "mIoU")
+GROUNDING_MEASURES = ("R@{1,5}[IoU>={0.3,0.5,0.7}]", "mIoU")
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ for _protocol in (
         "tvr-ranking",
         "TVR-Ranking's evaluator: gain 2^rel-1, IoU compared with >, relevance-0 moments absorb matches",
         {"strict": True, "gain": "exp2", "zeros": "absorb", "empty": "zero"},
-        RANKED,
+        GRADED_MEASURES,
     ),
     Protocol(
         "spr",
         "SPR's evaluator: gain 2^rel-1, >=, relevance-0 moments left out, queries without others skipped",
         {"strict": False, "gain": "exp2", "zeros": "ignore", "empty": "skip"},
-        RANKED,
+        GRADED_MEASURES,
     ),
     Protocol(
         "tvr",
@@ -71,14 +71,14 @@ for _protocol in (
         "2d-tan",
         "2D-TAN's evaluator: IoU compared with >; the run comes after its suppression",
         {"strict": True, "overlap": "hull"},
-        GROUNDING,
+        GROUNDING_MEASURES,
         percent=True,
     ),
     Protocol(
         "mmn",
         "MMN's evaluator: float32, >=; the run comes after its suppression",
         {"strict": False, "overlap": "hull32"},
-        GROUNDING,
+        GROUNDING_MEASURES,
         percent=True,
     ),
     Protocol(

@@ -12,7 +12,7 @@ from momentseek.measures.alignment import Alignment
 from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
 
 Level = Literal["fair", "good", "verygood"]
-MINIMUM: dict[str, int] = {"fair": 2, "good": 3, "verygood": 4}
+MIN_RATINGS: dict[str, int] = {"fair": 2, "good": 3, "verygood": 4}
 """The lowest annotator's score (0–4) at which a clip counts as a highlight."""
 
 
@@ -24,7 +24,7 @@ def true_highlights(view: Alignment, level: Level) -> tuple[NDArray[np.bool_], I
     clips = np.diff(saliency.offsets)
     row, column = places(saliency.offsets)
     dense = np.zeros((view.queries, int(clips.max(initial=0)), saliency.scores.shape[1]), dtype=bool)
-    dense[row, column] = saliency.scores >= MINIMUM[level]
+    dense[row, column] = saliency.scores >= MIN_RATINGS[level]
     return dense, clips
 
 

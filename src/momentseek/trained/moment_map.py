@@ -24,7 +24,7 @@ SEAM_TOLERANCE_CLIPS = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class MomentTable:
+class MapMoments:
     """Moments of one video in the order of their rows: from ``start`` to ``end``, in clips of the library."""
 
     start: FloatArray
@@ -106,7 +106,7 @@ class MomentMap:
         """
         return 1 if clips <= max(self.whole, self.window) else -(-(clips - self.window) // max(1, self.window // 2)) + 1
 
-    def of(self, clips: int) -> MomentTable:
+    def of(self, clips: int) -> MapMoments:
         """The moments that are kept of a video of so many clips."""
         return _places(self, clips)
 
@@ -155,7 +155,7 @@ def combine_cosines(match: FloatArray, overlap: FloatArray, power: float, sharpn
 
 
 @lru_cache(maxsize=32)
-def _places(known: MomentMap, clips: int) -> MomentTable:
+def _places(known: MomentMap, clips: int) -> MapMoments:
     columns: list[tuple[FloatArray, ...]] = []
     for number, window in enumerate(known.windows(clips)):
         kept, edges = known.kept(window), known.edges(window)
@@ -163,4 +163,4 @@ def _places(known: MomentMap, clips: int) -> MomentTable:
         beyond = after if known.end_time == "inclusive" else after - 1
         columns.append((edges[first], edges[beyond], edges[after - 1], np.full(len(kept), float(number))))
     start, end, last, owner = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return MomentTable(start, end, last, owner.astype(np.int64))
+    return MapMoments(start, end, last, owner.astype(np.int64))

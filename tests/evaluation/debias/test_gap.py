@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from momentseek.evaluation.debias.gap import gaps
-from momentseek.evaluation.debias.systems import GAP_MEASURES, MEASURES, SeedScores
+from momentseek.evaluation.debias.systems import GAP_MEASURES, RECALL_MEASURES, SeedScores
 from momentseek.evaluation.spread import spread
 
 
 def scored(rng: np.random.Generator, queries: int, seeds: int, level: float) -> SeedScores:
-    values = (rng.random((seeds, queries, len(MEASURES))) < level).astype(float)
+    values = (rng.random((seeds, queries, len(RECALL_MEASURES))) < level).astype(float)
     return SeedScores(values.mean(axis=1), values.mean(axis=0))
 
 

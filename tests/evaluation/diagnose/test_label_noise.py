@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.diagnose.label_noise import GAMMAS, NOISE_MEASURES, label_noise
+from momentseek.evaluation.diagnose.label_noise import DEFAULT_GAMMAS, NOISE_MEASURES, label_noise
 from momentseek.evaluation.diagnose.noise_model import (
     Overlaps,
     axiou_errors,
@@ -37,7 +37,7 @@ def test_closed_form_of_recall(r: float, threshold: float, gamma: float) -> None
 
 def test_figure_2_at_the_threshold() -> None:
     """At θ = r half of the noise falls on either side, however small it is."""
-    for gamma in GAMMAS:
+    for gamma in DEFAULT_GAMMAS:
         assert recall_errors(0.5, 0.5, gamma).mse == pytest.approx(0.5)
         assert axiou_errors(0.5, gamma).mse == pytest.approx(gamma**2)
 
@@ -50,11 +50,11 @@ def test_simulation_agrees_with_the_closed_form() -> None:
     found = simulate_noise(
         Overlaps(r, everywhere, everywhere),
         {"AxIoU@1": lambda best: best[:, 0], "R@1": lambda best: (best[:, 0] >= 0.5).astype(float)},
-        GAMMAS,
+        DEFAULT_GAMMAS,
         draws=draws,
         seed=5,
     )
-    for gamma in GAMMAS:
+    for gamma in DEFAULT_GAMMAS:
         for name, exact in (("AxIoU@1", axiou_errors(r[:, 0], gamma)), ("R@1", recall_errors(r[:, 0], 0.5, gamma))):
             estimate = found[name, gamma]
             error = np.sqrt(exact.variance / draws)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.evaluation.bootstrap import bootstrap_means, percentiles
-from momentseek.evaluation.debias.systems import GAP_MEASURES, MEASURES, SeedScores
+from momentseek.evaluation.debias.systems import GAP_MEASURES, RECALL_MEASURES, SeedScores
 from momentseek.evaluation.spread import SeedSpread, spread
 from momentseek.moments.arrays import FloatArray
 
@@ -66,7 +66,7 @@ def gaps(
     found = []
     for i, name in enumerate(names):
         for j, measure in enumerate(GAP_MEASURES):
-            at = MEASURES.index(measure)
+            at = RECALL_MEASURES.index(measure)
             one, two = iid[i].means[:, at], ood[i].means[:, at]
             means = spread(one), spread(two), spread(one - two)
             column = i * len(GAP_MEASURES) + j

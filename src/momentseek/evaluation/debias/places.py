@@ -19,8 +19,8 @@ from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.moments.density import kernel_sums
 
 GRID_CELLS = 40
-BANDWIDTH = 0.05
-RESAMPLES = 20
+KERNEL_BANDWIDTH = 0.05
+CHANCE_RESAMPLES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ def density(places: FloatArray) -> FloatArray:
     """
     centres = (np.arange(GRID_CELLS) + 0.5) / GRID_CELLS
     start, end = np.meshgrid(centres, centres, indexing="ij")
-    values = kernel_sums(places, np.column_stack([start.ravel(), end.ravel()]), BANDWIDTH).reshape(
+    values = kernel_sums(places, np.column_stack([start.ravel(), end.ravel()]), KERNEL_BANDWIDTH).reshape(
         GRID_CELLS, GRID_CELLS
     )
     values[start > end] = 0.0
@@ -78,7 +78,7 @@ def distance_by_chance(places: FloatArray, seed: int = 0) -> float:
     """The mean distance from these moments of as many drawn from them: what no system needs to be ashamed of."""
     rng = np.random.default_rng(seed)
     whole = density(places)
-    drawn = (density(places[rng.integers(len(places), size=len(places))]) for _ in range(RESAMPLES))
+    drawn = (density(places[rng.integers(len(places), size=len(places))]) for _ in range(CHANCE_RESAMPLES))
     return float(np.mean([distance(whole, each) for each in drawn]))
 
 

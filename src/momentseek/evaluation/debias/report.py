@@ -9,7 +9,7 @@ from momentseek.baselines.places import training_locations
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.debias.gap import SplitGap, gaps
 from momentseek.evaluation.debias.places import Placing, density, distance, distance_by_chance, lean, placing
-from momentseek.evaluation.debias.systems import KINDS, THRESHOLDS, System, score_seeds
+from momentseek.evaluation.debias.systems import IOU_THRESHOLDS, RECALL_KINDS, System, score_seeds
 from momentseek.evaluation.debias.verbs import Verb, by_verb
 from momentseek.evaluation.evaluate import Missing
 from momentseek.evaluation.spread import SeedSpread, spread
@@ -36,7 +36,7 @@ class SystemCurve:
     split: str
     kind: str
     values: tuple[SeedSpread, ...]
-    thresholds: tuple[float, ...] = THRESHOLDS
+    thresholds: tuple[float, ...] = IOU_THRESHOLDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +107,8 @@ def debias_report(
     for number, system in enumerate(systems):
         for i, split in enumerate(SPLITS):
             means = scored[split][number].means
-            for k, kind in enumerate(KINDS):
-                part = means[:, k * len(THRESHOLDS) : (k + 1) * len(THRESHOLDS)]
+            for k, kind in enumerate(RECALL_KINDS):
+                part = means[:, k * len(IOU_THRESHOLDS) : (k + 1) * len(IOU_THRESHOLDS)]
                 curves.append(
                     SystemCurve(system.name, split, kind, tuple(spread(column) for column in part.T.tolist()))
                 )

@@ -13,10 +13,10 @@ from momentseek.evaluation.evaluate import Missing, evaluate
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray
 
-THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
-KINDS = ("dR", "R")
-MEASURES = tuple(f"{kind}@1[IoU>={t}]" for kind in KINDS for t in THRESHOLDS)
-GAP_MEASURES = tuple(f"{kind}@1[IoU>={t}]" for kind in KINDS for t in (0.3, 0.5, 0.7))
+IOU_THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
+RECALL_KINDS = ("dR", "R")
+RECALL_MEASURES = tuple(f"{kind}@1[IoU>={t}]" for kind in RECALL_KINDS for t in IOU_THRESHOLDS)
+GAP_MEASURES = tuple(f"{kind}@1[IoU>={t}]" for kind in RECALL_KINDS for t in (0.3, 0.5, 0.7))
 """Those whose gap is reported."""
 
 
@@ -42,7 +42,7 @@ class SeedScores:
 
     def gap_values(self) -> FloatArray:
         """Values per query of the measures whose gap is reported."""
-        return self.values[:, [MEASURES.index(name) for name in GAP_MEASURES]]
+        return self.values[:, [RECALL_MEASURES.index(name) for name in GAP_MEASURES]]
 
 
 def score_seeds(runs: Sequence[Run | None], truth: Judgements, missing: Missing = "error") -> SeedScores:
@@ -50,15 +50,16 @@ def score_seeds(runs: Sequence[Run | None], truth: Judgements, missing: Missing 
 
     >>> truth = Judgements.from_groups(["q"], [1], ["v"], [0], [50], durations={"v": 100})
     >>> found = score_seeds([Run.from_rows([("q", "v", 0, 80, 1)]), None], truth)
-    >>> dict(zip(MEASURES, found.means[0].round(2).tolist()))["dR@1[IoU>=0.5]"], bool(np.isnan(found.means[1]).all())
+    >>> first, second = found.means
+    >>> float(first[RECALL_MEASURES.index("dR@1[IoU>=0.5]")].round(2)), bool(np.isnan(second).all())
     (0.7, True)
     """
-    means = np.full((len(runs), len(MEASURES)), np.nan)
-    values = np.full((len(runs), len(truth), len(MEASURES)), np.nan)
+    means = np.full((len(runs), len(RECALL_MEASURES)), np.nan)
+    values = np.full((len(runs), len(truth), len(RECALL_MEASURES)), np.nan)
     for i, run in enumerate(runs):
         if run is not None:
-            found = evaluate(run, truth, MEASURES, missing=missing)
-            means[i] = [found.means[name] for name in MEASURES]
+            found = evaluate(run, truth, RECALL_MEASURES, missing=missing)
+            means[i] = [found.means[name] for name in RECALL_MEASURES]
             values[i] = found.values
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a split that no seed answered has no mean

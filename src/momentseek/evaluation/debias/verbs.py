@@ -11,7 +11,7 @@ import numpy as np
 from momentseek.baselines.places import training_locations
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.debias.places import Placing, density, placing
-from momentseek.evaluation.debias.systems import MEASURES, SeedScores, System
+from momentseek.evaluation.debias.systems import RECALL_MEASURES, SeedScores, System
 from momentseek.language.verbs import verbs
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import BoolArray, FloatArray
@@ -59,7 +59,7 @@ def by_verb(
     chosen = [v for v, n in counts[2].most_common() if n >= MIN_VERB_QUERIES and counts[0][v] >= MIN_VERB_QUERIES][
         :most
     ]
-    at = MEASURES.index(VERB_MEASURE)
+    at = RECALL_MEASURES.index(VERB_MEASURE)
     found = []
     for verb in chosen:
         having = [np.array([verb in words for words in each]) for each in said]

@@ -31,7 +31,7 @@ AXIOM_MEASURES = (
 WITH_DURATIONS = ("dR@1[IoU>=0.5]",)
 OTHER_KINDS = ("HIT", "SaliencyAP", "Judged")
 """Measures that do not score moments by their overlap, of which the axioms do not speak."""
-MAX_ROUNDING = 1e-9
+MAX_VALUE_ROUNDING = 1e-9
 LIST_DEPTH = 10
 DEFAULT_TRIALS = 3000
 
@@ -176,7 +176,7 @@ def _meets_condition(axiom: Axiom, trials: Trials, measure: Measure) -> BoolArra
 
 
 def _differs(axiom: Axiom, change: FloatArray) -> BoolArray:
-    result: BoolArray = np.abs(change) > MAX_ROUNDING if axiom == "INV-k" else change <= MAX_ROUNDING
+    result: BoolArray = np.abs(change) > MAX_VALUE_ROUNDING if axiom == "INV-k" else change <= MAX_VALUE_ROUNDING
     return result
 
 

@@ -16,7 +16,7 @@ from momentseek.evaluation.diagnose import annotators as people
 from momentseek.evaluation.diagnose import axioms, label_noise, ties
 from momentseek.evaluation.diagnose.annotators import AnnotatorReport, by_annotator
 from momentseek.evaluation.diagnose.axioms import AxiomReport, check_axioms
-from momentseek.evaluation.diagnose.label_noise import GAMMAS, NoiseReport
+from momentseek.evaluation.diagnose.label_noise import DEFAULT_GAMMAS, NoiseReport
 from momentseek.evaluation.diagnose.location_bias import LocationReport, location_bias
 from momentseek.evaluation.diagnose.report import annotator_text, axiom_text, location_text, noise_text, tie_text
 from momentseek.evaluation.diagnose.sides import Side, sides
@@ -138,7 +138,7 @@ def diagnose(
 
     def noise_of(side: Side) -> NoiseReport:
         wanted = parse_measures(label_noise.NOISE_MEASURES)
-        levels = tuple(gammas) or GAMMAS
+        levels = tuple(gammas) or DEFAULT_GAMMAS
         return label_noise.label_noise(
             side.runs, side.truth, wanted, levels, missing=missing, clip=clip_noise, seed=seed
         )

@@ -11,7 +11,7 @@ import numpy as np
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.coverage import check_queries
 from momentseek.evaluation.diagnose.noise_model import (
-    DRAWS,
+    DEFAULT_DRAWS,
     Overlaps,
     Score,
     axiou_errors,
@@ -26,7 +26,7 @@ from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
 
 NOISE_MEASURES = ("AxIoU@{1,5,10}", "R@{1,5,10}[IoU>={0.3,0.5,0.7}]")
-GAMMAS = (0.05, 0.1, 0.2)
+DEFAULT_GAMMAS = (0.05, 0.1, 0.2)
 NOISE_THRESHOLDS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 EXAMPLE_IOU = 0.5
 """The true IoU of the paper's example (Fig. 2)."""
@@ -117,10 +117,10 @@ def label_noise(
     runs: Sequence[tuple[str, Run]],
     truth: Judgements,
     measures: Sequence[Measure],
-    gammas: Sequence[float] = GAMMAS,
+    gammas: Sequence[float] = DEFAULT_GAMMAS,
     *,
     missing: Missing = "error",
-    draws: int = DRAWS,
+    draws: int = DEFAULT_DRAWS,
     clip: bool = False,
     seed: int = 0,
 ) -> NoiseReport:

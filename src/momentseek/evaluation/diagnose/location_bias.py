@@ -18,11 +18,11 @@ from momentseek.moments.arrays import FloatArray
 GRID_BINS = 20
 POSSIBLE_CELLS = GRID_BINS * (GRID_BINS + 1) // 2
 """Cells that can hold a moment, as it does not end before it starts."""
-RESAMPLES = 20
+CHANCE_RESAMPLES = 20
 
 
-THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
-GAP_MEASURES = ("R@1[IoU>={0.3,0.5,0.7}]", "dR@1[IoU>={0.3,0.5,0.7}]", "mIoU")
+CURVE_THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
+SPLIT_MEASURES = ("R@1[IoU>={0.3,0.5,0.7}]", "dR@1[IoU>={0.3,0.5,0.7}]", "mIoU")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def divergence_by_chance(truth: Density, moments: int, seed: int = 0) -> float:
         return float("nan")
     rng = np.random.default_rng(seed)
     share = (truth.counts / truth.counts.sum()).ravel()
-    drawn = rng.multinomial(moments, share, RESAMPLES).reshape(RESAMPLES, GRID_BINS, GRID_BINS)
+    drawn = rng.multinomial(moments, share, CHANCE_RESAMPLES).reshape(CHANCE_RESAMPLES, GRID_BINS, GRID_BINS)
     return float(np.mean([divergence(truth, Density(counts.astype(np.float64))) for counts in drawn]))
 
 
@@ -96,7 +96,7 @@ class RecallCurve:
 
     recall: tuple[float, ...]
     discounted: tuple[float, ...]
-    thresholds: tuple[float, ...] = THRESHOLDS
+    thresholds: tuple[float, ...] = CURVE_THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def location_bias(
     if len(given) == 2:
         for (name, iid), (other, ood) in zip(given[0].runs, given[1].runs, strict=True):
             one, two = (
-                evaluate(r, s.truth, measures or GAP_MEASURES, protocol=protocol, missing=missing).means
+                evaluate(r, s.truth, measures or SPLIT_MEASURES, protocol=protocol, missing=missing).means
                 for r, s in ((iid, given[0]), (ood, given[1]))
             )
             gaps.append(SystemGap(name if name == other else f"{name} / {other}", one, two))
@@ -200,10 +200,10 @@ def _of_side(side: Side, protocol: str, missing: Missing, seed: int) -> SideLoca
 
 def recall_curve(run: Run, truth: Judgements, protocol: str = "paper", missing: Missing = "error") -> RecallCurve:
     """R@1 and dR@1 at 0.1, 0.2, …, 0.9."""
-    names = [f"{kind}@1[IoU>={t}]" for kind in ("R", "dR") for t in THRESHOLDS]
+    names = [f"{kind}@1[IoU>={t}]" for kind in ("R", "dR") for t in CURVE_THRESHOLDS]
     means = evaluate(run, truth, names, protocol=protocol, missing=missing).means
     values = [means[name] for name in names]
-    return RecallCurve(tuple(values[: len(THRESHOLDS)]), tuple(values[len(THRESHOLDS) :]))
+    return RecallCurve(tuple(values[: len(CURVE_THRESHOLDS)]), tuple(values[len(CURVE_THRESHOLDS) :]))
 
 
 def predicted_density(run: Run, truth: Judgements) -> tuple[Density, int]:

@@ -14,7 +14,7 @@ from momentseek.moments.arrays import BoolArray, FloatArray
 _ERF = np.frompyfunc(math.erf, 1, 1)
 
 
-DRAWS = 100
+DEFAULT_DRAWS = 100
 Score = Callable[[FloatArray], FloatArray]
 """From the best IoU among the first k, for every query and k, to the measure's value per query."""
 
@@ -92,7 +92,7 @@ def simulate_noise(
     scores: Mapping[str, Score],
     gammas: Sequence[float],
     *,
-    draws: int = DRAWS,
+    draws: int = DEFAULT_DRAWS,
     clip: bool = False,
     seed: int = 0,
 ) -> dict[tuple[str, float], SimulatedErrors]:
