@@ -33,6 +33,6 @@ def test_a_video_is_added_while_somebody_searches(guarded: Any, open_page: Calla
     page.get_by_role("button", name="Try again").click()
     page.wait_for_selector(".job >> text=Retrying failed files")
     page.wait_for_function("() => document.querySelectorAll('.job progress:not([hidden])').length === 0")
-    page.wait_for_function("() => document.querySelector('section.panel > .failures').innerText.includes('2 tries')")
+    page.wait_for_function("() => document.querySelector('section.panel > .failures').innerText.includes('2 attempts')")
     page.get_by_label("Filter by name").fill("harb")
     page.wait_for_function("() => document.querySelectorAll('.videos > li').length === 1")

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 def test_two_settings_stand_side_by_side(served: Any, open_page: Callable[..., Any]) -> None:
     page = open_page(served.address + "#compare", expected=("409",))
     second = page.get_by_role("group", name="B", exact=True)
-    second.get_by_label("Localiser").select_option("whole")
+    second.get_by_label("Localiser", exact=True).select_option("whole")
     page.get_by_label("For one query").fill("a rocket taking off")
     page.keyboard.press("Enter")
     page.get_by_role("region", name="Setup B").locator("a.moment").first.wait_for()
@@ -28,7 +28,7 @@ def test_a_moment_leads_back_to_where_it_was_opened(served: Any, open_page: Call
     moment = page.get_by_role("region", name="Setup B").locator("a.moment").nth(2)
     moment.click()
     page.get_by_role("link", name="Back to the comparison").click()
-    page.wait_for_function("() => document.activeElement.matches('section[aria-label=\"Setting B\"] a.moment')")
+    page.wait_for_function("() => document.activeElement.matches('section[aria-label=\"Setup B\"] a.moment')")
     page.get_by_role("link", name="Library", exact=True).click()
     page.locator("a.video").nth(1).click()
     page.locator(".stage:visible").wait_for()
@@ -41,12 +41,12 @@ def test_fusions_are_compared_starting_from_the_search_at_hand(served: Any, open
     page.wait_for_selector("ol.hits > li")
     page.get_by_role("link", name="Compare", exact=True).click()
     first, second = (page.get_by_role("group", name=name, exact=True) for name in "AB")
-    first.get_by_label("Localiser").wait_for()
+    first.get_by_label("Localiser", exact=True).wait_for()
     assert page.get_by_label("For one query").input_value() == "will they accept the old money"
-    assert first.get_by_label("Localiser").input_value() == "contrast"
+    assert first.get_by_label("Localiser", exact=True).input_value() == "contrast"
     assert not first.get_by_label("file names").is_checked()
     assert page.get_by_label("Encoder").count() == 0  # there is one encoder
-    second.get_by_label("Localiser").select_option("contrast")
+    second.get_by_label("Localiser", exact=True).select_option("contrast")
     second.get_by_label("Fusion").select_option("scores")
     with page.expect_response("**/api/v1/compare?*") as answer:
         page.get_by_role("button", name="Compare", exact=True).click()

@@ -96,7 +96,7 @@ def test_two_people_judge_and_the_commands_agree_with_the_page(
     page.wait_for_selector("table >> text=watershed")
     page.get_by_role("link", name="Change them in Search").click()
     page.get_by_text("Options").click()
-    page.get_by_label("Localiser").select_option("whole")
+    page.get_by_label("Localiser", exact=True).select_option("whole")
     page.get_by_role("checkbox", name="file names").uncheck()
     page.get_by_label("Fusion").select_option("scores")
     page.wait_for_function("() => location.hash.includes('fusion=scores')")

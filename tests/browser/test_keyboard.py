@@ -34,8 +34,12 @@ def test_search_watch_fix_and_cut_by_keyboard(
     page.keyboard.press("Enter")
     page.wait_for_selector("ol.hits > li")
     tab_to(page, "a.moment")
+    tab_to(page, ".after button")
+    page.keyboard.press("Enter")  # shows weaker results, and goes to the first of them
+    page.wait_for_function("() => document.activeElement === document.querySelectorAll('a.moment')[1]")
     page.keyboard.press("ArrowDown")
-    assert page.evaluate("document.activeElement === document.querySelectorAll('a.moment')[1]")
+    assert page.evaluate("document.activeElement === document.querySelectorAll('a.moment')[2]")
+    page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     settled(page)
@@ -63,7 +67,7 @@ def test_search_watch_fix_and_cut_by_keyboard(
     assert edge(page, "end") == pytest.approx(end - 1, abs=1e-3)
     assert "seconds" in page.locator("[data-edge=end]").get_attribute("aria-valuetext")
 
-    tab_to(page, ".takeaway button")
+    tab_to(page, ".exports button")
     with page.expect_download() as download:
         page.keyboard.press("Enter")
     download.value.save_as(tmp_path / "clip.mp4")

@@ -71,5 +71,5 @@ def test_a_model_is_chosen_by_a_label_and_kept_in_the_address(given: Callable[..
 def test_without_models_there_is_no_choice(given: Callable[..., Any]) -> None:
     page = given("#q=a+rocket&rerank=films-tan2d", [])
     page.get_by_text("Options").click()
-    page.get_by_label("Localiser").wait_for()
+    page.get_by_label("Localiser", exact=True).wait_for()
     assert page.get_by_label(LABEL).count() == 0

@@ -74,7 +74,7 @@ def test_queries_are_remembered_and_hints_are_given(search: Callable[..., Any]) 
 def test_settings_are_part_of_the_address(search: Callable[..., Any]) -> None:
     page = search("a rocket taking off")
     page.get_by_text("Options").click()
-    page.get_by_label("Localiser").select_option("contrast")
+    page.get_by_label("Localiser", exact=True).select_option("contrast")
     page.get_by_role("checkbox", name="what is said").uncheck()
     page.wait_for_function(
         "() => location.hash.includes('streams=vision%2Cname') && location.hash.includes('contrast')"
@@ -82,7 +82,7 @@ def test_settings_are_part_of_the_address(search: Callable[..., Any]) -> None:
     page.wait_for_selector("ol.hits > li")
     page.reload()
     page.wait_for_selector("ol.hits > li")
-    assert page.get_by_label("Localiser").input_value() == "contrast"
+    assert page.get_by_label("Localiser", exact=True).input_value() == "contrast"
     assert not page.get_by_role("checkbox", name="what is said").is_checked()
 
 
@@ -117,7 +117,7 @@ def test_the_controls_follow_the_address(search: Callable[..., Any]) -> None:
         page.evaluate("(text) => { location.hash = `q=a+rocket+taking+off${text}`; }", settings)
         page.wait_for_function("() => !document.querySelector('.search[aria-busy]')")
         page.wait_for_timeout(300)
-        assert page.get_by_label("Localiser").input_value() == bounds, settings
+        assert page.get_by_label("Localiser", exact=True).input_value() == bounds, settings
         assert page.get_by_label("Fusion").input_value() == joined, settings
         assert page.locator(".options input[value=speech]").is_checked() is said, settings
         assert page.locator(".options > label.check input").is_checked() is grouped, settings
