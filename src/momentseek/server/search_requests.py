@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
 from momentseek.api import Library
 from momentseek.search import Results
-from momentseek.search.engine import Stream
+from momentseek.search.engine import STREAMS, Stream
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.query import MAX_CHARACTERS, Query
 from momentseek.server.errors import ApiError
@@ -18,7 +18,6 @@ from momentseek.server.schemas import StrictModel
 
 MAX_HITS = 500
 """Largest number of hits on one page, and before it."""
-STREAMS: tuple[Stream, ...] = get_args(Stream)
 QueryText = Annotated[
     str, Field(max_length=MAX_CHARACTERS, description="The query (docs/searching.md).", examples=["a dog runs"])
 ]

@@ -9,13 +9,14 @@ from fastapi import Query as InQuery
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
+from momentseek.search.engine import STREAMS
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import LOCALISERS
 from momentseek.search.query import Query
 from momentseek.server.curves import query_curves
 from momentseek.server.errors import error_responses
 from momentseek.server.schemas import Level, StrictModel, VideoId
-from momentseek.server.search_requests import STREAMS, FusionName, LocaliserName, QueryText, parse_streams
+from momentseek.server.search_requests import FusionName, LocaliserName, QueryText, parse_streams
 from momentseek.server.service import ServiceParam, find_video
 
 router = APIRouter(tags=["search"])
