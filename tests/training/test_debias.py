@@ -39,5 +39,5 @@ def test_stopped_runs_are_not_compared(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_report_is_no_finished_run(tmp_path: Path) -> None:
     folder = run(tmp_path / "run", "best.safetensors")
-    with pytest.raises(MomentseekError, match=r"holds no report\.json of a finished run; .*best\.safetensors"):
+    with pytest.raises(MomentseekError, match=r"holds no report\.json of finished training; .*best\.safetensors"):
         checkpoints(folder)

@@ -250,7 +250,7 @@ def test_crocs_may_begin_from_mmn(corpus: Data, tmp_path: Path) -> None:
     ("model", "settings", "what"),
     [
         ("mmn", ["hard_videos=2", "begin={first}"], "mmn does not learn from hard negatives; train crocs"),
-        ("crocs", ["hard_queries=2"], r"name its run \(--set begin=RUN\)"),
+        ("crocs", ["hard_queries=2"], r"name its checkpoint \(begin=PATH\)"),
         ("tan2d", ["begin={first}"], "is a checkpoint of crocs, and tan2d cannot begin there"),
         ("crocs", ["begin={first}", "hidden=12"], "do not fit .*hidden=8 there and 12 here"),
         ("crocs", ["begin={first}/no"], "there is no such checkpoint"),

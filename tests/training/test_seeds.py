@@ -85,7 +85,7 @@ def test_a_first_stage_of_predictions_is_known_by_its_bytes(corpus: Data, short:
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
-        (["steps=4"], "seed-0: holds a finished run of steps=2 and not steps=4; choose another folder"),
+        (["steps=4"], "seed-0: holds finished training with steps=2 and not steps=4; choose another folder"),
         (["steps=1", "threads=1"], "steps=2 and not steps=1"),
         (["epochs=9"], "steps=2 and not epochs=9"),
         (["minutes=5"], "no minutes and not minutes=5"),
@@ -109,7 +109,7 @@ def test_what_ran_out_of_patience_goes_on_with_more(finished: Path, short: Train
     for more in ("patience=3", "patience="):
         _refuse_other_limits(report, short.with_changes([more]), tmp_path)
     for other in ("patience=1", "minutes=1"):
-        with pytest.raises(MomentseekError, match="holds a finished run of"):
+        with pytest.raises(MomentseekError, match="holds finished training with"):
             _refuse_other_limits(report, short.with_changes(["patience=2", other]), tmp_path)
 
 

@@ -87,7 +87,7 @@ def test_a_first_stage_is_needed_for_every_measured_split(
     source = tmp_path / "first.jsonl"
     write_run(predict(load_checkpoint(retrieval).model, corpus, given, task="VR", k=4), source)
     with pytest.raises(MomentseekError, match=f"of split {missing}"):
-        train(config("excl", source).changed(["test=test"]), corpus, tmp_path / "run")
+        train(config("excl", source).with_changes(["test=test"]), corpus, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -100,7 +100,7 @@ def test_videos_from_outside_the_corpus_are_refused(corpus: Data, retrieval: Pat
 
 
 def test_a_model_that_ranks_no_videos_is_not_measured_by_them(corpus: Data, retrieval: Path, tmp_path: Path) -> None:
-    by_videos = config("excl", retrieval).changed(["task=VR", "measure=R@1[task=VR]", "report=[]"])
+    by_videos = config("excl", retrieval).with_changes(["task=VR", "measure=R@1[task=VR]", "report=[]"])
     with pytest.raises(MomentseekError, match="excl ranks no videos"):
         train(by_videos, corpus, tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -116,5 +116,5 @@ def test_videos_are_found_once_per_split(
         return first_stage_run(source, data, split, depth)
 
     monkeypatch.setattr("momentseek.training.validation.first_stage_run", counted)
-    train(config("excl", retrieval).changed(["test=test"]), corpus, tmp_path / "run")
+    train(config("excl", retrieval).with_changes(["test=test"]), corpus, tmp_path / "run")
     assert asked == ["val", "test"]
