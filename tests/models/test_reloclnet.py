@@ -35,8 +35,8 @@ def test_layers_are_two_for_queries_and_three_per_modality(dims: Dims) -> None:
 def test_videos_and_spans_are_scored_on_the_last_layer(make_batch: Make, dims: Dims) -> None:
     model, batch = made(dims), make_batch(3, 3, 3)
     queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
-    stack, mask = model._clip_stack(batch.clips), batch.clips.mask
-    pooled = model.pooling(model._words(batch.words), batch.words.mask)
+    stack, mask = model.clip_stack(batch.clips), batch.clips.mask
+    pooled = model.pooling(model.word_states(batch.words), batch.words.mask)
     match, curve = model.match(queries, videos), model.curve(queries, videos)
     for i in range(3):
         for j in range(3):
@@ -83,8 +83,8 @@ def test_contrastive_terms_are_the_papers(masked: bool, make_batch: Make, dims: 
     terms = model.loss(batch, 0, torch.Generator().manual_seed(0))
     assert list(terms) == ["wrong_video", "wrong_query", "span", "video_contrast", "frame_contrast"]
     with torch.no_grad():
-        stack = model._clip_stack(batch.clips)
-        pooled = model.pooling(model._words(batch.words), batch.words.mask)
+        stack = model.clip_stack(batch.clips)
+        pooled = model.pooling(model.word_states(batch.words), batch.words.mask)
 
     def dots(q: int, v: int, k: int) -> list[float]:
         middle = stack[("video", "subtitle")[k]][1]

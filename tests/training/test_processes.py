@@ -15,7 +15,7 @@ from weights import same_weights
 from momentseek.features import Data
 from momentseek.training import TrainConfig, load_checkpoint
 from momentseek.training.interrupts import Interrupts
-from momentseek.training.loop import TrainingLoop, _seed
+from momentseek.training.loop import TrainingLoop, step_seed
 from momentseek.training.optimisers import clip_gradients
 from momentseek.training.processes import Processes
 from momentseek.training.schedules import rate_factor
@@ -55,9 +55,9 @@ def test_two_processes_do_what_one_would_do_for_both(
     for step in range(3):
         prepared.optimiser.zero_grad()
         for rank, loop in enumerate(ranks):
-            torch.manual_seed(_seed(training.seed, step, rank, 0))
-            rng = torch.Generator().manual_seed(_seed(training.seed, step, rank, 1))
-            terms = model.loss(loop._batch(step), 0, rng)
+            torch.manual_seed(step_seed(training.seed, step, rank, 0))
+            rng = torch.Generator().manual_seed(step_seed(training.seed, step, rank, 1))
+            terms = model.loss(loop.batch_of(step), 0, rng)
             (torch.stack(list(terms.values())).sum() / 2).backward()  # type: ignore[no-untyped-call]
         clip_gradients(model, training.clip, training.clip_by)
         for group in prepared.optimiser.param_groups:

@@ -11,7 +11,7 @@ from momentseek.features import Data
 from momentseek.formats import write_run
 from momentseek.models.inference import predict
 from momentseek.training import TrainConfig, TrainingProgress, load_checkpoint, train
-from momentseek.training.seeds import _refuse_other_limits, train_or_read, train_seeds
+from momentseek.training.seeds import refuse_other_limits, train_or_read, train_seeds
 
 
 @pytest.fixture(scope="module")
@@ -107,10 +107,10 @@ def test_what_ran_out_of_patience_goes_on_with_more(finished: Path, short: Train
     report["config"]["training"]["patience"] = 2
     report["stopped"] = "patience"
     for more in ("patience=3", "patience="):
-        _refuse_other_limits(report, short.with_changes([more]), tmp_path)
+        refuse_other_limits(report, short.with_changes([more]), tmp_path)
     for other in ("patience=1", "minutes=1"):
         with pytest.raises(MomentseekError, match="holds finished training with"):
-            _refuse_other_limits(report, short.with_changes(["patience=2", other]), tmp_path)
+            refuse_other_limits(report, short.with_changes(["patience=2", other]), tmp_path)
 
 
 def test_force_trains_anew(corpus: Data, short: TrainConfig, tmp_path: Path) -> None:

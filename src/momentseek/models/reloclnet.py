@@ -45,8 +45,8 @@ class ReLoCLNet(XML):
     contrast_layer = 1
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
-        pooled = self.pooling(self._words(batch.words), batch.words.mask)
-        stack = self._clip_stack(batch.clips)
+        pooled = self.pooling(self.word_states(batch.words), batch.words.mask)
+        stack = self.clip_stack(batch.clips)
         queries, videos = self._query_parts(pooled), self._clip_parts(stack, batch.clips.mask)
         return (
             self._retrieval_loss(batch, queries, videos, epoch, rng)

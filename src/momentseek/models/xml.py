@@ -113,10 +113,10 @@ class XML(CorpusModel):
         initialise(self)
 
     def encode_words(self, words: Words) -> Encodings:
-        return self._query_parts(self.pooling(self._words(words), words.mask))
+        return self._query_parts(self.pooling(self.word_states(words), words.mask))
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        return self._clip_parts(self._clip_stack(clips), clips.mask)
+        return self._clip_parts(self.clip_stack(clips), clips.mask)
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         return self._mean([best_clip(queries[m], videos[m], videos["mask"]) for m in self.modalities])
@@ -134,7 +134,7 @@ class XML(CorpusModel):
         """(queries, words) for each modality: the weight of each word in the query's vector."""
         if not isinstance(self.pooling, ModularQuery):
             raise MomentseekError("this model has no modular queries, so words have no weights; train with modular")
-        weight = self.pooling.attention(self._words(words), words.mask)
+        weight = self.pooling.attention(self.word_states(words), words.mask)
         return dict(zip(self.modalities, weight.unbind(1), strict=True))
 
     def curve(self, queries: Encodings, videos: Encodings) -> Tensor:
@@ -152,7 +152,8 @@ class XML(CorpusModel):
 
     # Parts
 
-    def _words(self, words: Words) -> Tensor:
+    def word_states(self, words: Words) -> Tensor:
+        """(queries, words, hidden): the words after the last encoder."""
         x: Tensor = self.word_positions(self.word_projection(words.features))
         encoded: list[Tensor] = self.word_encoders(x, words.mask)
         return encoded[-1]
@@ -165,8 +166,8 @@ class XML(CorpusModel):
             kept[f"{m}_span"] = self.span_queries[m](q)
         return kept
 
-    def _clip_stack(self, clips: Clips) -> dict[str, list[Tensor]]:
-        """The output of each encoder, by modality."""
+    def clip_stack(self, clips: Clips) -> dict[str, list[Tensor]]:
+        """The output of each encoder of clips, (videos, clips, hidden), by modality."""
         mask = clips.mask
         stack: dict[str, list[Tensor]] = {}
         for m in self.modalities:

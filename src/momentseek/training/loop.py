@@ -143,7 +143,7 @@ class TrainingLoop:
         self.scorer = None
 
     def _steps(self) -> str:
-        with Prefetcher(self._batch, range(self.counts.step, self.steps), self.training.prefetch) as batches:
+        with Prefetcher(self.batch_of, range(self.counts.step, self.steps), self.training.prefetch) as batches:
             ready = iter(batches)
             while True:
                 if self._due() and self.counts.validated != self.counts.step:
@@ -158,7 +158,7 @@ class TrainingLoop:
                     return "time"
                 self._step(next(ready))
 
-    def _batch(self, step: int) -> Batch:
+    def batch_of(self, step: int) -> Batch:
         """The batch of a step: processes take the epoch's batches in turns."""
         epoch, index = divmod(step, self.per_epoch)
         mine = (index * self.processes.count + self.processes.rank) % self.order.per_epoch
@@ -167,8 +167,8 @@ class TrainingLoop:
 
     def _step(self, batch: Batch) -> None:
         step, training = self.counts.step, self.training
-        rng = torch.Generator().manual_seed(_seed(training.seed, step, self.processes.rank, 1))
-        torch.manual_seed(_seed(training.seed, step, self.processes.rank, 0))
+        rng = torch.Generator().manual_seed(step_seed(training.seed, step, self.processes.rank, 1))
+        torch.manual_seed(step_seed(training.seed, step, self.processes.rank, 0))
         rate = training.lr * rate_factor(training.schedule, step, self.steps, training.warmup)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -276,7 +276,7 @@ class TrainingLoop:
         )
 
 
-def _seed(*parts: int) -> int:
+def step_seed(*parts: int) -> int:
     """A seed for each purpose of each step."""
     return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> np.uint64(1))
 

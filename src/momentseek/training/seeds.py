@@ -54,7 +54,7 @@ def train_or_read(
         _refuse_other_stages(report, resolve_config(config), out)
         return report, None
     if report is not None:
-        _refuse_other_limits(report, config, out)
+        refuse_other_limits(report, config, out)
     outcome = train(
         config, data, out, resume=(out / CONFIG_FILE).is_file() and not force, progress=progress, force=force
     )
@@ -122,7 +122,7 @@ def train_seeds(
     return outcome
 
 
-def _refuse_other_limits(report: Mapping[str, Any], config: TrainConfig, out: Path) -> None:
+def refuse_other_limits(report: Mapping[str, Any], config: TrainConfig, out: Path) -> None:
     """Refuse to change the length of finished training: its learning rate fell with the steps it was given.
 
     Training that ran out of time or patience continues if it is given more.
