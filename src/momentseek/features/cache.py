@@ -30,7 +30,7 @@ class ArrayCache:
         return len(self._kept)
 
     def get(self, key: Hashable, make: Callable[[], Array]) -> Array:
-        """What is kept under ``key``; made and kept if it is not there."""
+        """The array that is kept under ``key``; if there is none, ``make`` makes it and it is kept."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

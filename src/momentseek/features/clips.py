@@ -1,4 +1,4 @@
-"""Clips of a video as a model takes them: fitted to a longest length, normalised, with their place in the video.
+"""Clips of a video as input of a model: fitted to a maximal length, normalised, with their place in the video.
 
 A clip's times follow from how it was made: ``edges`` says where the fitted clips begin and end in seconds, so that
 labels (``labels``) and predicted spans are exact whether a long video was cut or averaged.
@@ -37,7 +37,7 @@ def bounds(rows: int, most: int, how: str) -> Times:
 
 
 def fit_rows(x: Array, most: int, how: str) -> Array:
-    """At most ``most`` rows.
+    """Fit rows to at most ``most`` by the method ``how``.
 
     ``truncate`` keeps the first ones (XML), ``resample`` replaces longer videos by means of even stretches of whole
     rows (ReLoCLNet), ``stretch`` brings every video, shorter ones too, to exactly ``most`` parts of equal time, each
@@ -112,7 +112,7 @@ def endpoints(length: int) -> Array:
 
 
 def prepare_rows(x: Array, most: int, how: str, normalise: bool, with_endpoints: bool) -> Array:
-    """All of it: fitted, normalised, endpoints appended; for those who prepare features without torch."""
+    """Rows fitted, normalised and with endpoints appended, as a model without torch takes them."""
     x = fit_rows(x, most, how)
     x = normalise_rows(x) if normalise else x
     return np.concatenate([x, endpoints(len(x))], axis=1) if with_endpoints else x

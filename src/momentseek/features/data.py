@@ -37,7 +37,7 @@ from momentseek.registry import did_you_mean
 
 DATA_FILE = "data.toml"
 SPLIT_KEYS = ("truth", "query", "corpus", "durations", "related")
-"""What a split may say."""
+"""Settings that a split may have."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Dims:
 
 @dataclass(frozen=True, eq=False)
 class DataSplit:
-    """One split: its truth, its queries' features, and the videos that are searched."""
+    """One split of a data folder: its truth, its queries' features, and the videos that are searched."""
 
     name: str
     truth: Judgements
@@ -60,11 +60,11 @@ class DataSplit:
     durations: Mapping[str, float]
     """Seconds of every video of the corpus and the truth; from its clips where no file says."""
     related: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Further videos that answer a query, by its id; what is not named may be held against it."""
+    """Further videos that answer a query, by its id; these are never negatives in training."""
 
 
 class Data:
-    """An open data folder; use it as a context manager, or ``close`` it."""
+    """An open data folder: its splits and their features; use it as a context manager, or ``close`` it."""
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         self.path = path
@@ -93,7 +93,7 @@ class Data:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Data:
-        """The data of a folder (or of its data.toml)."""
+        """Open the data of a folder, given by its path or by that of its data.toml."""
         file = Path(path)
         file = file / DATA_FILE if file.is_dir() or file.suffix != ".toml" else file
         try:
@@ -109,7 +109,7 @@ class Data:
 
     @property
     def location(self) -> str:
-        """The path that opens these data from anywhere: absolute."""
+        """The absolute path that opens these data."""
         return str((self.folder if self.path.name == DATA_FILE else self.path).resolve())
 
     def use(self, modalities: str) -> None:
@@ -127,7 +127,7 @@ class Data:
         return self._splits[name]
 
     def dims_of(self, split: str) -> Dims:
-        """Columns of the features, with the queries of one split."""
+        """Number of columns of the features, with those of the queries of one split."""
         return Dims(
             self._query(split).dim,
             self.video.dim if self.video else None,
@@ -136,11 +136,11 @@ class Data:
 
     @property
     def dims(self) -> Dims:
-        """Columns of the features; every split has the same (``check`` makes sure)."""
+        """Number of columns of the features; every split has the same (``check`` makes sure)."""
         return self.dims_of(self.splits[0])
 
     def rows(self, video: str) -> int:
-        """Clips of a video: as many as all its features that are used have."""
+        """Number of clips of a video, which all features in use must agree on."""
         key = (self._used, video)
         if key not in self._rows:
             used = [f for name, f in zip(MODALITIES, (self.video, self.subtitle), strict=True) if name in self._used]
@@ -158,7 +158,7 @@ class Data:
         return self._rows[key]
 
     def check(self, splits: Iterable[str]) -> None:
-        """Find out, without reading features, whether training or predicting on ``splits`` would fail half-way."""
+        """Check, without reading features, that training or predicting on ``splits`` will not fail half-way."""
         first: tuple[str, int] | None = None
         for name in splits:
             split = self.split(name)
@@ -178,11 +178,11 @@ class Data:
 
     @property
     def fingerprint(self) -> str:
-        """Tells data sets apart: ``fingerprint_of`` all splits."""
+        """A hash that identifies the data: ``fingerprint_of`` all splits."""
         return self.fingerprint_of(self.splits)
 
     def fingerprint_of(self, splits: Iterable[str]) -> str:
-        """A hash of what these splits are made of, computed once; files of other splits need not be there.
+        """A hash of the files of these splits, computed once; files of other splits need not exist.
 
         Truth, corpus, durations and related videos count whole, features by ``Features.fingerprint``.
         """
@@ -288,7 +288,7 @@ def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
 
 
 def read_related(path: Path) -> dict[str, tuple[str, ...]]:
-    """``{query: [video, …]}`` from a JSON file."""
+    """Read ``{query: [video, …]}``, the videos that are related to each query, from a JSON file."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError) as e:

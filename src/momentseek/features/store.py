@@ -56,26 +56,26 @@ class Features:
 
     @property
     def source(self) -> str:
-        """The files' names, for messages."""
+        """The names of the files, for messages."""
         return " + ".join(map(str, self.paths))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Videos or queries that every file has, in order."""
+        """Names of the videos or queries that every file has, in alphabetical order."""
         with self._lock:
             listed = [{k for k in file if not k.endswith(COMPANION_SUFFIXES)} for file in self._files]
         return tuple(sorted(set.intersection(*listed)))
 
     @cached_property
     def dims(self) -> tuple[int, ...]:
-        """Columns of each file."""
+        """Number of columns of each file."""
         if not self.names:
             raise MomentseekError(f"{self.source}: holds no features; is this the right file?")
         return tuple(self._shape(i, self.names[0])[1] for i in range(len(self._files)))
 
     @cached_property
     def dim(self) -> int:
-        """Columns of a row as ``read`` returns it."""
+        """Number of columns of a row as ``read`` returns it: of all files together."""
         return sum(self.dims)
 
     def __contains__(self, name: object) -> bool:
@@ -83,7 +83,7 @@ class Features:
             return all(name in file for file in self._files)
 
     def rows(self, name: str) -> int:
-        """How many rows ``name`` has, without reading them; its columns must be as many as others have."""
+        """Number of rows of ``name``, without reading them; its number of columns must be that of the others."""
         shapes = [self._shape(i, name) for i in range(len(self._files))]
         for path, (_, columns), usual in zip(self.paths, shapes, self.dims, strict=True):
             if columns != usual:
@@ -129,7 +129,7 @@ class Features:
         return self._fingerprint
 
     def close(self) -> None:
-        """Close the files; reading is over."""
+        """Close the files."""
         with self._lock:
             for file in self._files:
                 with contextlib.suppress(Exception):
@@ -169,7 +169,7 @@ class Features:
             return self._shapes[i, name]
 
     def _shape_text(self, i: int, name: str) -> str:
-        """Shape of an entry, whatever it is: one that nobody uses may be no table."""
+        """The shape of an entry as text; an entry that nobody uses need not be a table."""
         with self._lock:
             if (i, name) in self._shapes:
                 return str(self._shapes[i, name])

@@ -1,4 +1,4 @@
-"""What a model sees: queries as words, videos as clips, and which pairs of them belong together.
+"""A model's input: queries as words, videos as clips, and which pairs of them belong together.
 
 Queries and videos of a batch are distinct, and pairs point at them. A video that answers several queries of the batch
 is encoded once, and whether a query has other answers in the batch (the positive-pair mask of TVR-Ranking, appendix
@@ -16,7 +16,7 @@ from torch import Tensor
 from momentseek.errors import MomentseekError
 
 Encodings = dict[str, Tensor]
-"""What a model keeps of queries or videos: tensors by name, one row per query or video in each."""
+"""A model's encodings of queries or videos: tensors by name, each with one row per query or video."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +64,13 @@ class BatchPairs:
     video: Tensor
     """(pairs,), rows of the batch's clips."""
     start: Tensor
+    """(pairs,), the first clip of the moment."""
     end: Tensor
+    """(pairs,), the last clip of the moment, included."""
     weight: Tensor
     """(pairs,), similarity of query and caption; 1 where the data say nothing."""
     positive: Tensor
-    """(queries, videos), True where the training set holds the query and the video for related."""
+    """(queries, videos), True where the training set says that query and video are related."""
     times: Tensor | None = None
     """(pairs, 2), start and end as shares of the video's duration, for models whose targets are overlaps."""
     hard_videos: Tensor | None = None
@@ -79,7 +81,7 @@ class BatchPairs:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """A training step's input."""
+    """The input of a training step: queries, videos and the pairs among them."""
 
     words: Words
     clips: Clips
@@ -96,7 +98,7 @@ class Batch:
 
 
 def take_rows(encoded: Encodings, index: Tensor) -> Encodings:
-    """The rows at ``index`` of everything kept.
+    """The rows at ``index`` of every tensor.
 
     >>> take_rows({"v": torch.tensor([[1.0], [2.0]])}, torch.tensor([1, 1]))["v"].tolist()
     [[2.0], [2.0]]

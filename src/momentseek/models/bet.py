@@ -48,7 +48,7 @@ class BetConfig(ModelConfig):
 
 
 def transformer(config: BetConfig) -> nn.TransformerEncoder:
-    """The encoder both models use."""
+    """The transformer encoder of BET and CET."""
     layer = nn.TransformerEncoderLayer(
         config.hidden, config.heads, 4 * config.hidden, config.dropout, "gelu", batch_first=True
     )
@@ -56,7 +56,7 @@ def transformer(config: BetConfig) -> nn.TransformerEncoder:
 
 
 def mlp(hidden: int, out: int) -> nn.Sequential:
-    """Three layers with ReLU between."""
+    """A network of three linear layers with ReLU between them."""
     return nn.Sequential(
         nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, out)
     )
@@ -77,7 +77,7 @@ class ClipTokens(nn.Module):
 
 
 class EdgeModel(CorpusModel):
-    """A model of two probabilities per clip; says how spans are scored by them and what the loss is."""
+    """The base of BET and CET: two probabilities per clip, the scores of spans by them, and the loss."""
 
     config: BetConfig
 
@@ -106,7 +106,7 @@ class EdgeModel(CorpusModel):
 
 
 class Bet(EdgeModel):
-    """BET."""
+    """BET: a transformer over clips, and cosines of the query with each as starts and ends."""
 
     retrieves: ClassVar[bool] = True
 
@@ -129,7 +129,7 @@ class Bet(EdgeModel):
         return {"clips": F.normalize(context, dim=2), "mask": clips.mask}
 
     def edges(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
-        """Cosines, sharpened."""
+        """Logits of starts and ends: cosines times ``sharpness``."""
         start, end = (torch.einsum("nd,nld->nl", queries[e], videos["clips"]) for e in ("start", "end"))
         return self.config.sharpness * start, self.config.sharpness * end
 

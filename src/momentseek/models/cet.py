@@ -17,7 +17,7 @@ from momentseek.models.registry import register
 
 
 class Cet(EdgeModel):
-    """CET."""
+    """CET: one transformer over clips and words, and networks that find starts and ends."""
 
     retrieves: ClassVar[bool] = False
 

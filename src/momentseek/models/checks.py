@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def at_least(config: ModelConfig, least: int, *names: str) -> None:
-    """Refuse settings below ``least``, and those that are no numbers.
+    """Refuse settings below ``least``, and values that are no numbers.
 
     >>> from momentseek.models.model import ModelConfig
     >>> at_least(ModelConfig(alpha=-1.0), 0, "videos", "alpha")

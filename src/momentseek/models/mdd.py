@@ -68,7 +68,7 @@ def has_known_roles(queries: Iterable[QueryRows], parse: str) -> bool:
 
 
 class Mdd(Tan2d):
-    """MDD."""
+    """MDD: 2D-TAN with a gated query, position reconstruction and a deconfounder."""
 
     config: MddConfig
 

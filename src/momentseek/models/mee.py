@@ -38,7 +38,7 @@ class MEEConfig(ModelConfig):
     weighting: str = "linear"
     """How the similarity of query and caption weighs a pair: ``linear``, ``exponential`` or ``none``."""
     positive_mask: bool = True
-    """Take no video for wrong that the training set holds for related to the query."""
+    """Use no video as a negative that the training set says is related to the query."""
 
 
 class GatedEmbedding(nn.Module):

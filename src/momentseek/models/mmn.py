@@ -72,7 +72,7 @@ class MmnConfig(Tan2dConfig):
 
 
 class Mmn(CorpusModel):
-    """MMN."""
+    """MMN: candidate moments and queries as vectors of two joint spaces."""
 
     retrieves: ClassVar[bool] = True
     config: MmnConfig

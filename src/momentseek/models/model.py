@@ -1,4 +1,4 @@
-"""What every corpus model does: encode queries, encode videos, match the two, score spans, and say its loss.
+"""What every model does: encode queries, encode videos, match the two, score spans, and give its loss.
 
 Video retrieval (VR) is ``match``; moment retrieval in a known video (SVMR) is ``spans``; over a corpus (VCMR, RVMR)
 the best videos by ``match`` are searched by ``spans`` and a moment's score is ``span + alpha * match``, which orders
@@ -26,18 +26,18 @@ from momentseek.models.batch import Batch, Clips, Encodings, Words
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """Settings every model has; each adds its own in a subclass, and all of them can be set by name."""
+    """Settings that every model has; each model adds its own in a subclass."""
 
     hidden: int = 256
     dropout: float = 0.1
     max_words: int = 30
     max_clips: int = 100
     fit: str = "truncate"
-    """What happens to longer videos: ``truncate`` (XML) or ``resample`` to ``max_clips`` means (ReLoCLNet)."""
+    """How videos are fitted to ``max_clips``: ``truncate`` (XML), ``resample`` (ReLoCLNet) or ``stretch`` (2D-TAN)."""
     modalities: str = "video+subtitle"
     """``video``, ``subtitle`` or both."""
     normalise: bool = True
-    """Bring feature rows to length 1 first."""
+    """Normalise feature rows to length 1 first."""
     endpoints: bool = False
     """Append the temporal endpoint feature (TEF) [i/L, (i+1)/L] to the clip features."""
     shortest: int = 1
@@ -79,12 +79,12 @@ class ModelConfig:
 
 
 class CorpusModel(nn.Module, ABC):
-    """A model that can be trained by ``training`` and searched with by ``models.inference``."""
+    """The base class of all models: ``training`` trains it, and ``models.inference`` searches with it."""
 
     retrieves: ClassVar[bool] = True
-    """Whether ``match`` is worth ranking videos by; if not, another model's list is needed."""
+    """Whether ``match`` can rank videos; if not, the videos must come from another model."""
     hard_negatives: ClassVar[bool] = False
-    """Whether the loss knows ``Pairs.hard_videos`` and ``hard_queries``; ``match`` is then a score's logarithm."""
+    """Whether the loss uses hard negatives (``BatchPairs.hard_videos``); ``match`` is then a score's logarithm."""
 
     def __init__(self, config: ModelConfig, dims: Dims) -> None:
         super().__init__()
@@ -92,19 +92,19 @@ class CorpusModel(nn.Module, ABC):
         self.dims = dims
 
     def prepare(self, queries: Iterable[tuple[str, NDArray[np.float32]]]) -> None:
-        """Look at the training queries, each a text and its words' features, before the first step of a new run."""
+        """Look at the training queries, each a text and its words' features, before the first step of new training."""
 
     @abstractmethod
     def encode_words(self, words: Words) -> Encodings:
-        """What is kept of queries."""
+        """Encode queries."""
 
     @abstractmethod
     def encode_clips(self, clips: Clips) -> Encodings:
-        """What is kept of videos; ``mask``, (videos, clips), is always there. Padding changes nothing else."""
+        """Encode videos; the encodings always have a ``mask``, (videos, clips). Padding changes nothing else."""
 
     @abstractmethod
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """(queries, videos): how well each video answers each query."""
+        """(queries, videos): the score of each video for each query."""
 
     @abstractmethod
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:

@@ -10,7 +10,7 @@ from momentseek.models.model import CorpusModel
 
 
 def match_by_best_span(model: CorpusModel, queries: Encodings, videos: Encodings) -> Tensor:
-    """(queries, videos): the best span's score, query by query."""
+    """(queries, videos): the score of the best span of each pair, computed query by query."""
     mask = videos["mask"]
     found = []
     for i in range(len(next(iter(queries.values())))):

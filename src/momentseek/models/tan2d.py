@@ -94,7 +94,7 @@ def overlap_loss(logits: Tensor, iou: Tensor, weight: Tensor, config: Tan2dConfi
 
 
 class Tan2d(CorpusModel):
-    """2D-TAN."""
+    """2D-TAN: convolutions over a map of all candidate moments, each fused with the query."""
 
     retrieves: ClassVar[bool] = False
     config: Tan2dConfig

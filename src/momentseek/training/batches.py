@@ -32,7 +32,7 @@ from momentseek.training.pairs import training_pairs
 
 
 class Batches:
-    """Makes batches of chosen pairs; features read lately are kept, up to ``cache_mb``."""
+    """Makes batches of chosen pairs; recently read features are kept in memory, up to ``cache_mb``."""
 
     def __init__(self, data: Data, split: DataSplit, config: ModelConfig, training: TrainingSettings) -> None:
         self.pairs = training_pairs(split.truth, training.similarity, split.related)
@@ -46,11 +46,11 @@ class Batches:
 
     @property
     def lengths(self) -> Ints:
-        """Clips of each video of the truth."""
+        """Number of clips of each video of the truth."""
         return np.array([self._data.rows(name) for name in self._split.truth.videos])
 
     def queries(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Text and words' features of every query, in the truth's order; all words, so that they can be told apart."""
+        """Text and word features of every query, in the truth's order; all words, so that each row has its word."""
         for query in self._split.truth.query_ids:
             yield self._split.truth.text(query) or "", all_word_rows(self._split.query.read(query), self._config)
 
@@ -82,7 +82,7 @@ class Batches:
                 torch.from_numpy(self.pairs.weight[chosen]),
                 torch.from_numpy(self.pairs.related_mask(queries, videos)),
                 torch.from_numpy(shares),
-                *(None if found is None else _among(found, queries, videos) for found in drawn),
+                *(None if found is None else _pair_mask(found, queries, videos) for found in drawn),
             ),
         )
 
@@ -139,7 +139,7 @@ class Batches:
         return stack_words(rows, texts, [self._counts[q] for q in ids], role_parser(self._config))
 
 
-def _among(drawn: NegativePairs, queries: Ints, videos: Ints) -> Tensor:
+def _pair_mask(drawn: NegativePairs, queries: Ints, videos: Ints) -> Tensor:
     """(queries, videos): True for what was drawn."""
     mask = torch.zeros(len(queries), len(videos), dtype=torch.bool)
     mask[np.searchsorted(queries, drawn.queries), np.searchsorted(videos, drawn.videos)] = True

@@ -1,4 +1,4 @@
-"""What a training run is: the model and its settings, how it is trained, on which splits. TOML in, TOML out.
+"""The settings of a training run: the model's, how it is trained, and on which splits. TOML in, TOML out.
 
     [model]
     name = "reloclnet"
@@ -35,7 +35,7 @@ Assignments = Mapping[str, Any] | Iterable[str]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
-    """How a model is trained."""
+    """Settings of how a model is trained: the section ``[training]`` of a config."""
 
     seed: int = 0
     batch: int = 128
@@ -144,7 +144,7 @@ SETTING_CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class DataSettings:
-    """Which data are used."""
+    """Settings of which data are used: the section ``[data]`` of a config."""
 
     path: str = ""
     """The data folder."""
@@ -155,12 +155,12 @@ class DataSettings:
     first_stage: str | None = None
     """For models that only search videos found by others: a checkpoint of another model, or a run."""
     begin: str | None = None
-    """A checkpoint whose weights training begins from: a run's folder, or a .safetensors file."""
+    """A checkpoint whose weights training begins from: the folder of a training run, or a .safetensors file."""
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """A model, how it is trained, and on what."""
+    """All settings of a training run: the model's, the training's and the data's."""
 
     model: str
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -169,12 +169,12 @@ class TrainConfig:
 
     @property
     def model_config(self) -> ModelConfig:
-        """The model's settings, its defaults filled in."""
+        """The model's settings, with its defaults filled in."""
         return build_config(MODELS[self.model].config, self.settings, f"model {self.model}")
 
     @classmethod
     def of(cls, table: Mapping[str, Any], where: str = "config") -> TrainConfig:
-        """From the sections of a TOML file."""
+        """A config from the sections of a TOML file, with every name and type checked."""
         for section in table:
             if section not in CONFIG_SECTIONS and section != "about":
                 raise MomentseekError(
@@ -203,7 +203,7 @@ class TrainConfig:
         return {s: {k: _plain(v) for k, v in values.items()} for s, values in sections.items()}
 
     def text(self) -> str:
-        """As a TOML file."""
+        """The config as the text of a TOML file."""
         return toml_text(self.table())
 
     def with_changes(self, settings: Assignments) -> TrainConfig:
@@ -212,7 +212,7 @@ class TrainConfig:
 
 
 def summed_measures(text: str) -> list[str]:
-    """The measures of a sum.
+    """The measures that a setting such as ``R@1 + R@5`` adds up.
 
     >>> summed_measures("R@1[IoU>=0.5] + R@1[IoU>=0.7]")
     ['R@1[IoU>=0.5]', 'R@1[IoU>=0.7]']
@@ -221,7 +221,7 @@ def summed_measures(text: str) -> list[str]:
 
 
 def read_config_table(path: Path) -> dict[str, Any]:
-    """The sections of a config file, unchecked."""
+    """Read the sections of a config file, without checking them."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -293,7 +293,7 @@ def _section(table: Mapping[str, Any], name: str, where: str) -> Mapping[str, An
 
 
 def _plain(value: Any) -> Any:
-    """A value as TOML and JSON give it back."""
+    """A value as it is after being written to TOML or JSON and read again."""
     return "" if value is None else list(value) if isinstance(value, tuple) else value
 
 

@@ -29,7 +29,7 @@ class BertAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step by the gradients there are."""
+        """Change the parameters by their gradients."""
         value = None
         if closure is not None:
             with torch.enable_grad():
@@ -51,7 +51,7 @@ class BertAdam(torch.optim.Optimizer):
 
 
 def build_optimiser(model: nn.Module, training: TrainingSettings) -> torch.optim.Optimizer:
-    """The optimiser of a model's parameters."""
+    """The optimiser that the settings ask for, over a model's parameters."""
     named = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {"params": [p for p in named if p.ndim > 1], "weight_decay": training.weight_decay},
@@ -76,7 +76,7 @@ def clip_gradients(model: nn.Module, limit: float, by: str) -> None:
 
 
 def optimiser_tensors(used: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's memory as named tensors."""
+    """The optimiser's state as named tensors."""
     return {f"{i}.{name}": value for i, kept in used.state_dict()["state"].items() for name, value in kept.items()}
 
 

@@ -1,4 +1,4 @@
-"""Making the next batches while the model is busy with this one."""
+"""Making the next batches while the model is trained on this one."""
 
 from __future__ import annotations
 

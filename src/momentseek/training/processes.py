@@ -19,12 +19,12 @@ from torch import nn
 from momentseek.errors import MomentseekError
 
 MAX_PROCESS_WAIT = timedelta(hours=6)
-"""How long the others wait while process 0 validates."""
+"""How long the other processes wait while process 0 validates."""
 
 
 @dataclass(frozen=True)
 class Processes:
-    """Which process of how many this is."""
+    """The processes that train together: how many there are, and which of them this is."""
 
     rank: int = 0
     count: int = 1
@@ -48,7 +48,7 @@ class Processes:
             at += p.numel()
 
     def share_weights(self, model: nn.Module) -> None:
-        """Everyone gets process 0's weights."""
+        """Give every process the weights of process 0."""
         if self.count > 1:
             for tensor in model.state_dict().values():
                 dist.broadcast(tensor, 0)
@@ -62,7 +62,7 @@ class Processes:
         return float(shared.item())
 
     def any(self, mine: bool) -> bool:
-        """Whether any process says so."""
+        """Whether ``mine`` is true in any process."""
         if self.count == 1:
             return mine
         votes = torch.tensor([1.0 if mine else 0.0], device=torch_device("auto"))
@@ -72,7 +72,7 @@ class Processes:
 
 @contextmanager
 def join_processes() -> Iterator[Processes]:
-    """Say which process this is; joins the others if ``torchrun`` (or alike) started several."""
+    """Join the other processes if ``torchrun`` (or the like) started several."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Processes()

@@ -16,7 +16,7 @@ from momentseek.models.batch import BatchPairs
 
 @dataclass(frozen=True, eq=False)
 class RelatedMasks:
-    """For each pair, what of the batch is related to it."""
+    """Which videos and queries of a batch are related to each pair."""
 
     videos: Tensor
     """(pairs, videos), True where the video answers the pair's query."""
@@ -25,7 +25,7 @@ class RelatedMasks:
 
 
 def related_masks(pairs: BatchPairs, *, masked: bool = True) -> RelatedMasks:
-    """What belongs to each pair: all the training set says, or only the pair itself."""
+    """Masks of what is related to each pair: all that the training set says, or (unmasked) only the pair itself."""
     queries, videos = pairs.positive.shape
     own_video = pairs.video[:, None] == torch.arange(videos, device=pairs.video.device)
     own_query = pairs.query[:, None] == torch.arange(queries, device=pairs.query.device)

@@ -18,7 +18,7 @@ WEIGHTINGS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def pair_weights(similarity: Tensor, how: str) -> Tensor:
-    """Each pair's weight in the loss.
+    """The weight of each pair in the loss, from the similarity of query and caption.
 
     >>> [round(w, 2) for w in pair_weights(torch.tensor([0.7, 0.9]), "exponential").tolist()]
     [1.0, 7.39]

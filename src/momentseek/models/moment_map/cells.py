@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 DENSE_LENGTHS = 16
-"""Lengths that may start at every clip."""
+"""Number of lengths, in clips, that may start at every clip."""
 LENGTHS_PER_GRID = 8
-"""Lengths per coarser grid."""
+"""Number of lengths on each coarser grid."""
 
 
 @dataclass(frozen=True, eq=False)
