@@ -15,14 +15,14 @@ import momentseek
 
 ROOT = Path(momentseek.__file__).parent
 ORDER = (
-    {"errors", "registry", "atomic", "optional", "tables", "figures", "progress", "protobuf"},
+    {"errors", "registry", "atomic", "optional", "tables", "tabular", "figures", "progress", "protobuf", "toml"},
     {"moments"},
     {"formats", "measures", "ranking", "language"},
     {"media", "encoders", "features", "baselines"},
     {"trained", "demo"},
     {"library", "evaluation"},
     {"search", "construct"},
-    {"simulate", "models"},
+    {"simulation", "models"},
     {"training"},
     {"api"},
     {"server"},

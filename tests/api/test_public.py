@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
@@ -77,3 +78,8 @@ def test_the_page_of_the_api_is_up_to_date() -> None:
 def test_every_public_docstring_begins_with_a_sentence(name: str) -> None:
     first = (inspect.getdoc(getattr(momentseek, name)) or "").split("\n\n")[0]
     assert first.endswith(".")
+
+
+def test_no_room_has_the_name_of_something_public() -> None:
+    rooms = {module.name for module in iter_modules(momentseek.__path__)}
+    assert not rooms & set(momentseek.__all__)  # importing the room would put it in the place of the function

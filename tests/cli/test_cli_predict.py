@@ -12,7 +12,7 @@ from momentseek.errors import MomentseekError
 from momentseek.features import Data
 from momentseek.models import Dims, build
 from momentseek.models.inference import predict
-from momentseek.simulate import SimulationSettings, simulate
+from momentseek.simulation import SimulationSettings, simulate
 from momentseek.training import load_checkpoint, train
 from momentseek.training.checkpoint import save_checkpoint
 from momentseek.training.presets import configure

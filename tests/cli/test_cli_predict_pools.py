@@ -15,7 +15,7 @@ from momentseek.evaluation import evaluate
 from momentseek.features import Data
 from momentseek.models import Dims, build
 from momentseek.models.inference import predict
-from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
+from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
 from momentseek.training import load_checkpoint
 from momentseek.training.checkpoint import save_checkpoint
 from momentseek.training.presets import configure

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from momentseek.cli import cli
 from momentseek.cli.training_line import TrainingLine
-from momentseek.simulate import SimulationSettings, simulate
+from momentseek.simulation import SimulationSettings, simulate
 from momentseek.training import TrainingProgress
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from momentseek.cli import cli
 from momentseek.cli.training_line import TrainingLine, sentence
 from momentseek.errors import MomentseekError
-from momentseek.simulate import SimulationSettings, simulate
+from momentseek.simulation import SimulationSettings, simulate
 from momentseek.training import TrainingProgress
 
 SMALL = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=2", "batch=6", "validate_every=1", "max_clips=40")]

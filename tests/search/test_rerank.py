@@ -19,7 +19,7 @@ from momentseek.models.inference import predict
 from momentseek.search.engine import Engine, SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.rerank import suppress_spans
-from momentseek.simulate import SimulationSettings, simulate
+from momentseek.simulation import SimulationSettings, simulate
 from momentseek.trained.manifest import EncoderRef
 from momentseek.trained.reranker import RerankedSpans, Reranker, VideoFeatures, load_reranker
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from momentseek.features import Data
-from momentseek.simulate import SimulationSettings, simulate
+from momentseek.simulation import SimulationSettings, simulate
 from momentseek.training import TrainConfig
 
 

@@ -12,7 +12,7 @@ import pytest
 from momentseek.features.data import Data
 from momentseek.models.inference import predict
 from momentseek.moments import Run
-from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
+from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
 from momentseek.training import load_checkpoint
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train

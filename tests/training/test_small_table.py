@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from momentseek.features.data import Data
-from momentseek.simulate import SimulationSettings, simulate
+from momentseek.simulation import SimulationSettings, simulate
 from momentseek.training.loop import train
 from momentseek.training.presets import configure, preset_table
 

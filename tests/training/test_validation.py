@@ -9,7 +9,7 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
-from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
+from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
 from momentseek.training.config import TrainConfig
 from momentseek.training.loop import train
 

@@ -15,8 +15,8 @@ from momentseek.optional import optional_module
 
 if TYPE_CHECKING:
     from momentseek.features import Data
-    from momentseek.simulate import SimulationReport
-    from momentseek.simulate.grounding.simulation import GroundingReport
+    from momentseek.simulation import SimulationReport
+    from momentseek.simulation.grounding.simulation import GroundingReport
     from momentseek.training import SeedsOutcome, TrainingCallback, TrainingOutcome
 
 
@@ -133,9 +133,9 @@ def simulate(
     ``momentseek[train]``.
     """
     optional_module("h5py", "train")
-    from momentseek.simulate import SimulationSettings
-    from momentseek.simulate import simulate as simulate_series
-    from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
+    from momentseek.simulation import SimulationSettings
+    from momentseek.simulation import simulate as simulate_series
+    from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
 
     given = {
         "videos": videos,

@@ -57,10 +57,10 @@ def command(
     from momentseek.cli.progress import ProgressBar
     from momentseek.errors import MomentseekError
     from momentseek.optional import optional_module
-    from momentseek.simulate import SimulationSettings, simulate
-    from momentseek.simulate.folder import check_target
-    from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
-    from momentseek.simulate.simulation import step_count
+    from momentseek.simulation import SimulationSettings, simulate
+    from momentseek.simulation.folder import check_target
+    from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
+    from momentseek.simulation.simulation import step_count
     from momentseek.tables import count
 
     optional_module("h5py", "train")

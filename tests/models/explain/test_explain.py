@@ -18,7 +18,7 @@ from momentseek.models import CorpusModel, Dims, build
 from momentseek.models.explain import explain, question
 from momentseek.models.explain.figure import save
 from momentseek.models.inference import predict
-from momentseek.simulate import SimulationSettings, simulate
+from momentseek.simulation import SimulationSettings, simulate
 from momentseek.training.checkpoint import save_checkpoint as save_checkpoint
 from momentseek.training.config import TrainConfig
 

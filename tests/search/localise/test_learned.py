@@ -29,7 +29,7 @@ from momentseek.search.query import Part
 from momentseek.search.state import StreamIndex
 from momentseek.search.streams.trained import search_by_head
 from momentseek.search.streams.vision import build_vision_query
-from momentseek.simulate import SimulationSettings, simulate
+from momentseek.simulation import SimulationSettings, simulate
 from momentseek.trained.boundary_head import BoundaryHead, log_shares, response
 from momentseek.trained.encoder import TrainedEncoder, load_trained_encoder
 from momentseek.trained.manifest import EncoderRef

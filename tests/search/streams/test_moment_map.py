@@ -30,7 +30,7 @@ from momentseek.search.state import StreamIndex
 from momentseek.search.streams.moment_map import score_moments, tangent, upper_bounds
 from momentseek.search.streams.trained import search_by_map
 from momentseek.search.streams.vision import VisionQuery, build_vision_query, search_vision
-from momentseek.simulate.grounding import GroundingSettings, simulate_grounding
+from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
 from momentseek.trained.encoder import MomentMapEncoder, TrainedEncoder, load_trained_encoder
 from momentseek.trained.manifest import EncoderRef
 from momentseek.trained.moment_map import MomentMap, combine_cosines
