@@ -13,31 +13,44 @@ from momentseek.optional import optional_module
 @click.command()
 @options.library
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Where to listen; any but this machine needs a token."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on; any but this machine's own needs a token.",
 )
-@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free one.")
-@click.option("--token", envvar="MOMENTSEEK_TOKEN", help="What clients must show. Made and printed if one is needed.")
+@click.option(
+    "--port",
+    default=8765,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port to listen on; 0 takes any free one.",
+)
+@click.option(
+    "--token", envvar="MOMENTSEEK_TOKEN", help="What clients must send. Generated and printed if one is needed."
+)
 @click.option(
     "--folder",
     "folders",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder from which the page may add videos; may be repeated. Default: those of the library's videos.",
+    help="A folder from which the page can add videos; may be repeated. Default: those of the library's videos.",
 )
 @click.option(
     "--beside",
     multiple=True,
     metavar="LIBRARY",
-    help="Another library over the same videos, with another encoder, to compare with; may be repeated.",
+    help="A companion library: the same videos with another encoder, to compare with; may be repeated.",
 )
 @click.option(
     "--rerank",
     multiple=True,
     type=click.Path(),
     metavar="FOLDER",
-    help="An exported model that the page may let look again at what is found (docs/reranking.md); may be repeated.",
+    help="An exported model that can re-rank searches (docs/reranking.md); may be repeated.",
 )
-@click.option("--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="Another name clients may use.")
+@click.option(
+    "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="Another host name that clients may use."
+)
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
 def command(
     library: str | None,
@@ -52,8 +65,8 @@ def command(
 ) -> None:
     """Serve the library: a web page to search, watch and judge, and an HTTP API.
 
-    Only this machine can reach it, unless --host says otherwise; then a token is needed. Stop it with Ctrl-C: what is
-    being added is finished or kept for the next time.
+    Only this machine can reach it, unless --host says otherwise; then a token is needed. Stop it with Ctrl-C: videos
+    that are complete are kept, and adding the folder again continues from there.
 
     \b
     Search in a browser, and add videos from a folder there:
