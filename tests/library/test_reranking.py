@@ -21,7 +21,7 @@ from momentseek.features.data import Data
 from momentseek.library import LibraryStore
 from momentseek.models import Dims, build
 from momentseek.models.export import export
-from momentseek.search.engine import NOT_RERANKED, Engine
+from momentseek.search.engine import NOT_RERANKED_NOTE, Engine
 from momentseek.trained.manifest import EncoderRef
 from momentseek.trained.reranker import Reranker, RerankerCache, load_reranker
 from momentseek.training.config import TrainConfig
@@ -91,7 +91,7 @@ def test_conditions_hold_for_the_models_moments_too(searched: Library, tmp_path:
     assert {hit.name for hit in spared} == {"0.mp4", "1.mp4", "2.mp4"}
     assert not any(hit.said for hit in spared)
     only = searched.search("said:red", all=True, rerank=folder)
-    assert NOT_RERANKED in only.note
+    assert NOT_RERANKED_NOTE in only.note
     assert not any(hit.first for hit in only)
 
 

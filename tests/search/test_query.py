@@ -9,7 +9,7 @@ from momentseek.search.query import (
     Part,
     Query,
     QueryError,
-    QueryToken,
+    SyntaxToken,
     date_interval,
     escape_word,
     read_tokens,
@@ -59,7 +59,7 @@ def test_an_error_points_into_the_line(line):
 def test_an_escaped_word_means_itself(word):
     if not any(c.isspace() for c in word):
         (token,) = read_tokens(escape_word(word))
-        assert token == QueryToken(0, word)
+        assert token == SyntaxToken(0, word)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from momentseek.search.query import Query
 if TYPE_CHECKING:
     from momentseek.media.cut import Cut
 
-EMPTY = "the library is empty; add videos with: momentseek add FOLDER"
+EMPTY_NOTE = "the library is empty; add videos with: momentseek add FOLDER"
 
 
 class Library(LibraryStore):
@@ -68,7 +68,7 @@ class Library(LibraryStore):
         options = SearchOptions(k, where, group, chosen, explain, all, fusion, again, rerank_videos)
         results = self._engine.search(asked, options)
         if not results and not self.catalog.totals()["videos"]:
-            results.note = EMPTY
+            results.note = EMPTY_NOTE
         return results
 
     @property

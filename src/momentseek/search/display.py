@@ -91,7 +91,7 @@ def _apply_bold(text: str, bold: bool) -> str:
 
 # why a hit ranked where it did
 
-BARS = "▁▂▃▄▅▆▇█"
+CURVE_BARS = "▁▂▃▄▅▆▇█"
 STREAM_VERBS = {"vision": "seen", "speech": "said", "name": "named"}
 
 
@@ -131,8 +131,8 @@ def sparkline(hit: Hit, width: int = 60) -> str:
         return ""
     values = _pool_maxima(hit.curve, width)
     low, high = min(values), max(values)
-    steps = (len(BARS) - 1) / (high - low) if high > low else 0.0
-    bars = "".join(BARS[int((v - low) * steps + 0.5)] for v in values)
+    steps = (len(CURVE_BARS) - 1) / (high - low) if high > low else 0.0
+    bars = "".join(CURVE_BARS[int((v - low) * steps + 0.5)] for v in values)
     first, last = (round(t / hit.duration * len(values)) for t in (hit.start, hit.end))
     first = min(first, len(values) - 1)
     return f"{bars}\n{' ' * first}{'━' * max(1, last - first)}"

@@ -72,10 +72,10 @@ MAX_NEAREST_HITS = 3
 """… so many of them."""
 LARGE_DIFFERENCE_SPREADS = 2.0
 """Spreads between the scores of two pictures that are a large difference, where scores are fused."""
-NOTHING_PASSES = "no video passes the filters of the query"
-UNKNOWN_WORDS = "the encoder of pictures knows no word of the query; ask in other words, or see docs/encoders.md"
-DAMAGED = "some of the library's vectors are damaged; run momentseek verify"
-NOT_RERANKED = "the query says nothing that a picture could show, so the moments were not re-ranked"
+NOTHING_PASSES_NOTE = "no video passes the filters of the query"
+UNKNOWN_WORDS_NOTE = "the encoder of pictures knows no word of the query; ask in other words, or see docs/encoders.md"
+DAMAGED_NOTE = "some of the library's vectors are damaged; run momentseek verify"
+NOT_RERANKED_NOTE = "the query says nothing that a picture could show, so the moments were not re-ranked"
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Engine:
         state = self.state()
         allowed = allowed_videos(self._library.catalog, query)
         if allowed is not None and not len(allowed):
-            return Results([], query, 0, time.perf_counter() - began, NOTHING_PASSES)
+            return Results([], query, 0, time.perf_counter() - began, NOTHING_PASSES_NOTE)
         session = SearchSession(state, query, options, allowed)
         candidates = session.rank()
         if model is not None:
@@ -322,11 +322,11 @@ class SearchSession:
             if chosen and not self.unknown_words:
                 notes.append("nothing matches well; these are the nearest" if shown else "nothing matches well")
         if self.unknown_words:
-            notes.append(UNKNOWN_WORDS)
+            notes.append(UNKNOWN_WORDS_NOTE)
         if self.state.damaged:
-            notes.append(DAMAGED)
+            notes.append(DAMAGED_NOTE)
         if self.options.rerank is not None and not self.query.picture_parts:
-            notes.append(NOT_RERANKED)
+            notes.append(NOT_RERANKED_NOTE)
         hits = [self._hit(rank, c) for rank, c in enumerate(self._set_times_by_picture(shown), 1)]
         return Results(hits, self.query, max(0, min(k, len(chosen)) - len(shown)), note="; ".join(notes))
 
@@ -338,13 +338,13 @@ class SearchSession:
         """
         out: list[Candidate] = []
         for at, c in enumerate(chosen):
-            wider = self._pictured(c) if "vision" not in c.ranks and "speech" in c.ranks else None
+            wider = self._with_picture_times(c) if "vision" not in c.ranks and "speech" in c.ranks else None
             others = [o for o in (*out, *chosen[at + 1 :]) if o.video == c.video]
             fits = wider is not None and len(drop_repeats([*others, wider])) > len(others)
             out.append(wider if wider is not None and fits and self._without_unsaid([wider]) else c)
         return out
 
-    def _pictured(self, said: Candidate) -> Candidate | None:
+    def _with_picture_times(self, said: Candidate) -> Candidate | None:
         """A spoken moment with the times of the span that the picture shows there; None if it shows nothing."""
         video = self.state.known_videos[said.video]
         curve = self.curve(video)

@@ -136,16 +136,16 @@ class Query:
 
 # tokens: the line of text character by character
 
-KEYS = ("said", "in", "name", "before", "after")
-QUOTES = '"“”„'
+FIELD_KEYS = ("said", "in", "name", "before", "after")
+QUOTATION_MARKS = '"“”„'
 """Keyboards of phones and word processors write the curly ones."""
-_KEY = re.compile(rf"({'|'.join(KEYS)}):", re.IGNORECASE)
-_WEIGHT = re.compile(rf"([0-9]{{1,2}}(?:\.[0-9]{{1,4}})?):(?=[^\W\d_]|[{QUOTES}\\])")
+_KEY = re.compile(rf"({'|'.join(FIELD_KEYS)}):", re.IGNORECASE)
+_WEIGHT = re.compile(rf"([0-9]{{1,2}}(?:\.[0-9]{{1,4}})?):(?=[^\W\d_]|[{QUOTATION_MARKS}\\])")
 _NUMBER = re.compile(r"-\d+([.,]\d+)?(?=\s|$)")
 
 
 @dataclass(frozen=True)
-class QueryToken:
+class SyntaxToken:
     """One unit of a query: ``-2:"two words"`` is ``minus``, a ``weight`` and a ``quoted`` value."""
 
     at: int
@@ -156,7 +156,7 @@ class QueryToken:
     quoted: bool = False
 
 
-def read_tokens(query: str) -> Iterator[QueryToken]:
+def read_tokens(query: str) -> Iterator[SyntaxToken]:
     r"""Read the tokens of a query.
 
     >>> [(t.value, t.weight) for t in read_tokens("2:dog at 5:30")]
@@ -174,7 +174,7 @@ def read_tokens(query: str) -> Iterator[QueryToken]:
         yield token
 
 
-def _read_token(query: str, start: int) -> tuple[QueryToken, int]:
+def _read_token(query: str, start: int) -> tuple[SyntaxToken, int]:
     at = start
     following = query[start + 1 : start + 2]
     minus = query[start] == "-" and following not in ("", "-") and not following.isspace()
@@ -188,15 +188,15 @@ def _read_token(query: str, start: int) -> tuple[QueryToken, int]:
     elif found := _WEIGHT.match(query, at):
         weight = float(found[1])
         at = found.end()
-    if at < len(query) and query[at] in QUOTES:
+    if at < len(query) and query[at] in QUOTATION_MARKS:
         value, end = _read_quoted(query, at)
-        return QueryToken(start, value, key, weight, minus, quoted=True), end
+        return SyntaxToken(start, value, key, weight, minus, quoted=True), end
     value, end = _read_word(query, at)
     if key and not value:
         raise QueryError(
             query, start, f"{key}: with nothing after it", f"write {key}:SOMETHING, or {key}\\: for the word"
         )
-    return QueryToken(start, value, key, weight, minus), end
+    return SyntaxToken(start, value, key, weight, minus), end
 
 
 def _read_word(query: str, at: int) -> tuple[str, int]:
@@ -211,7 +211,7 @@ def _read_word(query: str, at: int) -> tuple[str, int]:
 def _read_quoted(query: str, start: int) -> tuple[str, int]:
     out = []
     at = start + 1
-    while at < len(query) and query[at] not in QUOTES:
+    while at < len(query) and query[at] not in QUOTATION_MARKS:
         at += query[at] == "\\" and at + 1 < len(query)
         out.append(query[at])
         at += 1
@@ -237,7 +237,7 @@ class _QueryReader:
         self.lists: dict[str, list[Any]] = {}
         self.dates: dict[str, str] = {}
 
-    def add(self, token: QueryToken) -> None:
+    def add(self, token: SyntaxToken) -> None:
         if token.key in ("before", "after"):
             self._add_date(token)
         elif token.key:
@@ -257,7 +257,7 @@ class _QueryReader:
         fields: dict[str, Any] = {name: tuple(values) for name, values in self.lists.items()} | self.dates
         return Query(text=" ".join(" ".join(self.words).split()), **fields)  # a word may be an escaped space
 
-    def _append(self, field: str, token: QueryToken, value: object) -> None:
+    def _append(self, field: str, token: SyntaxToken, value: object) -> None:
         values = self.lists.setdefault(field, [])
         if value not in values:
             values.append(value)
@@ -266,7 +266,7 @@ class _QueryReader:
                 self.source, token.at, f"more than {MAX_SPECIAL_PARTS} special parts", "ask for less at once"
             )
 
-    def _add_keyed(self, token: QueryToken) -> None:
+    def _add_keyed(self, token: SyntaxToken) -> None:
         fields = {
             ("said", False): "said",
             ("said", True): "unsaid",
@@ -279,18 +279,18 @@ class _QueryReader:
             raise QueryError(self.source, token.at, f"-{token.key}:", "leave videos out with -in:GLOB")
         self._append(field, token, token.value if token.key == "in" else self._words_of(token))
 
-    def _add_weighted(self, token: QueryToken) -> None:
+    def _add_weighted(self, token: SyntaxToken) -> None:
         assert token.weight is not None
         if not token.weight:
             raise QueryError(self.source, token.at, "a weight of 0", f"leave it out, or avoid it: -{token.value}")
         self._append("avoid" if token.minus else "parts", token, Part(token.value, token.weight))
 
-    def _words_of(self, token: QueryToken) -> str:
+    def _words_of(self, token: SyntaxToken) -> str:
         if not words(token.value):
             raise QueryError(self.source, token.at, "no word to look for", "write letters or digits there")
         return token.value
 
-    def _add_date(self, token: QueryToken) -> None:
+    def _add_date(self, token: SyntaxToken) -> None:
         key = str(token.key)
         if token.minus:
             other = "before" if key == "after" else "after"
@@ -343,7 +343,7 @@ def quote_words(words: str) -> str:
 
 
 def _escape_marks(text: str) -> str:
-    return re.sub(rf"([\\{QUOTES}])", r"\\\1", text)
+    return re.sub(rf"([\\{QUOTATION_MARKS}])", r"\\\1", text)
 
 
 def _point_at(query: str, at: int, room: int = 24) -> str:

@@ -15,14 +15,14 @@ from momentseek.media.edit_lists import ExportText
 from momentseek.search.export.kind import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit
 
-COLUMNS = ("rank", "level", "video", "start", "end", "score", "peak", "duration", "rate", "said", "path", "query")
+CSV_COLUMNS = ("rank", "level", "video", "start", "end", "score", "peak", "duration", "rate", "said", "path", "query")
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
     """Render a table of hits; times in seconds, ``rate`` as a fraction of frames per second."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")  # with "\n" alone a carriage return in a name is not quoted
-    writer.writerow(COLUMNS)
+    writer.writerow(CSV_COLUMNS)
     for hit in hits:
         said = " ".join(cue.text for cue in hit.said)
         times = [f"{time:.3f}" for time in (hit.start, hit.end)]

@@ -57,11 +57,13 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
     """Render a page; a hit whose picture cannot be had gets an empty frame."""
     title = escape(tidy(query) or "Moments")
     videos = len({hit.path for hit in hits})
-    summary = f"{count(len(hits), 'moment')} in {count(videos, 'video')}, best first" if hits else "No moments found."
+    summary = (
+        f"{count(len(hits), 'moment')} in {count(videos, 'video')}, best match first" if hits else "No moments found."
+    )
     rows = "\n".join(_hit_item(hit, _picture(hit, thumbnail)) for hit in hits)
     style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     body = f"<ol>\n{rows}\n</ol>" if hits else ""
-    return ExportText(_PAGE.format(title=title, style=style, summary=summary, hits=body))
+    return ExportText(_PAGE.format(title=title, style=style, summary=found if hits else "No moments found.", hits=body))
 
 
 def _hit_item(hit: Hit, picture: str) -> str:

@@ -24,7 +24,7 @@ CLIP_WEIGHT = 0.35
 """What one clip counts as evidence: neighbours say much the same."""
 MIN_VARIANCE = 0.001
 """Added to the variance on the straightened scale: even a clean curve is not that certain."""
-RARITY = 1.5
+MOMENT_RARITY = 1.5
 """Log odds against a moment at any given place, beyond log T."""
 MAX_COMPARED_WINDOWS = 120
 """The likeliest windows, which are compared with each other."""
@@ -86,7 +86,7 @@ def weigh_windows(curve: Curve, rest: FloatArray, spread: float) -> tuple[Positi
     factor = CLIP_WEIGHT / (2 * (spread**2 + MIN_VARIANCE))
     factor *= min(1.0, MAX_LOG_WEIGHT / max(factor * float((rest**2).sum()), 1e-9))
     gain = factor * size * height * np.abs(height)
-    return first, last, gain + prior[first] + prior[last] - np.log(count) - RARITY, height
+    return first, last, gain + prior[first] + prior[last] - np.log(count) - MOMENT_RARITY, height
 
 
 def likeliest_windows(

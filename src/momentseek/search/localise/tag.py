@@ -14,7 +14,7 @@ from momentseek.search.localise.box_cox import straighten
 from momentseek.search.localise.contrast import climb_start, window_contrast
 from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, suppress
 
-SCENES = 9
+SCENE_COUNT = 9
 """Clusters that k-means looks for in a video."""
 MAX_VIDEO_SHARE = 0.5
 """Longest union of scenes as a share of the video."""
@@ -24,7 +24,7 @@ MAX_PROPOSALS = 10
 
 
 @LOCALISERS.register("tag")
-def tag(curve: Curve, scenes: int = SCENES, share: float = MAX_VIDEO_SHARE, seed: int = 0) -> Proposals:
+def tag(curve: Curve, scenes: int = SCENE_COUNT, share: float = MAX_VIDEO_SHARE, seed: int = 0) -> Proposals:
     """Propose unions of consecutive scenes of up to ``share`` of the video, most contrast first.
 
     >>> spans = tag(Curve.regular([0.1] * 10 + [0.5] * 5 + [0.1] * 5, seconds=2))
@@ -41,7 +41,7 @@ def tag(curve: Curve, scenes: int = SCENES, share: float = MAX_VIDEO_SHARE, seed
     return suppress(Proposals.of_clips(curve, first, last, window_contrast(scores, first, last)))
 
 
-def scene_edges(curve: Curve, scenes: int = SCENES, seed: int = 0) -> Positions:
+def scene_edges(curve: Curve, scenes: int = SCENE_COUNT, seed: int = 0) -> Positions:
     """Positions between clips where one scene ends and the next begins, with both ends of the video.
 
     Where the curve has no features, scenes are found in the scores alone.

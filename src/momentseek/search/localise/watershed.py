@@ -13,13 +13,13 @@ import numpy as np
 from momentseek.moments.arrays import FloatArray, Positions, moving_mean, runs_of_true
 from momentseek.search.localise.localiser import LOCALISERS, Curve, Proposals, suppress
 
-LEVELS = (0.35, 0.5, 0.65)
+FLOOD_LEVELS = (0.35, 0.5, 0.65)
 """Levels that are flooded, as shares of the way from the median to the peak."""
 MAX_GAP_CLIPS = 1
 
 
 @LOCALISERS.register("watershed")
-def watershed(curve: Curve, levels: tuple[float, ...] = LEVELS, gap: int = MAX_GAP_CLIPS) -> Proposals:
+def watershed(curve: Curve, levels: tuple[float, ...] = FLOOD_LEVELS, gap: int = MAX_GAP_CLIPS) -> Proposals:
     """Propose the islands above median + level · (peak − median), gaps of up to ``gap`` clips filled.
 
     >>> spans = watershed(Curve.regular([0.1, 0.1, 0.1, 0.5, 0.5, 0.5, 0.1, 0.1], seconds=2), levels=(0.5,))
