@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Collection, Iterator, MutableMapping
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from momentseek.errors import MomentseekError
 
@@ -69,6 +69,10 @@ class Registry(MutableMapping[str, T]):
         if name not in known:
             raise MomentseekError(f"there is no {self.kind} {name!r}; {did_you_mean(name, known)}")
         return known[name]
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """The thing called ``name``, or ``default`` where there is none."""
+        return self._load().get(name, default)
 
     def __setitem__(self, name: str, thing: T) -> None:
         """Make a thing known by a name, in the place of another that had it."""

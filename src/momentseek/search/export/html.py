@@ -63,7 +63,7 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
     rows = "\n".join(_hit_item(hit, _picture(hit, thumbnail)) for hit in hits)
     style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     body = f"<ol>\n{rows}\n</ol>" if hits else ""
-    return ExportText(_PAGE.format(title=title, style=style, summary=found if hits else "No moments found.", hits=body))
+    return ExportText(_PAGE.format(title=title, style=style, summary=summary, hits=body))
 
 
 def _hit_item(hit: Hit, picture: str) -> str:
