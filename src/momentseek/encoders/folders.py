@@ -1,4 +1,4 @@
-"""Where things that can be made again are kept."""
+"""Where caches and downloaded models are."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ EncoderState = Literal["ready", "absent", "damaged"]
 
 @dataclass(frozen=True)
 class EncoderEntry:
-    """One encoder: what it is, and how it stands with its files."""
+    """An encoder, where it comes from, and whether its files are here and unchanged."""
 
     name: str
     kind: EncoderKind
@@ -36,7 +36,7 @@ class EncoderEntry:
 
 
 def inventory(*, fresh: bool = False, only: str | None = None) -> list[EncoderEntry]:
-    """All of them, or the one called ``only``; ``fresh`` computes every hash anew.
+    """All encoders, or the one called ``only``; ``fresh`` computes every hash anew.
 
     >>> inventory(only="lables")
     Traceback (most recent call last):

@@ -35,7 +35,7 @@ TEXTS_PER_BATCH = 32
 
 
 class MiniLM:
-    """Rows do not depend on which texts are encoded together: batches only save time."""
+    """The sentence encoder all-MiniLM-L6-v2; a text's vector does not depend on the others it is encoded with."""
 
     name = "minilm"
     dim = DIM

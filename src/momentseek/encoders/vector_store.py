@@ -40,7 +40,7 @@ def text_key(text: str) -> bytes:
 
 
 class TextVectorStore:
-    """One encoder's folder."""
+    """The vectors of texts that one encoder has made, in a folder of the cache."""
 
     def __init__(self, root: Path, encoder: str, fingerprint: str, dim: int) -> None:
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder)
@@ -48,7 +48,7 @@ class TextVectorStore:
         self._row = np.dtype([("key", f"S{KEY_BYTES}"), ("vector", "<f4", (dim,))])
 
     def find(self, keys: Iterable[bytes]) -> dict[bytes, Vectors]:
-        """The vectors that are there."""
+        """The vectors of those keys that are stored."""
         wanted = set(keys)
         found: dict[bytes, Vectors] = {}
         for part in self._parts():

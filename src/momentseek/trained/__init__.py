@@ -1,1 +1,1 @@
-"""Trained corpus models on ONNX Runtime: clips in context and queries as vectors, without torch."""
+"""Running exported models without torch: encoders of clips or moments in their context, and re-rankers."""

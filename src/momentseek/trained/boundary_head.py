@@ -50,7 +50,7 @@ class Boundaries:
 
 @dataclass(frozen=True, eq=False)
 class BoundaryHead:
-    """What a model finds spans by, beside the vectors."""
+    """A trained model's start and end filters, with the settings by which spans are scored."""
 
     start: Vectors
     """The filter that answers to where a moment starts."""
@@ -65,7 +65,7 @@ class BoundaryHead:
 
     @classmethod
     def of(cls, about: EncoderManifest) -> BoundaryHead:
-        """As an exported model has it."""
+        """The head that an exported model's manifest describes."""
         return cls(
             about.start,
             about.end,
@@ -120,7 +120,7 @@ class BoundaryHead:
 
 
 def response(curve: Vectors, kernel: Vectors) -> FloatArray:
-    """What a filter answers at each clip; before and after the video the curve is 0.
+    """Response of a filter at each clip of a curve, which counts as 0 before and after the video.
 
     >>> response(np.array([0.0, 1.0, 1.0, 0.0]), np.array([-1.0, 1.0, 0.0])).tolist()
     [0.0, 1.0, 0.0, -1.0]

@@ -25,7 +25,7 @@ from momentseek.trained.subtitles import said_in_clips
 from momentseek.trained.windows import windows
 
 QUERIES_PER_RUN = 32
-"""Queries encoded at once."""
+"""Queries encoded in one run of the graph."""
 MIN_VECTOR_LENGTH = 1e-6
 CANDIDATES_PER_RUN = 1024
 """Candidates of a long video that are encoded at once, if a window has fewer."""
@@ -37,7 +37,7 @@ class TrainedEncoder:
     """
 
     fit = "truncate"
-    """How features become as many rows as the graph takes at most."""
+    """How a video's rows are fitted to the number of clips that the graph takes."""
 
     def __init__(self, about: EncoderManifest, threads: int | None = None) -> None:
         self.about = about
@@ -48,7 +48,7 @@ class TrainedEncoder:
 
     @cached_property
     def frames(self) -> ImageTextEncoder:
-        """The encoder of pictures that it was trained on."""
+        """The encoder of frames whose vectors the model was trained on."""
         if self.about.video is None:
             raise MomentseekError(
                 f"{self.about.folder}: the model sees no pictures, and a library is cut into clips by them; "
@@ -60,7 +60,7 @@ class TrainedEncoder:
 
     @cached_property
     def texts(self) -> WordEncoder:
-        """The encoder of the words of queries."""
+        """The encoder of words whose vectors the model reads queries by."""
         encoder = text_encoder(self.about.query.spec)
         self._same(self.about.query, encoder)
         if not isinstance(encoder, WordEncoder):
@@ -69,11 +69,11 @@ class TrainedEncoder:
 
     @property
     def short_side(self) -> int:
-        """Pixels of the shorter side that frames need."""
+        """Pixels of the shorter side that the encoder of frames asks for."""
         return self.frames.short_side
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
-        """Refused: a picture alone is no clip in its context."""
+        """Always refused: a trained model encodes whole videos, not single images."""
         raise MomentseekError("a trained model encodes whole videos; pictures go through its .frames first")
 
     def check_speech(self, encoder: TextEncoder | None) -> None:
@@ -99,7 +99,9 @@ class TrainedEncoder:
         return self.context(frames if about.video is not None else None, said)
 
     def context(self, video: Vectors | None, subtitle: Vectors | None) -> tuple[Vectors, Vectors]:
-        """The same from features: a row per clip of what is seen and of what is said, whichever the model takes."""
+        """A video's vectors for match and for spans, from a row per clip of what is seen and of what is said,
+        whichever the model takes.
+        """
         about = self.about
         clips = max(len(rows) for rows in (video, subtitle) if rows is not None)
         match = np.empty((clips, about.match), np.float32)
@@ -109,36 +111,36 @@ class TrainedEncoder:
             given: dict[str, Any] = {"mask": np.ones((1, window.last - window.first), np.bool_)}
             for name, features in (("video", video), ("subtitle", subtitle)):
                 if features is not None:
-                    given[name] = self._prepared(features[part])
+                    given[name] = self._prepare(features[part])
             rows, curves = self._run(self._clips, ["match", "spans"], given)
             kept = slice(window.begin - window.first, window.end - window.first)
             match[window.begin : window.end], spans[window.begin : window.end] = rows[0, kept], curves[0, kept]
         return match, spans
 
     def span_rows(self, clips: int) -> int:
-        """How many rows for spans a video of so many clips has."""
+        """Number of rows for spans that a video of ``clips`` clips has: one per clip."""
         return clips
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """What videos are ranked by: a row of length 1 per query."""
-        return self._encoded(texts, 0, self.about.match)
+        """Vectors of queries that videos are ranked by: a row of length 1 per query."""
+        return self._encode_queries(texts, 0, self.about.match)
 
     def encode_spans(self, texts: Sequence[str]) -> Vectors:
-        """What spans are found by: a row per query."""
-        return self._encoded(texts, 1, self.about.spans)
+        """Vectors of queries that spans are found by: a row of any length per query."""
+        return self._encode_queries(texts, 1, self.about.spans)
 
     @property
     def for_spans(self) -> TextEncoder:
-        """``encode_spans`` as an encoder of its own."""
+        """A text encoder whose ``encode`` is this model's ``encode_spans``."""
         return _ForSpans(self)
 
     def knows(self, text: str) -> bool:
-        """Whether its encoder of words knows any of a text."""
+        """Whether the model's encoder of words knows any word of a text."""
         own = getattr(self.texts, "knows", None)
         return True if own is None else bool(own(text))
 
     def queries(self, tables: Sequence[Vectors]) -> tuple[Vectors, Vectors]:
-        """Queries as tables of word features to their vectors for match and for spans."""
+        """Vectors for match and for spans of queries that are given as tables of word features."""
         from momentseek.features.clips import normalise_rows  # here, because a plain library needs none of it
 
         cut = [table[: self.about.max_words] for table in tables]
@@ -148,19 +150,19 @@ class TrainedEncoder:
         mask = np.zeros(words.shape[:2], np.bool_)
         for i, table in enumerate(cut):
             words[i, : len(table)], mask[i, : len(table)] = table, True
-        return self._asked({"words": words, "mask": mask})
+        return self._run_words({"words": words, "mask": mask})
 
-    def _asked(self, given: dict[str, Any]) -> tuple[Vectors, Vectors]:
+    def _run_words(self, given: dict[str, Any]) -> tuple[Vectors, Vectors]:
         match, spans = self._run(self._words, ["match", "spans"], given)
         return match, spans
 
-    def _encoded(self, texts: Sequence[str], which: int, columns: int) -> Vectors:
+    def _encode_queries(self, texts: Sequence[str], which: int, columns: int) -> Vectors:
         rows = [np.empty((0, columns), np.float32)]
         for at in range(0, len(texts), QUERIES_PER_RUN):
             rows.append(self.queries(self.texts.words(texts[at : at + QUERIES_PER_RUN]))[which])
         return np.concatenate(rows)
 
-    def _prepared(self, rows: Vectors) -> Vectors:
+    def _prepare(self, rows: Vectors) -> Vectors:
         from momentseek.features.clips import prepare_rows
 
         about = self.about
@@ -205,7 +207,7 @@ class MomentMapEncoder(TrainedEncoder):
         self.moments = about.moments
 
     def span_rows(self, clips: int) -> int:
-        """How many moments are kept of a video of so many clips."""
+        """Number of rows for spans that a video of ``clips`` clips has: one per kept moment."""
         return len(self.moments.of(clips))
 
     def context(self, video: Vectors | None, subtitle: Vectors | None) -> tuple[Vectors, Vectors]:
@@ -218,22 +220,22 @@ class MomentMapEncoder(TrainedEncoder):
         for at in range(0, len(found), together):
             some = found[at : at + together]
             given = {
-                name: np.concatenate([self._prepared(features[w.first : w.last]) for w in some])
+                name: np.concatenate([self._prepare(features[w.first : w.last]) for w in some])
                 for name, features in (("video", video), ("subtitle", subtitle))
                 if features is not None
             }
             (made,) = self._run(self._clips, ["moments"], given)
             for window, rows in zip(some, made, strict=True):
-                kept = self.moments.kept(window)
+                kept = self.moments.kept_candidates(window)
                 moments[row : row + len(kept)] = rows[kept]
                 row += len(kept)
-                match[window.begin : window.end] = self.moments.about(window) @ rows[:, : self.about.match]
+                match[window.begin : window.end] = self.moments.clip_weights(window) @ rows[:, : self.about.match]
         lengths = np.linalg.norm(match, axis=1, keepdims=True)
         if not (lengths > MIN_VECTOR_LENGTH).all():
             raise MomentseekError(f"{self.about.folder}: the model's vectors cancel each other out; train it anew")
         return match / lengths, moments
 
-    def _asked(self, given: dict[str, Any]) -> tuple[Vectors, Vectors]:
+    def _run_words(self, given: dict[str, Any]) -> tuple[Vectors, Vectors]:
         (spans,) = self._run(self._words, ["spans"], given)
         return spans[:, : self.about.match] * np.float32(np.sqrt(2)), spans
 

@@ -27,7 +27,7 @@ JOINT_KIND = "joint"
 
 @dataclass(frozen=True)
 class EncoderRef:
-    """An encoder whose vectors the model was trained on."""
+    """Which encoder made the vectors that a model was trained on."""
 
     spec: str
     fingerprint: str
@@ -41,12 +41,12 @@ class EncoderRef:
 
 @dataclass(frozen=True, eq=False)
 class EncoderManifest:
-    """An exported model, as its folder describes it."""
+    """What the folder of an exported model of clips or moments says about it."""
 
     folder: Path
     model: str
     fingerprint: str
-    """Of the weights and of everything here that vectors and spans depend on."""
+    """Hash of the weights and of everything else that vectors and spans depend on."""
     clip_seconds: float
     video: EncoderRef | None
     """The encoder of frames, for a model that sees them."""
@@ -74,7 +74,7 @@ class EncoderManifest:
     end_time: str = "inclusive"
     """Whether a span ends with its last clip, or (``start``) where that begins, as ReLoCLNet's public code has it."""
     moments: MomentMap | None = None
-    """Of a model that keeps vectors of moments: which ones. It has no filters."""
+    """The moments that a map model keeps vectors of; None for a model of clips."""
 
 
 def read_encoder_manifest(folder: Path) -> EncoderManifest:
@@ -115,7 +115,7 @@ def fingerprint_of(values: Mapping[str, Any]) -> str:
 
 
 def read_values(folder: Path) -> dict[str, Any]:
-    """The manifest's values; what is no export, or was changed since, is refused."""
+    """The values of the manifest in a folder; a folder that is no export, or was changed since, is refused."""
     if not folder.exists():
         raise MomentseekError(f"{folder}: there is no such folder; name one that momentseek export has written")
     if folder.is_file() or not (folder / MANIFEST_FILE).is_file():

@@ -30,9 +30,9 @@ class MapMoments:
     start: FloatArray
     end: FloatArray
     last: FloatArray
-    """Where the last of the parts begins that a moment is made of."""
+    """Where the last of the stretched clips begins that a moment consists of, in clips of the library."""
     window: NDArray[np.int64]
-    """Which window it was kept from."""
+    """Number of the window that each moment was taken from."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -71,7 +71,8 @@ class MomentScores:
 
 @dataclass(frozen=True, eq=False)
 class MomentMap:
-    """Candidates ``start`` to ``start + length`` (excluded) of ``clips``, to which ``window`` clips are stretched.
+    """The candidate moments of a map model: ``start`` to ``start + length`` (excluded) of the ``clips`` clips to which
+    ``window`` clips of a video are stretched.
 
     >>> small = MomentMap(2, np.array([0, 1, 0]), np.array([1, 1, 2]), 4, 0.5, 10.0, 2)
     >>> of = small.of(6)  # windows 0-4 and 2-6
@@ -86,7 +87,7 @@ class MomentMap:
     power: float
     sharpness: float
     longest: int
-    """Clips of the longest candidate that is told."""
+    """Clips of the longest candidate that may be predicted."""
     alpha: float = 0.0
     """What the video's best moment weighs in the score of each."""
     end_time: str = "inclusive"
@@ -94,11 +95,11 @@ class MomentMap:
     """Clips of the longest video that is read as one window, if more than ``window``."""
 
     def windows(self, clips: int) -> list[ClipWindow]:
-        """How a video of so many clips is read."""
+        """The windows in which a video of ``clips`` clips is read."""
         return windows(clips, clips if clips <= self.whole else self.window)
 
     def count(self, clips: int) -> int:
-        """How many windows that are.
+        """Number of windows in which a video of ``clips`` clips is read.
 
         >>> small = MomentMap(2, np.array([0]), np.array([1]), 4, 0.5, 10.0, 2)
         >>> [small.count(n) == len(small.windows(n)) for n in (1, 4, 5, 6, 7, 100)]
@@ -107,18 +108,18 @@ class MomentMap:
         return 1 if clips <= max(self.whole, self.window) else -(-(clips - self.window) // max(1, self.window // 2)) + 1
 
     def of(self, clips: int) -> MapMoments:
-        """The moments that are kept of a video of so many clips."""
+        """The moments whose vectors are kept of a video of ``clips`` clips."""
         return _places(self, clips)
 
-    def kept(self, window: ClipWindow) -> NDArray[np.intp]:
-        """Candidates that are kept of a window: those whose middle lies in its part."""
+    def kept_candidates(self, window: ClipWindow) -> NDArray[np.intp]:
+        """Positions of the candidates that are kept from a window: those whose middle lies in its own part."""
         edges = self.edges(window)
         middle = (edges[self.start] + edges[self.start + self.length]) / 2 + SEAM_TOLERANCE_CLIPS
-        told = (self.length <= self.longest) & (self.length >= (2 if self.end_time == "start" else 1))
-        return np.flatnonzero((middle >= window.begin) & (middle < window.end) & told)
+        predictable = (self.length <= self.longest) & (self.length >= (2 if self.end_time == "start" else 1))
+        return np.flatnonzero((middle >= window.begin) & (middle < window.end) & predictable)
 
-    def about(self, window: ClipWindow) -> NDArray[np.float32]:
-        """(clips of the window's part, candidates): weights that make of candidates the mean of those a clip is in."""
+    def clip_weights(self, window: ClipWindow) -> NDArray[np.float32]:
+        """(clips of the window's part, candidates): weights of the mean of the candidates that hold a clip."""
         at = (np.arange(window.begin, window.end) + 0.5 - window.first) * self.clips / (window.last - window.first)
         clip = np.minimum(at.astype(np.int64), self.clips - 1)[:, None]
         holds = (self.start <= clip) & (clip < self.start + self.length)
@@ -141,7 +142,9 @@ class MomentMap:
 
 
 def cosines(rows: Vectors, query: Vectors) -> tuple[FloatArray, FloatArray]:
-    """Of the two halves of vectors, each half of which has length 1 / sqrt(2)."""
+    """Cosines of moments and a query for matching and for overlap: of the two halves of vectors, each half of length
+    1 / sqrt(2).
+    """
     half = rows.shape[1] // 2
     match, overlap = rows[:, :half] @ query[:half], rows[:, half:] @ query[half:]
     return 2 * match.astype(np.float64), 2 * overlap.astype(np.float64)
@@ -158,7 +161,7 @@ def combine_cosines(match: FloatArray, overlap: FloatArray, power: float, sharpn
 def _places(known: MomentMap, clips: int) -> MapMoments:
     columns: list[tuple[FloatArray, ...]] = []
     for number, window in enumerate(known.windows(clips)):
-        kept, edges = known.kept(window), known.edges(window)
+        kept, edges = known.kept_candidates(window), known.edges(window)
         first, after = known.start[kept], (known.start + known.length)[kept]
         beyond = after if known.end_time == "inclusive" else after - 1
         columns.append((edges[first], edges[beyond], edges[after - 1], np.full(len(kept), float(number))))

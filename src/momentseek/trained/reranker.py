@@ -32,11 +32,11 @@ JOINT_GRAPH = "joint.onnx"
 NO_SPAN_BELOW = -1e38
 """Scores below stand for spans that do not exist."""
 WINDOWS_PER_RUN = 4
-"""Windows per run of the graph: enough to keep it busy, few enough to be stopped soon."""
+"""Windows per run of the graph: enough to use all cores, few enough to be interrupted soon."""
 MAX_WINDOWS = 200
-"""Windows that are read for a query, or one of each video if those are more."""
+"""Windows that are read at most for a query; every video has one at least."""
 REMEMBERED_VIDEOS = 2000
-"""Videos of queries whose spans are kept, some 5 kB each: the next page of a search costs nothing."""
+"""Pairs of a query and a video whose spans are remembered, some 5 kB each: the next page of a search costs nothing."""
 WARM_RERANKERS_LIMIT = 8
 """Re-rankers kept warm in a process, those asked for last."""
 Times = NDArray[np.float64]
@@ -44,7 +44,7 @@ Times = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RerankerManifest:
-    """An exported model of this kind, as its folder describes it."""
+    """What the folder of an exported re-ranker says about it."""
 
     folder: Path
     model: str
@@ -62,18 +62,18 @@ class RerankerManifest:
     endpoints: bool
     shortest: int
     roles: bool
-    """Whether it is told who does what in a query."""
+    """Whether the model also takes the roles of a query's words (verbs, nouns)."""
     end_time: str
     nms: float | None
     """The overlap above which it was trained to drop the worse of two moments."""
     window: float | None
     """Seconds of the longest video it is given at once."""
     parse: str = "auto"
-    """What finds who does what: the parser it was trained with."""
+    """Name of the parser that found the words' roles in training."""
 
     @property
     def most(self) -> int:
-        """Clips of the library that are read at once; longer videos are read in windows."""
+        """Clips of a video that the model reads at once; longer videos are read in windows."""
         if self.fit == "truncate" or self.window is None:
             return self.max_clips
         return max(self.max_clips if self.fit == "resample" else 1, round(self.window / self.clip_seconds))
@@ -115,7 +115,10 @@ class VectorOrigin(Protocol):
 
 
 class Reranker:
-    """The model, warm: its graph and its encoder of words are loaded once."""
+    """A trained model that scores the spans of a video for a query, run by ONNX Runtime.
+
+    Its graph and its encoder of words are loaded once, and the spans of recent queries are remembered.
+    """
 
     def __init__(self, about: RerankerManifest, threads: int | None = None) -> None:
         self.about = about
@@ -192,7 +195,7 @@ class Reranker:
         read: Sequence[Sequence[ClipWindow]] | None = None,
     ) -> list[RerankedSpans]:
         """The same for a query of which the word features are there already, from the windows ``read`` of each."""
-        asked = self._asked(words, text)
+        asked = self._query_inputs(words, text)
         parts: list[list[RerankedSpans]] = [[] for _ in videos]
         read = promising_windows(videos, self.about.most) if read is None else read
         todo = [(i, window) for i, part in enumerate(read) for window in part]
@@ -203,7 +206,7 @@ class Reranker:
                 parts[i].append(self._best(videos[i], window, grid, most))
         return [_together(part, most) for part in parts]
 
-    def _asked(self, words: Vectors, text: str) -> dict[str, Any]:
+    def _query_inputs(self, words: Vectors, text: str) -> dict[str, Any]:
         from momentseek.features.clips import normalise_rows
 
         rows = words[: self.about.max_words]
@@ -319,7 +322,7 @@ def _together(parts: Sequence[RerankedSpans], most: int) -> RerankedSpans:
 
 
 def read_reranker_manifest(folder: Path) -> RerankerManifest:
-    """What an export says of itself; the graph beside it must be the one it was written with."""
+    """The manifest of an exported re-ranker; the graph beside it must be the one it was written with."""
     values = read_values(folder)
     if kind_of(values) != JOINT_KIND:
         raise MomentseekError(

@@ -31,7 +31,10 @@ RECIPE = "1"
 
 
 class DualEncoder:
-    """Loads only what is asked of it: texts need no image model, and the other way round."""
+    """CLIP or SigLIP from a folder of ONNX files: images and texts in one space.
+
+    Only what is needed is loaded: encoding texts needs no image model, and the other way round.
+    """
 
     def __init__(self, files: DualEncoderFiles, name: str, *, template: str = "{}", threads: int | None = None) -> None:
         self.name = name

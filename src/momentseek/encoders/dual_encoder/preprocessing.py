@@ -49,11 +49,11 @@ class Preprocessing:
 
     def __call__(self, image: Pixels) -> Vectors:
         """One image as ``(3, height, width)``."""
-        pixels = self._cropped(self._resized(require_image(image))).astype(np.float32) * np.float32(self.scale)
+        pixels = self._crop(self._resize(require_image(image))).astype(np.float32) * np.float32(self.scale)
         mean, deviation = np.array(self.mean, np.float32), np.array(self.deviation, np.float32)
         return np.ascontiguousarray(((pixels - mean) / deviation).transpose(2, 0, 1))
 
-    def _resized(self, image: Pixels) -> Pixels:
+    def _resize(self, image: Pixels) -> Pixels:
         height, width = image.shape[:2]
         wanted = self.exact or (height, width)
         if self.shortest_edge:
@@ -65,7 +65,7 @@ class Preprocessing:
         pillow = optional_module("PIL.Image", "search")
         return np.asarray(pillow.fromarray(image).resize((wanted[1], wanted[0]), self.resample))
 
-    def _cropped(self, image: Pixels) -> NDArray[np.uint8]:
+    def _crop(self, image: Pixels) -> NDArray[np.uint8]:
         """The middle; where the image is too small, black around it."""
         if not self.crop:
             return image

@@ -23,7 +23,7 @@ DEFAULT_MAX_TOKENS = {"clip": 77, "siglip": 64}
 
 @dataclass(frozen=True)
 class TextTokenizer:
-    """A tokenizer with a model's habits."""
+    """Turns texts into the token numbers that a model was trained on: its case, padding and length."""
 
     tokenizer: Any
     pad: int

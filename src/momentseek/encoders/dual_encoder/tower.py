@@ -21,7 +21,7 @@ INPUT_TYPES = {
 
 
 class EncoderTower:
-    """Gives a graph what it asks for of what there is, and takes its embedding."""
+    """The image or the text half of a dual encoder: a graph whose embedding is taken as unit vectors."""
 
     def __init__(self, path: Path, outputs: tuple[str, ...], family: str, threads: int | None) -> None:
         self._path = path

@@ -21,7 +21,7 @@ MAX_SIZE_FACTOR = 4
 
 
 def missing_files(model: HubModel) -> list[str]:
-    """Files that are not there yet, or not as they were."""
+    """The model's files that are not downloaded yet, or have changed since."""
     folder, pinned = lock.model_folder(model.name), lock.read_lock(model.name)
     there = [file for file in model.files if file in pinned and (folder / file).is_file()]
     found = hashes(folder / file for file in there)

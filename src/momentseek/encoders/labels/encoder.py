@@ -42,7 +42,10 @@ RECIPE = "1"
 
 
 class LabelEncoder:
-    """Loads only what is asked of it: texts need no image network."""
+    """The offline image-text encoder: an image is a mixture of label sentences, a text a sentence.
+
+    Only what is needed is loaded: encoding texts needs no image network.
+    """
 
     name = "labels"
     short_side = IMAGE_SIDE_PIXELS
@@ -69,7 +72,7 @@ class LabelEncoder:
         for at in range(0, len(images), IMAGES_PER_BATCH):
             batch = np.stack([crop_square(image, IMAGE_SIDE_PIXELS) for image in images[at : at + IMAGES_PER_BATCH]])
             (logits,) = self._network.run(["logits"], {"images": batch})
-            rows[at : at + IMAGES_PER_BATCH] = mixture(logits, self._centred)
+            rows[at : at + IMAGES_PER_BATCH] = mixture(logits, self._centred_labels)
         return rows
 
     @cached_property
@@ -82,7 +85,7 @@ class LabelEncoder:
         return np.frombuffer(load_or_make("label-vectors", self.fingerprint, make), "<f4").reshape(-1, self.dim)
 
     @cached_property
-    def _centred(self) -> Vectors:
+    def _centred_labels(self) -> Vectors:
         return _unit(self._labels - self._labels.mean(axis=0))
 
     @cached_property

@@ -25,7 +25,7 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True)
 class PredictedMoment:
-    """A predicted moment."""
+    """A moment that the model predicts for the query, with its rank."""
 
     rank: int
     start: float

@@ -21,7 +21,7 @@ COMPARED_QUERIES, COMPARED_VIDEOS = 3, 2
 
 @dataclass(frozen=True, eq=False)
 class ModelGraphs:
-    """A model, drawn."""
+    """The ONNX graphs of a model, and what the manifest says of its head."""
 
     graphs: Mapping[str, bytes]
     """Files of the export by their names."""

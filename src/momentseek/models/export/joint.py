@@ -123,19 +123,19 @@ def _tree(nodes: Nodes, tree: RoleTree, sentence: str, states: str, most: int) -
         of_top = nodes.add("MatMul", nodes.add("Tanh", nodes.linear(tree.top, top)), nodes.constant(above))
         return nodes.add("Add", of_top, of_words)
 
-    def taken(weights: str) -> str:
+    def weigh_states(weights: str) -> str:
         return nodes.add("Squeeze", nodes.add("MatMul", weights, states), nodes.integers(1))
 
     one = nodes.integers(1)
     of_verbs = attention(sentence)
     alpha = _shares(nodes, of_verbs, verb)
-    of_nouns = attention(taken(nodes.add("Unsqueeze", alpha, one)))
+    of_nouns = attention(weigh_states(nodes.add("Unsqueeze", alpha, one)))
     scores = nodes.add("Unsqueeze", nodes.add("Where", verb, of_verbs, of_nouns), one)
     number = nodes.constant(np.arange(most)[:, None], "int64")
     own = nodes.add("Equal", nodes.add("Unsqueeze", phrase, one), number)
     plays = nodes.add("Unsqueeze", nodes.add("Or", verb, noun), one)
     beta = _shares(nodes, scores, nodes.add("And", own, plays))  # (1, phrases, words)
-    gate = taken(nodes.add("ReduceSum", beta, one, keepdims=1))
+    gate = weigh_states(nodes.add("ReduceSum", beta, one, keepdims=1))
     verbs = nodes.add("ReduceSum", nodes.add("Cast", verb, to=1), one, keepdims=1)
     mean = nodes.add("Div", gate, nodes.add("Max", verbs, nodes.constant(np.float32(1))))
     return nodes.add("Add", sentence, nodes.add("Mul", sentence, mean))

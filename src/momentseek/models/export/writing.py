@@ -27,7 +27,7 @@ MAX_DIFFERENCE = 1e-4
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What was written, and how far at most it is from torch."""
+    """The folder that an export has written, and how far at most its graphs are from torch."""
 
     folder: Path
     fingerprint: str
