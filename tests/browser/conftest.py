@@ -44,16 +44,16 @@ def _here(item: pytest.Item) -> bool:
     return Path(__file__).parent in item.path.parents
 
 
-_OPEN: list[Callable[[], None]] = []
-"""Ends the browser."""
+_RUNNING: list[Any] = []
+"""Playwright and its browser, when they run."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """End the browser with the last test of this folder: its event loop would be in the way of other tests'."""
-    if nextitem is None or not _here(nextitem):
-        while _OPEN:
-            _OPEN.pop()()
+    """End the browser when a test of another folder is next: its event loop would be in the way of other tests'."""
+    if _RUNNING and (nextitem is None or not _here(nextitem)):
+        _RUNNING.pop().close()
+        _RUNNING.pop().stop()
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,14 @@ def demo(sample: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(browser: Any, demo: Path) -> Iterator[Served]:
+def served(chromium: str, demo: Path) -> Iterator[Served]:
     """The sample library, which tests only look at."""
     with _serving(demo / "library") as running:
         yield running
 
 
 @pytest.fixture
-def guarded(browser: Any, demo: Path, tmp_path: Path, make_video: Callable[..., Path]) -> Iterator[Served]:
+def guarded(chromium: str, demo: Path, tmp_path: Path, make_video: Callable[..., Path]) -> Iterator[Served]:
     """A copy of the library that a test may change, a folder ``more`` to add, and a token before everything."""
     shutil.copytree(demo / "library", tmp_path / "library")
     more = tmp_path / "more"
@@ -115,14 +115,14 @@ def guarded(browser: Any, demo: Path, tmp_path: Path, make_video: Callable[..., 
 
 
 @pytest.fixture
-def serving(browser: Any) -> Iterator[Callable[..., Served]]:
+def serving(chromium: str) -> Iterator[Callable[..., Served]]:
     """``serving(library, *options)``: a server for one test."""
     with ExitStack() as open:
         yield lambda library, *options: open.enter_context(_serving(library, *options))
 
 
 @pytest.fixture(scope="session")
-def judged(browser: Any, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def judged(chromium: str, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A copy of the library in which tests judge."""
     library = tmp_path_factory.mktemp("judged") / "library"
     shutil.copytree(demo / "library", library)
@@ -134,15 +134,34 @@ def judged(browser: Any, demo: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="session")
-def browser() -> Any:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install playwright)")
+def chromium() -> str:
+    """The browser's program; without it the tests are skipped."""
+    pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install playwright)")
     if not CHROMIUM:
         pytest.skip("needs chromium on the PATH, or its path in MOMENTSEEK_CHROMIUM")
-    running = playwright.sync_playwright().start()
-    _OPEN.append(running.stop)
-    browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-    _OPEN.append(browser.close)
-    return browser
+    return CHROMIUM
+
+
+@pytest.fixture(scope="session")
+def start_browser(chromium: str) -> Callable[[], Any]:
+    """``start_browser()``: the browser, started unless it runs."""
+
+    def start() -> Any:
+        if not _RUNNING:
+            from playwright.sync_api import sync_playwright
+
+            playwright = sync_playwright().start()
+            _RUNNING.append(playwright)
+            _RUNNING.append(playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"]))
+        return _RUNNING[-1]
+
+    return start
+
+
+@pytest.fixture
+def browser(start_browser: Callable[[], Any]) -> Any:
+    """The running browser."""
+    return start_browser()
 
 
 @pytest.fixture

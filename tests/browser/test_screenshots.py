@@ -63,10 +63,10 @@ def picture(page: Any, path: Path) -> None:
     assert path.stat().st_size > 10_000
 
 
-@pytest.fixture(scope="module")
-def shown(judged: Any, browser: Any) -> Any:
+@pytest.fixture(scope="session")
+def shown(judged: Any, start_browser: Callable[[], Any]) -> Any:
     """A server of which every view has something to show: judgements, and a file that could not be added."""
-    page = browser.new_page()
+    page = start_browser().new_page()
     page.goto(judged.address + "#library")
     page.evaluate(JUDGE, [JUDGED, OPEN])
     page.get_by_role("button", name="Add more").click()
