@@ -117,14 +117,14 @@ def test_subtitles_that_cannot_be_used_are_said(run: Run, films: Path) -> None:
     report = json.loads(added.stdout)
     assert [noted["path"] for noted in report["noted"]] == [str(films / "red.mp4")]
     assert "red.srt" in report["noted"][0]["text"]
-    assert "partly    1 video used not wholly" in run("status").stdout
+    assert "partly    1 video used only in part" in run("status").stdout
     assert json.loads(run("status", "--json").stdout)["noted"] == 1
     assert "red.srt" in run("list", "--long").stdout
     (films / "red.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nLook, red!\n")
     assert "1 video with new subtitles, 1 unchanged\n" in run("add", films).stderr
     assert "partly" not in run("status").stdout
     (films / "red.srt").write_bytes(b"\0\1\2" * 50)
-    assert "1 video with new subtitles, 1 unchanged, 1 of them not wholly" in run("add", films).stderr
+    assert "1 video with new subtitles, 1 unchanged, 1 of them only in part" in run("add", films).stderr
 
 
 def test_hints_name_the_library(run: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def command(
     Files that are in the library and have not changed are not read again; a file that was moved
     keeps its vectors. A file that cannot be added is reported, and listed by `momentseek status
     --failed`; the others are added all the same. Stop it at any time, by Ctrl-C or worse: the
-    next `add` goes on from there.
+    next `add` continues from there.
 
     \b
     Everything in a folder, with subtitles that lie elsewhere:

@@ -1,4 +1,4 @@
-"""``momentseek compact``: give back the room of what was removed."""
+"""``momentseek compact``: free the space of what was removed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def command(
     """Make all vectors anew with another encoder, or with a trained model.
 
     The library is searched by its old vectors until all new ones are there, and then by the new
-    ones at once. Stop it at any time; the same command goes on. If a video's file is missing or
+    ones at once. Stop it at any time; the same command continues. If a video's file is missing or
     cannot be read, nothing is switched and nothing lost.
 
     \b

@@ -50,5 +50,5 @@ def command(
     if as_json:
         options.echo_json({"removed": [] if dry_run else [path_text(v.path) for v in videos], "matched": len(videos)})
     compact = options.command_line(["compact"], library)
-    done = "would be removed" if dry_run else f"removed; `{compact}` gives back their room"
+    done = "would be removed" if dry_run else f"removed; `{compact}` frees their space"
     options.say(f"{count(len(videos), 'video')} {done}" if videos else "no video to remove")

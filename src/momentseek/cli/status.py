@@ -66,13 +66,13 @@ def text(found: Status, library: str | None = None) -> str:
             f"missing   {count(found.missing, 'video')} whose file is not there ({run('remove', '--missing')})"
         )
     if found.noted:
-        lines.append(f"partly    {count(found.noted, 'video')} used not wholly, and why: {run('list', '--long')}")
+        lines.append(f"partly    {count(found.noted, 'video')} used only in part; why: {run('list', '--long')}")
     if found.gone:
-        lines.append(f"removed   {count(found.gone, 'video')} whose vectors take room ({run('compact')})")
+        lines.append(f"removed   {count(found.gone, 'video')} whose vectors take space ({run('compact')})")
     if found.unfinished:
-        lines.append(f"adding    now, or stopped before its end: {run('add')} goes on from there")
+        lines.append(f"adding    now, or stopped before its end: {run('add')} continues")
     if found.reencoding:
-        lines.append(f"encoding  anew by {found.reencoding}, or stopped before its end ({run('reencode')} goes on)")
+        lines.append(f"encoding  anew by {found.reencoding}, or stopped before its end ({run('reencode')} continues)")
     return "\n".join(lines)
 
 

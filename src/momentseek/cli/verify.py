@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option(
     "--repair",
     is_flag=True,
-    help="Mend what can be; videos whose vectors are lost are taken out, and added again by `retry`.",
+    help="Repair what can be; videos whose vectors are lost are taken out, and added again by `retry`.",
 )
 @click.option("--recall", is_flag=True, help="Also measure how much of the exact search the quick one finds.")
 @options.wait
@@ -33,7 +33,7 @@ def command(library: str | None, repair: bool, recall: bool, wait: float, as_jso
     each video has one row per clip and one per cue. Exit code 1 if anything is wrong.
 
     \b
-    Mend a library after a disk fault:
+    Repair a library after a disk fault:
       momentseek verify --repair && momentseek retry
     """
     from momentseek.library import LibraryStore, library_folder

@@ -110,7 +110,7 @@ def reencode_library(
     if report.failed:
         raise MomentseekError(
             f"{count(len(report.failed), 'video')} could not be encoded anew ({printable(report.failed[0].path)}: "
-            f"{report.failed[0].reason}); the old vectors stay in use. Mend or remove them and run this again"
+            f"{report.failed[0].reason}); the old vectors stay in use. Repair or remove them and run this again"
         )
     _switch(library, row, model)
     return report

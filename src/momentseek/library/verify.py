@@ -199,6 +199,6 @@ def _add_notes(catalog: Catalog, paths: LibraryPaths, report: VerifyReport) -> N
             f"{count(orphans, 'file')} of vectors that nothing names, left by a writer that was stopped"
         )
     if gone := len(catalog.gone()):
-        report.notes.append(f"{count(gone, 'removed video')} whose vectors take room (momentseek compact)")
+        report.notes.append(f"{count(gone, 'removed video')} whose vectors take space (momentseek compact)")
     if catalog.get("adding") is not None:
-        report.notes.append("the last add did not come to its end; the next one goes on from there")
+        report.notes.append("the last add was stopped before its end; the next one continues from there")

@@ -102,7 +102,7 @@ class AddReport:
         >>> print(AddReport(added=2, unchanged=1, seconds=90, elapsed=3))
         2 videos added, 1 unchanged; 00:01:30 of video in 3 s (30 x real time)
         >>> print(AddReport(added=2, noted=[VideoNote(Path("a.mp4"), "a.srt: is empty")]))
-        2 videos added, 1 of them not wholly
+        2 videos added, 1 of them only in part
         """
         counts = [
             (self.added, "added"),
@@ -117,7 +117,7 @@ class AddReport:
         said = [(n, what) for n, what in counts if n] or [(0, "added")]
         text = ", ".join([f"{count(said[0][0], 'video')} {said[0][1]}", *(f"{n:,} {what}" for n, what in said[1:])])
         if partly := len({noted.path for noted in self.noted}):
-            text += f", {partly:,} of them not wholly"
+            text += f", {partly:,} of them only in part"
         if self.seconds:
             rate = self.seconds / max(self.elapsed, 1e-9)
             text += f"; {clock_text(self.seconds)} of video in {self.elapsed:,.0f} s ({rate:,.0f} x real time)"
