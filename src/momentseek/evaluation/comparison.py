@@ -105,7 +105,7 @@ class Comparison(Tabular):
         return LETTERS[self.runs.index(run)]
 
     def pair(self, measure: str, first: str, second: str) -> RunPair:
-        """Two runs in the order asked for."""
+        """How two runs compare on a measure, seen from the first."""
         try:
             return self._by_measure_and_runs[measure, first, second]
         except KeyError:

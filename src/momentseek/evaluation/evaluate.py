@@ -89,7 +89,7 @@ class Evaluation(Tabular):
         return {m.name: m.summarise(self.values[:, i]) for i, m in enumerate(self.measures)}
 
     def mean(self, name: str) -> float:
-        """The mean of one measure."""
+        """Mean of one measure over the queries that count."""
         return self.means[name]
 
     def __getitem__(self, name: str) -> float:

@@ -45,7 +45,7 @@ def write_activitynet(truth: Judgements, _: Writing) -> bytes:
 
 
 def claims_cd(document: Document) -> bool:
-    """The same with ``video_duration``."""
+    """Whether a file is ActivityNet Captions with ``video_duration``, as Charades-CD is."""
     return looks_like_captions(document) and "video_duration" in first_value(document)
 
 

@@ -75,7 +75,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
-    """Only for times on the 5 s grid."""
+    """Write judgements as DiDeMo; times must lie on its grid of 5 s."""
     require_ungraded(truth, "didemo")
     seconds = dict(zip(truth.videos, require_durations(truth, "didemo"), strict=True))
     off = np.flatnonzero((truth.start % SEGMENT_SECONDS != 0) | (truth.end % SEGMENT_SECONDS != 0))

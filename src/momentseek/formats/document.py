@@ -36,7 +36,7 @@ class Document:
 
     @property
     def name(self) -> str:
-        """File name without ``.gz``."""
+        """Name of the file without ``.gz``."""
         return self.path.name.removesuffix(".gz")
 
     @property
@@ -46,7 +46,7 @@ class Document:
 
     @cached_property
     def text(self) -> str:
-        """The file as text."""
+        """The content of the file as text."""
         try:
             return self.data.decode("utf-8-sig")
         except UnicodeDecodeError as e:

@@ -21,7 +21,7 @@ RUN_FORMAT_ENDINGS = ("", "-run", "-submission", "-predictions", "-results")
 def read_truth(
     path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
 ) -> Judgements:
-    """Ground truth in any known format."""
+    """Read ground truth in any known format."""
     with collector_paused():
         return _read_truth(open_document(path), format, Reading(invalid, corpus))
 

@@ -13,7 +13,7 @@ PERCENT_NOTE = "times in percent: every video counts as 100 s long"
 
 
 def claims_truth(document: Document) -> bool:
-    """A CSV with these columns."""
+    """Whether a file is a CSV with the columns of the re-annotations."""
     return set(COLUMNS) <= set(header_of(document))
 
 

@@ -25,12 +25,12 @@ NULL_SAYS_SOMETHING = {*REQUIRED, "relevance", "score"}
 
 
 def claims_truth(document: Document) -> bool:
-    """Rows with ``relevance``."""
+    """Whether a file has rows of our own form with ``relevance``."""
     return has_keys(first_record(document), *REQUIRED, "relevance")
 
 
 def claims_run(document: Document) -> bool:
-    """Rows without ``relevance``."""
+    """Whether a file has rows of our own form without ``relevance``."""
     first = first_record(document)
     return has_keys(first, *REQUIRED) and "relevance" not in first
 
@@ -55,12 +55,12 @@ def _columns(document: Document, *, labels: bool = False) -> Columns:
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
-    """Everything measures need."""
+    """Write judgements with everything that measures need."""
     return _lines(truth_columns(truth))
 
 
 def write_runs(runs: Runs, _: Writing) -> bytes:
-    """One run, or one per task."""
+    """Write one run, or one for each task."""
     return _lines(run_columns(runs, "native-run"))
 
 

@@ -31,7 +31,7 @@ RESERVED = {*REQUIRED, *OPTIONAL}
 
 
 def truth_columns(truth: Judgements) -> Columns:
-    """Judgements as rows."""
+    """The columns of judgements, one row per moment."""
     rows = _Rows(truth)
     seconds = [None if d != d else d for d in truth.durations.tolist()]
     columns = rows.common()

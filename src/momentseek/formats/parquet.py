@@ -30,28 +30,28 @@ def claims_truth(document: Document) -> bool:
 
 
 def claims_run(document: Document) -> bool:
-    """Parquet without one."""
+    """Whether a file is Parquet without a column ``relevance``."""
     names = _names(document)
     return set(REQUIRED) <= names and "relevance" not in names
 
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
-    """As native."""
+    """Read judgements from the columns of the native format."""
     return truth_from(_columns(document, labels=True), document, reading)
 
 
 def read_runs(document: Document, reading: Reading) -> Runs:
-    """As native-run."""
+    """Read runs from the columns of the native format."""
     return runs_from(_columns(document), document, reading)
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
-    """As native."""
+    """Write judgements in the columns of the native format."""
     return _bytes(truth_columns(truth))
 
 
 def write_runs(runs: Runs, _: Writing) -> bytes:
-    """As native-run."""
+    """Write runs in the columns of the native format."""
     return _bytes(run_columns(runs, "parquet-run"))
 
 

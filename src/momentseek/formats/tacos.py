@@ -96,7 +96,7 @@ def _mixes_frames_and_seconds(document: Document) -> bool:
 
 
 def read_tacos(document: Document, reading: Reading) -> Judgements:
-    """Seconds are frames / fps."""
+    """Read TACoS, whose times are frames: seconds are frames / fps."""
     captions = read_captions(document)
     fps = frame_rates(captions.entries, document)
     rate = np.array(flatten([fps[v]] * n for v, n in zip(captions.entries, captions.counts, strict=True)))
@@ -141,7 +141,7 @@ def to_frames(seconds: float, format: str) -> int:
 
 
 def write_2d_tan(truth: Judgements, _: Writing) -> bytes:
-    """2D-TAN's form."""
+    """Write judgements in 2D-TAN's form of TACoS."""
     return dump(_frames(truth, "tacos", lambda frames: {"fps": FPS, "num_frames": frames}))
 
 

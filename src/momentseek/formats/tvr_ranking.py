@@ -90,7 +90,7 @@ def _truth(
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
-    """The current form, one JSON list."""
+    """Write judgements in TVR-Ranking's current form, one JSON list."""
     return dump(
         [
             {"query_id": write_id(query), "query": text, "relevant_moment": list(moments)}

@@ -73,7 +73,7 @@ def read_predictions(document: Document, reading: Reading) -> Runs:
 
 
 def write_predictions(runs: Runs, _: Writing) -> bytes:
-    """TVR-Ranking's evaluator's input."""
+    """Write a run as TVR-Ranking's evaluator reads it."""
     run = single(runs, "tvr-ranking-predictions")
     rows = [
         {"video_name": video, "timestamp": span, "model_scores": score}
@@ -83,7 +83,7 @@ def write_predictions(runs: Runs, _: Writing) -> bytes:
 
 
 def write_spr(runs: Runs, _: Writing) -> bytes:
-    """SPR's output; ranks count from 1."""
+    """Write a run as SPR does, with ranks from 1."""
     run = single(runs, "spr")
     videos, times = groups(run, row_videos(run)), groups(run, spans(run))
     return dump(

@@ -102,7 +102,7 @@ def write_submission(runs: Runs, writing: Writing) -> bytes:
 def indexed_entries(
     run: Run, index: dict[str, int], query_ids: list[Any], keys: tuple[str, str], format: str
 ) -> list[dict[str, Any]]:
-    """The reverse of ``read_indexed``."""
+    """The predictions of a run with videos as indices, as ``read_indexed`` reads them."""
     finite_scores(run, format)
     numbers = map(index.__getitem__, row_videos(run))
     rows = [

@@ -21,7 +21,7 @@ def claims_corpus(document: Document) -> bool:
 
 
 def read_corpus(document: Document) -> Corpus:
-    """Both published forms."""
+    """Read a list of videos in either published form, with or without indices."""
     document.reject_repeated_names()
     for video, entry in mapping(document).items():
         if not _is_entry(entry):

@@ -31,7 +31,7 @@ class MeanIoU(Measure):
 
     @property
     def reach(self) -> int:
-        """The first rank."""
+        """Number of ranks that it looks at: the first alone."""
         return 1
 
     def __call__(self, view: Alignment) -> FloatArray:

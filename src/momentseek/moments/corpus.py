@@ -31,7 +31,7 @@ class Corpus:
 
     @cached_property
     def videos(self) -> frozenset[str]:
-        """All names."""
+        """Names of all videos of the collection."""
         return frozenset(self.durations)
 
     def require(self, videos: Iterable[str], where: str) -> None:

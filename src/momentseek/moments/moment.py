@@ -35,5 +35,5 @@ class Moment:
 
     @property
     def duration(self) -> float:
-        """Length in seconds."""
+        """Length of the moment in seconds."""
         return self.end - self.start

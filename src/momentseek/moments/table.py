@@ -70,7 +70,7 @@ class MomentTable(Tabular):
 
     @property
     def counts(self) -> IntArray:
-        """Moments per query."""
+        """Number of moments of each query."""
         return np.diff(self.offsets)
 
     @cached_property
@@ -85,11 +85,11 @@ class MomentTable(Tabular):
 
     @cached_property
     def row_query(self) -> IntArray:
-        """The query (by place) of each row."""
+        """For each row, the place of its query in ``query_ids``."""
         return np.repeat(np.arange(len(self), dtype=np.int64), self.counts)
 
     def rows(self, query_id: str) -> slice:
-        """The rows of one query."""
+        """The slice of rows that belong to a query."""
         i = self.position[str(query_id)]
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
 
@@ -102,7 +102,7 @@ class MomentTable(Tabular):
         ]
 
     def text(self, query_id: str) -> str | None:
-        """The query's words, if known."""
+        """The words of a query; None where the file has none."""
         return self.queries[self.position[query_id]] if self.queries else None
 
 

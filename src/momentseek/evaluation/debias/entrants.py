@@ -20,7 +20,7 @@ from momentseek.errors import MomentseekError
 
 @dataclass(frozen=True, slots=True)
 class ModelEntrant:
-    """A model to train."""
+    """A model that is trained for the comparison."""
 
     label: str
     name: str

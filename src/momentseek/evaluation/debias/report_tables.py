@@ -38,7 +38,7 @@ def as_json(report: DebiasReport) -> Row:
 
 
 def csv_files(report: DebiasReport) -> dict[str, bytes]:
-    """File name → its bytes."""
+    """The CSV files of a report: file name → bytes."""
     files = {
         "gap.csv": gap_rows(report),
         "thresholds.csv": threshold_rows(report),
@@ -49,7 +49,7 @@ def csv_files(report: DebiasReport) -> dict[str, bytes]:
 
 
 def gap_rows(report: DebiasReport) -> list[Row]:
-    """One row per system and measure."""
+    """The gaps as rows, one per system and measure."""
     rows = []
     for g in report.gaps:
         row: Row = {"system": g.system, "blind": g.system in report.blind, "measure": g.measure}
@@ -65,7 +65,7 @@ def gap_rows(report: DebiasReport) -> list[Row]:
 
 
 def threshold_rows(report: DebiasReport) -> list[Row]:
-    """One row per system, split and threshold."""
+    """R and dR as rows, one per system, split and threshold."""
     rows: dict[tuple[str, str, float], Row] = {}
     for curve in report.curves:
         for t, value in zip(curve.thresholds, curve.values, strict=True):
@@ -77,12 +77,12 @@ def threshold_rows(report: DebiasReport) -> list[Row]:
 
 
 def place_rows(report: DebiasReport) -> list[Row]:
-    """One row per system and split."""
+    """Where systems predict as rows, one per system and split."""
     return [{"system": p.system, "split": p.split, **_distances(p)} for p in report.placings]
 
 
 def verb_rows(report: DebiasReport) -> list[Row]:
-    """One row per verb and system."""
+    """The view by verb as rows, one per verb and system."""
     return [
         {
             "verb": verb.verb,

@@ -69,7 +69,7 @@ class AnnotatorScores:
 
     @property
     def mean(self) -> float:
-        """The mean over annotators."""
+        """Mean score over annotators."""
         return float(np.mean(self.by_annotator))
 
     @property

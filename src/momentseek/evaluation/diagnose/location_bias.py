@@ -33,7 +33,7 @@ class Density:
 
     @property
     def moments(self) -> int:
-        """How many there are."""
+        """Number of moments that were counted."""
         return int(self.counts.sum())
 
     @property
@@ -117,7 +117,7 @@ class RunLocation:
 
 @dataclass(frozen=True)
 class SideLocation:
-    """A truth and its runs."""
+    """Where the moments of a truth lie, and where its runs predict them."""
 
     truth: str
     queries: int
@@ -199,7 +199,7 @@ def _of_side(side: Side, protocol: str, missing: Missing, seed: int) -> SideLoca
 
 
 def recall_curve(run: Run, truth: Judgements, protocol: str = "paper", missing: Missing = "error") -> RecallCurve:
-    """R@1 and dR@1 at 0.1, 0.2, …, 0.9."""
+    """R@1 and dR@1 of a run at the IoU thresholds 0.1, 0.2, …, 0.9."""
     names = [f"{kind}@1[IoU>={t}]" for kind in ("R", "dR") for t in CURVE_THRESHOLDS]
     means = evaluate(run, truth, names, protocol=protocol, missing=missing).means
     values = [means[name] for name in names]

@@ -29,7 +29,7 @@ def tie_text(report: TieReport) -> str:
 
 
 def all_runs(report: TieReport) -> str:
-    """The runs together, in words."""
+    """All runs together in words: "both runs", "all 3 runs"."""
     return "both runs" if len(report.runs) == 2 else f"all {len(report.runs)} runs"
 
 
