@@ -143,7 +143,7 @@ def command(
             systems = _systems(given, truths, videos, invalid)
             if training:
                 source = (preset, file, settings, seeds)
-                systems |= _trained(given, data, train, (iid, ood), source, Path(cast(str, target)), quiet)
+                systems |= _train_entrants(given, data, train, (iid, ood), source, Path(cast(str, target)), quiet)
     else:
         truths, known, note = _of_files(cast(str, truth_iid), cast(str, truth_ood), truth_train, videos, invalid)
         systems = _systems(given, truths, videos, invalid)
@@ -231,11 +231,11 @@ def _of_files(
     one, two, known = (read_truth(path, corpus=corpus, invalid=policy) if path else None for path in (iid, ood, train))
     assert one is not None
     assert two is not None
-    note = next((text for path in (iid, ood, train) if path and (text := _simulated(Path(path)))), "")
+    note = next((text for path in (iid, ood, train) if path and (text := _simulation_note(Path(path)))), "")
     return Truths(one, two), known, note
 
 
-def _simulated(truth: Path) -> str:
+def _simulation_note(truth: Path) -> str:
     """What to say of a truth that lies in the folder of a simulation."""
     import tomllib
 
@@ -287,7 +287,7 @@ def _read(path: str, videos: str | None, invalid: str | None) -> Run | None:
     return next((r for r in lists if r.task == "SVMR"), lists[0])
 
 
-def _trained(
+def _train_entrants(
     given: dict[str, list[Entrant]],
     data: Data,
     train: str,

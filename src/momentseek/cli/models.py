@@ -94,7 +94,7 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
     options.say(f"{model.name}: {model.good_for}; licence {model.licence}")
     options.say(f"from {source or model.address}")
     options.say(f"into {lock.model_folder(model.name)}, about {size:,.0f} MB in {len(missing)} files")
-    if not yes and not _agreed():
+    if not yes and not _confirm():
         raise click.Abort
     try:
         with progress_bars(f"{model.name}, MB") as progress:
@@ -105,7 +105,7 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
     click.echo(f"{model.name} is in {folder}; use it as: --encoder hub:{model.name}")
 
 
-def _agreed() -> bool:
+def _confirm() -> bool:
     try:
         return click.confirm("Get it?", err=True)
     except click.Abort:

@@ -24,7 +24,7 @@ def refuse_unknown(run: Run, truth: Judgements) -> None:
 def unanswered_queries(view: Alignment, saliency: bool) -> IntArray:
     """Judged queries (by place) for which the run has no predictions, or no saliency scores."""
     if not saliency:
-        return np.flatnonzero(~view.answered())
+        return np.flatnonzero(~view.has_predictions())
     answered: BoolArray = np.zeros(view.queries, dtype=bool)
     if view.run.saliency is not None:
         counts = np.diff(view.run.saliency.offsets)

@@ -88,7 +88,7 @@ class Alignment:
         """Length of the longest list, at least 1."""
         return int(self.rank.max(initial=0)) + 1
 
-    def answered(self) -> BoolArray:
+    def has_predictions(self) -> BoolArray:
         """Per judged query: does the run have at least one prediction for it?"""
         present = np.zeros(self.queries, dtype=bool)
         present[self.query] = True

@@ -167,7 +167,7 @@ def test_suppression_keeps_the_best_and_only_unlike_ones(seed, limit):
     rng = np.random.default_rng(seed)
     start = rng.uniform(0, 50, 30)
     end = start + rng.uniform(1, 30, 30)
-    spans = Proposals.ranked(start, end, rng.random(30), start)
+    spans = Proposals.from_columns(start, end, rng.random(30), start)
     kept = suppress(spans, 0.5, limit)
     assert kept.start[0] == spans.start[0]
     assert len(kept) <= limit

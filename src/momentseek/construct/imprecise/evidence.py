@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from momentseek.construct.imprecise.tokens import QueryToken, split_tokens
+from momentseek.construct.imprecise.tokens import WordToken, split_tokens
 from momentseek.construct.imprecise.word_lists import ARTICLES, DETERMINERS, LOCATIVE_WORDS, PLURAL_TITLES, TITLES
 
 SHOW_PATTERN = re.compile(r"(?:([a-z]+)_)?s\d\de\d\d")
@@ -51,7 +51,7 @@ def show_of(video: str) -> str:
     return "" if match is None else match[1] or "bbt"
 
 
-def looks_like_verb(token: QueryToken | None) -> bool:
+def looks_like_verb(token: WordToken | None) -> bool:
     """Whether a word may be a verb in the third person, or stand where one would: is, walks, and.
 
     >>> [looks_like_verb(t) for t in split_tokens("walks glass is and door")]
@@ -63,7 +63,7 @@ def looks_like_verb(token: QueryToken | None) -> bool:
     return key in ("and", "are", "were", "had", "then") or (key.endswith("s") and not key.endswith("ss"))
 
 
-def is_title(token: QueryToken, following: QueryToken | None) -> bool:
+def is_title(token: WordToken, following: WordToken | None) -> bool:
     """Whether a word is a title of the capitalised word that follows: ``Dr. Cuddy``, ``Detective Ryan``."""
     if following is None or following.gap.strip() not in ("", ".") or token.own:
         return False
@@ -71,7 +71,7 @@ def is_title(token: QueryToken, following: QueryToken | None) -> bool:
     return known and following.capital and (token.capital or token.key in ("dr", "mr", "mrs", "ms", "doctor"))
 
 
-def _may_be_surname(token: QueryToken | None) -> bool:
+def _may_be_surname(token: WordToken | None) -> bool:
     return token is not None and token.capital and token.gap == " " and len(token.text) > 1
 
 
@@ -92,7 +92,7 @@ def gather_evidence(texts: Iterable[tuple[str, str]]) -> tuple[dict[str, WordEvi
 
 
 def _count(
-    line: Sequence[QueryToken], show: str, words: dict[str, WordEvidence], pairs: Counter[tuple[str, str]]
+    line: Sequence[WordToken], show: str, words: dict[str, WordEvidence], pairs: Counter[tuple[str, str]]
 ) -> None:
     for before, token, after in zip((None, *line[:-1]), line, (*line[1:], None), strict=True):
         entry = words.setdefault(token.key, WordEvidence())

@@ -17,7 +17,7 @@ from pathlib import Path
 from momentseek.construct.imprecise.evidence import WordEvidence, gather_evidence
 from momentseek.construct.imprecise.first_names import FIRST_NAMES
 from momentseek.construct.imprecise.genders import Gender, count_pronouns, decide_gender
-from momentseek.construct.imprecise.tokens import QueryToken
+from momentseek.construct.imprecise.tokens import WordToken
 from momentseek.construct.imprecise.word_lists import NEVER_NAMES, ORDINARY_WORDS, ROLES, TITLES
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import open_document
@@ -171,7 +171,7 @@ def build_gazetteer(texts: Sequence[tuple[str, str]]) -> Gazetteer:
     spellings = {w: s for w in words if (s := correct_spelling(w, words[w], frequent))}
     scores |= {w: max(scores[w], 0.9) for w in spellings}
 
-    def find_name(token: QueryToken) -> str | None:
+    def find_name(token: WordToken) -> str | None:
         return (
             spellings.get(token.key, token.key)
             if token.capital and scores.get(token.key, 0) >= LIKELY_NAME_SCORE

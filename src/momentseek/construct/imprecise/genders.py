@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 from momentseek.construct.imprecise.first_names import gender_in_table
-from momentseek.construct.imprecise.tokens import QueryToken, split_tokens
+from momentseek.construct.imprecise.tokens import WordToken, split_tokens
 from momentseek.construct.imprecise.word_lists import FEMALE_PRONOUNS, MALE_PRONOUNS, NOUN_GENDER, ROLES
 
 Gender = Literal["female", "male", "neutral"]
@@ -23,7 +23,7 @@ AGREEING_PRONOUNS_SHARE = 0.75
 """… if this share of them agrees."""
 
 
-def count_pronouns(texts: Iterable[str], find_name: Callable[[QueryToken], str | None]) -> dict[str, Counter[str]]:
+def count_pronouns(texts: Iterable[str], find_name: Callable[[WordToken], str | None]) -> dict[str, Counter[str]]:
     """Count the pronouns after every name that comes first in its text, up to the next name.
 
     ``find_name`` gives the name that a word is, or None. A text in which somebody without a name (a man, the patient)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 from momentseek.construct.imprecise.evidence import looks_like_verb
 from momentseek.construct.imprecise.mentions import Mention
-from momentseek.construct.imprecise.tokens import QueryToken
+from momentseek.construct.imprecise.tokens import WordToken
 from momentseek.construct.imprecise.word_lists import ADVERBS, PAST_VERBS, VERBS_BE, word_set
 
 SUBORDINATORS = word_set("while as when after before if once since because although during upon")
 
 
-def group_mentions(words: Sequence[QueryToken], mentions: Sequence[Mention]) -> list[list[Mention]]:
+def group_mentions(words: Sequence[WordToken], mentions: Sequence[Mention]) -> list[list[Mention]]:
     """Group mentions that stand together as one; a mention alone is a group of one."""
     runs: list[list[Mention]] = []
     for mention in mentions:
@@ -28,7 +28,7 @@ def group_mentions(words: Sequence[QueryToken], mentions: Sequence[Mention]) -> 
     return list(itertools.chain.from_iterable(_split_run(words, run) for run in runs))
 
 
-def _is_joined(words: Sequence[QueryToken], left: Mention, right: Mention) -> bool:
+def _is_joined(words: Sequence[WordToken], left: Mention, right: Mention) -> bool:
     """Whether only a comma, "and" or both stand between two names, the left one without a possessive ending."""
     if words[left.last - 1].own or right.plural_title:
         return False
@@ -40,7 +40,7 @@ def _is_joined(words: Sequence[QueryToken], left: Mention, right: Mention) -> bo
     return len(between) == 1 and between[0].key in ("and", "und", "n") and joint
 
 
-def _split_run(words: Sequence[QueryToken], run: list[Mention]) -> list[list[Mention]]:
+def _split_run(words: Sequence[WordToken], run: list[Mention]) -> list[list[Mention]]:
     """A run of names as one group, or in pieces where the sentence may be cut between them."""
     if len(run) == 1:
         return [run]
@@ -61,13 +61,13 @@ def _split_run(words: Sequence[QueryToken], run: list[Mention]) -> list[list[Men
     return [run]
 
 
-def _clause_opener(words: Sequence[QueryToken], i: int) -> bool:
+def _clause_opener(words: Sequence[WordToken], i: int) -> bool:
     start = next((k for k in range(i, -1, -1) if words[k].first), 0)
     inside = not any("," in w.gap for w in words[start + 1 : i + 1])
     return inside and words[start].key in SUBORDINATORS and i - start > 1
 
 
-def _clause_follows(words: Sequence[QueryToken], i: int) -> bool:
+def _clause_follows(words: Sequence[WordToken], i: int) -> bool:
     """Whether the next word, adverbs aside, looks like a verb of which the last name alone is the subject."""
     while i < len(words) and (words[i].key in ADVERBS or words[i].key.endswith("ly")) and not words[i].gap.strip():
         i += 1

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from momentseek.construct.imprecise.evidence import looks_like_verb
 from momentseek.construct.imprecise.gazetteer import LIKELY_NAME_SCORE, MIN_CAST_MENTIONS, CharacterName, Gazetteer
 from momentseek.construct.imprecise.genders import Gender
-from momentseek.construct.imprecise.tokens import QueryToken
+from momentseek.construct.imprecise.tokens import WordToken
 from momentseek.construct.imprecise.word_lists import (
     ABBREVIATIONS,
     DETERMINERS,
@@ -65,7 +65,7 @@ class NameFinder:
     strict: bool = False
     """Treat every word that may be a name as one, for the second attempt at a query that failed its check."""
 
-    def mentions(self, words: Sequence[QueryToken]) -> list[Mention]:
+    def mentions(self, words: Sequence[WordToken]) -> list[Mention]:
         """The persons who are named in a query, from left to right."""
         found: list[Mention] = []
         i = 0
@@ -78,7 +78,7 @@ class NameFinder:
                 i = mention.last
         return found
 
-    def name(self, words: Sequence[QueryToken], i: int) -> CharacterName | None:
+    def name(self, words: Sequence[WordToken], i: int) -> CharacterName | None:
         """The name that word ``i`` is in its place, or None."""
         token = words[i]
         if any((a.key, b.key) in NOT_NAME_PAIRS for a, b in itertools.pairwise(words[max(i - 1, 0) : i + 2])):
@@ -105,7 +105,7 @@ class NameFinder:
             return name if name.count >= MIN_CAST_MENTIONS or acts or self.strict or name.score == 1 else None
         return name if at_home and token.key != "will" and self._bare(words, i) else None
 
-    def _bare(self, words: Sequence[QueryToken], i: int) -> bool:
+    def _bare(self, words: Sequence[WordToken], i: int) -> bool:
         """Whether a lower-case ordinary word stands where only a person can."""
         after = words[i + 1] if i + 1 < len(words) else None
         if (
@@ -127,7 +127,7 @@ class NameFinder:
         name = self.gazetteer.names.get(key)
         return name is not None and bool(self.show) and name.shows.get(self.show, 0) >= MIN_CAST_MENTIONS
 
-    def _at(self, words: Sequence[QueryToken], i: int) -> Mention | None:
+    def _at(self, words: Sequence[WordToken], i: int) -> Mention | None:
         token = words[i]
         following = words[i + 1] if i + 1 < len(words) else None
         if self._couple(words, i):
@@ -144,7 +144,7 @@ class NameFinder:
             return None
         return self._full(words, i)
 
-    def _has_title(self, words: Sequence[QueryToken], i: int) -> bool:
+    def _has_title(self, words: Sequence[WordToken], i: int) -> bool:
         token, following = words[i], words[i + 1]
         if token.key not in TITLES and token.key not in PLURAL_TITLES:
             return False
@@ -161,7 +161,7 @@ class NameFinder:
         bold = token.capital or (token.key in LOWER_TITLES and not owned)
         return bold and following.capital and following.key in self.gazetteer.names
 
-    def _couple(self, words: Sequence[QueryToken], i: int) -> bool:
+    def _couple(self, words: Sequence[WordToken], i: int) -> bool:
         """Mr. and Mrs. Geller."""
         line = words[i : i + 4]
         keys = [t.key for t in line]
@@ -169,7 +169,7 @@ class NameFinder:
             len(line) == 4 and keys[0] in TITLES and keys[1] == "and" and keys[2] in ABBREVIATIONS and line[3].capital
         )
 
-    def _full(self, words: Sequence[QueryToken], i: int) -> Mention:
+    def _full(self, words: Sequence[WordToken], i: int) -> Mention:
         """A name and the surname, initial or suffix that follows it."""
         head = self.gazetteer.names.get(words[i].key)
         last = i + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from momentseek.construct.imprecise.mentions import Mention
-from momentseek.construct.imprecise.tokens import QueryToken
+from momentseek.construct.imprecise.tokens import WordToken
 from momentseek.construct.imprecise.word_lists import FEMALE_PRONOUNS, MALE_PRONOUNS
 
 NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -19,7 +19,7 @@ NOUN_SYNONYMS = {"man": ("man", "men", "guy"), "woman": ("woman", "women", "lady
 class People:
     """Keeps track of who has been mentioned in a query so far, and by which noun."""
 
-    def __init__(self, words: Sequence[QueryToken], groups: Sequence[Sequence[Mention]]) -> None:
+    def __init__(self, words: Sequence[WordToken], groups: Sequence[Sequence[Mention]]) -> None:
         self.words = words
         self.nouns: dict[str, list[str]] = {}
         """Noun → who bears it, in order of appearance."""

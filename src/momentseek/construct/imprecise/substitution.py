@@ -16,7 +16,7 @@ from momentseek.construct.imprecise.genders import Gender
 from momentseek.construct.imprecise.groups import group_mentions
 from momentseek.construct.imprecise.mentions import Mention, NameFinder
 from momentseek.construct.imprecise.people import People
-from momentseek.construct.imprecise.tokens import QueryToken, split_tokens
+from momentseek.construct.imprecise.tokens import WordToken, split_tokens
 from momentseek.construct.imprecise.word_lists import ADJECTIVES, ARTICLES, NOT_ADJECTIVES, ROLES, VERBS_BE
 
 
@@ -59,7 +59,7 @@ def substitute(
     return Substitution(_apply(text, edits), tuple(edits))
 
 
-def _edits(text: str, words: Sequence[QueryToken], group: list[Mention], people: People) -> list[Replacement]:
+def _edits(text: str, words: Sequence[WordToken], group: list[Mention], people: People) -> list[Replacement]:
     first, last = group[0].first, group[-1].last
     start, end = words[first].start, words[last - 1].stop
     if len(words[last - 1].text) == 1 and text[end : end + 1] == "." and last < len(words) and not words[last].first:
@@ -93,23 +93,23 @@ def _edits(text: str, words: Sequence[QueryToken], group: list[Mention], people:
     return edits
 
 
-def _naming(token: QueryToken, before: QueryToken) -> bool:
+def _naming(token: WordToken, before: WordToken) -> bool:
     return token.key == "named" or (token.key == "called" and _role(before) in ROLES)
 
 
-def _role(token: QueryToken) -> str:
+def _role(token: WordToken) -> str:
     """The noun of ``ex-boyfriend``."""
     return token.key.split("-")[-1]
 
 
-def _is_owned(words: Sequence[QueryToken], i: int) -> bool:
+def _is_owned(words: Sequence[WordToken], i: int) -> bool:
     """Whether an article or owner stands before a role: her husband, the patient, Ross's sister, her best friend."""
     here = [words[i - 1]] if i else []
     here += [words[i - 2]] if i > 1 and not words[i - 1].gap.strip() else []
     return any(w.key in ARTICLES or w.own for w in here)
 
 
-def _describes(words: Sequence[QueryToken], i: int) -> bool:
+def _describes(words: Sequence[WordToken], i: int) -> bool:
     """Whether word ``i`` is an article, or an adjective behind one, so that only a noun fits after it."""
     key = words[i].key
     if key in ARTICLES and key != "her" and key != "that":
@@ -120,7 +120,7 @@ def _describes(words: Sequence[QueryToken], i: int) -> bool:
     return adjective and words[i - 1].key in ("a", "an", "the") and not words[i].gap.strip()
 
 
-def _bare_possessive(words: Sequence[QueryToken], i: int, mention: Mention) -> bool:
+def _bare_possessive(words: Sequence[WordToken], i: int, mention: Mention) -> bool:
     """Whether a name owns what follows without an apostrophe: Rachels purse."""
     return words[i].key == f"{mention.who}s" and mention.last == mention.first + 1
 

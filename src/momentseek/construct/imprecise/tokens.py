@@ -18,7 +18,7 @@ SENTENCE_END = re.compile(r"[.!?]")
 
 
 @dataclass(frozen=True, slots=True)
-class QueryToken:
+class WordToken:
     """A word of a query, at ``text[start:end]``; ``own`` is the possessive ending that follows it."""
 
     text: str
@@ -47,20 +47,20 @@ class QueryToken:
         return self.end + len(self.own)
 
 
-def split_tokens(text: str) -> list[QueryToken]:
+def split_tokens(text: str) -> list[WordToken]:
     """Split a text into words.
 
     >>> [(t.text, t.own, t.first) for t in split_tokens("Dr. House's cane. He sits.")]
     [('Dr', '', True), ('House', "'s", False), ('cane', '', False), ('He', '', True), ('sits', '', False)]
     """
-    found: list[QueryToken] = []
+    found: list[WordToken] = []
     last = 0
     for match in WORD_PATTERN.finditer(text):
         word, own = _split_possessive(match.group())
         gap = text[last : match.start()]
         abbreviated = bool(found) and gap.startswith(".") and _abbreviation(found[-1].text)
         first = not found or (SENTENCE_END.search(gap) is not None and not abbreviated)
-        found.append(QueryToken(word, match.start(), match.start() + len(word), own, first, gap))
+        found.append(WordToken(word, match.start(), match.start() + len(word), own, first, gap))
         last = found[-1].stop
     return found
 

@@ -133,7 +133,7 @@ def by_annotator(
     for name, run in runs:
         whole = Alignment(run, truth)
         check_queries([whole], truth, missing)
-        answered = whole.answered()[again.place]
+        answered = whole.has_predictions()[again.place]
         counted = answered if missing == "skip" else np.ones(len(again.place), dtype=bool)
         views = [Alignment(run, t) for t in truths]
         tops = np.stack([v.by_rank(v.best_iou(), 1)[:, 0] for v in views])

@@ -135,7 +135,7 @@ def cases_from_run(run: Run, truth: Judgements, number: int, depth: int, rng: np
     best = view.by_rank(view.best_iou(), depth)
     relevant = np.zeros(len(truth), dtype=bool)
     relevant[truth.row_query[truth.relevance > 0]] = True
-    usable = np.flatnonzero(relevant & view.answered())
+    usable = np.flatnonzero(relevant & view.has_predictions())
     if not len(usable):
         return []
     return [_improve_one(run, truth, int(q), best[q], depth, rng) for q in rng.choice(usable, number)]

@@ -170,7 +170,7 @@ def _of_run(
     view = Alignment(run, truth)
     check_queries([view], truth, missing)
     all_ranks = overlaps_of(view, max((depth_of(m) for m in measures), default=1))
-    kept = view.answered() if missing == "skip" else np.ones(len(truth), dtype=bool)
+    kept = view.has_predictions() if missing == "skip" else np.ones(len(truth), dtype=bool)
     overlaps = Overlaps(all_ranks.iou[kept], all_ranks.present[kept], all_ranks.noisy[kept])
     scores: dict[str, Score] = {m.name: partial(value_of, m) for m in measures if clip or depth_of(m) > 1}
     simulated = simulate_noise(overlaps, scores, gammas, draws=draws, clip=clip, seed=seed) if scores else {}

@@ -158,7 +158,7 @@ class Nodes:
 
     def cnn(self, layer: CnnEncoder, x: str, mask: str) -> str:
         """A depthwise convolution over the rows, columns mixed, residual, norm."""
-        there = self.masked(x, mask)
+        there = self.fill_outside(x, mask)
         kernel, columns = layer.depth.kernel_size[0], layer.depth.in_channels
         deep = self.add(
             "Conv", self.add("Transpose", there, perm=[0, 2, 1]), self.constant(layer.depth.weight),
@@ -217,14 +217,14 @@ class Nodes:
         parts = [inputs[m] for m in layer.modalities]
         return self.linear(layer.linear, parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=-1))
 
-    def masked(self, x: str, mask: str, filler: float = 0.0) -> str:
+    def fill_outside(self, x: str, mask: str, filler: float = 0.0) -> str:
         """``filler`` where there is nothing."""
         return self.add("Where", self.add("Unsqueeze", mask, self.integers(2)), x, self.constant(filler))
 
     def pooling(self, layer: nn.Module, x: str, mask: str, modalities: int) -> list[str]:
         """The query's vector for each modality."""
         if not isinstance(layer, ModularQuery):
-            return [self.add("ReduceMax", self.masked(x, mask, LOWEST_SCORE), axes=[1], keepdims=0)] * modalities
+            return [self.add("ReduceMax", self.fill_outside(x, mask, LOWEST_SCORE), axes=[1], keepdims=0)] * modalities
         scores = self.add("Transpose", self.linear(layer.weight, x), perm=[0, 2, 1])
         there = self.add("Unsqueeze", mask, self.integers(1))
         weight = self.add("Softmax", self.add("Where", there, scores, self.constant(LOWEST_SCORE)), axis=-1)

@@ -184,7 +184,7 @@ class Curve:
 class Proposals:
     """The spans of one video that a localiser proposes, with their scores, best first.
 
-    >>> spans = Proposals.ranked([0.0, 6.0], [3.0, 9.0], [0.2, 0.3], [1.5, 7.5])
+    >>> spans = Proposals.from_columns([0.0, 6.0], [3.0, 9.0], [0.2, 0.3], [1.5, 7.5])
     >>> spans.start.tolist(), len(spans)
     ([6.0, 0.0], 2)
     """
@@ -197,7 +197,7 @@ class Proposals:
     """The middle of the best clip inside, in seconds: the time of the frame to show."""
 
     @classmethod
-    def ranked(cls, start: ArrayLike, end: ArrayLike, score: ArrayLike, peak: ArrayLike) -> Proposals:
+    def from_columns(cls, start: ArrayLike, end: ArrayLike, score: ArrayLike, peak: ArrayLike) -> Proposals:
         """Proposals from columns in any order; ties go to the earlier and then the shorter span."""
         s, e, v, p = (np.asarray(x, dtype=np.float64) for x in (start, end, score, peak))
         order = np.lexsort((e, s, -v))
@@ -218,13 +218,13 @@ class Proposals:
         best = [a + int(np.argmax(curve.scores[a:b])) for a, b in zip(first, last, strict=True)]
         starts = curve.edges[first] if start is None else start
         ends = curve.edges[last] if end is None else end
-        return cls.ranked(starts, ends, score, np.clip(middles[best], starts, ends))
+        return cls.from_columns(starts, ends, score, np.clip(middles[best], starts, ends))
 
     @classmethod
-    def joined(cls, parts: list[Proposals]) -> Proposals:
+    def from_parts(cls, parts: list[Proposals]) -> Proposals:
         """Proposals for several stretches of one video as one ranking."""
         columns = (np.concatenate([getattr(p, c) for p in parts]) for c in ("start", "end", "score", "peak"))
-        return cls.ranked(*columns)
+        return cls.from_columns(*columns)
 
     def __len__(self) -> int:
         return len(self.start)
@@ -247,7 +247,7 @@ def suppress(spans: Proposals, iou: float = 0.5, limit: int | None = None) -> Pr
     Spans are chosen, never joined: the union of overlapping hits is wider than any of them and finds less
     (docs/localising.md has the figures).
 
-    >>> spans = Proposals.ranked([0, 1, 20], [10, 10, 30], [0.9, 0.8, 0.7], [5, 5, 25])
+    >>> spans = Proposals.from_columns([0, 1, 20], [10, 10, 30], [0.9, 0.8, 0.7], [5, 5, 25])
     >>> suppress(spans).start.tolist()
     [0.0, 20.0]
     """
@@ -276,7 +276,7 @@ def localise(curve: Curve, name: str = DEFAULT_LOCALISER, limit: int = MAX_SPANS
     if curve.level is None:
         curve = replace(curve, level=Background.of(curve.scores))
     parts = [propose(curve.part(*place)) for place in peak_neighbourhoods(curve, limit)]
-    return suppress(Proposals.joined(parts), limit=limit)
+    return suppress(Proposals.from_parts(parts), limit=limit)
 
 
 def peak_neighbourhoods(curve: Curve, count: int) -> list[tuple[int, int]]:

@@ -26,4 +26,4 @@ def moment_map(curve: Curve) -> Proposals:
     best = moments.best(MAX_PROPOSALS)
     start, end = moments.start[best], moments.end[best]
     peaks = [curve.peak(*span) for span in zip(start, end, strict=True)]
-    return Proposals.ranked(start, end, moments.score[best], peaks)
+    return Proposals.from_columns(start, end, moments.score[best], peaks)

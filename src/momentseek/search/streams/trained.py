@@ -44,7 +44,7 @@ def search_by_head(
             hits += hits_on_curve(id, curve, query, LEARNED_LOCALISER)
             if len(hits) >= page:
                 enough = sorted((hit.score for hit in hits), reverse=True)[page - 1]
-    return VisionResult.ranked(hits, curves)
+    return VisionResult.from_hits(hits, curves)
 
 
 def search_by_map(
@@ -79,7 +79,7 @@ def search_by_map(
         best[content] = max(best.get(content, -np.inf), hits[id][0].score)
     stay = set(sorted(best, key=lambda content: -best[content])[:depth])
     found = [hit for id, some in hits.items() if _content_key(videos[id]) in stay for hit in some]
-    return VisionResult.ranked(found, curves)
+    return VisionResult.from_hits(found, curves)
 
 
 def _best_moments(video: int, curve: Curve, moments: MomentScores, usual: Scale) -> list[StreamHit]:

@@ -67,7 +67,7 @@ class VisionResult:
     curves: dict[int, Curve]
 
     @classmethod
-    def ranked(cls, hits: list[StreamHit], curves: dict[int, Curve]) -> VisionResult:
+    def from_hits(cls, hits: list[StreamHit], curves: dict[int, Curve]) -> VisionResult:
         """Hits in any order, sorted; ties by video and time."""
         return cls(sorted(hits, key=lambda h: (-h.score, h.video, h.start, h.end)), curves)
 
@@ -137,7 +137,7 @@ def search_vision(
         if count >= MIN_VIDEOS and len(hits) >= page and query.scale.level(float(curves[id].scores.max())) == "weak":
             break
         hits += hits_on_curve(id, curves[id], query, localiser)
-    return VisionResult.ranked(hits, curves)
+    return VisionResult.from_hits(hits, curves)
 
 
 def build_curve(

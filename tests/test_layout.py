@@ -1,0 +1,63 @@
+"""The house's order: tests lie beside what they test, and a name means one thing."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import momentseek
+
+PACKAGE = Path(momentseek.__file__).parent
+TESTS = Path(__file__).parent
+WITHOUT_A_ROOM = {"browser"}
+"""Folders of tests that drive several rooms at once."""
+NOT_PARTICIPLES = {"embed", "feed", "learned", "need", "proceed", "seed", "shed", "speed", "watershed"}
+"""Other words that end like one; ``learned`` and ``watershed`` are localisers, named as users name them."""
+IRREGULAR = """
+asked begun bought bound broken brought built caught chosen drawn found given grown heard held kept known laid left
+made meant met said seen sent shown sought spent spoken taken taught thought told worn written
+"""
+
+
+@cache
+def files() -> dict[Path, ast.Module]:
+    return {path.relative_to(PACKAGE): ast.parse(path.read_bytes()) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def test_tests_lie_in_the_room_of_what_they_test() -> None:
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    folders = {path.name for path in TESTS.iterdir() if any(path.glob("**/test_*.py"))}
+    assert folders - rooms == WITHOUT_A_ROOM
+
+
+def test_a_class_name_means_one_thing() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, tree in files().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{path}:{node.lineno}")
+    assert {name: lines for name, lines in places.items() if len(lines) > 1} == {}
+
+
+def test_functions_are_named_by_verbs_or_by_what_they_return() -> None:
+    """A bare participle says neither; as a property it may say in what state a thing is."""
+    assert [f"{path}:{node.lineno} {node.name}" for path, node in functions() if is_participle(node.name)] == []
+
+
+def functions() -> Iterator[tuple[Path, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """All functions and methods but properties."""
+    for path, tree in files().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+                if not decorators & {"property", "cached_property"}:
+                    yield path, node
+
+
+def is_participle(name: str) -> bool:
+    word = name.strip("_")
+    return word in IRREGULAR.split() or (bool(re.fullmatch(r"[a-z]{2,}ed", word)) and word not in NOT_PARTICIPLES)
