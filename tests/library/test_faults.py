@@ -409,7 +409,7 @@ def test_a_quota_is_said_and_the_library_stays_whole(
 
 def test_a_second_adder_is_refused_by_name_or_waits(library: LibraryStore, films: Path) -> None:
     with hold_lock(library.path), LibraryStore.open(library.path) as other:
-        with pytest.raises(MomentseekError, match=rf"process {os.getpid()} .*--wait"):
+        with pytest.raises(MomentseekError, match=rf"process {os.getpid()} .*wait=600"):
             other.add(films)
         release = threading.Event()
     with LibraryStore.open(library.path, wait=20) as other:
