@@ -12,7 +12,7 @@ from momentseek.moments.arrays import FloatArray
 from momentseek.moments.density import kernel_sums
 
 BANDWIDTHS = {"Charades": 0.008, "ActivityNet": 0.0013}
-"""With 100 samples, those that give the paper's figures (docs/baselines.md)."""
+"""Kernel bandwidths that, with 100 samples, give the paper's figures on each dataset (docs/baselines.md)."""
 MAX_DRAWING_ROUNDS = 1000
 
 

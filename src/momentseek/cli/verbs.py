@@ -34,7 +34,7 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, and suggest the nearest verb for a mistyped one."""
+        """Find the command as click does; for a mistyped one, the error suggests the nearest."""
         if args and args[0] not in self.verbs and not args[0].startswith("-"):
             hint = did_you_mean(args[0], self.verbs.keys(), "")
             ctx.fail(f"there is no command {args[0]!r}. {hint.capitalize()}".rstrip())

@@ -31,8 +31,9 @@ class VideoSentences:
     of_query: IntArray
     """Place of each query's sentence in ``texts``; -1 for a query without words."""
     text: IntArray
+    """The sentence of each distinct pair of sentence and video, as a place in ``texts``, video after video."""
     video: IntArray
-    """With ``text``: the distinct pairs of sentence and video, video after video."""
+    """The video of each distinct pair of sentence and video."""
 
 
 def collect_sentences(truth: Judgements) -> VideoSentences:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """``$XDG_CACHE_HOME/momentseek``, or ``~/.cache/momentseek``.
+    """The folder for caches: ``$XDG_CACHE_HOME/momentseek``, or ``~/.cache/momentseek``.
 
-    A relative ``XDG_CACHE_HOME`` is ignored, as the XDG Base Directory Specification asks. Who has no home has no
-    cache either: the folder is then one that cannot be made, which its users report and do without.
+    A relative ``XDG_CACHE_HOME`` is ignored, as the XDG Base Directory Specification asks. Without a home
+    folder there is no cache: the path is then one that cannot be created, which its users report and do without.
     """
     root = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(root):

@@ -17,10 +17,10 @@ from momentseek.protobuf import bytes_field, float_field, text_field, varint_fie
 
 IR_VERSION, OPSET = 8, 17
 ELEMENT_TYPES = {"float32": 1, "uint8": 2, "int32": 6, "int64": 7, "bool": 9}
-"""TensorProto.DataType."""
+"""ONNX's number of each element type (``TensorProto.DataType``)."""
 Attribute = float | int | str | Sequence[int]
 Shape = Sequence[int | str]
-"""A string is a size that differs from call to call."""
+"""Sizes of a tensor; a string names a size that differs from call to call."""
 
 
 @dataclass
@@ -41,12 +41,12 @@ class Graph:
     _outputs: list[bytes] = field(default_factory=list)
 
     def input(self, name: str, element: str, shape: Shape) -> str:
-        """What callers give."""
+        """Add an input that callers give to the graph, and return its name."""
         self._inputs.append(_value_info(name, element, shape))
         return name
 
     def output(self, name: str, element: str, shape: Shape) -> None:
-        """What callers get: an input's or node's name."""
+        """Add an output that callers get from the graph: the name of an input or of a node's result."""
         self._outputs.append(_value_info(name, element, shape))
 
     def constant(self, name: str, value: NDArray[Any] | np.generic) -> str:

@@ -15,9 +15,9 @@ from momentseek.tables import count, html_table, superscript
 from momentseek.tabular import Tabular
 
 LETTERS = ascii_lowercase
-"""Each run is called by one, in the order given."""
+"""Letters that stand for the runs in tables, in the order given."""
 CONFIDENCE_LEVEL = 0.95
-"""Of the intervals."""
+"""Confidence level of the bootstrap intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class RunPair:
     significant: bool
 
     def swap(self) -> RunPair:
-        """The same seen from the second run."""
+        """The same pair with its two runs exchanged."""
         return replace(
             self,
             first=self.second,
@@ -78,9 +78,9 @@ class Comparison(Tabular):
     left_out: tuple[int, ...]
     """Per measure, how many queries do not count because they do not count for at least one run."""
     means: FloatArray
-    """(runs, measures)"""
+    """Mean of each measure for each run, an array of shape (runs, measures)."""
     pairs: tuple[RunPair, ...]
-    """By measure, then by run: each two runs once, the earlier first."""
+    """Each pair of runs once for every measure, ordered by measure and then by run, the earlier run first."""
 
     def __repr__(self) -> str:
         queries = count(self.queries, "query", "queries")

@@ -18,9 +18,9 @@ from momentseek.tables import (
 )
 
 MAX_MEASURE_COLUMNS = 6
-"""With more measures than this, the measures are the rows and the runs the columns."""
+"""Number of measures above which the measures become the rows of a table and the runs its columns."""
 MAX_TEXT_COLUMNS = 100
-"""Where long names of runs would make a table of text wider than this, their letters head the columns."""
+"""Width of a text table, in characters, above which letters instead of the runs' names head the columns."""
 NONE = "–"
 TEST_WORDS = {"randomisation": "paired randomisation test", "t": "paired t-test", "tukey": "randomised Tukey HSD test"}
 CORRECTION_WORDS = {"holm": "Holm-corrected", "none": "uncorrected", "tukey": "corrected by the test itself"}
@@ -168,7 +168,7 @@ def _pairs(comparison: Comparison, style: str = "text") -> str:
 
 
 def p_value(p: float) -> str:
-    """Four decimals.
+    """A p-value as text with four decimals.
 
     >>> p_value(0.03125), p_value(1e-9)
     ('0.0312', '<0.0001')

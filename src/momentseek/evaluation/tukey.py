@@ -51,7 +51,9 @@ def tukey_test(values: FloatArray, *, resamples: int = TEST_RESAMPLES, seed: int
 
 
 def ranges_by_listing(values: FloatArray, resamples: int, generator: np.random.Generator) -> FloatArray:
-    """(resamples, measures): largest less smallest total of the systems, each query's values in a random order.
+    """The range of the systems' totals in each resample, where each query's values are in a random order.
+
+    The result has the shape (resamples, measures): the largest total less the smallest.
 
     The total in place s is the sum over systems of (queries whose order puts the system in place s) × values,
     a product of matrices. One system and one place follow from the rest, because the values are centred.
@@ -76,7 +78,7 @@ def ranges_by_listing(values: FloatArray, resamples: int, generator: np.random.G
 
 
 def ranges_by_shuffling(values: FloatArray, resamples: int, generator: np.random.Generator) -> FloatArray:
-    """The same for any number of systems, one resample after the other."""
+    """What :func:`ranges_by_listing` computes, for any number of systems, one resample after the other."""
     queries, systems, measures = values.shape
     flat = values.reshape(queries * systems, measures)
     order = np.arange(queries * systems).reshape(queries, systems)

@@ -201,7 +201,7 @@ class Data:
         return self._prints[names]
 
     def close(self) -> None:
-        """Close all files."""
+        """Close all feature files that were opened."""
         for features in self._open.values():
             features.close()
 

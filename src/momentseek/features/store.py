@@ -129,7 +129,7 @@ class Features:
         return self._fingerprint
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files that hold the features."""
         with self._lock:
             for file in self._files:
                 with contextlib.suppress(Exception):

@@ -50,7 +50,7 @@ def claims_cd(document: Document) -> bool:
 
 
 def read_cd(document: Document, reading: Reading) -> Judgements:
-    """As ActivityNet's; frame numbers and encoded sentences travel along."""
+    """Read the truth of a Charades-CD or ActivityNet-CD file, with its frame numbers and encoded sentences."""
     captions = read_captions(document)
     entries = list(captions.entries.values())
     extra: dict[str, list[Any]] = {}

@@ -34,7 +34,7 @@ class Captions:
 
     entries: dict[str, dict[str, Any]]
     counts: list[int]
-    """Sentences per video."""
+    """Number of sentences of each video."""
     videos: list[str]
     """The video of each sentence."""
     sentences: list[str]

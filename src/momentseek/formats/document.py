@@ -89,7 +89,7 @@ class Document:
             json.loads(self.data.removeprefix(_BOM), object_pairs_hook=self._unique)
 
     def reject_repeats(self, key: str, expected: int) -> None:
-        """The same for large files.
+        """Refuse objects in which a name stands twice, quickly enough for large files.
 
         ``key`` occurs once in each of ``expected`` values that were read; more of them in the file mean that some
         were lost, and only then is it worth the slow parser that sees all names.

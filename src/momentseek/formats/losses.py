@@ -12,7 +12,7 @@ MAX_TIME_ROUNDING_SECONDS = 1e-6
 
 
 def lost_in_truth(before: Judgements, after: Judgements) -> tuple[str, ...]:
-    """In words, what ``after`` lacks of ``before``."""
+    """What a truth has lost by conversion: in words, all of ``before`` that ``after`` lacks."""
     lost = _lost(before, after)
     if np.isfinite(before.durations).any() and not np.isfinite(after.durations).any():
         lost.append("durations")
@@ -25,7 +25,7 @@ def lost_in_truth(before: Judgements, after: Judgements) -> tuple[str, ...]:
 
 
 def lost_in_runs(before: Runs, after: Runs) -> tuple[str, ...]:
-    """In words, what ``after`` lacks of ``before``."""
+    """What runs have lost by conversion: in words, all of ``before`` that ``after`` lacks."""
     lost: list[str] = []
     for old, new in zip(before, after, strict=True):
         lost += _lost(old, new)

@@ -74,7 +74,7 @@ def read_truth(document: Document, reading: Reading) -> Judgements:
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:
-    """In frames for TACoS' videos, as the published file is; in seconds for all others."""
+    """Write a truth as an MVMR file: in frames for TACoS' videos, as published, and in seconds for all others."""
     require_ungraded(truth, "mvmr")
     require_one_annotator(truth, "mvmr")
     if truth.pools is None:

@@ -29,7 +29,7 @@ from momentseek.formats.writing import dump, require_durations
 from momentseek.moments import Judgements
 
 FPS = 29.4
-"""Of every TACoS video; TALL's files do not say so."""
+"""Frames per second of every TACoS video, which TALL's files do not give."""
 VIDEO_NAME = re.compile(r"s\d+-d\d+(\.avi)?")
 MIN_PLAUSIBLE_FRAMES = 1_410
 """TACoS' videos last 1,420 to 41,224 frames, which is 48 to 1,402 s: a duration below this is in seconds."""

@@ -38,11 +38,11 @@ from momentseek.formats.writing import texts as words
 from momentseek.moments import Corpus, Judgements
 
 MIN_DIDEMO_ANNOTATORS = 4
-"""With this many time spans or more (DiDeMo in TVR's form), TVR's evaluator asks a prediction to match two."""
+"""Number of time spans per query from which TVR's evaluator asks a prediction to match two (DiDeMo in TVR's form)."""
 
 
 def claims_truth(document: Document) -> bool:
-    """One object per line with a description, its video and its times."""
+    """Whether a file has one object per line with a description, its video and its times."""
     return has_keys(first_record(document), "desc_id", "vid_name", "ts")
 
 

@@ -26,13 +26,13 @@ from momentseek.moments import Run
 
 
 def claims_predictions(document: Document) -> bool:
-    """``{query_id: [{video_name, timestamp, model_scores}]}``, TVR-Ranking's evaluator's input."""
+    """Whether a file is ``{query_id: [{video_name, timestamp, model_scores}]}``, as TVR-Ranking's evaluator wants."""
     first = _first_moment(document)
     return first == {} or (has_keys(first, "video_name", "timestamp") and "moment_rank" not in first)
 
 
 def claims_spr(document: Document) -> bool:
-    """The same with ``moment_rank`` in the place of a score."""
+    """Whether a file is TVR-Ranking predictions with ``moment_rank`` in the place of a score."""
     return has_keys(_first_moment(document), "video_name", "timestamp", "moment_rank")
 
 

@@ -32,7 +32,7 @@ def read_corpus(document: Document) -> Corpus:
 
 
 def write_corpus(corpus: Corpus) -> bytes:
-    """With indices where the corpus has them for all."""
+    """Write a corpus as ``video_corpus.json``, with the videos' indices if all of them have one."""
     unknown = [video for video, seconds in corpus.durations.items() if seconds != seconds]
     if unknown:
         raise MomentseekError(f"video-corpus needs every duration, and {corpus.source} has none for {unknown[0]}")

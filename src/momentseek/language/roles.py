@@ -47,9 +47,9 @@ class Roles:
     role: tuple[int, ...]
     """The role of each word: NEITHER, VERB or NOUN."""
     phrase: tuple[int, ...]
-    """For each word the number of the verb that it is or belongs to, from 0; -1 for other words."""
+    """Number, from 0, of the verb that each word is or belongs to; -1 for other words."""
     pieces: tuple[int, ...] = ()
-    """For each word or punctuation mark of the sentence the word that begins there; -1 for none."""
+    """Place of the word that begins at each word or punctuation mark of the sentence; -1 for none."""
 
     def fit_to_features(self, count: int) -> tuple[list[int], list[int]]:
         """The roles and phrases of ``count`` rows of word features; none are given where the counts disagree.

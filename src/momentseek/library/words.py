@@ -106,7 +106,7 @@ def _quote(term: str) -> str:
 
 
 class WordMatcher:
-    """Some texts in an index of their own, which tells the words that match in each.
+    """Finds which words match in each of some texts, by the same word index as a library's.
 
     >>> matcher = WordMatcher(["Dogs were running.", "No cats here"])
     >>> matcher.matches(["run", "dog", "cat"]).tolist()

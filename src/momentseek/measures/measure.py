@@ -22,10 +22,10 @@ class Measure(ABC):
 
     NAME: ClassVar[str]
     ABOUT: ClassVar[str]
-    """One line: what it says, and its source."""
+    """One line on what the measure says, and its source."""
 
     name: str = field(default="", compare=False)
-    """As it was asked for."""
+    """Name of the measure as the caller wrote it."""
 
     @abstractmethod
     def __call__(self, view: Alignment) -> FloatArray:

@@ -47,9 +47,9 @@ class Recall(Measure):
     videos: Videos = "same"
     """``ignore``: the query's video is given, so names are not compared (QVHighlights)."""
     depth: int | None = None
-    """Predictions per query that are looked at, before anything else."""
+    """Number of predictions per query that are looked at, before anything else; None for all."""
     length: LengthRange = "full"
-    """Only relevant moments of this length count; queries without one do not."""
+    """Range of lengths of the relevant moments that count; queries without such a moment do not count."""
     pools: Literal["any", "full"] = "any"
     """``full``: queries whose pool of videos is incomplete do not count (MVMR's evaluator)."""
 

@@ -24,11 +24,11 @@ class Words:
     """Queries as rows of word features."""
 
     features: Tensor
-    """(queries, words, dim)."""
+    """Features of the words, of shape (queries, words, dim)."""
     mask: Tensor
-    """(queries, words), True where there is a word."""
+    """Mask of shape (queries, words), True where there is a word."""
     roles: Tensor | None = None
-    """(queries, words): 0 for most words, 1 for verbs, 2 for nouns; None where the words were not parsed."""
+    """Roles of shape (queries, words): 0 for most words, 1 for verbs, 2 for nouns; None where words were not parsed."""
     phrase: Tensor | None = None
     """(queries, words): which verb of the query, counted from 0, a verb is or a noun belongs to; -1 for other words."""
 
@@ -38,11 +38,11 @@ class Clips:
     """Videos as rows of clip features; a modality the model is not given is None."""
 
     video: Tensor | None
-    """(videos, clips, dim)."""
+    """Features of the clips' pictures, of shape (videos, clips, dim)."""
     subtitle: Tensor | None
-    """(videos, clips, dim); rows of silence are zero."""
+    """Features of the clips' subtitles, of shape (videos, clips, dim); rows of silence are zero."""
     mask: Tensor
-    """(videos, clips), True where there is a clip."""
+    """Mask of shape (videos, clips), True where there is a clip."""
 
     def __len__(self) -> int:
         return len(self.mask)

@@ -71,7 +71,7 @@ class ClipTokens(nn.Module):
         self.positions = nn.Parameter(0.02 * torch.randn(config.max_clips, config.hidden))
 
     def forward(self, clips: Clips) -> Tensor:
-        """(videos, clips, hidden)."""
+        """The tokens of the clips, of shape (videos, clips, hidden)."""
         tokens: Tensor = self.joint(clips) + self.positions[: clips.mask.shape[1]]
         return tokens
 

@@ -30,15 +30,15 @@ class Cet(EdgeModel):
         self.start, self.end = mlp(config.hidden, 1), mlp(config.hidden, 1)
 
     def encode_words(self, words: Words) -> Encodings:
-        """The words, projected."""
+        """Project the words of queries to the hidden size and add their positions."""
         return {"words": self.words(words.features) + self.places[: words.mask.shape[1]], "word_mask": words.mask}
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        """The clips, projected."""
+        """Project the clips of videos to the hidden size."""
         return {"clips": self.clips(clips), "mask": clips.mask}
 
     def edges(self, queries: Encodings, videos: Encodings) -> tuple[Tensor, Tensor]:
-        """From the clips' part of the joint encoding."""
+        """Scores of each clip as start and as end, from the clips' part of the joint encoding."""
         tokens = torch.cat([videos["clips"], queries["words"]], dim=1)
         mask = torch.cat([videos["mask"], queries["word_mask"]], dim=1)
         joint = self.together(tokens, src_key_padding_mask=~mask)[:, : videos["clips"].shape[1]]

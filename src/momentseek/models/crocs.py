@@ -43,7 +43,10 @@ class Crocs(Mmn):
     config: CrocsConfig
 
     def negatives(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """In-batch videos and queries without the related ones; in a direction with hard negatives, those drawn."""
+        """Which videos are negatives of each query, and which queries of each video.
+
+        They are those of the batch without the related ones or, in a direction with hard negatives, the ones drawn.
+        """
         pairs = batch.pairs
         own = pairs.positive.clone() if self.config.filter else torch.zeros_like(pairs.positive)
         own[pairs.query, pairs.video] = True

@@ -21,7 +21,7 @@ PREDICTORS = ("mlp", "tied-lstm", "conditioned-lstm")
 
 @dataclass(frozen=True, kw_only=True)
 class ExCLConfig(ModelConfig):
-    """Settings of ExCL."""
+    """Settings of the model ExCL."""
 
     predictor: str = "tied-lstm"
     """What reads clips and query together: ``mlp`` each clip by itself, ``tied-lstm`` one LSTM for start and end,

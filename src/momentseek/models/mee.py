@@ -26,7 +26,7 @@ POOLING_METHODS = ("max", "mean", "netvlad")
 
 @dataclass(frozen=True, kw_only=True)
 class MEEConfig(ModelConfig):
-    """Settings of MEE."""
+    """Settings of the model MEE."""
 
     clusters: int = 2
     """Centres by which NetVLAD pools the words."""

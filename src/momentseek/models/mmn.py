@@ -44,7 +44,7 @@ class MmnConfig(Tan2dConfig):
     norm: bool = True
     """Batch normalisation in the map's convolutions."""
     power: float = 0.5
-    """Of the matching score beside the overlap's."""
+    """Exponent of the matching score beside the overlap score."""
     contrast: float = 0.05
     """Weight of the mutual matching loss (lambda)."""
     temperature: float = 0.1

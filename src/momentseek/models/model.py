@@ -96,7 +96,7 @@ class CorpusModel(nn.Module, ABC):
 
     @abstractmethod
     def encode_words(self, words: Words) -> Encodings:
-        """Encode queries."""
+        """Encode the words of queries; the encodings do not depend on any video."""
 
     @abstractmethod
     def encode_clips(self, clips: Clips) -> Encodings:

@@ -31,13 +31,13 @@ class ReLoCLNetConfig(XMLConfig):
     fit: str = "resample"
     alpha: float = 30.0
     video_weight: float = 0.03
-    """Weight of VideoCL."""
+    """Weight of the contrastive loss between queries and videos (VideoCL)."""
     frame_weight: float = 0.03
-    """Weight of FrameCL."""
+    """Weight of the contrastive loss between clips in and outside the moment (FrameCL)."""
 
 
 class ReLoCLNet(XML):
-    """As XML, with one more layer per modality and the two contrastive terms."""
+    """The model ReLoCLNet: XML with one more layer per modality and two contrastive terms in the loss."""
 
     config: ReLoCLNetConfig
     clip_layers = 3

@@ -113,11 +113,11 @@ class Tan2d(CorpusModel):
         self.score = nn.Linear(config.hidden, 1)
 
     def encode_words(self, words: Words) -> Encodings:
-        """The query's vector."""
+        """Encode each query as one vector."""
         return {"query": self.text_in(self.sentence(words)[0])}
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        """The clips; candidates are pooled when they are scored, as they outnumber the clips tenfold."""
+        """Encode the clips; candidates are pooled when they are scored, as they outnumber the clips tenfold."""
         return {"clips": F.relu(self.clips(clips)), "mask": clips.mask}
 
     def candidates(self, clips: Tensor) -> Tensor:

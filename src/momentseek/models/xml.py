@@ -62,7 +62,7 @@ class XMLConfig(ModelConfig):
     margin: float = 0.1
     hinge_weight: float = 1.0
     span_weight: float = 0.01
-    """The paper's lambda."""
+    """Weight of the loss on starts and ends (the paper's lambda)."""
     hard_from: int | None = 20
     """First epoch, counted from 0, with hard negatives; None for never."""
     hard_pool: int = 20

@@ -31,7 +31,7 @@ class SparsestPoints:
 
     chosen: BoolArray
     gap: float
-    """By what share the first point left is denser than the last one chosen; 0 where both are equally dense."""
+    """Share by which the first point left is denser than the last one chosen; 0 where both are equally dense."""
     tied: int
     """Points as dense as the last one chosen, of which the first in order were taken; 0 where there was no choice."""
 

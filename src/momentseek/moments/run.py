@@ -107,7 +107,7 @@ class Run(MomentTable):
         return {**super().to_columns(), "rank": rank.tolist(), "score": self.score.tolist()}
 
     def sort_by_score(self) -> Run:
-        """The same predictions, each query's sorted by score; ties by video, start, end (the writers' order)."""
+        """The run with each query's predictions sorted by score; ties by video, start, end (the order in files)."""
         names = np.array(self.videos)
         alphabetical = np.empty(len(names), dtype=np.int64)
         alphabetical[np.argsort(names, kind="stable")] = np.arange(len(names))

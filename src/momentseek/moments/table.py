@@ -85,7 +85,7 @@ class MomentTable(Tabular):
 
     @cached_property
     def row_query(self) -> IntArray:
-        """For each row, the place of its query in ``query_ids``."""
+        """The place of each row's query in ``query_ids``."""
         return np.repeat(np.arange(len(self), dtype=np.int64), self.counts)
 
     def rows(self, query_id: str) -> slice:

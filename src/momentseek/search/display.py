@@ -167,7 +167,7 @@ def sought_words(query: Query) -> list[str]:
 
 
 def said_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
-    """For each hit the cue with most of the query's words, cut to ``columns`` around the first of them."""
+    """The cue of each hit with most of the query's words, cut to ``columns`` characters around the first of them."""
     cues = [(at, tidy(cue.text)) for at, hit in enumerate(hits) for cue in hit.said]
     out = [""] * len(hits)
     most = [-1] * len(hits)

@@ -183,7 +183,7 @@ class SearchSession:
     # asking the streams
 
     def rank(self) -> list[Candidate]:
-        """All that the streams find, as one ranking without repetitions."""
+        """Rank everything that the streams find as one list of candidates without repetitions."""
         query, streams = self.query, self.options.streams
         spoken: list[StreamHit] = []
         if query.phrases:  # word for word is a condition, whichever streams are asked

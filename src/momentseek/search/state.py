@@ -34,7 +34,7 @@ MAX_REMEMBERED_TEXTS = 512
 Encode = Callable[[Sequence[str]], Vectors]
 """Turns texts into vectors, one row each."""
 Ids = NDArray[np.int64]
-"""Ids of videos."""
+"""Ids of videos in the catalogue."""
 
 
 @dataclass(frozen=True, eq=False)

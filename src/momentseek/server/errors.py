@@ -49,7 +49,7 @@ _FOLDERS = re.compile(r"""(?<![^\s('"])(?:/(?!api/v1)(?=\S)(?:[^/:;\n]+/)*|[A-Za
 
 
 class Problem(BaseModel):
-    """What is wrong."""
+    """What is wrong with a request, for programs and for people."""
 
     code: str = Field(description="A fixed word for programs.")
     message: str = Field(description="A sentence for people: what is wrong, where, and what to do.")

@@ -75,7 +75,7 @@ class OpenFile:
         return os.read(self.handle, length)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file that is being sent."""
         os.close(self.handle)
 
 

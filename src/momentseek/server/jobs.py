@@ -52,7 +52,7 @@ class AddJob:
     error: str | None = None
     """Why the job as a whole failed."""
     started: float | None = None
-    """Seconds since 1970."""
+    """Time at which the job started, in seconds since 1970; None while it waits."""
     ended: float | None = None
 
     @property

@@ -26,12 +26,12 @@ class Service:
     library: Path
     settings: ServerSettings
     readers: LibraryWorkers
-    """For quick reads of the catalogue."""
+    """Threads for quick reads of the catalogue."""
     searchers: LibraryWorkers
     pictures: LibraryWorkers
     cutters: LibraryWorkers
     listers: LibraryWorkers
-    """For folders, which may be huge or on a slow drive."""
+    """Threads that list folders, which may be huge or on a slow drive."""
     companions: CompanionLibraries
     jobs: Jobs
     sessions: Sessions

@@ -37,7 +37,7 @@ class CaptionWriter:
         self.whom = world.name(event.other)
 
     def text(self) -> str:
-        """The whole caption."""
+        """Write the caption of the event."""
         e, clauses = self.event, []
         order, ending = next(self.draw), next(self.draw)
         if e.action != NO_CONCEPT:

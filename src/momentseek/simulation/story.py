@@ -30,7 +30,7 @@ PROP_PROBABILITY = 0.5
 """How often the object of an action is one of the scene's props."""
 PROPS_PER_SCENE = 5
 WHOLE_WORLD_MOMENTS = 10_000
-"""From so many moments on, everything there is occurs; a smaller corpus has a smaller world, down to a quarter."""
+"""Number of moments from which all concepts occur; a smaller corpus has a smaller world, down to a quarter."""
 ZIPF_EXPONENT = 0.4
 """Frequency of the n-th concept of a kind falls with n to this power."""
 

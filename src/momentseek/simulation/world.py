@@ -71,7 +71,7 @@ class World:
 
     @cached_property
     def objects_for(self) -> dict[int, IntArray]:
-        """For every action the objects to which it can be done; empty where it needs none."""
+        """The objects that each action can be done to, by action; empty where it needs none."""
         found = {}
         for i in self.of_kind("action").tolist():
             action = self.concepts[i]

@@ -78,7 +78,7 @@ class BoundaryHead:
         )
 
     def bounds(self, curve: Vectors, match: float, less: FloatArray | None = None) -> Boundaries:
-        """Of a video with the curve ``curve`` and the score ``match``; ``less`` is taken off the clips' share in it."""
+        """The bounds of a video from its ``curve`` and its score ``match``; ``less`` is taken off the clips' share."""
         return Boundaries(
             log_shares(response(curve, self.start), self.window),
             log_shares(response(curve, self.end), self.window),

@@ -20,7 +20,7 @@ from momentseek.ranking.suppress import suppress
 from momentseek.trained.windows import ClipWindow, windows
 
 SEAM_TOLERANCE_CLIPS = 1e-9
-"""In clips: below this, a middle lies on the seam between two windows and belongs to the later one."""
+"""Distance in clips below which a middle lies on the seam of two windows and belongs to the later one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +43,13 @@ class MomentScores:
     """How a map model scores each candidate moment of a video for a query."""
 
     start: FloatArray
-    """(M,) seconds."""
+    """Start of each of the M moments, in seconds."""
     end: FloatArray
-    """(M,) seconds."""
+    """End of each of the M moments, in seconds."""
     score: FloatArray
-    """(M,) the model's score; moments of all videos are ranked by it."""
+    """The model's score of each moment, by which moments of all videos are ranked."""
     sureness: FloatArray
-    """(M,) what decides whether a moment answers the query at all; comparable across videos."""
+    """How sure it is that each moment answers the query at all; comparable across videos."""
 
     def part(self, start: float, end: float) -> MomentScores:
         """The moments that lie between two times in seconds."""

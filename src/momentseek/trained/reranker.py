@@ -167,7 +167,7 @@ class Reranker:
                 )
 
     def spans(self, text: str, videos: Sequence[VideoFeatures], most: int = 200) -> list[RerankedSpans]:
-        """For each video its ``most`` best spans for a query, by the model's score; those of late are remembered."""
+        """The ``most`` best spans of each video for a query, by the model's score; recent answers are remembered."""
         read = promising_windows(videos, self.about.most)
         keys = [(text, most, video.key, tuple(part)) for video, part in zip(videos, read, strict=True)]
         with self._lock:
@@ -194,7 +194,7 @@ class Reranker:
         most: int = 200,
         read: Sequence[Sequence[ClipWindow]] | None = None,
     ) -> list[RerankedSpans]:
-        """The same for a query of which the word features are there already, from the windows ``read`` of each."""
+        """The best spans of each video for a query given by its word features, from the windows ``read`` of each."""
         asked = self._query_inputs(words, text)
         parts: list[list[RerankedSpans]] = [[] for _ in videos]
         read = promising_windows(videos, self.about.most) if read is None else read

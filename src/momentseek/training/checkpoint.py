@@ -42,7 +42,7 @@ class Checkpoint:
     version: str
     """Version of Momentseek that wrote it."""
     step: int
-    """Training steps taken."""
+    """Number of training steps taken before it was written."""
     value: float | None
     """The measure on the validation split, if it was evaluated."""
     optimiser: Mapping[str, Tensor] = field(default_factory=dict)

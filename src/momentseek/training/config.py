@@ -70,9 +70,9 @@ class TrainingSettings:
     nms: float | None = None
     """Drop predictions that overlap a better one of the same video by more than this."""
     validations: float = 1.0
-    """Validations per epoch."""
+    """Number of validations per epoch."""
     validate_every: int | None = None
-    """Steps between validations, instead."""
+    """Number of steps between validations, instead of ``validations``."""
     patience: int | None = None
     """Stop after this many validations without a better one."""
     report: tuple[str, ...] = ("NDCG@{10,20,40}[IoU>={0.3,0.5,0.7}]",)
@@ -90,14 +90,14 @@ class TrainingSettings:
     hard_pool: int = 0
     """Draw only from so many best-scored negatives; 0 draws from all."""
     cache_mb: float = 1024.0
-    """Features kept in memory."""
+    """Megabytes of features kept in memory."""
     prefetch: int = 2
-    """Batches made ahead."""
+    """Number of batches prepared ahead."""
     device: str = "auto"
     threads: int | None = None
     """CPU threads; None leaves it to PyTorch."""
     save_minutes: float = 5.0
-    """A checkpoint at least this often."""
+    """Minutes after which, at the latest, a checkpoint is written."""
 
     def __post_init__(self) -> None:
         for name, allowed in SETTING_CHOICES.items():
@@ -147,13 +147,13 @@ class DataSettings:
     """Settings of which data are used: the section ``[data]`` of a config."""
 
     path: str = ""
-    """The data folder."""
+    """Path of the data folder, one with a data.toml."""
     train: str = "train"
     validate: str = "val"
     test: str | None = None
-    """Evaluated once, with the best checkpoint, at the end."""
+    """Split that is evaluated once, at the end, with the best checkpoint."""
     first_stage: str | None = None
-    """For models that only search videos found by others: a checkpoint of another model, or a run."""
+    """A checkpoint of another model, or a run, that finds the videos for models that only search within videos."""
     begin: str | None = None
     """A checkpoint whose weights training begins from: the folder of a training run, or a .safetensors file."""
 

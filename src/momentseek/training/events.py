@@ -25,7 +25,7 @@ for _byte in range(256):
 
 
 def crc32c(data: bytes) -> int:
-    """The Castagnoli checksum.
+    """The CRC-32C (Castagnoli) checksum of some bytes.
 
     >>> hex(crc32c(b"123456789"))
     '0xe3069283'
@@ -56,7 +56,7 @@ class EventFile:
         self._write(bytes_field(5, values), step)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the event file."""
         self._file.close()
 
     def _write(self, message: bytes, step: int) -> None:

@@ -15,7 +15,7 @@ class TrainingProgress:
 
     step: int
     steps: int
-    """Steps in all."""
+    """Number of steps planned."""
     epoch: float
     terms: Mapping[str, float]
     """The terms of the loss, averaged over the latest steps."""
@@ -49,9 +49,9 @@ class TrainingOutcome:
     folder: Path
     """The folder of the training run."""
     step: int
-    """Steps taken."""
+    """Number of steps taken."""
     steps: int
-    """Steps planned."""
+    """Number of steps planned."""
     best: float | None
     """The measure at the best validation."""
     best_step: int | None

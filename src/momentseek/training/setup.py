@@ -48,7 +48,7 @@ class TrainingSetup:
     begun: dict[str, Any] | None = None
     """Description of the checkpoint whose weights training begins from, if any."""
     scorer: CorpusModel | None = None
-    """That checkpoint's model, if hard negatives are drawn by its scores."""
+    """Model of the checkpoint in ``begun``, if hard negatives are drawn by its scores."""
 
 
 def prepare_training(

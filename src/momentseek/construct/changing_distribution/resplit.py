@@ -45,8 +45,9 @@ class Recipe:
     clip: bool = False
     """Whether to move times into the video before measuring; the splits keep them as they are."""
     val_share: float = 0.05
+    """Videos of the validation split, drawn from those not out of distribution, as a share of all (rounded down)."""
     iid_share: float = 0.05
-    """With ``val_share``: ``int(share · videos)`` videos each, drawn from those that are not out of distribution."""
+    """Videos of the iid test split, drawn from those not out of distribution, as a share of all (rounded down)."""
     seed: int = 0
 
 

@@ -35,7 +35,7 @@ class CaptionedMoments:
     queries: Mapping[str, str]
     moments: Sequence[CaptionedMoment]
     own: Mapping[str, tuple[int, ...]]
-    """For each query the places of the moments for which it was written."""
+    """Places in ``moments`` of the moments that each query was written for, by query id."""
 
     @cached_property
     def moment(self) -> IntArray:

@@ -73,7 +73,7 @@ class Check:
 
     @property
     def count(self) -> int:
-        """Number of violations."""
+        """Number of violations of the rule."""
         return len(self.found)
 
 

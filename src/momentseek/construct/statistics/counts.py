@@ -92,7 +92,7 @@ class Statistics:
     ratio: float | None
     """Mean of moment duration / video duration."""
     types: dict[str, tuple[int, int]]
-    """For each query type the numbers of its queries and their videos (TVR, Table 13)."""
+    """Number of queries and number of their videos, by query type (TVR, Table 13)."""
 
 
 def compute_statistics(splits: Sequence[AnnotationSplit], name: str) -> Statistics:

@@ -25,9 +25,9 @@ from momentseek.encoders.protocol import Pixels, Vectors
 from momentseek.errors import MomentseekError
 
 IMAGES_PER_BATCH, TEXTS_PER_BATCH = 8, 32
-"""Encoded at once."""
+"""Number of images, and of texts, that are encoded at once."""
 RECIPE = "1"
-"""To be changed whenever the same files would give other vectors."""
+"""Part of the fingerprint; change it whenever the same files would give other vectors."""
 
 
 class DualEncoder:

@@ -33,12 +33,12 @@ ASSET = PackagedWeights(
 )
 IMAGE_SIDE_PIXELS = 224
 LABELS_PER_IMAGE = 50
-"""Labels that an image is made of."""
+"""Number of most probable labels that an image's vector is mixed from."""
 TEMPERATURE = 3.0
 """Divides the logits: the classifier is surer of its first label than is good for a mixture."""
 IMAGES_PER_BATCH = 8
 RECIPE = "1"
-"""To be changed whenever the same weights and labels would give other vectors."""
+"""Part of the fingerprint; change it whenever the same weights and labels would give other vectors."""
 
 
 class LabelEncoder:

@@ -22,7 +22,7 @@ LITE0_STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
 """Each stage's number of blocks, and the stride of its first."""
 EPSILON = 1e-3
 MEAN, DEVIATION = 127.0, 128.0
-"""Of a pixel, for all colours: what the TensorFlow originals were trained with."""
+"""Mean and deviation by which pixels of every colour are scaled, as for the original TensorFlow models."""
 CLASSES = 1000
 
 Weights = Mapping[str, NDArray[Any]]

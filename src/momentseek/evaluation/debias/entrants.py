@@ -25,7 +25,7 @@ class ModelEntrant:
     label: str
     name: str
     settings: tuple[str, ...] = ()
-    """``key=value``, each."""
+    """Settings of the model beyond those for all models, each as ``key=value``."""
 
 
 @dataclass(frozen=True, slots=True)

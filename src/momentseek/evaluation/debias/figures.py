@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 IID, OOD, GREY = "#009E73", "#D55E00", "0.55"
 DRAWN_BLIND = "bias-based"
-"""Of the blind baselines, the one whose predictions are drawn: it is where training moments are densest."""
+"""The blind baseline whose predictions are drawn: it predicts where training moments are densest."""
 
 
 def draw(report: DebiasReport, folder: str | Path) -> list[Path]:

@@ -33,22 +33,22 @@ class SplitGap:
     iid: SeedSpread
     ood: SeedSpread
     gap: SeedSpread
-    """iid - ood, seed by seed."""
+    """The iid score less the ood score, seed by seed."""
     interval: Change
-    """The same with its interval."""
+    """The mean gap with its bootstrap interval."""
     relative: float
     """The share of the iid score that is lost: gap / iid."""
     closed: Change | None
     """The first system's gap less this one's. A gap also closes when iid falls, so look at ``ood_gain``."""
     iid_gain: Change | None
     ood_gain: Change | None
-    """What it scores on ood beyond the first system."""
+    """The ood score less the first system's; None for the first system."""
 
 
 def gaps(
     names: Sequence[str], iid: Sequence[SeedScores], ood: Sequence[SeedScores], seed: int = 0
 ) -> tuple[SplitGap, ...]:
-    """By system, then measure. The first system is what the others are held against.
+    """The gap between iid and ood of each system on each measure; the first system is what others are compared with.
 
     Queries of a split are drawn with replacement, the same for all systems (paired), those of the two splits apart.
 

@@ -17,7 +17,7 @@ IOU_THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 RECALL_KINDS = ("dR", "R")
 RECALL_MEASURES = tuple(f"{kind}@1[IoU>={t}]" for kind in RECALL_KINDS for t in IOU_THRESHOLDS)
 GAP_MEASURES = tuple(f"{kind}@1[IoU>={t}]" for kind in RECALL_KINDS for t in (0.3, 0.5, 0.7))
-"""Those whose gap is reported."""
+"""Measures whose gap between iid and ood is reported."""
 
 
 BLIND_BASELINES = ("bias-based", "moment-frequency", "predict-all", "chance")

@@ -43,9 +43,9 @@ def _signs(values: ArrayLike) -> FloatArray:
 
 
 def stability(scores: FloatArray) -> tuple[float, float]:
-    """Of a (judges, systems) table: the mean τ-b over pairs of judges, and how many pairs disagree on the winner.
+    """The mean τ-b over pairs of judges, and the share of pairs that disagree on the winner.
 
-    Judges who share at least one of their best systems agree.
+    ``scores`` has the shape (judges, systems). Judges who share at least one of their best systems agree.
 
     >>> stability(np.array([[0.3, 0.2, 0.1], [0.3, 0.2, 0.1], [0.1, 0.2, 0.3]]))
     (-0.3333333333333333, 0.6666666666666666)

@@ -16,7 +16,7 @@ _ERF = np.frompyfunc(math.erf, 1, 1)
 
 DEFAULT_DRAWS = 100
 Score = Callable[[FloatArray], FloatArray]
-"""From the best IoU among the first k, for every query and k, to the measure's value per query."""
+"""Computes a measure's value per query from the best IoU among the first k, given for every query and k."""
 
 
 @dataclass(frozen=True)

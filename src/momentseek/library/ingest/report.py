@@ -33,7 +33,7 @@ class IngestStep:
     encoding: float
     """Seconds since the first file that needed encoding was begun; 0 before."""
     bytes_encoded: int
-    """Those of ``bytes`` that had to be encoded in this run; the time left is estimated from them."""
+    """Number of bytes of files that had to be encoded by this command; the time left is estimated from it."""
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from momentseek.media.cue import Cue
 from momentseek.trained.encoder import TrainedEncoder
 
 CUES_PER_BATCH = 64
-"""Cues encoded together."""
+"""Number of cues that are encoded at once."""
 SEGMENTS_BETWEEN_MERGES = 16
-"""Segments written by one run before the small ones are joined."""
+"""Number of segments that one command writes before the small ones are joined."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def index_of_bytes(data: NDArray[np.uint8]) -> Any:
 
 
 def nearest(shards: Sequence[Any], queries: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """For each query the numbers of about ``count`` vectors with the largest estimated scores, best first."""
+    """The numbers of about ``count`` vectors with the largest estimated scores for each query, best first."""
     sizes = [int(shard.ntotal) for shard in shards]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     total = int(starts[-1])

@@ -164,7 +164,7 @@ class CompiledKernel:
     name = "numba"
 
     def bounds(self, parts: Sequence[SegmentPart], queries: QuantisedQueries) -> Scores:
-        """See :class:`momentseek.library.scan.kernels.Kernel`."""
+        """Upper bounds of the videos' scores, ``(queries, videos)``; -inf without a finite row."""
         listings = [list_rows(*part) for part in parts]
         ready = np.ascontiguousarray(queries.codes), queries.steps, queries.slacks
         results: list[Scores] = []
@@ -178,7 +178,7 @@ class CompiledKernel:
         return np.concatenate(results, axis=1) if len(results) > 1 else results[0]
 
     def scores(self, parts: Sequence[SegmentPart], query: NDArray[np.float32]) -> Scores:
-        """See :class:`momentseek.library.scan.kernels.Kernel`."""
+        """The largest dot product of each video's float16 rows with a query, ``(videos,)``, in float32."""
         results: list[Scores] = []
         tasks: list[KernelTask] = []
         for segment, places in parts:

@@ -70,7 +70,7 @@ def top_videos(
 
 
 OpenVideos = list["Places | None"]
-"""For each segment, the videos that may be found; None stands for all of them."""
+"""Places of the videos that may be found in each segment; None stands for all of them."""
 
 
 def open_videos(segments: Sequence[Segment], allowed: NDArray[np.bool_] | None, gone: NDArray[np.int64]) -> OpenVideos:
@@ -115,7 +115,7 @@ def best_among(
 
 
 class VideoSelection:
-    """Some videos of some segments, numbered one after another: their flat places."""
+    """A choice of videos from several segments, numbered one after another (their flat places)."""
 
     def __init__(self, segments: Sequence[Segment], places: OpenVideos) -> None:
         counts = [video_count(s, p) for s, p in zip(segments, places, strict=True)]

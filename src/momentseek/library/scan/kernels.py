@@ -27,11 +27,11 @@ Scores = NDArray[np.float32]
 
 
 SegmentPart = tuple[Segment, "Places | None"]
-"""Some videos of a segment; None stands for all of them."""
+"""A segment and the places of the videos in it to look at; None stands for all of them."""
 
 
 class Kernel(Protocol):
-    """Bounds from int8 codes, and scores from float16 rows, of the videos of some parts, one part after another."""
+    """Computes bounds from int8 codes and scores from float16 rows for the videos of some parts, part after part."""
 
     name: str
 
@@ -45,16 +45,16 @@ class Kernel(Protocol):
 
 
 class NumpyKernel:
-    """Blocks of rows, one matrix product each, and a maximum per video."""
+    """The kernel that is always there: numpy multiplies blocks of rows and takes the maximum per video."""
 
     name = "numpy"
 
     def bounds(self, parts: Sequence[SegmentPart], queries: QuantisedQueries) -> Scores:
-        """See :class:`momentseek.library.scan.kernels.Kernel`."""
+        """Upper bounds of the videos' scores, ``(queries, videos)``; -inf without a finite row."""
         return np.concatenate([self._bounds(*part, queries) for part in parts], axis=1)
 
     def scores(self, parts: Sequence[SegmentPart], query: NDArray[np.float32]) -> Scores:
-        """See :class:`momentseek.library.scan.kernels.Kernel`."""
+        """The largest dot product of each video's float16 rows with a query, ``(videos,)``, in float32."""
         return np.concatenate([self._scores(*part, query) for part in parts])
 
     def _bounds(self, segment: Segment, places: Places | None, queries: QuantisedQueries) -> Scores:

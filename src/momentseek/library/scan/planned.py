@@ -74,7 +74,7 @@ class PlanCoverage:
                 self._open[slice(start, end) if chosen is None else start + chosen] = True
 
     def numbers(self, best: BestVideos) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Of the best of one query: which are the plan's, and their numbers in it."""
+        """Which of one query's best videos the plan covers, and their numbers in the plan."""
         start = np.full(1 + max([*self._covered, *best.segment[0].tolist()]), -1)
         start[self._covered] = self._starts[:-1]
         first = start[best.segment[0]]
@@ -86,11 +86,11 @@ class PlanCoverage:
         return 1.0 if self._open is None else float(self._open.mean())
 
     def open_only(self, videos: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of the plan's videos that may be found."""
+        """The part of ``videos``, by their numbers in the plan, that may be found."""
         return videos if self._open is None else videos[self._open[videos]]
 
     def places_of(self, videos: NDArray[np.int64]) -> OpenVideos:
-        """Some of the plan's videos by segment, and all that may be found of the segments it does not cover."""
+        """Places by segment of some of the plan's videos, and of all open videos in segments that it does not cover."""
         videos = np.sort(videos)
         cuts = np.searchsorted(videos, self._starts)
         out = list(self._places)

@@ -60,19 +60,19 @@ class VideoView:
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that a figure of a query shows."""
+    """Everything that the figure of an explained query shows."""
 
     query: str
     text: str
     words: tuple[str, ...]
     attention: Mapping[str, Numbers]
-    """For each modality the weights of the words; empty for a model without modular queries."""
+    """Weights of the words for each modality; empty for a model without modular queries."""
     start_filter: Numbers
     end_filter: Numbers
     views: tuple[VideoView, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The explanation as a dictionary that JSON can hold."""
         return asdict(self)
 
 

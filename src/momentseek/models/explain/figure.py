@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 START, END, TRUTH, FOUND, CURVE = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[3], "#333333"
 FIGURE_METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 WIDTH, HEAD, STRIP = 9.0, 1.55, 1.9
-"""Inches."""
+"""Width of the figure, height of its head and height of each video's strip, in inches."""
 BAR_HEIGHT_SHARE = 0.17
-"""Height of a bar beside that of the curve."""
+"""Height of a bar as a share of the curve's."""
 MAX_LEVEL_WORDS = 12
-"""Words that can be written without tilting them."""
+"""Number of words up to which they are written level rather than tilted."""
 MAX_SHOWN_WORDS = 28
 """Words that are shown beside each other."""
 

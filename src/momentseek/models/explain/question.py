@@ -27,11 +27,11 @@ class WordTable:
     words: Array
 
     def rows(self, name: str, /) -> int:
-        """How many words."""
+        """Number of words of the query."""
         return len(self.words)
 
     def read(self, name: str, /) -> Array:
-        """All of them."""
+        """Features of all words of the query."""
         return self.words
 
 
@@ -42,9 +42,9 @@ class Question:
     id: str
     text: str
     words: tuple[str, ...]
-    """What the rows of its features stand for."""
+    """The words that the rows of the query's features stand for."""
     relevant: tuple[tuple[Moment, int], ...]
-    """Its relevant moments and their levels, best first; none for a text of one's own."""
+    """Relevant moments of the query and their levels, best first; empty for a text that is no query of the split."""
     query: WordTable
     truth: Judgements
     corpus: tuple[str, ...]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from momentseek.models.model import CorpusModel
 
 COMPARED_QUERIES, COMPARED_VIDEOS = 3, 2
-"""Of random numbers, on which graphs and torch are compared."""
+"""Number of random queries and videos on which graphs are compared with torch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +39,9 @@ class ExportableKind:
 
     takes: type[CorpusModel]
     names: tuple[str, ...]
-    """Of its models, as one trains them."""
+    """Names by which models of this kind are trained."""
     draw: Callable[[Any, Mapping[str, Any]], ModelGraphs]
-    """From a model in evaluation mode, and settings of the export (``end_time``, ``window``, …)."""
+    """Draws the graphs of a model in evaluation mode, with the settings of the export (``end_time``, ``window``, …)."""
 
 
 def random_words(longest: int, columns: int, seed: int = 0) -> dict[str, NDArray[Any]]:

@@ -16,7 +16,7 @@ from momentseek.models.moment_map import Cells, ConvolutionStack, MapConvolution
 
 
 def max_over(nodes: Nodes, clips: str, cells: Cells) -> str:
-    """(videos, clips, dim) to (videos, cells, dim): the maximum over each cell's clips."""
+    """Add nodes for the maximum over each cell's clips: (videos, clips, dim) to (videos, cells, dim)."""
     tables = [clips]
     while 2 ** len(tables) <= cells.clips:
         step, size = 2 ** (len(tables) - 1), cells.clips - 2 ** len(tables) + 1
@@ -34,7 +34,7 @@ def max_over(nodes: Nodes, clips: str, cells: Cells) -> str:
 
 
 def convolve_lengths(nodes: Nodes, layers: ConvolutionStack, clips: str) -> str:
-    """The same by convolutions, each length's over those of the length before."""
+    """Add nodes for cells' features by convolutions, each length's over those of the length before."""
     x = nodes.add("Transpose", clips, perm=[0, 2, 1])
     rows = []
     for layer in layers.layers:

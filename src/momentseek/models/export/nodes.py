@@ -24,7 +24,7 @@ from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.tan2d import SentenceEncoder
 
 LOWEST_SCORE = -3e38
-"""In the place of minus infinity, of which an exponential also makes 0."""
+"""Stands for minus infinity in graphs; its exponential is 0 too."""
 
 
 class Nodes:
@@ -74,7 +74,7 @@ class Nodes:
         return self.add("Relu", self.linear(layer.linear, self.norm(layer.norm, x)))
 
     def positions(self, layer: nn.Module, x: str) -> str:
-        """As many of the places' vectors as there are rows, added; then the norm."""
+        """Add nodes that add each row's position vector and then normalise."""
         assert isinstance(layer, Positions)
         count = self.add("Gather", self.add("Shape", x), self.integers(1), axis=0)
         places = self.add("Slice", self.constant(layer.place.weight), self.integers(0), count, self.integers(0))
@@ -151,7 +151,7 @@ class Nodes:
         return x
 
     def gelu(self, x: str) -> str:
-        """``x Φ(x)``, exactly."""
+        """Add nodes for the exact GELU, ``x Φ(x)``."""
         share = self.add("Erf", self.add("Mul", x, self.constant(np.float32(math.sqrt(0.5)))))
         half = self.add("Mul", x, self.constant(np.float32(0.5)))
         return self.add("Mul", half, self.add("Add", share, self.constant(np.float32(1))))

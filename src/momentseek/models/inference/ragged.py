@@ -137,7 +137,7 @@ class EncodedCorpus:
         return LazyTensors(self.shapes, lambda key: self._tensor(key, index).to(device))
 
     def spread(self, index: IntArray, device: torch.device | str = "cpu") -> Encodings:
-        """As ``take``, for an ``index`` with many repetitions: each distinct place is fetched once."""
+        """What ``take`` returns, for an ``index`` with many repetitions: each distinct place is fetched once."""
         distinct, inverse = np.unique(index, return_inverse=True)
         if np.array_equal(distinct, index):
             return self.take(index, device)

@@ -13,7 +13,7 @@ PROBABILITY_STEPS = 1 << 16
 
 
 class Dropout(nn.Module):
-    """In training, each value is 0 with probability ``p`` and else divided by ``1 - p``; otherwise nothing changes."""
+    """Sets values to 0 with probability ``p`` and divides the others by ``1 - p``, in training only."""
 
     def __init__(self, p: float) -> None:
         super().__init__()

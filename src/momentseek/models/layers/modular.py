@@ -19,7 +19,7 @@ class ModularQuery(nn.Module):
         return scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
-        """(queries, modalities, hidden)."""
+        """A vector of each query for each modality, of shape (queries, modalities, hidden)."""
         return self.attention(words, mask) @ words
 
 

@@ -25,7 +25,7 @@ def waves(places: Tensor, dim: int) -> Tensor:
 
 
 def positions_2d(cells: Cells, dim: int) -> Tensor:
-    """(cells, dim)."""
+    """Sinusoidal vectors of the cells' starts and ends, of shape (cells, dim)."""
     half = dim // 2
     return torch.cat([waves(cells.start, half), waves(cells.end, dim - half)], dim=1)
 

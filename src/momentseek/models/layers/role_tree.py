@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 VERB, NOUN = 1, 2
-"""Values of ``Words.roles``."""
+"""Values of ``Words.roles`` for verbs and nouns."""
 
 
 class RoleTree(nn.Module):

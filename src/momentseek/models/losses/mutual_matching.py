@@ -21,10 +21,11 @@ def mutual_matching(
     queries: Tensor, moments: Tensor, pairs: BatchPairs, iou: Tensor, negative: Tensor, held: Tensor | None = None, *,
     temperature: float = 0.1, margin: float = 0.4, negative_overlap: float = 0.5, positives: int = 1,
 ) -> Tensor:  # fmt: skip
-    """Of ``queries`` (Q, d), ``moments`` (V, cells, d), the pairs' overlaps ``iou`` (P, cells) and who is ``negative``.
+    """The mutual matching loss between queries and moments.
 
-    ``negative`` (Q, V) says which videos may be held against which query, and ``held``, if other, which queries against
-    which video; ``positives`` best cells count per pair.
+    It takes ``queries`` (Q, d), ``moments`` (V, cells, d) and the pairs' overlaps ``iou`` (P, cells). ``negative``
+    (Q, V) says which videos are negatives of which query, and ``held``, if other, which queries of which video;
+    ``positives`` best cells count per pair.
     """
     best = iou.topk(positives, dim=1).indices
     found = moments[pairs.video[:, None], best]

@@ -10,10 +10,10 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Negatives:
-    """The schedule: from epoch ``hard_from`` (counted from 0) on, one of the ``pool`` best-scored negatives."""
+    """The schedule of hard negatives: from epoch ``hard_from`` on, one of the ``pool`` best-scored ones is drawn."""
 
     hard_from: int | None = 20
-    """None: never."""
+    """First epoch, counted from 0, with hard negatives; None for never."""
     pool: int = 20
 
     def at(self, epoch: int) -> int | None:

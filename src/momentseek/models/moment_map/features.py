@@ -27,7 +27,7 @@ def max_over(clips: Tensor, cells: Cells) -> Tensor:
 
 
 def growth(clips: int) -> list[bool]:
-    """For every length of candidates after the first: whether the grid of starts turns coarser there.
+    """Whether the grid of starts turns coarser at each length of candidates after the first.
 
     >>> growth(18)[13:]
     [False, False, True]

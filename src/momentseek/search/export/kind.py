@@ -22,7 +22,7 @@ class ExportKind:
     suffixes: tuple[str, ...]
     """Suffixes by which a file is known to be of this kind."""
     about: str
-    """What it is good for, in a few words."""
+    """What the kind of file is good for, in a few words."""
     render: Render
 
 

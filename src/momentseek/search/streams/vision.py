@@ -46,7 +46,7 @@ class VisionQuery:
     scale: Scale
     """Usual scores of the library's clips, by which a hit's level is judged."""
     background: Background
-    """The same as localisers take it."""
+    """Usual scores of the library's clips, in the form that localisers take."""
     spans: Vectors | None = None
     """The query as a trained model's boundary head finds spans by it."""
     videos: Scale | None = None

@@ -30,8 +30,10 @@ DEFAULT_DEPTH = BATCH_CANDIDATES
 """Number of moments in a batch."""
 MAX_BATCHES = 2
 SAME_MOMENT_IOU = 0.5
-"""From this IoU on, two moments count as the same and are judged once: the usual measure takes one for the other, and
-if both were judged relevant, no search that shows each moment once could reach the ideal."""
+"""IoU from which two moments count as the same and are judged once.
+
+The usual measure takes one for the other, and if both were judged relevant, no search that shows each moment once
+could reach the ideal."""
 MAX_CANDIDATE_SECONDS = 180.0
 """The longest moment that people are asked to watch; whole films are no candidates."""
 

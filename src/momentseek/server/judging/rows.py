@@ -20,7 +20,7 @@ class QueryRow:
     batches: int
     """Number of batches that are judged."""
     created: float
-    """Seconds since 1970."""
+    """Time at which the query was added, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class JudgementRow:
     annotator: str
     relevance: int
     at: float
-    """Seconds since 1970."""
+    """Time of the judgement, in seconds since 1970."""
 
     @property
     def label(self) -> tuple[str, str, int]:

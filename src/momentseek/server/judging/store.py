@@ -107,7 +107,7 @@ class JudgementStore:
                 self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database of judgements."""
         self._db.close()
 
     def __enter__(self) -> JudgementStore:

@@ -15,11 +15,11 @@ STYLE = Path(__file__).parent / "style.css"
 
 @router.get("/docs")
 def docs(request: Request) -> Response:
-    """The manual."""
+    """The HTTP API's manual as a web page."""
     return Response(page(request.app.openapi()), media_type="text/html; charset=utf-8")
 
 
 @router.get("/docs.css")
 def style() -> Response:
-    """How the manual looks."""
+    """The style sheet of the manual."""
     return Response(STYLE.read_bytes(), media_type="text/css; charset=utf-8")

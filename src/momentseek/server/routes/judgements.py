@@ -53,7 +53,7 @@ class CandidateOut(BaseModel):
 
 
 class AnnotatorIn(StrictModel):
-    """The annotator."""
+    """The name of the annotator."""
 
     annotator: Annotator
 
@@ -132,7 +132,7 @@ class LevelOut(BaseModel):
 
 
 class GuidelineOut(BaseModel):
-    """How to judge."""
+    """The guideline: how to judge the relevance of a moment."""
 
     levels: list[LevelOut] = Field(description="Highest first.")
     instructions: str

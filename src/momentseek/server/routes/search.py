@@ -41,7 +41,7 @@ async def search_get(service: ServiceParam, asked: Annotated[SearchParametersIn,
 
 @router.post("/search", summary="Search, with a body", responses=BODY_ERRORS)
 async def search_post(service: ServiceParam, asked: SearchBodyIn) -> SearchOut:
-    """The same as GET, with the query in the body instead of the address."""
+    """Search as with GET, with the query in the body instead of the address."""
     return await _answer(service, asked)
 
 

@@ -57,7 +57,7 @@ def number_queries(asked: list[FilmQuery]) -> list[str]:
 
 
 def related_films(asked: list[FilmQuery], films: list[SimulatedFilm]) -> dict[str, list[str]]:
-    """For each query id the other films in which the same is done, as a caption's similarity would find them."""
+    """The other films in which the same is done, by query id, as the similarity of captions would find them."""
     where: dict[tuple[int, int], list[str]] = {}
     for film in films:
         for pair in film.asked_pairs:
