@@ -19,6 +19,7 @@ test: .venv/installed-dev .venv/browser lint
 	$(PYTEST) -m 'not figures'
 
 # Every test there is: before a release, and when a figure in the docs may have changed.
+test-all: export MOMENTSEEK_EXAMPLES ?= thorough
 test-all: .venv/installed-dev .venv/browser lint
 	$(PYTEST)
 

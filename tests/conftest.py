@@ -21,8 +21,10 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-settings.register_profile("unhurried", settings.default, deadline=None)  # a busy machine is no failure
-settings.load_profile("unhurried")
+# A busy machine is no failure, so there are no deadlines; `make test-all` looks at more examples of every property.
+settings.register_profile("quick", settings.default, deadline=None, max_examples=40)
+settings.register_profile("thorough", settings.default, deadline=None, max_examples=200)
+settings.load_profile(os.environ.get("MOMENTSEEK_EXAMPLES", "quick"))
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("MOMENTSEEK_SHARED", ROOT.parent / "shared"))
