@@ -27,7 +27,7 @@ test-all: .venv/installed-dev .venv/browser lint
 test-quick: .venv/installed-dev
 	$(PYTEST) -m 'not figures and not slow and not browser'
 
-# The same, and which lines no test reaches; slower.
+# Every test, and which lines none of them reaches; slower.
 coverage: .venv/installed-dev .venv/browser
 	$(PYTEST) --cov --cov-report=term
 
