@@ -30,6 +30,14 @@ def test_settings_of_films_are_refused_for_series(tmp_path: Path) -> None:
     pytest.importorskip("h5py")
     with pytest.raises(ms.MomentseekError, match='`pool` is not a setting of like="tvr"; leave it out'):
         ms.simulate(tmp_path / "x", pool=5)
+    with pytest.raises(ms.MomentseekError, match="there is no corpus like 'charade'; did you mean 'charades'"):
+        ms.simulate(tmp_path / "x", like="charade")
+
+
+def test_reports_are_shown_in_a_line(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    made = ms.simulate(tmp_path / "series", videos=20, queries=40, video_dim=8, text_dim=8)
+    assert repr(made).startswith("<SimulationReport: 20 videos, ")
 
 
 def test_training_needs_data_unless_it_is_resumed(tmp_path: Path) -> None:

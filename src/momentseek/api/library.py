@@ -37,6 +37,9 @@ class Library(LibraryStore):
         self._engine = Engine(self)
         self._thumbnails = ThumbnailCache(self.paths.thumbnails)
 
+    def __repr__(self) -> str:
+        return f"<Library {self.path}>"
+
     def search(
         self,
         query: str | Query,

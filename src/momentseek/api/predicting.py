@@ -12,6 +12,7 @@ from momentseek.errors import MomentseekError
 from momentseek.formats import read_truth
 from momentseek.moments import Judgements, Run
 from momentseek.optional import optional_module
+from momentseek.registry import did_you_mean
 
 if TYPE_CHECKING:
     from momentseek.features import Data
@@ -136,7 +137,10 @@ def simulate(
     from momentseek.simulation import SimulationSettings
     from momentseek.simulation import simulate as simulate_series
     from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
+    from momentseek.simulation.grounding.settings import FORMS
 
+    if like not in (known := ("tvr", *FORMS)):
+        raise MomentseekError(f"there is no corpus like {like!r}; {did_you_mean(like, known)} (`like`)")
     given = {
         "videos": videos,
         "queries": queries,

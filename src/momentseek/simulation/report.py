@@ -55,6 +55,10 @@ class SimulationReport:
     statistics: Mapping[str, float]
     scores: Mapping[str, float]
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{number:,} {what}" for what, number in self.sizes.items())
+        return f"<SimulationReport: {sizes}; print its as_text()>"
+
     def as_json(self) -> dict[str, Any]:
         """The report as one JSON object."""
         return {

@@ -60,3 +60,7 @@ class TrainingOutcome:
     seconds: float
     report: Mapping[str, Any] = field(default_factory=dict)
     """The content of report.json; empty after an interruption, and in processes that do not write."""
+
+    def __repr__(self) -> str:
+        best = "" if self.best is None else f", best {self.best:.4f} at step {self.best_step:,}"
+        return f"<TrainingOutcome in {self.folder}: {self.stopped} after {self.step:,} of {self.steps:,} steps{best}>"
