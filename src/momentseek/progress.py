@@ -6,5 +6,3 @@ Advance = Callable[[int], object]
 """Called with the number of steps done since the last call."""
 ShowCount = Callable[[int, int], object]
 """Called with the number of steps done so far and the number of all steps."""
-ShowStage = Callable[[str, int, int], object]
-"""Called with what is being done, the number of its steps done so far and the number of all its steps."""

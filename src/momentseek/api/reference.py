@@ -104,8 +104,6 @@ def members_of(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 _DESCRIPTORS = (property, classmethod, staticmethod)
-_WRAPPED = ("__func__", "fget", "func")
-"""Where class methods, properties and cached properties keep the function that they are made of."""
 
 
 def _entry(name: str, thing: Any) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from momentseek.errors import MomentseekError
 from momentseek.measures.measure import MEASURES, Measure
+from momentseek.registry import did_you_mean
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"(?P<name>[A-Za-z]+)(?:@(?P<k>[^\[\]]+))?(?:\[(?P<options>[^\[\]]*)\])?")
@@ -116,8 +117,7 @@ def _option(part: str, kind: type[Measure], name: str) -> dict[str, Any]:
     if key.lower() == "iou":
         raise MomentseekError(f"measure {name!r}: {part!r} is not a condition; write IoU>=0.5 or IoU>0.5")
     if not equals or key not in options:
-        near = difflib.get_close_matches(key, [*options, "IoU"], n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"{kind.NAME} takes {', '.join(options) or 'no options'}"
+        hint = did_you_mean(key, [*options, "IoU"], f"{kind.NAME} takes {', '.join(options) or 'no options'}")
         raise MomentseekError(f"measure {name!r}: {part!r} is not an option; {hint}")
     return {key: _value(value, options[key], f"measure {name!r}: {key}")}
 
