@@ -59,7 +59,7 @@ def write_library_features(
     """
     if library.encoders.has_model:
         raise MomentseekError(
-            f"{library.path}: its vectors are a trained model's own; add the videos to a library without --model first"
+            f"{library.path}: its vectors are a trained model's own; add the videos to another, made without a model"
         )
     made_by = library.catalog.encoder("vision")
     videos = library.videos()

@@ -78,7 +78,7 @@ class Query:
 
     @classmethod
     def parse(cls, text: str) -> Query:
-        """Read a query; one that makes no sense raises a :class:`QueryError` that points at the place."""
+        """Read a query; one that makes no sense raises a ``QueryError`` that points at the place."""
         if len(text) > MAX_CHARACTERS:
             raise QueryError(text, MAX_CHARACTERS, f"more than {MAX_CHARACTERS:,} characters", "say it in fewer words")
         source = text.replace("\0", " ").encode("utf-8", "replace").decode()  # what a file name can hold, no index can

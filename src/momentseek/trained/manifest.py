@@ -152,8 +152,8 @@ def _manifest(folder: Path, values: Mapping[str, Any]) -> EncoderManifest:
         if "query" not in sources:
             raise MomentseekError(
                 f"{folder / MANIFEST_FILE}: does not say which encoders its features were made by, so no video or "
-                "query can be encoded for it; export it with --data FOLDER, of features that `momentseek data "
-                "features` wrote"
+                "query can be encoded for it; export it with features that `momentseek data features` wrote "
+                "(momentseek export … --data FOLDER)"
             )
         moments = _moments(head, config) if head.get("kind") == "map" else None
         return EncoderManifest(

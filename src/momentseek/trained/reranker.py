@@ -343,7 +343,8 @@ def _about(folder: Path, values: Mapping[str, Any]) -> RerankerManifest:
     if any(kind not in sources for kind in used):
         raise MomentseekError(
             f"{folder / MANIFEST_FILE}: does not say which encoders its features were made by, so no query can be "
-            "encoded for it; export it with --data FOLDER, of features that `momentseek data features` wrote"
+            "encoded for it; export it with features that `momentseek data features` wrote "
+            "(momentseek export … --data FOLDER)"
         )
     return RerankerManifest(
         folder=folder,
