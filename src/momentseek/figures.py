@@ -26,9 +26,9 @@ def check_folder(folder: str | Path) -> None:
     target = Path(folder)
     there = next(p for p in (target, *target.absolute().parents) if p.exists())
     if not there.is_dir():
-        raise MomentseekError(f"{target}: cannot be made a folder for figures ({there} is not a folder)")
+        raise MomentseekError(f"{target}: cannot be created as a folder for figures ({there} is not a folder)")
     if not os.access(there, os.W_OK):
-        raise MomentseekError(f"{target}: cannot be made a folder for figures ({there} may not be written to)")
+        raise MomentseekError(f"{target}: cannot be created as a folder for figures ({there} may not be written to)")
 
 
 def save_figures(figures: Mapping[str, Callable[[], Figure]], folder: str | Path) -> list[Path]:
@@ -40,7 +40,7 @@ def save_figures(figures: Mapping[str, Callable[[], Figure]], folder: str | Path
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise MomentseekError(f"{target}: cannot be made a folder for figures ({e.strerror})") from None
+        raise MomentseekError(f"{target}: cannot be created as a folder for figures ({e.strerror})") from None
     written = []
     with matplotlib.rc_context(STYLE):
         for name, make in figures.items():

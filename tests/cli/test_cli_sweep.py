@@ -60,7 +60,7 @@ def test_ctrl_c_while_a_report_is_measured_stops_and_the_sweep_goes_on(
     monkeypatch.setattr(TrainingLine, "__call__", interrupt)
     stopped = CliRunner().invoke(cli, arguments)
     assert stopped.exit_code == 130
-    assert "stopped, and saved; the same command continues" in stopped.stderr
+    assert "stopped and saved; the same command continues" in stopped.stderr
     assert not report.exists()
     monkeypatch.undo()
     went_on = CliRunner().invoke(cli, arguments)

@@ -60,14 +60,14 @@ def test_ctrl_c_saves_and_says_how_to_go_on(simulated: Path, tmp_path: Path, mon
     out = tmp_path / "run"
     stopped = run("train", "xml", "--data", simulated, "--out", out, *SMALL)
     assert stopped.exit_code == 130
-    assert f"stopped at step 1 of 2, and saved; continue with: momentseek train --resume {out}" in stopped.stderr
+    assert f"stopped at step 1 of 2 and saved; continue with: momentseek train --resume {out}" in stopped.stderr
     monkeypatch.undo()
     went_on = run("train", "--resume", out, "--json", "-q")
     assert json.loads(went_on.stdout)["stopped"] == "done"
     longer = run("train", "--resume", out, "--set", "steps=3", "--json", "-q")
     assert json.loads(longer.stdout)["steps"] == 3
     assert "was begun with model.hidden=8" in error("train", "--resume", out, "--set", "hidden=16")
-    assert "leave the others out" in error("train", "xml", "--resume", out)
+    assert "leave out MODEL" in error("train", "xml", "--resume", out)
     assert "leave out --out and --force" in error("train", "--resume", out, "--out", tmp_path / "other")
     assert "leave out --out and --force" in error("train", "--resume", out, "--force")
     assert not (tmp_path / "other").exists()

@@ -75,7 +75,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_computed(mom
         done = momentseek("diagnose", "one.jsonl", "-t", "truth.jsonl", "--plots", folder, cwd=files)
         assert done.returncode == 2
         assert done.stdout == ""
-        assert "cannot be made a folder for figures" in done.stderr
+        assert "cannot be created as a folder for figures" in done.stderr
         assert done.stderr.count("\n") == 1
 
 

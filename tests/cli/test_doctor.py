@@ -39,12 +39,12 @@ def test_a_good_machine_is_usable_and_nothing_is_made(home):
     found = items()
     assert "h264" in found["ffmpeg decoders"]["found"]
     assert found["sqlite"]["found"].startswith(sqlite3.sqlite_version)
-    assert found["library"]["found"] == f"{home / 'data/momentseek/default'} (to be made)"
+    assert found["library"]["found"] == f"{home / 'data/momentseek/default'} (will be created)"
 
 
 @needs_labels
 def test_full_hashes_anew():
-    assert items("--full")["labels"]["found"] == "ready, image-text, hashes checked anew"
+    assert items("--full")["labels"]["found"] == "ready, image-text, hashes checked again"
 
 
 def test_a_missing_package_fails_with_what_to_install(monkeypatch):
@@ -59,7 +59,7 @@ def test_a_missing_package_fails_with_what_to_install(monkeypatch):
     result = doctor()
     assert result.exit_code == 1
     assert "tokenizers: install it with: pip install 'momentseek[search]'" in result.stdout
-    assert result.stdout.splitlines()[-1].endswith("must be mended first.")
+    assert result.stdout.splitlines()[-1].endswith("must be fixed first.")
 
 
 def test_no_encoder_at_all_fails(monkeypatch):

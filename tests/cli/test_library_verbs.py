@@ -150,7 +150,7 @@ def test_files_that_are_no_longer_there_are_counted(run: Run, films: Path) -> No
     run("add", films, "--encoder", "colours")
     assert "missing" not in run("status").stdout
     (films / "red.mp4").unlink()
-    assert "missing   1 video whose file is not there (momentseek remove --missing)" in run("status").stdout
+    assert "missing   1 video whose file is gone (momentseek remove --missing)" in run("status").stdout
     assert json.loads(run("status", "--json").stdout)["missing"] == 1
 
 

@@ -47,7 +47,7 @@ def test_getting_a_model_asks_first_and_then_it_can_be_used(home, files):
         assert server.asked == []
         done = run("get", "tiny", "--from", server.url, input="y\n")
         assert done.stdout == f"tiny is in {home / 'tiny'}; use it as: --encoder hub:tiny\n"
-    assert "is here already" in run("get", "hub:tiny").stdout
+    assert "is already here" in run("get", "hub:tiny").stdout
     encoder = image_text_encoder("hub:tiny")
     assert (encoder.name, encoder.encode(["a man"]).shape) == ("hub:tiny", (1, 6))
 
@@ -55,7 +55,7 @@ def test_getting_a_model_asks_first_and_then_it_can_be_used(home, files):
 def test_where_nobody_answers_yes_must_be_said(home, tmp_path):
     result = CliRunner().invoke(command, ["get", "tiny", "--from", str(tmp_path / "source")], input="")
     assert isinstance(result.exception, MomentseekError)
-    assert "say --yes" in str(result.exception)
+    assert "use --yes" in str(result.exception)
     assert state("hub:tiny") == "absent"
 
 
@@ -75,7 +75,7 @@ def test_unknown_models_are_suggested():
 
 def test_verifying_finds_a_changed_file(home, tmp_path):
     run("get", "tiny", "--yes", "--from", str(tmp_path / "source"))
-    assert "hub:tiny: as it should be" in run("verify", "tiny").stdout
+    assert "hub:tiny: unchanged" in run("verify", "tiny").stdout
     (home / "tiny/config.json").write_bytes(b"{}")
     damaged = run("verify", "hub:tiny", code=1)
     assert "config.json: has changed since it was downloaded" in damaged.stdout
@@ -92,4 +92,4 @@ def test_the_list_says_what_each_is_good_for():
         *("minilm", "labels", "hub:siglip2-base", "hub:siglip2-base-small", "hub:clip-b32", "hub:tiny")
     ]
     assert "recommended: free descriptions, many languages" in listed
-    assert "Get one that is absent: momentseek models get NAME" in listed
+    assert "To get one that is absent: momentseek models get NAME" in listed

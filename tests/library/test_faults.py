@@ -162,7 +162,7 @@ def test_a_killed_long_video_goes_on_and_says_so(
     assert [(r.at, r.duration) for r in report.resumed] == [(36.0, 63.0)]
     texts = [event.text for event in told if hasattr(event, "text")]
     assert texts == [
-        "the last add was stopped before its end; going on from there",
+        "the last add was interrupted; continuing from there",
         "long.mp4: resumed at 00:00:36 of 00:01:03",
     ]
     assert report.seconds == pytest.approx(27.0)

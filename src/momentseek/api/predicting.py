@@ -47,10 +47,10 @@ def train(
 
     if resume is not None:
         if model or preset or config or seeds or out or force:
-            raise MomentseekError("a training run is resumed with its own model and settings; leave the others out")
+            raise MomentseekError("a training run is resumed with its own model and settings; leave out other ones")
         return resume_training(resume, data=data, settings=settings, progress=progress)
     if data is None:
-        raise MomentseekError("which data to train on is missing; give a folder with a data.toml (`data`)")
+        raise MomentseekError("there are no data to train on; give a folder with a data.toml (`data`)")
     if seeds is not None:
         return train_model_with_seeds(
             model,

@@ -1,4 +1,4 @@
-"""What ``momentseek doctor`` looks at: each check says what it found, and what to do if that is not well."""
+"""The checks of ``momentseek doctor``: each says what it found and, if something is wrong, what to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ State = Literal["ok", "note", "failed"]
 GB = 1e9
 DECODERS = ("h264", "hevc", "vp9", "av1", "mpeg4", "mpeg2video", "prores")
 ENCODERS = ("libx264", "libwebp", "aac")
-"""What cutting clips and making thumbnails use."""
+"""Encoders of ffmpeg that cutting clips and making thumbnails use."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Item:
 
 
 def checkup(*, full: bool = False) -> list[Item]:
-    """Everything; ``full`` hashes every weight file anew."""
+    """Run all checks; ``full`` hashes every weight file again."""
     checks: list[Callable[[], Iterator[Item]]] = [_python, _packages, _ffmpeg, lambda: _encoders(full), _library]
     checks += [_machine, _sqlite, _terminal]
     return [item for check in checks for item in check()]
@@ -56,7 +56,7 @@ def _packages() -> Iterator[Item]:
             yield Item(package, "ok", metadata.version(package))
         except MomentseekError as e:
             yield Item(package, "failed", "not installed", str(e).partition("; ")[2])
-        except Exception as e:  # a library of the system is missing, say
+        except Exception as e:  # a system library is missing, for example
             yield Item(package, "failed", f"cannot be loaded ({e})", "install it again")
     for package, what in (("faiss-cpu", "comparing with FAISS"), ("numba", "quick scans of large libraries")):
         try:
@@ -69,7 +69,7 @@ def _ffmpeg() -> Iterator[Item]:
     try:
         import av
         from av.codec import Codec
-    except ImportError:  # said above
+    except ImportError:  # reported by _packages
         return
     versions = getattr(av, "ffmpeg_version_info", None) or ", ".join(
         f"{name} {'.'.join(map(str, number))}" for name, number in av.library_versions.items()
@@ -98,7 +98,7 @@ def _encoders(full: bool) -> Iterator[Item]:
     entries = inventory(fresh=full)
     for entry in entries:
         if entry.state == "ready":
-            yield Item(entry.name, "ok", f"ready, {entry.kind}" + (", hashes checked anew" if full else ""))
+            yield Item(entry.name, "ok", f"ready, {entry.kind}" + (", hashes checked again" if full else ""))
         elif entry.state == "damaged":
             yield Item(entry.name, "failed", "damaged", entry.problem)
         elif not entry.name.startswith("hub:"):
@@ -109,9 +109,7 @@ def _encoders(full: bool) -> Iterator[Item]:
         yield Item("an image encoder", "failed", "none is ready", advice)
     elif all(entry.name == "labels" for entry in ready):
         size = next(entry.megabytes for entry in entries if entry.name == "hub:siglip2-base")
-        advice = (
-            f"knows 1,000 labels, no actions; far better: momentseek models get siglip2-base (about {size:,.0f} MB)"
-        )
+        advice = f"it knows 1,000 labels, no actions; far better: momentseek models get siglip2-base ({size:,.0f} MB)"
         yield Item("an image encoder", "note", "only labels is ready", advice)
     yield Item("downloads", "ok", "none; only `momentseek models get` downloads")
 
@@ -126,7 +124,12 @@ def _library() -> Iterator[Item]:
         yield Item("library", "failed", "no folder", str(e))
         return
     yield _writable("library", folder, "failed", "give another with --library or MOMENTSEEK_LIBRARY")
-    yield _writable("cache", cache_folder(), "note", "set XDG_CACHE_HOME; without one, starting takes longer")
+    yield _writable(
+        "cache",
+        cache_folder(),
+        "note",
+        "set XDG_CACHE_HOME; without a cache, starting takes longer",
+    )
     yield _writable("models", models_folder(), "note", "set MOMENTSEEK_MODELS to a folder that can be written")
     free = shutil.disk_usage(_nearest(folder)).free / GB
     advice = "make room, or give another folder with --library" if free < 1 else ""
@@ -136,7 +139,7 @@ def _library() -> Iterator[Item]:
 def _writable(name: str, folder: Path, otherwise: State, advice: str) -> Item:
     near = _nearest(folder)
     if near.is_dir() and os.access(near, os.W_OK | os.X_OK):
-        return Item(name, "ok", f"{folder}" if near == folder else f"{folder} (to be made)")
+        return Item(name, "ok", f"{folder}" if near == folder else f"{folder} (will be created)")
     return Item(name, otherwise, f"{folder} cannot be written", advice)
 
 
@@ -149,7 +152,7 @@ def _machine() -> Iterator[Item]:
     from momentseek.encoders.runtime import THREADS_VARIABLE, available_cores, thread_count
 
     try:
-        yield Item("cores", "ok", f"{available_cores()}, encoders use {thread_count()} threads ({THREADS_VARIABLE})")
+        yield Item("cores", "ok", f"{available_cores()}; encoders use {thread_count()} threads ({THREADS_VARIABLE})")
     except MomentseekError as e:
         yield Item("cores", "failed", str(e).partition("; ")[0], str(e).partition("; ")[2])
     memory = free_memory()
@@ -160,7 +163,7 @@ def _machine() -> Iterator[Item]:
 
 
 def free_memory() -> int | None:
-    """Bytes that could be had without swapping, where the system says so."""
+    """Number of bytes that are available without swapping; None where the system does not say."""
     try:
         for line in Path("/proc/meminfo").read_text("ascii").splitlines():
             if line.startswith("MemAvailable:"):

@@ -1,4 +1,4 @@
-"""``momentseek compact``: free the space of what was removed."""
+"""``momentseek compact``: free the space of removed videos."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from momentseek.tables import count
 def command(library: str | None, wait: float, as_json: bool) -> None:
     """Rewrite the library without what was removed or replaced.
 
-    Searches go on meanwhile. Stop it at any time; nothing is lost.
+    Searches work meanwhile. It can be stopped at any time; nothing is lost.
 
     \b
     After `momentseek remove`:

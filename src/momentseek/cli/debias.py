@@ -1,4 +1,4 @@
-"""``momentseek debias``: do models find moments, or places where moments usually are?"""
+"""``momentseek debias``: test whether models find moments, or only the places where moments usually are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("models", metavar="MODEL...", nargs=-1)
-@click.option("--run", "runs", multiple=True, metavar="NAME=IID,OOD", help="Two files of predictions, made elsewhere.")
+@click.option(
+    "--run", "runs", multiple=True, metavar="NAME=IID,OOD", help="Two files of predictions that another program made."
+)
 @click.option("--data", "folder", metavar="DIR", help="The data folder: one with a data.toml.")
 @click.option("--train", default="train", show_default=True, metavar="SPLIT", help="The training split.")
 @click.option(
@@ -34,7 +36,11 @@ if TYPE_CHECKING:
 )
 @click.option("--truth-iid", metavar="FILE", help="The truth of iid predictions, instead of --data.")
 @click.option("--truth-ood", metavar="FILE", help="The truth of ood predictions.")
-@click.option("--truth-train", metavar="FILE", help="The training set; without it, nothing is said about its places.")
+@click.option(
+    "--truth-train",
+    metavar="FILE",
+    help="The truth of the training set; without it, the report says nothing about where training moments lie.",
+)
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),
@@ -54,7 +60,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     default=5,
     show_default=True,
-    help="Draws of the blind baselines that are random; 0 leaves the baselines out.",
+    help="Number of draws of the random blind baselines; 0 leaves all baselines out.",
 )
 @click.option("--plots/--no-plots", default=True, help="Draw the figures, as PNG and SVG.")
 @options.missing
@@ -94,7 +100,7 @@ def command(
       'mdd[confounders=L*A]'     a model with settings of its own, written as for --set
       runs/mdd                   the folder of a training run (a path has a slash)
       NAME=IID,OOD               two files of predictions; one may be left empty
-      NAME=any of these          the same under another name; what has one name are seeds of one system
+      NAME=any of these          the same under another name; several of one name are seeds of one system
 
     \b
     What debiasing gains, on simulated films:
@@ -107,7 +113,7 @@ def command(
         --truth-train train.json
 
     All others are compared with the first MODEL; blind baselines are reported beside them. FOLDER gets report.md,
-    report.json, tables as CSV, figures/ and runs/. The same command continues what was stopped.
+    report.json, tables as CSV, figures/ and runs/. The same command continues after an interruption.
     """
     import json
     from dataclasses import replace
@@ -199,7 +205,7 @@ def _make(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise MomentseekError(f"{out}: cannot be made a folder ({e.strerror}); choose another") from None
+        raise MomentseekError(f"{out}: cannot be created as a folder ({e.strerror}); choose another") from None
 
 
 def _of_data(data: Data, train: str, iid: str, ood: str) -> tuple[Truths, Judgements, str]:
@@ -215,7 +221,7 @@ def _of_data(data: Data, train: str, iid: str, ood: str) -> tuple[Truths, Judgem
         split = data.split(name)
         seconds = np.array([split.durations[video] for video in split.truth.videos], dtype=np.float64)
         found.append(replace(split.truth, durations=seconds))
-    note = f"SIMULATED DATA ({data.name}): these figures are not of real videos." if data.simulated else ""
+    note = f"SIMULATED DATA ({data.name}): these figures do not describe real videos." if data.simulated else ""
     return Truths(found[1], found[2], (iid, ood)), found[0], note
 
 
@@ -236,7 +242,7 @@ def _of_files(
 
 
 def _simulation_note(truth: Path) -> str:
-    """What to say of a truth that lies in the folder of a simulation."""
+    """What to say about a truth in the folder of a simulation; empty for real videos."""
     import tomllib
 
     try:
@@ -245,7 +251,7 @@ def _simulation_note(truth: Path) -> str:
         return ""
     if not about.get("simulated"):
         return ""
-    return f"SIMULATED DATA ({about.get('name', truth.parent.name)}): these figures are not of real videos."
+    return f"SIMULATED DATA ({about.get('name', truth.parent.name)}): these figures do not describe real videos."
 
 
 def _systems(
@@ -283,7 +289,7 @@ def _read(path: str, videos: str | None, invalid: str | None) -> Run | None:
     corpus = read_corpus(videos) if videos else None
     lists = [r for r in read_runs(path, corpus=corpus, invalid=cast(Policy, invalid or "error")) if r.task != "VR"]
     if not lists:
-        raise MomentseekError(f"{path}: ranks videos only, and there are no moments to look at")
+        raise MomentseekError(f"{path}: ranks only videos; give predictions of moments")
     return next((r for r in lists if r.task == "SVMR"), lists[0])
 
 
@@ -296,7 +302,7 @@ def _train_entrants(
     out: Path,
     quiet: bool,
 ) -> dict[str, System]:
-    """Train what is to be trained, and let every model answer both splits."""
+    """Train the models that are not trained yet, and let every model answer both splits."""
     import sys
     from dataclasses import replace
 
@@ -319,7 +325,7 @@ def _train_entrants(
             one = replace(one, config=replace(one.config, data=replace(one.config.data, path=data.location)))
         answered = carry_out_task(one, data, splits, progress=TrainingLine(quiet=quiet))
         if answered is None:
-            options.say("stopped, and saved; the same command continues")
+            options.say("stopped and saved; the same command continues")
             sys.exit(130)
         pairs.setdefault(one.label, []).append((answered[0], answered[1]))
     return {label: System(label, tuple(found)) for label, found in pairs.items()}

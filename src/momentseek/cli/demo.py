@@ -1,4 +1,4 @@
-"""``momentseek demo``: a sample library, five questions, and how well they were answered."""
+"""``momentseek demo``: make a sample library, search it with five queries, and show how well they are answered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Answers = list[tuple[DemoQuery, list[Hit]]]
 
 MAX_SHOWN_HITS = 3
-"""Moments shown for each question."""
+"""Number of moments shown for each query."""
 DEMO_MEASURES = ("AxIoU@1", "R@1[IoU>=0.5]", "R@1[IoU>=0.7]")
 
 
@@ -37,9 +37,9 @@ Examples:
 def command(into: Path | None, as_json: bool) -> None:
     """Make a sample library and search it.
 
-    Writes four short films from photographs that ship in Python packages, a camera moving over each, with subtitles
-    beside or inside them; adds them to a library as any other video; asks five questions, and shows the moments found
-    beside the true ones, which are known to the frame. Run again, it only asks. Nothing is downloaded.
+    Makes four short films from photographs that ship in Python packages, with a moving camera and with subtitles beside
+    or inside them; adds them to a library like any other videos; searches it with five queries, and shows the moments
+    found beside the true ones, which are known exactly. Later runs only search. Nothing is downloaded.
     """
     from momentseek.api import Library
     from momentseek.cli.progress import ProgressBar
@@ -60,7 +60,7 @@ def command(into: Path | None, as_json: bool) -> None:
         click.echo(f"\n{query.text!r}\n{_table(query, hits)}")
     click.echo(f"\n{_summary(answers, quality)}")
     where = f"--library {library_at}" if into else "--library demo"
-    click.echo(f"\nAsk something of your own:  momentseek search {where} 'a flower'")
+    click.echo(f"\nTry a query of your own:  momentseek search {where} 'a flower'")
 
 
 def _folders(into: Path | None) -> tuple[Path, Path]:
@@ -92,7 +92,7 @@ def _overlap(query: DemoQuery, hit: Hit) -> float:
 
 
 def _evaluate_answers(answers: Answers) -> Evaluation:
-    """The first hits' quality, by the same measures as any other system's."""
+    """Evaluate the hits by the same measures as any other run."""
     from momentseek.evaluation import evaluate
     from momentseek.moments import Judgements, Run
 
@@ -111,9 +111,9 @@ def _summary(answers: Answers, quality: Evaluation) -> str:
     right = sum(_first(query, hits) for query, hits in answers)
     shares = ", ".join(f"{name} {quality[name]:.2f}" for name in DEMO_MEASURES[1:])
     return (
-        f"The right scene is first for {right} of {len(answers)} questions; "
+        f"The right scene is first for {right} of {len(answers)} queries; "
         f"mean IoU of the first moments {quality[DEMO_MEASURES[0]]:.2f} ({shares}).\n"
-        "The offline encoder knows a thousand labels of things, not actions; for better eyes: momentseek models list"
+        "The offline encoder knows a thousand labels of things, no actions; for better ones: momentseek models list"
     )
 
 

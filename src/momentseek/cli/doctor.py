@@ -1,4 +1,4 @@
-"""``momentseek doctor``: is everything here that searching needs, and if not, what to do."""
+"""``momentseek doctor``: check that everything that searching needs is installed, and say what to do if not."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ MARKS = {"ok": "ok", "note": "note", "failed": "FAILED"}
 
 @click.command()
 @options.as_json
-@click.option("--full", is_flag=True, help="Hash every weight file anew, even those that have not changed.")
+@click.option("--full", is_flag=True, help="Hash every weight file again, even those that have not changed.")
 def command(as_json: bool, full: bool) -> None:
-    """Check what is installed and say what to do about what is not.
+    """Check that everything that searching needs is installed, and say what to do if not.
 
     \b
       momentseek doctor
       momentseek doctor --json
 
-    Downloads nothing, changes nothing. The exit code is 0 if videos can be added and searched, else 1.
+    Nothing is downloaded or changed. The exit code is 0 if videos can be added and searched, else 1.
     """
     from momentseek.cli.checkup import checkup
     from momentseek.tables import text_table
@@ -40,6 +40,6 @@ def command(as_json: bool, full: bool) -> None:
             click.echo("\nWhat to do:")
             for item in sorted(todo, key=lambda item: item.state != "failed"):
                 click.echo(f"  {item.name}: {item.advice}")
-        click.echo(f"\n{failed} of these must be mended first." if failed else "\nVideos can be added and searched.")
+        click.echo(f"\n{failed} of these must be fixed first." if failed else "\nVideos can be added and searched.")
     if failed:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""``momentseek explain``: why a trained model answers a query as it does."""
+"""``momentseek explain``: show why a trained model answers a query as it does."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FIGURES = (".png", ".svg", ".pdf")
 @click.argument("checkpoint", metavar="CHECKPOINT", type=click.Path())
 @click.option("--data", required=True, type=click.Path(), metavar="DIR", help="A data folder: one with a data.toml.")
 @click.option("--query", required=True, metavar="ID|TEXT", help="A query of the split, or any text (see below).")
-@click.option("--split", default="val", show_default=True, metavar="NAME", help="Whose queries and videos.")
-@click.option("--top", "-k", type=click.IntRange(1, 20), default=3, show_default=True, help="Moments to show.")
+@click.option("--split", default="val", show_default=True, metavar="NAME", help="The split to search.")
+@click.option("--top", "-k", type=click.IntRange(1, 20), default=3, show_default=True, help="How many moments to show.")
 @click.option("--out", "-o", type=click.Path(), metavar="FILE", help="A figure (.png, .svg, .pdf), or numbers (.json).")
 @options.force
 @options.as_json
@@ -25,10 +25,10 @@ def command(
 ) -> None:
     """Show what a model (xml, reloclnet) sees in a query and in the videos it chooses.
 
-    The weight of each word for pictures and for subtitles; for each of the best moments the similarity of the query and
-    the video's clips, what the learned start and end filters answer to it, and the found moment beside the true ones;
-    and the video it should have found, if it did not. A text that is no query of the split can be asked where the data
-    say which encoder made the queries' features (`momentseek data features`).
+    Shows the weight of each word for pictures and for subtitles; for each of the best moments, the similarity of the
+    query to the video's clips, the responses of the learned start and end filters, and the moment beside the true ones;
+    and the right video, if it was not found. A text that is not a query of the split can be used if the data say which
+    encoder made the queries' features (`momentseek data features`).
 
     \b
     A figure, and the numbers in it:
@@ -43,10 +43,10 @@ def command(
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
     if out is None and not as_json:
-        raise MomentseekError("say where to draw it (--out why.png), or ask for the numbers (--json)")
+        raise MomentseekError("there is nowhere to draw; name a file (--out why.png), or ask for the numbers (--json)")
     target = None if out is None else Path(out)
     if target is not None and target.suffix.lower() not in (*FIGURES, ".json"):
-        raise MomentseekError(f"{target}: its ending says no format; end it with {', '.join(FIGURES)} or .json")
+        raise MomentseekError(f"{target}: its ending names no known format; use one of {', '.join(FIGURES)}, .json")
     options.check_targets([checkpoint], [out], force)
     from momentseek.atomic import write_bytes
     from momentseek.features.data import Data
@@ -69,4 +69,4 @@ def command(
     if as_json:
         click.echo(text, nl=False)
     elif target is not None:
-        options.say(f"{target}: written")
+        options.say(f"wrote {target}")

@@ -1,4 +1,4 @@
-"""``momentseek export``: a trained model as ONNX, so that searching with it needs no torch."""
+"""``momentseek export``: write a trained model as ONNX, so that searching with it needs no torch."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ Lengths = tuple[float | None, float | None]
     "--data",
     type=click.Path(),
     metavar="DIR",
-    help="The data it was trained on, for the encoders that made them. Default: where they were then.",
+    help="The data that the model was trained on; they say which encoders it needs. Default: where they were then.",
 )
 @click.option(
     "--window",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="For models that stretch whole videos to a few clips (tan2d, mdd, mmn and crocs): the longest video read at "
-    "once; longer ones are cut into windows that overlap. Default: what 95 % of its training videos do not exceed; mmn "
-    "and crocs cut what is longer into windows of the middling length.",
+    help="For models that stretch whole videos to a few clips (tan2d, mdd, mmn and crocs): the longest video that is "
+    "read at once; longer ones are cut into windows that overlap. Default: the length that 95 % of the training videos "
+    "do not exceed; mmn and crocs cut longer videos into windows of the training videos' median length.",
 )
 @options.force
 @options.as_json
 def command(checkpoint: str, out: str, data: str | None, window: float | None, force: bool, as_json: bool) -> None:
-    """Write a trained model as a folder that the library takes.
+    """Write a trained model as a folder that a library can use.
 
     xml and reloclnet, mmn and crocs make a library's vectors (`momentseek add --model`); tan2d, mdd and cet, which read
     query and video together, re-rank what a library finds (`momentseek search --rerank`).
 
-    CHECKPOINT is a file that `momentseek train` wrote, or the folder of a run, of which the best is taken. The folder
-    has the model's graphs as ONNX, and model.json; they are compared with the model in torch before they are written. A
-    model can serve a library if its features were made by encoders of ours (`momentseek data features`); of other
-    features the library could make no more.
+    CHECKPOINT is a file that `momentseek train` wrote, or the folder of a training run, whose best checkpoint is used.
+    The folder written has the model's graphs as ONNX, compared with the model in torch beforehand, and model.json. A
+    model can serve a library only if its features were made by Momentseek's encoders (`momentseek data features`): the
+    library must make the same features of new videos.
 
     \b
-    A model for one's own videos:
+    A model for your own videos:
       momentseek export films-xml --out films-model
       momentseek add ~/Videos --library films-trained --model films-model
     One that re-ranks:
@@ -100,7 +100,7 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
 
 
 def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, EncoderRef], float, Lengths, str]:
-    """The encoders of the data's features, the seconds of a clip, of long and of middling videos, and why none."""
+    """The encoders of the data's features, the seconds of a clip, of long and of median videos, and what is missing."""
     from momentseek.errors import MomentseekError
     from momentseek.features.data import Data
     from momentseek.models.export.window import longest_video
@@ -108,7 +108,7 @@ def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str
 
     unusable = "this export cannot serve a library: "
     if not folder:
-        return {}, 1.5, (None, None), f"{unusable}the checkpoint does not say where its data lie; give --data DIR"
+        return {}, 1.5, (None, None), f"{unusable}the checkpoint does not say where its data are; give --data DIR"
     try:
         with Data.open(folder) as data:
             same = trained.was_trained_on(data)
@@ -121,7 +121,7 @@ def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str
             raise
         return {}, 1.5, (None, None), f"{unusable}{e}"
     if not same:
-        raise MomentseekError(f"{folder}: is not what the model was trained on; give the data it was (--data DIR)")
+        raise MomentseekError(f"{folder}: is not what the model was trained on; give those data (--data DIR)")
     if not encoders:
         return {}, clip_seconds, usual, f"{unusable}{folder} does not say which encoders made its features"
     return encoders, clip_seconds, usual, ""

@@ -43,7 +43,9 @@ def _make(folder: Path, new: list[Path]) -> None:
             new.append(path)
         except FileExistsError:
             if not path.is_dir():
-                raise MomentseekError(f"{folder}: cannot be made a folder ({path} is a file)") from None
+                raise MomentseekError(f"{folder}: cannot be created as a folder ({path} is a file)") from None
         except OSError as e:
             if not path.is_dir():
-                raise MomentseekError(f"{folder}: cannot be made a folder ({e.strerror}); choose another") from None
+                raise MomentseekError(
+                    f"{folder}: cannot be created as a folder ({e.strerror}); choose another"
+                ) from None

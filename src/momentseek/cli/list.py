@@ -1,4 +1,4 @@
-"""``momentseek list``: the library's videos."""
+"""``momentseek list``: list the library's videos."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from momentseek.library import Video
 
 
-CHANGED_NOTE = "the file has changed since and cannot be read now"
+CHANGED_NOTE = "the file has changed since it was added, and cannot be read now"
 
 
 @click.command()
@@ -24,7 +24,7 @@ CHANGED_NOTE = "the file has changed since and cannot be read now"
 @click.option("--long", "-L", "long", is_flag=True, help="Also show paths, and what was odd about a file.")
 @options.as_json
 def command(pattern: str | None, library: str | None, long: bool, as_json: bool) -> None:
-    """List the library's videos, or those whose name matches GLOB (without regard to case).
+    """List the library's videos, or those whose name matches GLOB (upper and lower case are the same).
 
     \b
     Holiday films:

@@ -1,4 +1,4 @@
-"""``momentseek models``: which encoders there are; getting one; making sure that they are what they were."""
+"""``momentseek models``: list, download and verify encoders."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from momentseek.errors import MomentseekError
 
 @click.group()
 def command() -> None:
-    """List, fetch and verify encoders: what turns images and texts into vectors.
+    """List, download and verify encoders, which turn images and texts into vectors.
 
     \b
-    See what is there, and what could be:
+    See which encoders are installed, and which could be:
       momentseek models list
     Download the recommended one (about 1 GB; asks first), then use it:
       momentseek models get siglip2-base
       momentseek add ~/Videos --encoder hub:siglip2-base
 
-    Nothing is ever downloaded but by `models get`.
+    Only `models get` ever downloads anything.
     """
 
 
 @command.command("list")
 @options.as_json
 def list_models(as_json: bool) -> None:
-    """List every encoder: what it is good for, where it comes from, whether it is here.
+    """List every encoder: what it is good for, where it comes from, and whether it is installed.
 
     \b
       momentseek models list
@@ -60,7 +60,7 @@ def list_models(as_json: bool) -> None:
         text_table(["name", "kind", "dim", "state", "size", "licence", "good for", "from"], rows, align="llrlrlll")
     )
     if any(entry.name.startswith("hub:") and entry.state == "absent" for entry in entries):
-        click.echo("\nGet one that is absent: momentseek models get NAME (without hub:); its size is as published.")
+        click.echo("\nTo get one that is absent: momentseek models get NAME (without hub:); sizes are as published.")
     for entry in entries:
         if entry.state == "damaged":
             options.say(f"{entry.name}: {entry.problem}")
@@ -68,17 +68,17 @@ def list_models(as_json: bool) -> None:
 
 @command.command("get")
 @click.argument("name")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Download without asking.")
 @click.option("--from", "source", metavar="URL|FOLDER", help="Take the files from a mirror or a folder instead.")
 def get_model(name: str, yes: bool, source: str | None) -> None:
-    """Download a model and write down the hashes of its files.
+    """Download a model and record the hashes of its files.
 
     \b
       momentseek models get siglip2-base
     On a machine without network, from a folder with the same files:
       momentseek models get siglip2-base --from /media/stick/siglip2-base
 
-    An interrupted download goes on where it stopped.
+    An interrupted download continues where it stopped.
     """
     from momentseek.cli.progress import progress_bars
     from momentseek.encoders.hub import lock
@@ -88,7 +88,7 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
     model = find_hub_model(name.removeprefix("hub:"))
     missing = missing_files(model)
     if not missing:
-        click.echo(f"{model.name} is here already: {lock.model_folder(model.name)}")
+        click.echo(f"{model.name} is already here: {lock.model_folder(model.name)}")
         return
     size = sum(model.files[file] for file in missing)
     options.say(f"{model.name}: {model.good_for}; licence {model.licence}")
@@ -100,26 +100,26 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
         with progress_bars(f"{model.name}, MB") as progress:
             folder = fetch_model(model, source, progress=progress)
     except KeyboardInterrupt:
-        options.say(f"what has arrived is kept; go on with: momentseek models get {model.name}")
+        options.say(f"what has arrived is kept; continue with: momentseek models get {model.name}")
         raise
     click.echo(f"{model.name} is in {folder}; use it as: --encoder hub:{model.name}")
 
 
 def _confirm() -> bool:
     try:
-        return click.confirm("Get it?", err=True)
+        return click.confirm("Download it?", err=True)
     except click.Abort:
         if sys.stdin.isatty():
             raise
         click.echo(err=True)
-        raise MomentseekError("nobody is there to ask; say --yes to download it") from None
+        raise MomentseekError("there is no terminal to ask on; use --yes to download it") from None
 
 
 @command.command("verify")
 @click.argument("name", required=False)
 @options.as_json
 def verify_models(name: str | None, as_json: bool) -> None:
-    """Hash every file of every encoder that is here (or of one) anew, and compare.
+    """Hash every file of the installed encoders (or of one) again, and compare.
 
     \b
       momentseek models verify
@@ -132,6 +132,6 @@ def verify_models(name: str | None, as_json: bool) -> None:
         click.echo(json.dumps({"encoders": [asdict(entry) for entry in entries]}, indent=2))
     else:
         for entry in entries:
-            click.echo(f"{entry.name}: {'as it should be' if entry.state == 'ready' else entry.problem}")
+            click.echo(f"{entry.name}: {'unchanged' if entry.state == 'ready' else entry.problem}")
     if any(entry.state != "ready" for entry in entries):
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""``momentseek predict``: what a trained model finds for the queries of a split."""
+"""``momentseek predict``: answer the queries of a split with a trained model."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from momentseek.cli.numbers import Number
 @click.option(
     "--task",
     type=click.Choice(["VCMR", "SVMR", "VR"]),
-    help="Moments in all videos, moments in the right video, or videos. Default: VCMR for a split with pools, else as "
-    "in training.",
+    help="Find moments in all videos, moments in the right video, or videos. Default: VCMR for a split with pools, "
+    "else as in training.",
 )
 @click.option(
     "--top",
@@ -40,11 +40,11 @@ from momentseek.cli.numbers import Number
     "--first",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many of these videos are searched per query. Default: the model's setting videos; a whole pool.",
+    help="How many of these videos are searched per query. Default: the model's setting `videos`; for pools, all.",
 )
 @click.option("--whole-corpus", is_flag=True, help="Search all videos, although the split has a pool for each query.")
 @click.option("--nms", type=Number(0, 1), help="Drop moments that overlap a better one by more than this IoU.")
-@click.option("--device", default="auto", show_default=True, help="cpu, cuda, ….")
+@click.option("--device", default="auto", show_default=True, help="Where to compute: cpu, cuda, ….")
 @options.force
 @options.as_json
 @options.quiet
@@ -73,7 +73,7 @@ def command(
       momentseek evaluate test.jsonl --truth simulation/test.json
     Re-rank the videos that another model found:
       momentseek predict runs/conquer --videos runs/xml --data simulation --split test --out test.jsonl
-    Search each query's pool with one model, or the first five videos of another model with it (MVMR):
+    Search each query's pool with one model, then with another the five videos that the first ranks best (MVMR):
       momentseek predict runs/crocs --data films --split mvmr --out mvmr.jsonl
       momentseek predict runs/mdd --videos runs/crocs --first 5 --data films --split mvmr --out mvmr.jsonl
       momentseek evaluate mvmr.jsonl --truth films/mvmr.json --protocol mvmr

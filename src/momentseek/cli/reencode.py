@@ -1,4 +1,4 @@
-"""``momentseek reencode``: make the library's vectors anew."""
+"""``momentseek reencode``: replace the library's vectors by those of another encoder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from momentseek.cli.ingesting import IngestLines, conclude, ingest
 
 @click.command()
 @options.library
-@click.option("--encoder", metavar="SPEC", help="labels, file:FOLDER or hub:NAME.")
+@click.option("--encoder", metavar="SPEC", help="The new encoder: labels, file:FOLDER or hub:NAME.")
 @click.option("--model", type=click.Path(), metavar="FOLDER", help="A trained model (`momentseek export`).")
 @options.wait
 @options.quiet
@@ -18,11 +18,11 @@ from momentseek.cli.ingesting import IngestLines, conclude, ingest
 def command(
     library: str | None, encoder: str | None, model: str | None, wait: float, quiet: bool, as_json: bool
 ) -> None:
-    """Make all vectors anew with another encoder, or with a trained model.
+    """Encode all videos again with another encoder or a trained model.
 
-    The library is searched by its old vectors until all new ones are there, and then by the new
-    ones at once. Stop it at any time; the same command continues. If a video's file is missing or
-    cannot be read, nothing is switched and nothing lost.
+    Searches use the old vectors until all new ones are there, and then the new ones. It can be
+    stopped at any time; the same command continues. If a video's file is missing or cannot be
+    read, the library keeps its old vectors and nothing is lost.
 
     \b
     From the offline encoder to a downloaded one:
@@ -33,8 +33,8 @@ def command(
 
     spec = options.encoder_or_model(encoder, model)
     if spec is None:
-        raise click.UsageError("name what makes the new vectors: --encoder SPEC or --model FOLDER")
-    display = IngestLines(quiet=quiet, what="encoding anew")
+        raise click.UsageError("no encoder is named; give --encoder SPEC or --model FOLDER")
+    display = IngestLines(quiet=quiet, what="encoding again")
     with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(
             lambda tell: opened.reencode(spec, progress=tell),

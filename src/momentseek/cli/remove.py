@@ -14,9 +14,9 @@ from momentseek.tables import count
 @click.command()
 @click.argument("patterns", metavar="[PATH|GLOB]...", nargs=-1)
 @options.library
-@click.option("--missing", is_flag=True, help="Those whose file is no longer there.")
-@click.option("--dry-run", is_flag=True, help="Only say which.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--missing", is_flag=True, help="Remove the videos whose file is missing.")
+@click.option("--dry-run", is_flag=True, help="Only show which videos would be removed.")
+@click.option("--yes", "-y", is_flag=True, help="Remove without asking.")
 @options.wait
 @options.as_json
 def command(
@@ -27,7 +27,7 @@ def command(
     A video is named by its path, by a folder it lies in, or by its name, which may be a pattern.
 
     \b
-    All drafts, after a look at which they are:
+    Remove all drafts, after a look at which videos they are:
       momentseek remove 'draft*' --dry-run
       momentseek remove 'draft*' --yes
     """
@@ -35,7 +35,7 @@ def command(
     from momentseek.library.file_stamp import path_text, printable
 
     if not patterns and not missing:
-        raise MomentseekError("say which videos: a path, a folder, a pattern for names, or --missing")
+        raise MomentseekError("no videos are named; give a path, a folder, a pattern for names, or --missing")
     with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
         videos = opened.matching(patterns, missing=missing)
         if not as_json:
@@ -44,7 +44,7 @@ def command(
         if videos and not dry_run:
             if not yes:
                 if not sys.stdin.isatty():
-                    raise MomentseekError("nobody is there to ask; say --yes to remove these videos, or --dry-run")
+                    raise MomentseekError("there is no terminal to ask on; use --yes to remove them, or --dry-run")
                 click.confirm(f"take {count(len(videos), 'video')} out of the library?", abort=True, err=True)
             videos = opened.remove([video.path for video in videos])
     if as_json:

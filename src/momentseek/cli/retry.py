@@ -1,4 +1,4 @@
-"""``momentseek retry``: try again the files that failed."""
+"""``momentseek retry``: try again to add the files that failed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from momentseek.cli.ingesting import IngestLines, conclude, ingest
 @options.quiet
 @options.as_json
 def command(library: str | None, subtitles: str | None, wait: float, quiet: bool, as_json: bool) -> None:
-    """Try again the files that `momentseek status --failed` lists.
+    """Try again to add the files that `momentseek status --failed` lists.
 
-    `add` leaves a file that failed alone until it changes; this does not. Files that are no
-    longer there are forgotten.
+    `add` leaves a file that failed alone until it changes; `retry` does not. Files that no longer
+    exist are taken off the list.
 
     \b
-    After installing what was missing, or mending a disk:
+    After installing what was missing, or repairing a disk:
       momentseek retry
     """
     from momentseek.library import LibraryStore, library_folder

@@ -1,4 +1,4 @@
-"""``momentseek status``: what the library holds, and what failed."""
+"""``momentseek status``: show what the library holds, and what failed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--failed", is_flag=True, help="List the files that could not be added, and why.")
 @options.as_json
 def command(library: str | None, failed: bool, as_json: bool) -> None:
-    """Say what the library holds, and what failed.
+    """Show what the library holds, and what failed.
 
     \b
     Which files could not be added, and why:
@@ -40,7 +40,7 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
 
 
 def text(found: Status, library: str | None = None) -> str:
-    """The status for people, with what to run next on the library they named."""
+    """The status as text, with the commands to run next on the library that was named."""
     from momentseek.library.file_stamp import printable
     from momentseek.library.paths import clock_text
 
@@ -59,20 +59,19 @@ def text(found: Status, library: str | None = None) -> str:
         lines.append(f"failed    {count(found.failures, 'file')} ({run('status', '--failed')})")
     if found.changed:
         lines.append(
-            f"changed   {count(found.changed, 'video')} since added, and cannot be read now; the old moments are found"
+            f"changed   {count(found.changed, 'video')} since added, and cannot be read now; "
+            "searches find the old moments"
         )
     if found.missing:
-        lines.append(
-            f"missing   {count(found.missing, 'video')} whose file is not there ({run('remove', '--missing')})"
-        )
+        lines.append(f"missing   {count(found.missing, 'video')} whose file is gone ({run('remove', '--missing')})")
     if found.noted:
         lines.append(f"partly    {count(found.noted, 'video')} used only in part; why: {run('list', '--long')}")
     if found.gone:
         lines.append(f"removed   {count(found.gone, 'video')} whose vectors take space ({run('compact')})")
     if found.unfinished:
-        lines.append(f"adding    now, or stopped before its end: {run('add')} continues")
+        lines.append(f"adding    now, or interrupted ({run('add')} continues)")
     if found.reencoding:
-        lines.append(f"encoding  anew by {found.reencoding}, or stopped before its end ({run('reencode')} continues)")
+        lines.append(f"encoding  again by {found.reencoding} now, or interrupted ({run('reencode')} continues)")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""``momentseek sweep``: train many models, and compare them in one table."""
+"""``momentseek sweep``: train many models and compare them in one table."""
 
 from __future__ import annotations
 
@@ -13,9 +13,15 @@ from momentseek.cli import options
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True)
 @click.option("--data", "folder", required=True, metavar="DIR", help="The data folder: one with a data.toml.")
 @click.option("--train", "splits", multiple=True, metavar="SPLIT", help="A training split; may be given several times.")
-@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Seeds of each, from 0 on.")
 @click.option(
-    "--vary", "varied", multiple=True, metavar="KEY=A,B", help="A setting and its values; several are crossed."
+    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Number of seeds of each, from 0 on."
+)
+@click.option(
+    "--vary",
+    "varied",
+    multiple=True,
+    metavar="KEY=A,B",
+    help="A setting and its values; several settings are combined in all ways.",
 )
 @click.option("--preset", metavar="NAME", help="A paper's settings. Default: the preset that the data name.")
 @click.option("--config", "file", metavar="FILE", help="Settings from a TOML file instead of a preset.")
@@ -49,8 +55,8 @@ def command(
       momentseek sweep xml --data simulation --vary modalities=video,subtitle,video+subtitle --out sweep
 
     Each training run is in DIR/MODEL/SPLIT/seed-N. The same command continues a sweep: what is finished is not trained
-    again. DIR gets table.csv, table.json and table.md, after every row. In settings, {model} and {train} stand for the
-    row's model and training split, as in `--set first_stage=DIR/xml/{train}/seed-0`.
+    again. DIR gets table.csv, table.json and table.md, updated after every row. In settings, {model} and {train} stand
+    for the row's model and training split, as in `--set first_stage=DIR/xml/{train}/seed-0`.
     """
     import json
     import sys
@@ -89,7 +95,7 @@ def command(
             done.append((cell, reports))
             write_tables(out, done, shown, note)
             if len(reports) < seeds:
-                options.say("stopped, and saved; the same command continues")
+                options.say("stopped and saved; the same command continues")
                 sys.exit(130)
     click.echo(
         json.dumps({"note": note, "rows": table_rows(done)}, indent=2) if as_json else markdown_text(done, shown, note),

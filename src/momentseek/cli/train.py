@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting; may be given several times."
 )
 @click.option("--out", "-o", "target", metavar="DIR", help="The folder of the training run. Default: runs/MODEL-SPLIT.")
-@click.option("--seeds", type=click.IntRange(min=1), help="Train with this many seeds, and give mean ± sd.")
-@click.option("--resume", metavar="DIR", help="Continue the training run of a folder; needs nothing else.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Train with this many seeds, and report mean ± sd.")
+@click.option("--resume", metavar="DIR", help="Continue the training run in this folder; no other option is needed.")
 @options.force
 @click.option("--list", "listing", is_flag=True, help="List models, presets and settings.")
 @options.as_json
@@ -88,14 +88,16 @@ def command(
         if target is not None or force:
             raise MomentseekError("--resume continues in the folder itself; leave out --out and --force")
         if model or preset or file or seeds:
-            raise MomentseekError("--resume continues with the same model and settings; leave the others out")
+            raise MomentseekError(
+                "--resume continues with the same model and settings; leave out MODEL, --preset, --config and --seeds"
+            )
         _print_outcome(resume_training(resume, data=folder, settings=settings, progress=line), as_json)
         return
     if folder is None:
-        raise MomentseekError("which data to train on is missing; give a folder with a data.toml (--data DIR)")
+        raise MomentseekError("there are no data to train on; give a folder with a data.toml (--data DIR)")
     with Data.open(folder) as data:
         if not (preset or file or quiet) and model and data.preset:
-            options.say(f"training with the preset {data.preset}, as the data ask for (--preset names another)")
+            options.say(f"training with the preset {data.preset}, which the data name (--preset chooses another)")
         if seeds is None:
             outcome = train_model(
                 model, data=data, preset=preset, config=file, settings=settings, out=target, force=force, progress=line
@@ -113,7 +115,7 @@ def command(
         )  # fmt: skip
     if not several.complete:
         how = "the same command without --force" if force else "the same command"
-        options.say(f"stopped, and saved; {how} continues ({len(several.reports)} of {seeds} seeds are done)")
+        options.say(f"stopped and saved; {how} continues ({len(several.reports)} of {seeds} seeds are done)")
         sys.exit(130)
     if as_json:
         click.echo(json.dumps(several.as_json(), indent=2, ensure_ascii=False))
@@ -129,7 +131,7 @@ def _print_outcome(outcome: TrainingOutcome, as_json: bool) -> None:
 
     if outcome.stopped == "interrupted":
         command = options.command_line(["train", "--resume", str(outcome.folder)])
-        options.say(f"stopped at step {outcome.step:,} of {outcome.steps:,}, and saved; continue with: {command}")
+        options.say(f"stopped at step {outcome.step:,} of {outcome.steps:,} and saved; continue with: {command}")
         sys.exit(130)
     report = outcome.report
     if not report:  # another process writes
@@ -137,11 +139,9 @@ def _print_outcome(outcome: TrainingOutcome, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(report, indent=2, ensure_ascii=False))
         return
-    why = {"done": "done", "patience": "no better for a while", "time": "time is up"}[outcome.stopped]
+    why = {"done": "done", "patience": "stopped improving", "time": "time is up"}[outcome.stopped]
     best = (
-        f"{report['measure']} {outcome.best:.4f} at step {outcome.best_step:,}"
-        if outcome.best is not None
-        else "no gain"
+        f"{report['measure']} {outcome.best:.4f} at step {outcome.best_step:,}" if outcome.best is not None else "none"
     )
     options.say(f"{why} after {outcome.step:,} steps, {duration(outcome.seconds)}; best {best}; wrote {outcome.folder}")
     click.echo(_scores([report]))

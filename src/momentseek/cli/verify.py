@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 @click.option(
     "--repair",
     is_flag=True,
-    help="Repair what can be; videos whose vectors are lost are taken out, and added again by `retry`.",
+    help="Repair what can be repaired; videos whose vectors are lost are removed, and `retry` adds them again.",
 )
-@click.option("--recall", is_flag=True, help="Also measure how much of the exact search the quick one finds.")
+@click.option("--recall", is_flag=True, help="Also measure how much of the exact answer the quick search finds.")
 @options.wait
 @options.as_json
 def command(library: str | None, repair: bool, recall: bool, wait: float, as_json: bool) -> None:
     """Check every file and row of the library.
 
-    The database and its indices, the hash, header, counts and vectors of every segment, and that
-    each video has one row per clip and one per cue. Exit code 1 if anything is wrong.
+    Checks the database and its indices, the hash, header, counts and vectors of every segment, and
+    that each video has one row per clip and one per cue. The exit code is 1 if anything is wrong.
 
     \b
     Repair a library after a disk fault:

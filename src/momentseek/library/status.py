@@ -26,7 +26,7 @@ class Status:
     missing: int
     """Number of videos whose file is not where it was."""
     changed: int
-    """Number of videos whose file has changed since and cannot be read now; their old moments are still found."""
+    """Number of videos whose file has changed and cannot be read now; their old moments are still found."""
     gone: int
     """Number of removed videos whose vectors still take space."""
     segments: int
@@ -34,7 +34,7 @@ class Status:
     clip_seconds: float
     encoders: tuple[EncoderRow, ...]
     unfinished: bool
-    """Whether an ``add`` is running, or was stopped before its end."""
+    """Whether an ``add`` is running, or was interrupted."""
     reencoding: str | None
     """The spec of the encoder for which vectors are being made anew; None if none is."""
 

@@ -169,7 +169,7 @@ class LibraryStore(LibraryReader):
             return repair_library(self, verify_library(self.catalog, self.paths))
 
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
-        """Make all vectors anew with another encoder; the old ones serve until all are there."""
+        """Encode all videos again with another encoder; searches use the old vectors until all new ones are there."""
         with self.changing():
             report = reencode_library(self, spec, self.pace, progress)
             refresh_plan(self.snapshot().vision, self.paths.plan)

@@ -201,4 +201,4 @@ def _add_notes(catalog: Catalog, paths: LibraryPaths, report: VerifyReport) -> N
     if gone := len(catalog.gone()):
         report.notes.append(f"{count(gone, 'removed video')} whose vectors take space (momentseek compact)")
     if catalog.get("adding") is not None:
-        report.notes.append("the last add was stopped before its end; the next one continues from there")
+        report.notes.append("the last add was interrupted; the next one continues from there")

@@ -160,7 +160,7 @@ def test_refusals_write_nothing(momentseek, tmp_path, arguments, sentence):
         (["--out", "r", "--report", "r/train.json"], "r/train.json: is named for two outputs"),
         (["--out", "r", "--report", "one.json", "--force"], "is an input of this command"),
         (["--out", "in", "--force", "--reference", "test_ood=in/test_ood.json"], "is an input of this command"),
-        (["--out", "one.json"], "one.json: cannot be made a folder"),
+        (["--out", "one.json"], "one.json: cannot be created as a folder"),
     ],
 )
 def test_nothing_is_destroyed(momentseek, tmp_path, arguments, sentence):

@@ -118,7 +118,7 @@ def test_without_matplotlib_the_extra_is_named(
 
 def test_a_file_in_the_way_of_the_folder(whole: Diagnosis, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(MomentseekError, match="cannot be made a folder"):
+    with pytest.raises(MomentseekError, match="cannot be created as a folder"):
         draw(whole, tmp_path / "file")
 
 

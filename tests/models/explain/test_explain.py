@@ -129,6 +129,9 @@ def test_the_command_draws_and_tells(data: Data, tmp_path: Path):
     assert told == json.loads(json.dumps(explain(model_of(data), data, asked, nms=0.0).as_dict()))
     done = CliRunner().invoke(command, [*words, "--out", str(tmp_path / "why.json")])
     assert json.loads((tmp_path / "why.json").read_text()) == told
-    for wrong, words_of_it in ((["--out", str(tmp_path / "why.gif")], "says no format"), ([], "say where to draw it")):
+    for wrong, words_of_it in (
+        (["--out", str(tmp_path / "why.gif")], "no known format"),
+        ([], "nowhere to draw"),
+    ):
         refused = CliRunner().invoke(command, [*words, *wrong])
         assert words_of_it in str(refused.exception)

@@ -38,7 +38,7 @@ def add_files(
     report = AddReport(interrupted_before=catalog.get(ADDING_SETTING) is not None)
     begun = time.monotonic()
     if report.interrupted_before and progress is not None:
-        progress(IngestNote("resumed", None, "the last add was stopped before its end; going on from there"))
+        progress(IngestNote("resumed", None, "the last add was interrupted; continuing from there"))
     library.paths.drop_orphans(catalog)
     drop_old_parts(library.path)
     model = encoders.model

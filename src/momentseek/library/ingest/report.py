@@ -84,7 +84,7 @@ class AddReport:
     noted: list[VideoNote] = field(default_factory=list)
     resumed: list[ResumedVideo] = field(default_factory=list)
     interrupted_before: bool = False
-    """Whether the last ``add`` had been stopped before its end."""
+    """Whether the last ``add`` had been interrupted."""
     seconds: float = 0.0
     elapsed: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Writing a model as a folder that the library takes: its graphs and ``model.json``."""
+"""Writing a model as a folder that a library can use: its graphs and ``model.json``."""
 
 from __future__ import annotations
 
