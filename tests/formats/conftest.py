@@ -253,6 +253,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def sample(sample_name: str) -> Document:
+    if sample_name not in SAMPLES:
+        pytest.fail(f"the format {sample_name!r} has no sample; add one to SAMPLES in {__file__}")
     name, data = SAMPLES[sample_name]
     if not data:
         pytest.skip("pyarrow is not installed")

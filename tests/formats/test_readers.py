@@ -195,6 +195,18 @@ def test_hidden_challenges(path_of):
     assert seconds.variant is None
 
 
+def test_the_header_of_a_csv_may_be_quoted(write):
+    truth = read_truth(
+        write("test.csv", '"HITId","video_id","description","start","end"\r\nH1,LAMP1.mp4,"a lamp",50,80\r\n')
+    )
+    assert (truth.query_ids, truth.start.tolist()) == (("H1",), [50])
+
+
+def test_a_column_that_stands_twice_is_refused(write):
+    with pytest.raises(MomentseekError, match="has the column 'start' twice"):
+        read_truth(write("test.csv", "HITId,video_id,description,start,end,start\nH1,LAMP1.mp4,a lamp,50,80,60\n"))
+
+
 def test_native_rows_need_not_stand_together(path_of):
     truth = read_truth(path_of("native"))
     assert truth.query_ids == ("q1", "q2")

@@ -16,8 +16,11 @@ def header_of(document: Document) -> list[str]:
     """The first line's columns; empty where the document is JSON or no text."""
     if document.is_json or b"\0" in document.data[:LONGEST_HEADER]:
         return []
-    line = document.data[:LONGEST_HEADER].decode("utf-8-sig", errors="replace").partition("\n")[0]
-    return [name.strip() for name in line.split(",")]
+    text = document.data[:LONGEST_HEADER].decode("utf-8-sig", errors="replace")
+    try:
+        return [name.strip() for name in next(csv.reader(io.StringIO(text, newline="")), [])]
+    except csv.Error:
+        return []
 
 
 def rows_of(document: Document, *columns: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -27,6 +30,8 @@ def rows_of(document: Document, *columns: str) -> Iterator[tuple[int, dict[str, 
         header = [name.strip() for name in next(reader, [])]
         for missing in (c for c in columns if c not in header):
             raise MomentseekError(f"{document.path}: the header has no column {missing!r}")
+        for repeated in (c for c in columns if header.count(c) > 1):
+            raise MomentseekError(f"{document.path}: the header has the column {repeated!r} twice; keep one of them")
         places = [header.index(c) for c in columns]
         for row in reader:
             if not row:

@@ -173,7 +173,7 @@ class Alignment:
 
         return self.once(("best", overlap, videos), compute)
 
-    def hits(self, threshold: float, strict: bool, overlap: Overlap = "union", videos: Videos = "same") -> BoolArray:
+    def matches(self, threshold: float, strict: bool, overlap: Overlap = "union", videos: Videos = "same") -> BoolArray:
         """Per prediction: does it pass the threshold with a relevant moment (of its own video)?"""
         if strict or threshold > 0:
             return passes(self.best_iou(overlap, videos), threshold, strict)

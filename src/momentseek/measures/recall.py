@@ -13,7 +13,7 @@ from momentseek.measures.lengths import LengthRange, in_range
 from momentseek.measures.measure import Measure, register
 from momentseek.moments.arrays import BoolArray, FloatArray, IntArray
 
-NO_HIT = np.iinfo(np.int64).max
+NO_MATCH = np.iinfo(np.int64).max
 
 
 @register
@@ -68,7 +68,7 @@ class Recall(Measure):
 
     def __call__(self, view: Alignment) -> FloatArray:
         view = view.restrict(self.task, self.depth)
-        first = view.once(("first hit", self._settings()), lambda: first_hit(view, self._hits(view)))
+        first = view.once(("first match", self._settings()), lambda: first_match(view, self._matches(view)))
         values = (first < self.k).astype(np.float64)
         if self.length != "full":
             values[~in_range(view.truth, self.length)[1]] = np.nan
@@ -79,13 +79,13 @@ class Recall(Measure):
     def _settings(self) -> object:
         return (self.iou, self.strict, self.task, self.overlap, self.videos, self.length)
 
-    def _hits(self, view: Alignment) -> BoolArray:
+    def _matches(self, view: Alignment) -> BoolArray:
         if self.task == "VR":
             return view.in_judged_video()
         assert self.iou is not None
         truth = view.truth
         if self.length == "full" and truth.agreement is None:
-            return view.hits(self.iou, self.strict, self.overlap, self.videos)
+            return view.matches(self.iou, self.strict, self.overlap, self.videos)
         pairs = view.pairs(self.overlap, self.videos)
         counts = (truth.relevance > 0) & in_range(truth, self.length)[0]
         good = passes(pairs.iou, self.iou, self.strict) & counts[pairs.judged]
@@ -95,10 +95,10 @@ class Recall(Measure):
         return result
 
 
-def first_hit(view: Alignment, hits: BoolArray) -> IntArray:
-    """Per query, the rank (from 0) of its first hit; NEVER if there is none."""
-    first = np.full(view.queries, NO_HIT, dtype=np.int64)
-    np.minimum.at(first, view.query[hits], view.rank[hits])
+def first_match(view: Alignment, matches: BoolArray) -> IntArray:
+    """Per query, the rank (from 0) of its first matching prediction; ``NO_MATCH`` if there is none."""
+    first = np.full(view.queries, NO_MATCH, dtype=np.int64)
+    np.minimum.at(first, view.query[matches], view.rank[matches])
     return first
 
 

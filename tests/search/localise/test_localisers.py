@@ -29,9 +29,14 @@ def video(seed: int, clips: int, kind: str = "noise") -> Curve:
     features /= np.linalg.norm(features, axis=1, keepdims=True)
     duration = clips * 1.5 - rng.uniform(0, 1.4)
     shots = np.sort(rng.uniform(0, duration, rng.integers(0, 6)))
-    level = Background.of(scores) if seed % 2 else None
+    usual = Background.of(scores) if seed % 2 else None
     return Curve.regular(
-        scores, 1.5, duration, features=features if seed % 3 else None, shots=shots if seed % 5 else (), level=level
+        scores,
+        1.5,
+        duration,
+        features=features if seed % 3 else None,
+        shots=shots if seed % 5 else (),
+        background=usual,
     )
 
 

@@ -126,7 +126,7 @@ def test_a_span_stands_by_level_and_by_contrast():
 def test_merging_over_gaps():
     scores = np.full(40, 0.1)
     scores[[5, 6, 7, 10, 11, 12, 30]] = 0.5, 0.5, 0.5, 0.6, 0.5, 0.5, 0.55
-    curve = Curve.regular(scores, 1.0, level=Background.of(np.full(10, 0.3)))
+    curve = Curve.regular(scores, 1.0, background=Background.of(np.full(10, 0.3)))
     const, adaptive = merge(curve, rule="const"), merge(curve, alpha=0.4)
     assert list(zip(const.start, const.end, strict=True)) == [(10, 13), (30, 31), (5, 8)]
     assert list(zip(adaptive.start, adaptive.end, strict=True)) == [(5, 13), (30, 31)]

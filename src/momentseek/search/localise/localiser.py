@@ -82,7 +82,7 @@ class Curve:
     """(T, d) unit vectors of the clips; without them scenes are found in the scores alone."""
     shots: FloatArray = field(default_factory=lambda: np.empty(0))
     """Times of the cuts in seconds, ascending; may be empty."""
-    level: Background | None = None
+    background: Background | None = None
     """How the query scores on the whole library, if that is known."""
     bounds: Boundaries | None = None
     """Where moments start and end by a trained boundary head, if one made the library's vectors."""
@@ -116,14 +116,14 @@ class Curve:
         *,
         features: Floats32 | None = None,
         shots: ArrayLike = (),
-        level: Background | None = None,
+        background: Background | None = None,
     ) -> Curve:
         """A curve of clips of ``seconds`` each from 0 on, the last one as long as the video lasts."""
         values = np.asarray(scores, dtype=np.float32)
         edges: FloatArray = np.arange(len(values) + 1, dtype=np.float64) * seconds
         if duration is not None:
             edges[-1] = duration
-        return cls(values, edges, features, np.asarray(shots, dtype=np.float64), level)
+        return cls(values, edges, features, np.asarray(shots, dtype=np.float64), background)
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -155,7 +155,7 @@ class Curve:
         features = None if self.features is None else self.features[first:last]
         bounds = None if self.bounds is None else self.bounds.part(first, last)
         moments = None if self.moments is None else self.moments.part(float(edges[0]), float(edges[-1]))
-        return Curve(self.scores[first:last], edges, features, shots, self.level, bounds, moments)
+        return Curve(self.scores[first:last], edges, features, shots, self.background, bounds, moments)
 
     def around(self, start: float, end: float, context: float) -> Curve:
         """The clips from ``context`` seconds before ``start`` to ``context`` seconds after ``end``, at least one."""
@@ -273,8 +273,8 @@ def localise(curve: Curve, name: str = DEFAULT_LOCALISER, limit: int = MAX_SPANS
     propose = LOCALISERS[name]
     if len(curve) <= MAX_CLIPS or (name == MAP_LOCALISER and curve.moments is not None):
         return suppress(propose(curve), limit=limit)
-    if curve.level is None:
-        curve = replace(curve, level=Background.of(curve.scores))
+    if curve.background is None:
+        curve = replace(curve, background=Background.of(curve.scores))
     parts = [propose(curve.part(*place)) for place in peak_neighbourhoods(curve, limit)]
     return suppress(Proposals.from_parts(parts), limit=limit)
 

@@ -33,9 +33,9 @@ def merge(
     """
     scores = curve.scores
     top = np.sort(scores)[-max(2, round(TOP_SHARE * len(scores))) :][0]
-    if curve.level is not None:
+    if curve.background is not None:
         # the best clip always counts: the video was found, so something in it is to be shown
-        top = min(max(top, curve.level.quantile(TOP_QUANTILE)), scores.max())
+        top = min(max(top, curve.background.quantile(TOP_QUANTILE)), scores.max())
     first, last = runs_of_true(scores >= top)
     joined: list[list[int]] = []
     for a, b in zip(first.tolist(), last.tolist(), strict=True):

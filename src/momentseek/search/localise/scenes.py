@@ -56,7 +56,7 @@ def scenes(curve: Curve) -> Proposals:
     worth = np.maximum(height[top], 0.0) * size / (size + HALF_WORTH_CLIPS)
     chosen, belief = choose_windows(agreement(first, last), chance, worth)
     first, last = first[chosen], last[chosen]
-    score = comparable_scores(scores, first, last, belief, curve.level)
+    score = comparable_scores(scores, first, last, belief, curve.background)
     single = windows_without_unions(first, last, score)
     first, last, score = first[single], last[single], score[single]
     times = edge_times(curve)
