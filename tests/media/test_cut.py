@@ -57,6 +57,13 @@ def test_exactly(counting: Maker, number: Number, tmp_path: Path, out: str, name
     assert numbers(made.path, number) == list(range(30, 69))
 
 
+def test_packed_b_frames_keep_the_frame_rate(packed_avi: Path, number: Number, tmp_path: Path) -> None:
+    made = cut(packed_avi, 1.0, 3.0, tmp_path / "clip.mp4")
+    assert made.frames == 50
+    assert probe(made.path).rate == 25
+    assert numbers(made.path, number) == list(range(24, 74))  # an AVI's first picture is shown one frame late
+
+
 def test_between_two_frames(counting: Maker, number: Number, tmp_path: Path) -> None:
     made = cut(counting(), 1.01, 1.99, tmp_path / "clip.mp4")
     got = numbers(made.path, number, phase=0.0)

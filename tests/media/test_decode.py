@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.media import Damage, frames, probe
-from momentseek.media.decode import first_tick
+from momentseek.media.container import open_media
+from momentseek.media.decode import Reader, first_tick
 
 Maker = Callable[..., Path]
 Number = Callable[[Any], int]
@@ -41,6 +42,56 @@ def test_the_frame_being_shown(counting: Maker, number: Number, name: str, setti
 
 def test_every_frame_by_its_own_time(counting: Maker, number: Number) -> None:
     assert [number(f.pixels) for f in frames(counting(), 25, phase=0.0)] == list(range(100))
+
+
+B_FRAMES = [
+    ("a.avi", {"codec": "mpeg4", "options": {"bf": "2", "g": "12", "b": "4000000"}}),
+    ("a.avi", {"options": {"bf": "2", "g": "12"}}),
+    ("a.avi", {"options": {"bf": "16", "b_strategy": "0", "g": "50"}}),
+    ("a.mkv", {"options": {"bf": "3", "g": "30"}}),
+]
+
+
+def every_picture(path: Path, number: Number) -> tuple[list[int], list[float]]:
+    with open_media(path) as container:
+        reader = Reader(container, path)
+        pictures = [(number(p.frame.to_ndarray(format="rgb24")), p.time) for p in reader.pictures()]
+        assert reader.damage(4.0) is None
+    return [n for n, _ in pictures], [time for _, time in pictures]
+
+
+@pytest.mark.parametrize(("name", "settings"), B_FRAMES)
+def test_b_frames_come_out_once_and_in_order(counting: Maker, number: Number, name: str, settings: Any) -> None:
+    seen, times = every_picture(counting(name, **settings), number)
+    assert seen == list(range(100))
+    assert np.diff(times) == pytest.approx(np.full(99, 1 / 25))
+
+
+def test_packed_b_frames_come_out_once_and_in_order(packed_avi: Path, number: Number) -> None:
+    seen, times = every_picture(packed_avi, number)
+    assert seen == list(range(100))
+    assert np.diff(times) == pytest.approx(np.full(99, 1 / 25))
+
+
+def test_b_frames_that_begin_late_are_all_seen(counting: Maker, number: Number, tmp_path: Path) -> None:
+    """Matroska that was copied from AVI keeps the order of decoding, here with B-frames from the second half on."""
+    path = tmp_path / "late.mkv"
+    with av.open(str(counting("b.mp4", options={"bf": "2", "b_strategy": "0", "g": "25"}))) as source:
+        stream = source.streams.video[0]
+        coded = [packet for packet in source.demux(stream) if packet.size]
+        with av.open(str(path), "w") as container:
+            copy = container.add_stream_from_template(stream)
+            stamps = [packet.pts for packet in coded]
+            in_order = sorted(stamps)
+            for place, packet in enumerate(coded):
+                if place >= 50:
+                    packet.pts = in_order[place]
+                packet.dts = in_order[place] - in_order[3]
+                packet.stream = copy
+                container.mux(packet)
+    seen, times = every_picture(path, number)
+    assert seen == list(range(100))
+    assert all(one < other for one, other in pairwise(times))
 
 
 def test_a_variable_rate(counting: Maker, number: Number) -> None:
@@ -76,6 +127,13 @@ def test_windows_join_to_the_whole(counting: Maker, name: str, settings: dict[st
     assert [f.time for f in parts] == [f.time for f in whole]
     for one, other in zip(parts, whole, strict=True):
         np.testing.assert_array_equal(one.pixels, other.pixels)
+
+
+@pytest.mark.parametrize("at", [0.5, 1.0, 2.74, 3.99])
+def test_windows_of_packed_b_frames_join_to_the_whole(packed_avi: Path, number: Number, at: float) -> None:
+    whole = [(f.time, number(f.pixels)) for f in frames(packed_avi, 7)]
+    windows = [*frames(packed_avi, 7, end=at), *frames(packed_avi, 7, start=at)]
+    assert [(f.time, number(f.pixels)) for f in windows] == whole
 
 
 def test_a_window_past_the_end_is_empty(counting: Maker) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError, MomentseekError
@@ -28,6 +30,7 @@ _ROUNDING_SECONDS = 1e-6  # seconds; rounding of time stamps, not a tolerance an
 _MAX_GAP_SECONDS = 3600.0
 _MAX_THREADS = 4
 _MAX_RETRIES = 50
+_MAX_B_FRAMES = 16  # in a row; H.264 allows no more pictures to wait for another
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,8 @@ class Reader:
                     since = 0.0
                 break
             ordered = self._from_key_frame()
+            if self._is_avi and self._has_b_frames:
+                next(ordered, None)  # its stamp may be that of a B-frame before it, which is lost
             first = next(ordered, None)
             if first is not None and first.time <= since + _ROUNDING_SECONDS:
                 yield first
@@ -233,10 +238,14 @@ class Reader:
 
     def _rewind(self) -> None:
         av = libav()
-        try:
-            self.container.seek(int(self.start * 1e6) - 1_000_000, backward=True)
-        except av.FFmpegError:
-            raise MediaError(f"{self.path}: cannot be wound back to its beginning; convert the video") from None
+        start = int(self.start * 1e6)
+        for place in (start - 1_000_000, start):  # AVI knows no time before its start
+            try:
+                self.container.seek(place, backward=True)
+            except av.FFmpegError:
+                continue
+            return
+        raise MediaError(f"{self.path}: cannot be wound back to its beginning; convert the video")
 
     def _from_key_frame(self) -> Iterator[Picture]:
         """After a seek, pictures before the first key frame may lack what they refer to."""
@@ -248,24 +257,70 @@ class Reader:
 
     def _pictures_in_order(self) -> Iterator[Picture]:
         last = -math.inf
+        for picture in self._sort_stamps(self._stamp_frames()):
+            if picture.time <= last:
+                self.skipped += 1
+                continue
+            if picture.time > MAX_DURATION_SECONDS or (picture.time > last + _MAX_GAP_SECONDS and last > -math.inf):
+                self.reason = f"its clock jumps to {picture.time:.0f} s"
+                return
+            last = picture.time
+            yield picture
+
+    def _sort_stamps(self, pictures: Iterator[Picture]) -> Iterator[Picture]:
+        """The same pictures in the same order, with stamps that were given in another order sorted.
+
+        A decoder gives pictures in the order in which they are shown. AVI, and what was copied from it, keeps only the
+        order in which they are decoded, so pictures around B-frames carry each other's stamps. Stamps are sorted over
+        as many pictures as B-frames can follow each other; other containers only until that many were in order.
+        """
+        ahead = _MAX_B_FRAMES if self._has_b_frames and "mp4" not in self.container.format.name else 0
+        waiting: deque[Picture] = deque()
+        times: list[float] = []
+        latest = last = -math.inf
+        orderly = 0
+        for picture in pictures:
+            time = picture.time
+            orderly = orderly + 1 if time > latest else -_MAX_B_FRAMES
+            if time <= last:
+                if ahead or not self._has_b_frames or last - time > _MAX_B_FRAMES * picture.duration:
+                    self.skipped += 1
+                    continue
+                ahead = _MAX_B_FRAMES  # the first B-frames of this video: its stamp is taken, the place after is free
+                time = last + picture.duration / 2
+            elif ahead and orderly > _MAX_B_FRAMES and not self._is_avi:
+                ahead = 0
+            latest = max(latest, time)
+            waiting.append(picture)
+            heappush(times, time)
+            while len(waiting) > ahead:
+                last = heappop(times)
+                yield replace(waiting.popleft(), time=last)
+        for picture in waiting:
+            yield replace(picture, time=heappop(times))
+
+    @property
+    def _is_avi(self) -> bool:
+        return self.container.format.name == "avi"
+
+    @property
+    def _has_b_frames(self) -> bool:
+        return bool(self.stream.codec_context.has_b_frames)
+
+    def _stamp_frames(self) -> Iterator[Picture]:
+        latest = -math.inf
         for frame in self._decode_frames():
             check_size(frame.width, frame.height, self.path)
             stamp = frame.pts if frame.pts is not None else frame.dts
             base = frame.time_base or self.stream.time_base
             length = 1 / float(self.rate)
             if stamp is None or base is None:
-                time = 0.0 if last == -math.inf else last + length
+                time = 0.0 if latest == -math.inf else latest + length
             else:
                 time = float(stamp * base) - self.start
             if frame.duration and base is not None and 0 < (given := float(frame.duration * base)) <= _MAX_GAP_SECONDS:
                 length = given
-            if time <= last:
-                self.skipped += 1
-                continue
-            if time > MAX_DURATION_SECONDS or (time > last + _MAX_GAP_SECONDS and last > -math.inf):
-                self.reason = f"its clock jumps to {time:.0f} s"
-                return
-            last = time
+            latest = max(latest, time)
             yield Picture(time, length, frame)
 
     def _decode_frames(self) -> Iterator[VideoFrame]:
