@@ -57,6 +57,27 @@ def test_an_fcpxml_gives_the_same_frames(times: list[tuple[float, float]], rate:
     assert bool(written.notes) <= (not fits)
 
 
+@pytest.mark.parametrize(
+    ("average", "usual"),
+    [
+        ("2437/100", Fraction(24)),
+        ("17981/750", EDITING_RATES[0]),
+        ("26841/1000", Fraction(25)),
+        ("359281/12000", EDITING_RATES[3]),
+        ("41/1", Fraction(50)),
+        ("1000/17", Fraction(60000, 1001)),
+        ("7/3", EDITING_RATES[0]),
+    ],
+)
+def test_an_fcpxml_counts_a_variable_rate_as_the_nearest_usual_one(average: str, usual: Fraction) -> None:
+    odd = excerpt(10.0, 20.0, Fraction(average))
+    written = write_fcpxml([odd], "q")
+    found = read_fcpxml(written.text)
+    assert (found.rate, found.edits[0].rate) == (usual, usual)
+    assert (found.edits[0].start, found.edits[0].end) == odd.frames(usual)
+    assert written.notes == ()
+
+
 @given(st.lists(st.tuples(spans, source_rates), min_size=1, max_size=6))
 def test_sources_of_several_rates_are_off_by_less_than_a_frame_of_the_timeline(
     rows: list[tuple[tuple[float, float], Fraction]],

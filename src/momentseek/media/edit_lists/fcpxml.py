@@ -1,20 +1,21 @@
 """FCPXML 1.10, read by Final Cut Pro 10.6 and later and by DaVinci Resolve.
 
-Every time is a rational number of seconds. An excerpt's start lies on its source's frame grid; offsets and durations
-lie on the timeline's, as Final Cut demands. Where the timeline has the source's rate or a multiple of it, nothing is
-rounded.
+Every time is a rational number of seconds. An excerpt's start lies on its source's frame grid, or where the source's
+rate varies on that of the nearest usual rate; offsets and durations lie on the timeline's, as Final Cut demands. Where
+the timeline has the source's rate or a multiple of it, nothing is rounded.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from momentseek.media.edit_lists.excerpt import Excerpt, ExportText, file_url
-from momentseek.media.edit_lists.timecode import commonest_rate, frame_at, rate_text
+from momentseek.media.edit_lists.timecode import commonest_rate, frame_at, rate_text, source_rate
 
 FCPXML_VERSION = "1.10"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -27,6 +28,7 @@ def write_fcpxml(excerpts: Sequence[Excerpt], title: str, *, rate: Fraction | No
     not fit it and durations were rounded up to whole frames of the timeline.
     """
     rate = commonest_rate(e.rate for e in excerpts) if rate is None else rate
+    excerpts = [replace(e, rate=source_rate(e.rate)) for e in excerpts]
     root = Element("fcpxml", version=FCPXML_VERSION)
     resources = SubElement(root, "resources")
     largest = max(excerpts, key=lambda e: (e.width or 0) * (e.height or 0), default=None)

@@ -39,8 +39,25 @@ def editing_rate(rate: Fraction) -> Fraction:
     """
     if rate <= 0:
         raise MomentseekError(f"a frame rate of {rate} is none; give a positive one")
-    exact = [usual for usual in EDITING_RATES if (usual / rate).denominator == 1 or (rate / usual).denominator == 1]
+    exact = [usual for usual in EDITING_RATES if _is_multiple(usual, rate)]
     return min(exact or EDITING_RATES, key=lambda usual: (abs(usual - rate), usual))
+
+
+def source_rate(rate: Fraction) -> Fraction:
+    """The rate whose frames a source is counted in: its own where an editing program has one to match it.
+
+    An average, which a video of variable rate has, counts as the nearest usual rate.
+
+    >>> [str(source_rate(Fraction(rate))) for rate in ("25", "15", "240", "30000/1001", "2437/100", "11991/999")]
+    ['25', '15', '240', '30000/1001', '24', '24000/1001']
+    """
+    usual = editing_rate(rate)
+    return rate if _is_multiple(usual, rate) else usual
+
+
+def _is_multiple(usual: Fraction, rate: Fraction) -> bool:
+    """Whether one of two rates is a whole multiple of the other."""
+    return (usual / rate).denominator == 1 or (rate / usual).denominator == 1
 
 
 def commonest_rate(rates: Iterable[Fraction]) -> Fraction:
