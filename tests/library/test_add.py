@@ -162,6 +162,30 @@ def test_new_subtitles_are_read_without_decoding(
     assert library.verify().clean
 
 
+def test_more_cues_than_a_video_can_hold_are_left_out(library: LibraryStore, films: Path) -> None:
+    def write_cues(path: Path, each_second: int) -> None:
+        times = [(i // each_second, 1000 * (i % each_second) // each_second) for i in range(40 * each_second)]
+        path.write_text(
+            "".join(f"00:00:{s:02d},{ms:03d} --> 00:00:{s:02d},999\nLine {s}, {ms}.\n\n" for s, ms in times)
+        )
+
+    write_cues(films / "b.srt", 250)
+    told: list[IngestStep | IngestNote] = []
+    library.add(films, progress=told.append)
+    video = at_path(library, films / "b.mp4")
+    assert video is not None
+    assert video.duration < 10
+    assert video.cues == 100
+    wanted = "b.srt: 9,900 of 10,000 cues left out, more than 10 per second of video; check that the subtitles belong"
+    assert any(wanted in event.text for event in told if isinstance(event, IngestNote))
+    write_cues(films / "b.srt", 125)
+    assert library.add(films).refreshed == 1  # read again without decoding the video
+    again = at_path(library, films / "b.mp4")
+    assert again is not None
+    assert again.cues == 100
+    assert "4,900 of 5,000 cues left out" in again.notes[0]
+
+
 def test_the_folder_of_subtitles_is_remembered(library: LibraryStore, films: Path, tmp_path: Path) -> None:
     folder = tmp_path / "subtitles"
     folder.mkdir()

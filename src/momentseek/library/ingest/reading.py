@@ -118,7 +118,7 @@ def _check_known(
     if marks != known.subtitles:
         if settings.in_context:
             return None
-        return _copy_file(file, known, stamp, marks, timer, replaces=True)
+        return _copy_file(file, known, stamp, marks, catalog, timer, replaces=True)
     if has_failed(catalog, file.path):  # it was another file for a while, and is the old one again
         return FileUpdate(file, known, stamp, marks, moved=False)
     return UnchangedFile(file)
@@ -141,7 +141,7 @@ def _begin_job(
     with timer.stage("probe"):
         probed = probe(file.path)
     marks = subtitle_marks(file.path, _subtitles_folder(settings, known))
-    cues, notes = ((), ()) if settings.again else _read_cues(file.path, marks, timer)
+    cues, notes = ((), ()) if settings.again else _read_cues(file.path, marks, probed.duration, timer)
     return IngestJob(file, stamp, hash, probed, cues, marks, known is not None, list(notes))
 
 
@@ -168,21 +168,31 @@ def _find_twin(
         return FileUpdate(file, twin, stamp, marks, moved=here is None)
     if settings.in_context:
         return None
-    return _copy_file(file, twin, stamp, marks, timer, replaces=twin in (here, left))
+    return _copy_file(file, twin, stamp, marks, catalog, timer, replaces=twin in (here, left))
 
 
 def _copy_file(
-    file: VideoFile, known: KnownFile, stamp: Stamp, marks: tuple[str, ...], timer: StageTimer, *, replaces: bool
+    file: VideoFile,
+    known: KnownFile,
+    stamp: Stamp,
+    marks: tuple[str, ...],
+    catalog: Catalog,
+    timer: StageTimer,
+    *,
+    replaces: bool,
 ) -> FileCopy:
-    cues, notes = _read_cues(file.path, marks, timer)
+    duration = next((video.duration for video in catalog.videos([known.id])), None)
+    cues, notes = _read_cues(file.path, marks, duration, timer)
     return FileCopy(file, known, stamp, marks, cues, notes, replaces)
 
 
-def _read_cues(path: Path, marks: tuple[str, ...], timer: StageTimer) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
+def _read_cues(
+    path: Path, marks: tuple[str, ...], duration: float | None, timer: StageTimer
+) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
     from momentseek.media.subtitles import cues_of
 
     with timer.stage("subtitles"):
-        found = cues_of(path, marks[0] or None)
+        found = cues_of(path, marks[0] or None, duration=duration)
     return found.cues, found.problems
 
 

@@ -12,7 +12,7 @@ from momentseek.media.cue import Cue
 from momentseek.media.subtitles.beside import Sidecar, find_sidecars
 from momentseek.media.subtitles.embedded import TextTrack, by_preference, text_tracks, track_cues
 from momentseek.media.subtitles.languages import preference
-from momentseek.media.subtitles.merge import join_sentences
+from momentseek.media.subtitles.merge import MAX_CUES_PER_SECOND, join_sentences, thin_out
 from momentseek.media.subtitles.read import read_subtitles
 
 
@@ -32,12 +32,14 @@ def cues_of(
     video: str | os.PathLike[str],
     folder: str | os.PathLike[str] | None = None,
     languages: Sequence[str] | None = None,
+    duration: float | None = None,
 ) -> VideoCues:
     """What is said in a video, from the best subtitles it has, joined into sentences.
 
     Subtitles in ``folder`` go before those beside the video, and those before tracks inside it; of each kind the first
     of ``languages`` that is there wins (unnamed, English and others follow), complete subtitles before those with
     forced cues alone, which come last of all. A file that cannot be read is noted as a problem and the next one taken.
+    Given the video's ``duration`` in seconds, more cues than anybody could say in it are left out, which is noted too.
     """
     video = Path(video)
     wanted = tuple(languages or ())
@@ -52,7 +54,14 @@ def cues_of(
             problems.append(str(e))
             continue
         if found:
-            return VideoCues(tuple(join_sentences(found)), (name,), tuple(problems))
+            joined = join_sentences(found)
+            kept = joined if duration is None else thin_out(joined, duration)
+            if len(kept) < len(joined):
+                problems.append(
+                    f"{name}: {len(joined) - len(kept):,} of {len(joined):,} cues left out, more than "
+                    f"{MAX_CUES_PER_SECOND} per second of video; check that the subtitles belong to it"
+                )
+            return VideoCues(tuple(kept), (name,), tuple(problems))
     return VideoCues(problems=tuple(problems))
 
 

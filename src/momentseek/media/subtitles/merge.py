@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -17,6 +19,9 @@ MAX_CUE_CHARACTERS = 10_000
 """Characters of one cue that are looked at; no player could show more."""
 MAX_PAUSE_SECONDS = 1.0
 """Seconds of silence that end a sentence, whatever its last character."""
+MAX_CUES_PER_SECOND = 10
+"""Joined cues per second of video, on average; people say one in two or three seconds, full screens show a few."""
+_THINNED_SECONDS = 10
 _CLOSED = re.compile(r"""[.!?…。!?।؟♪)\]:;»”"][»”"'’)\]♪]?$""")
 _CONTINUES = re.compile(r"""(?:\.\.\.|…|,|-|–|—)$""")
 _RUBY = re.compile(r"<rt\b[^<>]{0,99}>[^<>]*(?:</rt>|$)", re.IGNORECASE)
@@ -83,6 +88,31 @@ def join_sentences(cues: Sequence[Cue]) -> list[Cue]:
             last = found[-1]
             found[-1] = replace(last, end=max(last.end, cue.end), text=f"{last.text} {cue.text}")
         else:
+            found.append(cue)
+    return found
+
+
+def thin_out(cues: Sequence[Cue], duration: float) -> list[Cue]:
+    """All cues, or where they are too many for a video of ``duration`` seconds, the first of every 10 seconds of it.
+
+    Too many are more than 10 per second of video. Then at most 100 that begin in the same 10 seconds are kept, and none
+    that begin after the end.
+
+    >>> cues = [Cue(i / 50, i / 50 + 1, f"Line {i}.") for i in range(2000)]
+    >>> [cue.start for cue in thin_out(cues, 20.0)][98:102]
+    [1.96, 1.98, 10.0, 10.02]
+    >>> len(thin_out(cues, 20.0)), len(thin_out(cues, 300.0))
+    (200, 2000)
+    """
+    stretches = max(1, math.ceil(duration / _THINNED_SECONDS))
+    if len(cues) <= stretches * _THINNED_SECONDS * MAX_CUES_PER_SECOND:
+        return list(cues)
+    counts: Counter[int] = Counter()
+    found = []
+    for cue in cues:
+        stretch = int(cue.start // _THINNED_SECONDS)
+        counts[stretch] += 1
+        if stretch < stretches and counts[stretch] <= _THINNED_SECONDS * MAX_CUES_PER_SECOND:
             found.append(cue)
     return found
 
