@@ -139,7 +139,7 @@ def test_words_come_from_files_with_and_without_moments(tmp_path):
     (tmp_path / "sta.txt").write_text("LAMP 0.0 5.0##she sings\n")
     assert read_query_texts(tmp_path / "sta.txt") == ["she sings"]
     (tmp_path / "bare.jsonl").write_text('{"query_id": 1, "video": "a", "start": 0, "end": 2, "relevance": 1}\n')
-    with pytest.raises(MomentseekError, match="has no words"):
+    with pytest.raises(MomentseekError, match="has no texts"):
         read_query_texts(tmp_path / "bare.jsonl")
 
 

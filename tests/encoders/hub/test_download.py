@@ -55,7 +55,7 @@ def test_dropped_connections_are_resumed_where_they_broke(server, target):
 
 def test_a_lost_connection_keeps_the_part_for_the_next_run(server, target):
     server.drop_after = [1000, 1000, 1000, 1000]
-    with pytest.raises(MomentseekError, match=r"4,000 bytes have arrived\); the same command goes on"):
+    with pytest.raises(MomentseekError, match=r"4,000 bytes have arrived\); the same command continues"):
         get(server, target)
     assert names(target) == ["model.onnx.part", "model.onnx.part.etag"]
     seen = []

@@ -127,7 +127,7 @@ class ChatEndpoint:
                 problem = "answered with something that is no chat completion"
         raise MomentseekError(
             f"{self.base_url}: {problem}, {self.attempts} times; check `base_url` and `model`, then run the same "
-            "command to go on where it stopped"
+            "command to continue where it stopped"
         )
 
     def _post(self, body: bytes) -> bytes:

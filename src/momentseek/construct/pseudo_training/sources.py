@@ -35,7 +35,7 @@ def read_queries_by_id(path: str | os.PathLike[str]) -> dict[str, str]:
             return dict(zip(names, strings(entries, words, document), strict=True))
     truth = read_truth(path, invalid="keep")
     if truth.queries is None:
-        raise MomentseekError(f"{path}: has no words of queries; give a file with sentences")
+        raise MomentseekError(f"{path}: has no texts of queries; give a file with sentences")
     return dict(zip(truth.query_ids, truth.queries, strict=True))
 
 

@@ -77,7 +77,7 @@ def _fetch_all(url: str, file: FileIO, part: Path, limit: int, advance: Callable
             time.sleep(0.2 * 4**attempt)
     raise MomentseekError(
         f"{url}: the connection is lost or there is none ({file.tell():,} bytes have arrived); "
-        "the same command goes on from there"
+        "the same command continues from there"
     )
 
 
@@ -121,7 +121,7 @@ def _write(file: FileIO, piece: bytes) -> None:
             rest = rest[file.write(rest) :]
     except OSError as e:  # not to be taken for a lost connection
         raise MomentseekError(
-            f"{file.name!s}: cannot be written ({e.strerror}); make room, and the same command goes on from there"
+            f"{file.name!s}: cannot be written ({e.strerror}); make room, and the same command continues from there"
         ) from None
 
 

@@ -79,7 +79,7 @@ def by_verb(
 
 def _query_verbs(truth: Judgements) -> list[set[str]]:
     if truth.queries is None:
-        raise MomentseekError(f"{truth.source}: has no words of its queries, so there are no verbs; leave out `verbs`")
+        raise MomentseekError(f"{truth.source}: has no texts of its queries, so there are no verbs; leave out `verbs`")
     return [set(verbs(text)) for text in truth.queries]
 
 
