@@ -130,7 +130,7 @@ def command(
     if not given:
         raise MomentseekError("there is nothing to compare: momentseek debias MODEL… --data DIR --out FOLDER")
     training = any(not isinstance(each, FilesEntrant) for found in given.values() for each in found)
-    _check(training, folder, target, (truth_iid, truth_ood, truth_train), preset, file)
+    _check(training, folder, target, (truth_iid, truth_ood, truth_train))
     plots = plots and target is not None and _can_draw(quiet)
     if target:
         _make(Path(target))
@@ -172,14 +172,7 @@ def command(
     click.echo(json.dumps(to_json(report), indent=2, ensure_ascii=False) if as_json else as_text(report))
 
 
-def _check(
-    training: bool,
-    folder: str | None,
-    target: str | None,
-    files: tuple[str | None, ...],
-    preset: str | None,
-    file: str | None,
-) -> None:
+def _check(training: bool, folder: str | None, target: str | None, files: tuple[str | None, ...]) -> None:
     from momentseek.errors import MomentseekError
 
     if folder and any(files):

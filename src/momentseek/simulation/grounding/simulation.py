@@ -26,7 +26,7 @@ from momentseek.simulation.grounding.queries import (
 from momentseek.simulation.grounding.settings import SPLIT_SHARES, GroundingSettings
 from momentseek.simulation.lexicon import tag
 from momentseek.simulation.vectors import ConceptVectors, Features, add_crosstalk, draw_concept_vectors, query_features
-from momentseek.simulation.world import World, the_world
+from momentseek.simulation.world import the_world
 from momentseek.toml import toml_text
 
 POOLED_SPLITS = {"mvmr": ("test_iid", "pools"), "mvmr_val": ("val", "pools of val")}
@@ -81,13 +81,12 @@ def _fill(folder: Path, settings: GroundingSettings, progress: Callable[[int], N
             yield key, query_features(tagged[a.text], space, settings.base, random("words", number))
 
     write_features(folder / "query.h5", words())
-    write_features(folder / "video.h5", _clip_features(world, films, space, settings, progress))
+    write_features(folder / "video.h5", _clip_features(films, space, settings, progress))
     (folder / "data.toml").write_text(_data_toml(settings))
     return GroundingReport({split: len(queries) for split, queries in by_split.items()}, smallest)
 
 
 def _clip_features(
-    world: World,
     films: list[SimulatedFilm],
     space: ConceptVectors,
     settings: GroundingSettings,
