@@ -24,10 +24,12 @@ def attempt(
     operation: Any,
     mode: str = "positive",
     fixed: dict[str, Any] | None = None,
-    examples: int = 15,
     changed: Callable[[Any], None] = lambda case: None,
 ) -> None:
-    """Make requests, right ones or wrong ones; ``changed`` may alter each before it is sent."""
+    """Make requests, right ones or wrong ones; ``changed`` may alter each before it is sent.
+
+    An operation is asked with a sixth as many requests as other properties have examples.
+    """
     schemathesis = pytest.importorskip("schemathesis")
     from schemathesis.specs.openapi import checks
 
@@ -42,7 +44,7 @@ def attempt(
 
     @given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode), **(fixed or {})))
     @settings(
-        max_examples=examples,
+        max_examples=settings().max_examples // 6,
         deadline=None,
         derandomize=True,
         database=None,
