@@ -15,7 +15,19 @@ import momentseek
 
 ROOT = Path(momentseek.__file__).parent
 ORDER = (
-    {"errors", "registry", "atomic", "optional", "tables", "tabular", "figures", "progress", "protobuf", "toml"},
+    {
+        "errors",
+        "registry",
+        "atomic",
+        "optional",
+        "tables",
+        "tabular",
+        "figures",
+        "limits",
+        "progress",
+        "protobuf",
+        "toml",
+    },
     {"moments"},
     {"formats", "measures", "ranking", "language"},
     {"media", "encoders", "features", "baselines"},

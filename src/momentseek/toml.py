@@ -1,4 +1,4 @@
-"""Writing the part of TOML that settings need; the standard library only reads it.
+"""Reading TOML files safely, and writing the part of TOML that settings need, which the standard library only reads.
 
 Our own thirty lines rather than tomli-w: the same bytes as ever (lists on one line), and no package for the core.
 """
@@ -7,10 +7,32 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from momentseek.errors import MomentseekError
+
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+MAX_TOML_BYTES = 16 << 20
+"""The largest TOML file that is read; settings are a few kilobytes."""
+
+
+def read_toml(path: Path, missing: str = "check the path") -> dict[str, Any]:
+    """The tables of a TOML file, or one sentence about what is wrong; ``missing`` says what to do if there is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_TOML_BYTES + 1)
+        if len(data) > MAX_TOML_BYTES:
+            raise MomentseekError(f"{path}: larger than {MAX_TOML_BYTES:,} bytes; settings are small, check the path")
+        return tomllib.loads(data.decode().replace("\r\n", "\n"))
+    except FileNotFoundError:
+        raise MomentseekError(f"{path}: there is no such file; {missing}") from None
+    except RecursionError:
+        raise MomentseekError(f"{path}: is nested too deeply for TOML; correct the file") from None
+    except (ValueError, OSError) as e:
+        raise MomentseekError(f"{path}: cannot be read as TOML ({e}); correct the file") from None
 
 
 def toml_text(table: Mapping[str, Any]) -> str:

@@ -7,8 +7,8 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.models import MODELS
+from momentseek.toml import read_toml
 from momentseek.training import TrainConfig
-from momentseek.training.config import read_config_table
 from momentseek.training.presets import configure, preset_names, preset_table
 
 PAPERS = [n for n in preset_names() if "name" in preset_table(n).get("model", {})]
@@ -19,7 +19,7 @@ def test_every_papers_preset_is_a_config_and_survives_its_file(name: str, tmp_pa
     config = configure(preset_table(name), None)
     assert preset_table(name)["about"]
     (tmp_path / "config.toml").write_text(config.text())
-    again = TrainConfig.of(read_config_table(tmp_path / "config.toml"))
+    again = TrainConfig.of(read_toml(tmp_path / "config.toml"))
     assert again.table() == config.table()
     assert again.training == config.training
     assert again.model_config == config.model_config

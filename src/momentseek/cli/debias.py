@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from momentseek.cli import options
+from momentseek.errors import MomentseekError
+from momentseek.toml import read_toml
 
 if TYPE_CHECKING:
     from momentseek.evaluation.debias import DebiasReport, System, Truths
@@ -236,11 +238,9 @@ def _of_files(
 
 def _simulation_note(truth: Path) -> str:
     """What to say about a truth in the folder of a simulation; empty for real videos."""
-    import tomllib
-
     try:
-        about = tomllib.loads((truth.parent / "data.toml").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        about = read_toml(truth.parent / "data.toml")
+    except MomentseekError:
         return ""
     if not about.get("simulated"):
         return ""

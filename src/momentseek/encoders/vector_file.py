@@ -51,4 +51,5 @@ def read_vector_file(path: str | os.PathLike[str]) -> VectorFileEncoder:
         )
     if vectors.dtype.kind not in "fiu":
         raise MomentseekError(f"{path}: vectors are {vectors.dtype}; expected numbers")
-    return VectorFileEncoder(Path(path).name, texts.tolist(), vectors.astype(np.float32))
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, which the encoder refuses
+        return VectorFileEncoder(Path(path).name, texts.tolist(), vectors.astype(np.float32))

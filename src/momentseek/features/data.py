@@ -19,9 +19,7 @@ Paths are relative to the file. Nothing is read until it is asked for, and featu
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,8 +30,10 @@ from momentseek.errors import MomentseekError
 from momentseek.features.modalities import MODALITIES, parse_modalities
 from momentseek.features.store import Features
 from momentseek.formats import read_corpus, read_truth
+from momentseek.formats.document import open_document
 from momentseek.moments import Judgements
 from momentseek.registry import did_you_mean
+from momentseek.toml import read_toml
 
 DATA_FILE = "data.toml"
 SPLIT_KEYS = ("truth", "query", "corpus", "durations", "related")
@@ -96,14 +96,7 @@ class Data:
         """Open the data of a folder, given by its path or by that of its data.toml."""
         file = Path(path)
         file = file / DATA_FILE if file.is_dir() or file.suffix != ".toml" else file
-        try:
-            settings = tomllib.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise MomentseekError(
-                f"{file}: there is no such file; data are described by a {DATA_FILE} (`momentseek simulate` makes one)"
-            ) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as e:
-            raise MomentseekError(f"{file}: cannot be read as TOML ({e}); correct the file") from None
+        settings = read_toml(file, f"data are described by a {DATA_FILE} (`momentseek simulate` makes one)")
         _check_settings(file, settings)
         return cls(file, settings)
 
@@ -289,10 +282,7 @@ def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
 
 def read_related(path: Path) -> dict[str, tuple[str, ...]]:
     """Read ``{query: [video, …]}``, the videos that are related to each query, from a JSON file."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError) as e:
-        raise MomentseekError(f"{path}: cannot be read as JSON ({e}); write {{query: [videos]}}") from None
+    found = open_document(path).json
     if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
         raise MomentseekError(f"{path}: expected {{query: [videos]}}; write one list of video names per query id")
     return {str(query): tuple(map(str, videos)) for query, videos in found.items()}

@@ -1,16 +1,18 @@
 """Feature files: HDF5 with one float dataset per video or query, read row by name and never as a whole.
 
 TVR's, TVR-Ranking's and most others' features are of this shape: ``vid_name -> (clips, columns)``, ``str(query_id) ->
-(words, columns)``. Several files side by side (ResNet and I3D) are joined by columns.
+(words, columns)``. Several files side by side (ResNet and I3D) are joined by columns. An entry that leads to
+another file, by a link or by its storage, is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
+from momentseek.limits import check_size
 from momentseek.optional import optional_module
 
 Array = NDArray[np.float32]
@@ -28,6 +31,11 @@ COMPANION_SUFFIXES = ("-mask", "-lengths")
 """Endings of the datasets that stand beside the features in TVR's subtitle files."""
 MAX_ROW_DIFFERENCE = 2
 """Rows by which files of the same video may differ; the extra ones are cut (I3D windows and ResNet frames do)."""
+MAX_SOFT_LINKS = 16
+"""Links within a file that are followed to an entry; more of them go in a circle."""
+MAX_CHUNK_OVERHEAD_BYTES = 4096
+"""What compression may add to a small chunk; HDF5 expands a stored chunk whole, whatever size it declares."""
+LEADS_OUT = "leads out of the file, by a link or by its storage; copy the values into the file"
 FINGERPRINT_SAMPLES = 48
 """Entries of a file whose values are in its fingerprint, spread evenly over the names."""
 
@@ -63,7 +71,10 @@ class Features:
     def names(self) -> tuple[str, ...]:
         """Names of the videos or queries that every file has, in alphabetical order."""
         with self._lock:
-            listed = [{k for k in file if not k.endswith(COMPANION_SUFFIXES)} for file in self._files]
+            listed = [
+                {name for name in _names(file, path) if not name.endswith(COMPANION_SUFFIXES)}
+                for file, path in zip(self._files, self.paths, strict=True)
+            ]
         return tuple(sorted(set.intersection(*listed)))
 
     @cached_property
@@ -80,7 +91,11 @@ class Features:
 
     def __contains__(self, name: object) -> bool:
         with self._lock:
-            return all(name in file for file in self._files)
+            files = zip(self._files, self.paths, strict=True)
+            return all(
+                isinstance(name, str) and _entry(file, name, self._where(path, name)) is not None
+                for file, path in files
+            )
 
     def rows(self, name: str) -> int:
         """Number of rows of ``name``, without reading them; its number of columns must be that of the others."""
@@ -141,22 +156,22 @@ class Features:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    def _where(self, path: Path, name: str) -> str:
+        return f"{path}: {self.what} {name}"
+
     def _dataset(self, i: int, name: str) -> Any:
         file, path = self._files[i], self.paths[i]
         if not file:
             raise MomentseekError(f"{path}: was closed; open the data again")
-        try:
-            found = file[name]
-        except (KeyError, ValueError):
+        found = _entry(file, name, self._where(path, name))
+        if found is None:
             remedy = (
                 "extract it, or leave it out of the split's corpus and truth"
                 if self.what == "video"
                 else "encode it, or leave it out of the split's truth"
             )
-            raise MomentseekError(f"{path}: has no features for {self.what} {name}; {remedy}") from None
-        except (OSError, RuntimeError) as e:
-            raise self._damage_error(path, name, e) from None
-        if getattr(found, "ndim", 0) != 2 or found.dtype.kind not in "fiu":
+            raise MomentseekError(f"{path}: has no features for {self.what} {name}; {remedy}")
+        if len(getattr(found, "shape", None) or ()) != 2 or found.dtype.kind not in "fiu":
             shape = getattr(found, "shape", "a group")
             raise MomentseekError(f"{path}: {self.what} {name} must be a table of numbers (rows, columns), not {shape}")
         return found
@@ -173,31 +188,21 @@ class Features:
         with self._lock:
             if (i, name) in self._shapes:
                 return str(self._shapes[i, name])
-            try:
-                return str(getattr(self._files[i][name], "shape", "a group"))
-            except (KeyError, ValueError, OSError, RuntimeError) as e:
-                raise self._damage_error(self.paths[i], name, e) from None
+            return str(getattr(_entry(self._files[i], name, self._where(self.paths[i], name)), "shape", "a group"))
 
     def _values(self, i: int, name: str) -> bytes:
-        """The bytes of an entry as the file has them, whether they are numbers or not."""
+        """The bytes of an entry as the file has them, numbers or not; none if they vary in length."""
         with self._lock:
-            try:
-                found = self._files[i][name]
-                return np.asarray(found[()]).tobytes() if hasattr(found, "shape") else b""
-            except (KeyError, ValueError, OSError, RuntimeError) as e:
-                raise self._damage_error(self.paths[i], name, e) from None
+            found = _entry(self._files[i], name, self._where(self.paths[i], name))
+            if not hasattr(found, "shape") or found.dtype.hasobject:
+                return b""
+            return _read_dataset(found, self._where(self.paths[i], name), self.paths[i]).tobytes()
 
     def _read(self, i: int, name: str) -> Array:
         with self._lock:
-            dataset = self._dataset(i, name)
-            try:
-                rows: Array = np.asarray(dataset[()], dtype=np.float32)
-            except (OSError, RuntimeError) as e:
-                raise self._damage_error(self.paths[i], name, e) from None
-        return rows
-
-    def _damage_error(self, path: Path, name: str, error: Exception) -> MomentseekError:
-        return MomentseekError(f"{path}: {self.what} {name} cannot be read ({_first_line(error)}); copy the file again")
+            values = _read_dataset(self._dataset(i, name), self._where(self.paths[i], name), self.paths[i])
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, which ``read`` refuses
+            return values.astype(np.float32, copy=False)
 
 
 def _open_hdf5(path: Path) -> Any:
@@ -206,13 +211,68 @@ def _open_hdf5(path: Path) -> Any:
         raise MomentseekError(f"{path}: there is no such feature file; check the path in data.toml")
     try:
         return h5py.File(path, "r")
-    except OSError as e:
+    except Exception as e:  # h5py raises a dozen classes on damaged files
         why = _first_line(e)
         if "truncated" in why:
             raise MomentseekError(f"{path}: ends in the middle; copy or extract the file again") from None
         if "signature" in why:
             raise MomentseekError(f"{path}: is not an HDF5 file; features are read from HDF5") from None
         raise MomentseekError(f"{path}: cannot be opened as HDF5 ({why}); check the file") from None
+
+
+@contextlib.contextmanager
+def _damage_said(where: str) -> Iterator[None]:
+    try:
+        yield
+    except MomentseekError:
+        raise
+    except Exception as e:  # h5py raises a dozen classes on damaged files
+        raise MomentseekError(f"{where} cannot be read ({_first_line(e)}); copy the file again") from None
+
+
+def _names(file: Any, path: Path) -> list[str]:
+    with _damage_said(f"{path}: the list of names"):
+        return list(file)
+
+
+def _entry(file: Any, name: str, where: str) -> Any:
+    """The dataset or group called ``name``, None if there is none; whatever leads out of the file is refused."""
+    h5py = optional_module("h5py", "train")
+    found, rest, links = file, name.split("/")[::-1], 0
+    with _damage_said(where):
+        while rest:
+            part = rest.pop()
+            if part in ("", "."):
+                continue
+            link = found.get(part, getlink=True) if isinstance(found, h5py.Group) else None
+            if link is None:
+                return None
+            if isinstance(link, h5py.HardLink):
+                found = found[part]
+                continue
+            links += 1
+            if not isinstance(link, h5py.SoftLink) or links > MAX_SOFT_LINKS:
+                raise MomentseekError(f"{where} {LEADS_OUT}")
+            found = file if link.path.startswith("/") else found
+            rest += link.path.split("/")[::-1]
+        if isinstance(found, h5py.Dataset) and (found.is_virtual or found.external):
+            raise MomentseekError(f"{where} {LEADS_OUT}")
+    return found
+
+
+def _read_dataset(dataset: Any, where: str, path: Path) -> NDArray[Any]:
+    """All values of a dataset, once the sizes that it declares are found to be within ``limits``."""
+    with _damage_said(where):
+        stored = min(dataset.id.get_storage_size(), path.stat().st_size)
+        check_size(where, dataset.size * max(dataset.dtype.itemsize, 4), stored)
+        if dataset.chunks:
+            chunk = math.prod(dataset.chunks) * dataset.dtype.itemsize
+            check_size(f"{where}, in a chunk,", chunk, stored)
+            stored_chunks: list[int] = []
+            dataset.id.chunk_iter(lambda info: stored_chunks.append(info.size))
+            if max(stored_chunks, default=0) > 2 * chunk + MAX_CHUNK_OVERHEAD_BYTES:
+                raise MomentseekError(f"{where} has a chunk that is larger than it declares; extract it anew")
+        return np.asarray(dataset[()])
 
 
 def _first_line(error: Exception) -> str:

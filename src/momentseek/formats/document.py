@@ -18,11 +18,8 @@ from typing import Any
 import orjson
 
 from momentseek.errors import MomentseekError
+from momentseek.limits import MAX_EXPANSION, is_bomb, max_bytes
 
-MAX_EXPANSION = 200
-"""Annotation files shrink 5- to 20-fold under gzip; deflate's ceiling, reached by bombs, is 1,032."""
-MAX_BYTES = 4 << 30
-"""The largest file that is read; the environment's MOMENTSEEK_MAX_BYTES replaces it."""
 _CHUNK = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
@@ -128,7 +125,8 @@ class Document:
         if any(word in self.data for word in (b"NaN", b"Infinity")):
             with suppress(ValueError, RecursionError):
                 return _loads(self.data.removeprefix(_BOM))
-        raise MomentseekError(f"{self.path}: not valid JSON ({error}); is the file cut off?")
+        remedy = "nest it less deeply" if "depth limit" in str(error) else "is the file cut off?"
+        raise MomentseekError(f"{self.path}: not valid JSON ({error}); {remedy}")
 
 
 def open_document(path: str | os.PathLike[str]) -> Document:
@@ -145,14 +143,6 @@ def open_document(path: str | os.PathLike[str]) -> Document:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or _is_wide(data[:4]):
         raise _not_utf8(path, "but UTF-16 or UTF-32")
     return Document(path, data)
-
-
-def max_bytes() -> int:
-    """The size beyond which files are not read."""
-    given = os.environ.get("MOMENTSEEK_MAX_BYTES", str(MAX_BYTES))
-    if not (given.isascii() and given.isdigit() and int(given)):
-        raise MomentseekError(f"MOMENTSEEK_MAX_BYTES is {given!r}; set it to a whole number of bytes, or not at all")
-    return int(given)
 
 
 def _read(path: Path, most: int) -> bytes:
@@ -195,7 +185,7 @@ def _gunzip(data: bytes, path: Path) -> bytes:
             parts.append(member.decompress(slice_, 16 * _CHUNK))
             used += len(slice_) - len(member.unconsumed_tail) - len(member.unused_data)
             size += len(parts[-1])
-            if size > most or (size > 64 * _CHUNK and size > MAX_EXPANSION * used):
+            if size > most or is_bomb(size, used):
                 raise MomentseekError(
                     f"{path}: expands more than {MAX_EXPANSION}-fold or past {most:,} bytes, as a decompression "
                     "bomb does; decompress it yourself if you trust it"

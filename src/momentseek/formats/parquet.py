@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from momentseek.errors import MomentseekError
-from momentseek.formats.document import Document, max_bytes
+from momentseek.formats.document import Document
 from momentseek.formats.native_columns import (
     OPTIONAL,
     REQUIRED,
@@ -16,6 +16,7 @@ from momentseek.formats.native_columns import (
     truth_from,
 )
 from momentseek.formats.registry import FileFormat, Reading, Runs, Writing, register
+from momentseek.limits import max_bytes
 from momentseek.moments import Judgements
 
 MAX_ROWS = 50_000_000

@@ -211,5 +211,8 @@ def _kind(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:
+        return "nested too deeply"
     return text if len(text) <= 60 else text[:57] + "…"

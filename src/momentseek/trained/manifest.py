@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,15 @@ import numpy as np
 from momentseek.encoders.hashes import sha256
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
+from momentseek.formats.document import open_document
+from momentseek.toml import read_toml
 from momentseek.trained.moment_map import MomentMap
 
 MANIFEST_FILE = "model.json"
 CLIPS_GRAPH, WORDS_GRAPH = "clips.onnx", "words.onnx"
 MANIFEST_FORMAT = 1
+UNREADABLE_VALUES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What values of another type or size than expected raise when they are read."""
 JOINT_KIND = "joint"
 """The kind of models that re-rank (``trained.reranker``)."""
 
@@ -122,11 +125,12 @@ def read_values(folder: Path) -> dict[str, Any]:
         again = f"momentseek export {shlex.quote(str(folder))} --out FOLDER"
         raise MomentseekError(f"{folder}: is no exported model; if it is a checkpoint, export it first: {again}")
     try:
-        values = json.loads((folder / MANIFEST_FILE).read_bytes())
+        values = open_document(folder / MANIFEST_FILE).json
         known = (
             isinstance(values, dict) and values.get("format") == MANIFEST_FORMAT and isinstance(values["files"], dict)
         )
-    except (OSError, ValueError, KeyError, RecursionError):
+        json.dumps(values, allow_nan=False)  # infinite numbers and absurd depths are refused too
+    except (MomentseekError, *UNREADABLE_VALUES):
         known = False
     if not known:
         raise MomentseekError(
@@ -179,7 +183,7 @@ def _manifest(folder: Path, values: Mapping[str, Any]) -> EncoderManifest:
             end_time=str(head["end_time"]),
             moments=moments,
         )
-    except (KeyError, TypeError, ValueError):
+    except UNREADABLE_VALUES:
         raise MomentseekError(f"{folder / MANIFEST_FILE}: lacks what a model must say; export it again") from None
 
 
@@ -195,10 +199,8 @@ def sources_of(file: Path) -> dict[str, EncoderRef]:
     """The encoders that made the features of a data folder, by ``video``, ``subtitle`` and ``query``: the section
     ``[encoders]`` of its ``data.toml``, empty where there is none.
     """
+    found = read_toml(file).get("encoders", {})
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8")).get("encoders", {})
         return {kind: EncoderRef.of(values) for kind, values in found.items()}
-    except OSError as e:
-        raise MomentseekError(f"{file}: cannot be read ({e.strerror})") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except UNREADABLE_VALUES:
         raise MomentseekError(f"{file}: [encoders] is not understood; write the features again") from None

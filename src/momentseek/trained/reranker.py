@@ -24,7 +24,15 @@ from momentseek.encoders.registry import text_encoder
 from momentseek.encoders.runtime import session
 from momentseek.errors import MomentseekError
 from momentseek.ranking import best_spans, moments_of
-from momentseek.trained.manifest import JOINT_KIND, MANIFEST_FILE, EncoderRef, check_files, kind_of, read_values
+from momentseek.trained.manifest import (
+    JOINT_KIND,
+    MANIFEST_FILE,
+    UNREADABLE_VALUES,
+    EncoderRef,
+    check_files,
+    kind_of,
+    read_values,
+)
 from momentseek.trained.moment_map import SEAM_TOLERANCE_CLIPS
 from momentseek.trained.windows import ClipWindow, windows
 
@@ -332,7 +340,7 @@ def read_reranker_manifest(folder: Path) -> RerankerManifest:
     check_files(folder, values, (JOINT_GRAPH,))
     try:
         return _about(folder, values)
-    except (KeyError, TypeError, ValueError):
+    except UNREADABLE_VALUES:
         raise MomentseekError(f"{folder / MANIFEST_FILE}: lacks what a model must say; export it again") from None
 
 

@@ -14,12 +14,14 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from momentseek import __version__
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
+from momentseek.limits import check_size
 from momentseek.models import CorpusModel, Dims, build
 from momentseek.models.inputs import dims_of
 from momentseek.optional import optional_module
@@ -28,6 +30,10 @@ from momentseek.training.folder import find_checkpoint
 
 CHECKPOINT_KIND = "momentseek checkpoint"
 OPTIMISER_PREFIX = "optimiser/"
+MAX_SETTING = 1 << 24
+"""The largest number of columns, videos or the like in a checkpoint's settings; its weights bound those that count."""
+MAX_CLIPS = 4096
+"""The most clips that a checkpoint's model may take; models of maps keep the square of it, without weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,17 +97,20 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Load a checkpoint file, or the best (else the last) of a training run's folder; the model is on the CPU."""
     file = find_checkpoint(Path(path))
     metadata, tensors = _read(file)
-    config = TrainConfig.of(_mapping(metadata, "config", file), str(file))
-    dims = _dims(metadata, file)
-    model = build(config.model, config.settings, dims)
+    settings, dims = _mapping(metadata, "config", file), _dims(metadata, file)
+    config = _config(settings, file)
     weights = {n: t for n, t in tensors.items() if not n.startswith(OPTIMISER_PREFIX)}
     try:
+        _check_shapes(config, dims, weights)
+        model = build(config.model, config.settings, dims)
         model.load_state_dict(weights)
-    except RuntimeError as e:
-        why = str(e).splitlines()[-1].strip()
+    except MomentseekError as e:
+        raise MomentseekError(f"{file}: {e}") from None
+    except Exception as e:  # torch raises a class of its own for each setting that makes no model
+        why = (str(e) or type(e).__name__).splitlines()[-1].strip()
         raise MomentseekError(
             f"{file}: was made by momentseek {_text(metadata, 'version', file)}, and its weights do not fit "
-            f"{config.model} ({why})"
+            f"{config.model} ({why}); copy it again, or train again"
         ) from None
     model.eval()
     return Checkpoint(
@@ -136,14 +145,40 @@ def _read(file: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
             metadata = opened.metadata() or {}
             tensors: dict[str, Tensor] = {}
             if metadata.get("kind") == CHECKPOINT_KIND:
+                check_size(f"{file}: the checkpoint", file.stat().st_size, file.stat().st_size)
                 tensors = {name: opened.get_tensor(name).clone() for name in opened.keys()}  # noqa: SIM118
+    except MomentseekError:
+        raise
     except OSError as e:
-        raise MomentseekError(f"{file}: cannot be read ({e.strerror or e})") from None
-    except safetensors.SafetensorError as e:
+        raise MomentseekError(f"{file}: cannot be read ({e.strerror or e}); check the path") from None
+    except Exception as e:  # safetensors and torch have classes of their own for damaged files
         raise MomentseekError(f"{file}: is cut off or no checkpoint ({e}); copy it again, or train again") from None
     if metadata.get("kind") != CHECKPOINT_KIND:
         raise MomentseekError(f"{file}: holds tensors but is no checkpoint of momentseek; give one that `train` wrote")
     return metadata, tensors
+
+
+def _config(settings: Mapping[str, Any], file: Path) -> TrainConfig:
+    try:
+        return TrainConfig.of(settings, "its settings")
+    except MomentseekError as e:
+        raise MomentseekError(f"{file}: {e}") from None
+
+
+def _check_shapes(config: TrainConfig, dims: Dims, weights: Mapping[str, Tensor]) -> None:
+    """Refuse settings whose model is not the size of the weights, before memory is taken for it."""
+    for name, value in asdict(config.model_config).items():
+        limit = len(weights) if name.endswith("layers") else MAX_CLIPS if name == "max_clips" else MAX_SETTING
+        if type(value) is int and value > limit:
+            raise MomentseekError(f"the model's {name} is {value:,}, and at most {limit:,} is possible; train again")
+    with torch.device("meta"):  # shapes without values
+        empty = build(config.model, config.settings, dims)
+    shapes = {name: tuple(tensor.shape) for name, tensor in empty.state_dict().items()}
+    for name in sorted(shapes.keys() & weights.keys()):
+        if shapes[name] != tuple(weights[name].shape):
+            raise ValueError(f"{name} has shape {tuple(weights[name].shape)}, expected {shapes[name]}")
+    size = sum(tensor.nbytes for tensor in [*empty.parameters(), *empty.buffers()])
+    check_size("the model", size, size)
 
 
 def _text(metadata: Mapping[str, str], key: str, file: Path) -> str:
@@ -155,7 +190,7 @@ def _text(metadata: Mapping[str, str], key: str, file: Path) -> str:
 def _json(metadata: Mapping[str, str], key: str, file: Path) -> Any:
     try:
         return json.loads(_text(metadata, key, file))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _unreadable(key, file) from None
 
 
@@ -177,13 +212,18 @@ def _number(metadata: Mapping[str, str], key: str, file: Path) -> float | None:
     found = _json(metadata, key, file)
     if found is not None and type(found) not in (int, float):
         raise _unreadable(key, file)
-    return None if found is None else float(found)
+    try:
+        return None if found is None else float(found)
+    except OverflowError:
+        raise _unreadable(key, file) from None
 
 
 def _dims(metadata: Mapping[str, str], file: Path) -> Dims:
     found = _mapping(metadata, "dims", file)
     names = [f.name for f in fields(Dims)]
-    known = sorted(found) == sorted(names) and all(type(v) is int or v is None for v in found.values())
+    known = sorted(found) == sorted(names) and all(
+        v is None or (type(v) is int and 0 < v <= MAX_SETTING) for v in found.values()
+    )
     if not known or found["query"] is None:
         raise _unreadable("dims", file)
     return Dims(**found)

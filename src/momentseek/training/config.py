@@ -19,7 +19,6 @@ import dataclasses
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from momentseek.errors import MomentseekError
@@ -220,16 +219,6 @@ def summed_measures(text: str) -> list[str]:
     return [part.strip() for part in text.split(" + ")]
 
 
-def read_config_table(path: Path) -> dict[str, Any]:
-    """Read the sections of a config file, without checking them."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise MomentseekError(f"{path}: there is no such config; check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as e:
-        raise MomentseekError(f"{path}: cannot be read as TOML ({e}); correct the file") from None
-
-
 def apply_settings(table: Mapping[str, Any], settings: Assignments) -> dict[str, Any]:
     """Sections changed by settings: a mapping, or ``key=value`` texts whose values are TOML or plain words.
 
@@ -281,7 +270,7 @@ def _place(key: str, table: Mapping[str, Any]) -> tuple[str, str]:
 def _value(text: str) -> Any:
     try:
         return tomllib.loads(f"v = {text}")["v"] if text else None
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 

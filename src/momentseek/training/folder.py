@@ -7,7 +7,8 @@ from pathlib import Path
 
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
-from momentseek.training.config import TrainConfig, read_config_table
+from momentseek.toml import read_toml
+from momentseek.training.config import TrainConfig
 
 CONFIG_FILE = "config.toml"
 LAST_CHECKPOINT = "last.safetensors"
@@ -42,7 +43,7 @@ def saved_config(folder: Path) -> TrainConfig:
     file = folder / CONFIG_FILE
     if not file.is_file():
         raise MomentseekError(f"{folder}: holds no training run ({CONFIG_FILE}); check the folder")
-    return TrainConfig.of(read_config_table(file), str(file))
+    return TrainConfig.of(read_toml(file), str(file))
 
 
 def prepare_folder(folder: Path, config: TrainConfig, resume: bool, force: bool) -> None:

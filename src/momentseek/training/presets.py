@@ -16,7 +16,8 @@ from typing import Any
 from momentseek.errors import MomentseekError
 from momentseek.models import MODELS
 from momentseek.registry import did_you_mean
-from momentseek.training.config import Assignments, TrainConfig, apply_settings, read_config_table
+from momentseek.toml import read_toml
+from momentseek.training.config import Assignments, TrainConfig, apply_settings
 
 
 def preset_names() -> tuple[str, ...]:
@@ -39,7 +40,7 @@ def settings_table(
     if preset and config:
         raise MomentseekError("`preset` and `config` both give the settings; give one, and change it with `settings`")
     if config:
-        return read_config_table(Path(config)), str(config)
+        return read_toml(Path(config)), str(config)
     name = preset or default
     return (preset_table(name), f"preset {name}") if name else ({}, "config")
 
