@@ -6,6 +6,7 @@ import gc
 import io
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -25,6 +26,9 @@ from hypothesis import settings
 settings.register_profile("quick", settings.default, deadline=None, max_examples=40)
 settings.register_profile("thorough", settings.default, deadline=None, max_examples=200)
 settings.load_profile(os.environ.get("MOMENTSEEK_EXAMPLES", "quick"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it for what it starts in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("MOMENTSEEK_SHARED", ROOT.parent / "shared"))

@@ -394,7 +394,8 @@ def test_a_quota_is_said_and_the_library_stays_whole(
     folder = tmp_path / "library"
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # noqa: E731
     assert command("add", films / "b.mp4", "--library", folder, "--encoder", "colours").returncode == 0
-    cues = "".join(f"{i}\n00:00:01,{i:03d} --> 00:00:02,{i:03d}\nLine {i} of many words.\n\n" for i in range(900))
+    lines = (" ".join(f"word{i}x{j}" for j in range(200)) for i in range(90))
+    cues = "".join(f"{i}\n00:00:01,{i:03d} --> 00:00:02,{i:03d}\n{line}\n\n" for i, line in enumerate(lines))
     (films / "a.srt").write_text(cues)
     done = command("add", films, "--library", folder, preexec_fn=limit)
     assert done.returncode == 2, done.stderr

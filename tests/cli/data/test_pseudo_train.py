@@ -68,7 +68,7 @@ def test_the_default_is_1_20_40_and_a_table(momentseek, files):
         (["--where", "type=x"], "no query has type=x; there are v, vt"),
         (["--encoder", "minlm"], "did you mean 'minilm'?"),
         (["--exclude", "absent.json"], "absent.json: cannot be read"),
-        (["--out", "pyproject.toml/x"], "cannot be made"),
+        (["--out", "pyproject.toml/x"], "cannot be created as a folder"),
     ],
 )
 def test_mistakes_are_one_sentence(momentseek, files, more, message):
