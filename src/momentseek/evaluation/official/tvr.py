@@ -10,8 +10,8 @@ import numpy as np
 from momentseek.evaluation.evaluate import Missing, evaluate
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
+from momentseek.moments.run import TASKS
 
-TASKS = ("VCMR", "SVMR", "VR")
 CUTOFFS = (1, 5, 10, 100)
 THRESHOLDS = (0.5, 0.7)
 TYPES = ("v", "t", "vt")
