@@ -64,8 +64,8 @@ def measure(folder: Path, model: str, hidden: int, clips: int, batch: int, way: 
     import torch
 
     from momentseek.features import Data
+    from momentseek.read_ahead import ReadAhead
     from momentseek.training.optimisers import clip_gradients
-    from momentseek.training.prefetch import Prefetcher
     from momentseek.training.presets import configure
     from momentseek.training.processes import Processes
     from momentseek.training.setup import prepare_training
@@ -81,7 +81,7 @@ def measure(folder: Path, model: str, hidden: int, clips: int, batch: int, way: 
         made.model.train()
         pairs, videos, began, used = 0, 0, 0.0, 0.0
         order = lambda step: made.batches.batch(made.order.batch_at(*divmod(step, made.order.per_epoch)))  # noqa: E731
-        with Prefetcher(order, range(steps + 1), 2) as batches:
+        with ReadAhead(map(order, range(steps + 1)), 2) as batches:
             for step, each in enumerate(batches):
                 if step == 1:  # the first step warms up
                     began, used = time.perf_counter(), time.process_time()

@@ -26,6 +26,7 @@ ORDER = (
         "limits",
         "progress",
         "protobuf",
+        "read_ahead",
         "toml",
     },
     {"moments"},

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 
 GAP = "  "
+NO_VALUE = "–"
+"""What stands in a cell without a value."""
 SUPERSCRIPTS = dict(zip("abcdefghijklmnoprstuvwxyz", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 """Unicode's raised letters; fonts have no q."""
 

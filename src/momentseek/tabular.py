@@ -10,7 +10,7 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.optional import optional_module
-from momentseek.tables import html_table
+from momentseek.tables import NO_VALUE, html_table
 
 MAX_NOTEBOOK_ROWS = 10
 
@@ -48,5 +48,5 @@ class Tabular:
 
 def _cell(value: object) -> str:
     if isinstance(value, float | np.floating):
-        return "–" if np.isnan(value) else f"{value:.4g}"
+        return NO_VALUE if np.isnan(value) else f"{value:.4g}"
     return "" if value is None else str(value)

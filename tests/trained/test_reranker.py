@@ -13,7 +13,8 @@ import pytest
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 from momentseek.trained.manifest import EncoderRef
-from momentseek.trained.reranker import Reranker, RerankerCache, RerankerManifest, VideoFeatures
+from momentseek.trained.reranker import Reranker, RerankerCache, VideoFeatures
+from momentseek.trained.reranker_manifest import RerankerManifest
 
 WORDS = np.ones((2, 3), np.float32)
 
@@ -22,8 +23,9 @@ class Blank(Reranker):
     """A model by which every span of a window scores the largest number that its clips have."""
 
     read = 0
+    graph = object()
 
-    def _grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
+    def grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
         self.read += len(parts)
         exists = np.add.outer(np.arange(8), np.arange(8)) < 8
         return (np.where(exists, np.float32(part["video"].max()), -np.inf) for part in parts)
@@ -95,7 +97,6 @@ def test_what_is_remembered_is_of_the_windows_that_were_read(monkeypatch: pytest
 
 def test_a_model_without_its_encoder_of_words_is_refused_when_it_is_warmed(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = model()
-    monkeypatch.setitem(reader.__dict__, "_graph", object())
     monkeypatch.setattr("momentseek.trained.reranker.text_encoder", missing)
     with pytest.raises(MomentseekError, match="missing"):
         reader.warm()

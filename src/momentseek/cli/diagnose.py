@@ -10,8 +10,6 @@ import click
 
 from momentseek.cli import options
 
-PARTS = ("axioms", "ties", "noise", "location")
-
 
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1)
@@ -30,7 +28,7 @@ PARTS = ("axioms", "ties", "noise", "location")
 @click.option(
     "--only",
     multiple=True,
-    type=click.Choice(PARTS),
+    type=click.Choice(["axioms", "ties", "noise", "location"]),
     help="Only this part; may be given several times.",
 )
 @click.option(

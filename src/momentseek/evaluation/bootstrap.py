@@ -8,12 +8,16 @@ from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import FloatArray
 
 BOOTSTRAP_RESAMPLES = 2000
+CHANCE_RESAMPLES = 20
+"""Draws whose mean says what chance alone would give; no interval is taken from them."""
+CONFIDENCE_LEVEL = 0.95
+"""Confidence level of the intervals."""
 DRAWS_AT_ONCE = 1 << 20
 """Draws held at once; about 20 MB, whatever the number of queries."""
 
 
 def bootstrap_interval(
-    values: FloatArray, *, level: float = 0.95, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0
+    values: FloatArray, *, level: float = CONFIDENCE_LEVEL, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0
 ) -> tuple[FloatArray, FloatArray]:
     """Low and high ends of the percentile interval of each column's mean over its rows.
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.bootstrap import bootstrap_means, percentiles
-from momentseek.evaluation.comparison import CONFIDENCE_LEVEL, LETTERS, Comparison, QueryDifference, RunPair
+from momentseek.evaluation.bootstrap import CONFIDENCE_LEVEL, bootstrap_means, percentiles
+from momentseek.evaluation.comparison import LETTERS, Comparison, QueryDifference, RunPair
 from momentseek.evaluation.significance import (
     differences,
     effect_size,

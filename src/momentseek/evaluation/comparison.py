@@ -10,14 +10,13 @@ from string import ascii_lowercase
 from typing import Any
 
 from momentseek.errors import MomentseekError
+from momentseek.evaluation.bootstrap import CONFIDENCE_LEVEL
 from momentseek.moments.arrays import FloatArray
 from momentseek.tables import count, html_table, superscript
 from momentseek.tabular import Tabular
 
 LETTERS = ascii_lowercase
 """Letters that stand for the runs in tables, in the order given."""
-CONFIDENCE_LEVEL = 0.95
-"""Confidence level of the bootstrap intervals."""
 
 
 @dataclass(frozen=True, slots=True)

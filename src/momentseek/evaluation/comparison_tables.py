@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from momentseek.evaluation.comparison import CONFIDENCE_LEVEL, Comparison, QueryDifference, RunPair
+from momentseek.evaluation.bootstrap import CONFIDENCE_LEVEL
+from momentseek.evaluation.comparison import Comparison, QueryDifference, RunPair
 from momentseek.tables import (
+    NO_VALUE,
     latex_table,
     latex_text,
     markdown_table,
@@ -21,7 +23,6 @@ MAX_MEASURE_COLUMNS = 6
 """Number of measures above which the measures become the rows of a table and the runs its columns."""
 MAX_TEXT_COLUMNS = 100
 """Width of a text table, in characters, above which letters instead of the runs' names head the columns."""
-NONE = "–"
 TEST_WORDS = {"randomisation": "paired randomisation test", "t": "paired t-test", "tukey": "randomised Tukey HSD test"}
 CORRECTION_WORDS = {"holm": "Holm-corrected", "none": "uncorrected", "tukey": "corrected by the test itself"}
 
@@ -132,7 +133,7 @@ def _grid(
     names = [label(name) for name in comparison.names]
     cells = [
         [
-            MeanCell(format_(mean), comparison.beaten(name, run), format_(mean) == format_(best) != NONE)
+            MeanCell(format_(mean), comparison.beaten(name, run), format_(mean) == format_(best) != NO_VALUE)
             for name, mean, best in zip(comparison.names, row, comparison.means.max(axis=0).tolist(), strict=True)
         ]
         for run, row in zip(comparison.runs, comparison.means.tolist(), strict=True)
@@ -155,7 +156,7 @@ def _pairs(comparison: Comparison, style: str = "text") -> str:
             show(pair.difference, "+"),
             f"[{show(pair.low, '+')}, {show(pair.high, '+')}]",
             p_value(pair.p),
-            NONE if math.isnan(pair.effect) else f"{_round_mean(pair.effect, 2):+.2f}".replace("inf", "∞"),
+            NO_VALUE if math.isnan(pair.effect) else f"{_round_mean(pair.effect, 2):+.2f}".replace("inf", "∞"),
             f"{pair.wins:,}",
             f"{pair.ties:,}",
             f"{pair.losses:,}",
@@ -179,7 +180,7 @@ def p_value(p: float) -> str:
 def _format(percent: bool) -> Callable[..., str]:
     def show(value: float, sign: str = "") -> str:
         if math.isnan(value):
-            return NONE
+            return NO_VALUE
         scaled, digits = (value * 100, 2) if percent else (value, 4)
         return f"{_round_mean(scaled, digits):{sign}.{digits}f}"
 

@@ -25,7 +25,7 @@ from momentseek.measures import PROTOCOLS, Alignment, Measure, parse, parse_all
 from momentseek.measures.protocols import GRADED_MEASURES, UNGRADED_MEASURES, Protocol
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
-from momentseek.tables import count, html_table
+from momentseek.tables import NO_VALUE, count, html_table
 from momentseek.tabular import Tabular
 
 Missing = Literal["error", "zero", "skip"]
@@ -67,7 +67,7 @@ class Evaluation(Tabular):
 
     def _repr_html_(self) -> str:
         queries = count(len(self.query_ids), "query", "queries")
-        rows = [[name, "–" if np.isnan(value) else f"{value:.4f}"] for name, value in self.means.items()]
+        rows = [[name, NO_VALUE if np.isnan(value) else f"{value:.4f}"] for name, value in self.means.items()]
         caption = f"{self.run}: {queries}, {len(self.missing):,} missing; protocol {self.protocol}"
         return html_table(["measure", "value"], rows, caption=caption)
 

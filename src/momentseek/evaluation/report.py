@@ -14,7 +14,7 @@ import numpy as np
 from momentseek import __version__
 from momentseek.evaluation.evaluate import Evaluation
 from momentseek.measures import PROTOCOLS
-from momentseek.tables import text_table
+from momentseek.tables import NO_VALUE, text_table
 
 Intervals = Mapping[str, tuple[float, float]]
 
@@ -87,7 +87,7 @@ def _group_table(result: Evaluation, by: str, ci: Mapping[str, Intervals] | None
 
 def _figure(value: float, percent: bool, ci: tuple[float, float] | None = None) -> str:
     if math.isnan(value):
-        return "–"
+        return NO_VALUE
     text = f"{100 * value:.2f}" if percent else f"{value:.4f}"
     if ci:
         low, high = (f"{100 * x:.2f}" if percent else f"{x:.4f}" for x in ci)

@@ -19,6 +19,7 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.reader import LibraryReader
 from momentseek.library.video import Video
 from momentseek.search.confidence import evidence
+from momentseek.search.dates import time_period
 from momentseek.search.fusion import (
     DEFAULT_FUSION,
     FUSIONS,
@@ -42,7 +43,7 @@ from momentseek.search.localise.localiser import (
     Curve,
     localise,
 )
-from momentseek.search.query import Query, time_period
+from momentseek.search.query import Query
 from momentseek.search.rerank import open_reranker, rank_reranked, rerank_videos
 from momentseek.search.state import Ids, LibraryState, QueryEncoder
 from momentseek.search.streams.name import search_names

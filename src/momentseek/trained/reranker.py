@@ -24,19 +24,11 @@ from momentseek.encoders.registry import text_encoder
 from momentseek.encoders.runtime import session
 from momentseek.errors import MomentseekError
 from momentseek.ranking import best_spans, moments_of
-from momentseek.trained.manifest import (
-    JOINT_KIND,
-    MANIFEST_FILE,
-    UNREADABLE_VALUES,
-    EncoderRef,
-    check_files,
-    kind_of,
-    read_values,
-)
+from momentseek.trained.manifest import MANIFEST_FILE, EncoderRef
 from momentseek.trained.moment_map import SEAM_TOLERANCE_CLIPS
+from momentseek.trained.reranker_manifest import JOINT_GRAPH, RerankerManifest, read_reranker_manifest
 from momentseek.trained.windows import ClipWindow, windows
 
-JOINT_GRAPH = "joint.onnx"
 NO_SPAN_BELOW = -1e38
 """Scores below stand for spans that do not exist."""
 WINDOWS_PER_RUN = 4
@@ -48,43 +40,6 @@ REMEMBERED_VIDEOS = 2000
 WARM_RERANKERS_LIMIT = 8
 """Re-rankers kept warm in a process, those asked for last."""
 Times = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class RerankerManifest:
-    """What the folder of an exported re-ranker says about it."""
-
-    folder: Path
-    model: str
-    fingerprint: str
-    clip_seconds: float
-    video: EncoderRef | None
-    """The encoder of frames, for a model that sees them."""
-    subtitle: EncoderRef | None
-    """The encoder of cues, for a model that reads them."""
-    query: EncoderRef
-    max_words: int
-    max_clips: int
-    fit: str
-    normalise: bool
-    endpoints: bool
-    shortest: int
-    roles: bool
-    """Whether the model also takes the roles of a query's words (verbs, nouns)."""
-    end_time: str
-    nms: float | None
-    """The overlap above which it was trained to drop the worse of two moments."""
-    window: float | None
-    """Seconds of the longest video it is given at once."""
-    parse: str = "auto"
-    """Name of the parser that found the words' roles in training."""
-
-    @property
-    def most(self) -> int:
-        """Clips of a video that the model reads at once; longer videos are read in windows."""
-        if self.fit == "truncate" or self.window is None:
-            return self.max_clips
-        return max(self.max_clips if self.fit == "resample" else 1, round(self.window / self.clip_seconds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +101,7 @@ class Reranker:
 
     def warm(self) -> None:
         """Load the graph and the encoder of words now; one that is missing or another is refused now."""
-        assert self._graph is not None
+        assert self.graph is not None
         assert self.texts is not None
 
     def check(self, what: str, source: EncoderRef, found: str) -> None:
@@ -209,7 +164,7 @@ class Reranker:
         todo = [(i, window) for i, part in enumerate(read) for window in part]
         for at in range(0, len(todo), WINDOWS_PER_RUN):
             here = todo[at : at + WINDOWS_PER_RUN]
-            grids = self._grids(asked, [_part(videos[i], w) for i, w in here])
+            grids = self.grids(asked, [_part(videos[i], w) for i, w in here])
             for (i, window), grid in zip(here, grids, strict=True):
                 parts[i].append(self._best(videos[i], window, grid, most))
         return [_together(part, most) for part in parts]
@@ -231,8 +186,8 @@ class Reranker:
             asked |= {name: np.array([part[: len(rows)]], np.int64) for name, part in parts}
         return asked
 
-    def _grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
-        """(clips, lengths) of each part, minus infinity where there is no span."""
+    def grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
+        """The scores of the spans of each part by (first clip, length), minus infinity where there is no span."""
         from momentseek.features.clips import prepare_rows
 
         about = self.about
@@ -247,7 +202,7 @@ class Reranker:
             given[name] = block
         given["mask"] = np.arange(max(sizes)) < np.array(sizes)[:, None]
         try:
-            (found,) = self._graph.run(["spans"], {name: given[name] for name in self._inputs})
+            (found,) = self.graph.run(["spans"], {name: given[name] for name in self._inputs})
         except Exception as e:  # the runtime has a class of its own for each fault
             raise MomentseekError(f"{about.folder}: ONNX Runtime stopped ({str(e).splitlines()[0]})") from None
         if np.isnan(found).any():
@@ -278,12 +233,13 @@ class Reranker:
         return RerankedSpans(start + offset, end + offset, np.asarray(found.score[real], np.float32))
 
     @cached_property
-    def _graph(self) -> Any:
+    def graph(self) -> Any:
+        """The exported network, as ONNX Runtime runs it."""
         return session(self.about.folder / JOINT_GRAPH, self._threads)
 
     @cached_property
     def _inputs(self) -> list[str]:
-        return [i.name for i in self._graph.get_inputs()]
+        return [i.name for i in self.graph.get_inputs()]
 
 
 def promising_windows(videos: Sequence[VideoFeatures], clips: int, most: int = MAX_WINDOWS) -> list[list[ClipWindow]]:
@@ -327,53 +283,6 @@ def _together(parts: Sequence[RerankedSpans], most: int) -> RerankedSpans:
     score = np.concatenate([p.score for p in parts] + [e.astype(np.float32) for e in empty])
     order = np.argsort(-score, kind="stable")[:most]
     return RerankedSpans(start[order], end[order], score[order])
-
-
-def read_reranker_manifest(folder: Path) -> RerankerManifest:
-    """The manifest of an exported re-ranker; the graph beside it must be the one it was written with."""
-    values = read_values(folder)
-    if kind_of(values) != JOINT_KIND:
-        raise MomentseekError(
-            f"{folder}: {values.get('model')} makes a library's vectors (momentseek add --model) and does not re-rank; "
-            "tan2d, mdd and cet do"
-        )
-    check_files(folder, values, (JOINT_GRAPH,))
-    try:
-        return _about(folder, values)
-    except UNREADABLE_VALUES:
-        raise MomentseekError(f"{folder / MANIFEST_FILE}: lacks what a model must say; export it again") from None
-
-
-def _about(folder: Path, values: Mapping[str, Any]) -> RerankerManifest:
-    encoders, config, head = values["encoders"], values["config"], values["head"]
-    sources = {kind: EncoderRef.of(source) for kind, source in encoders.items()}
-    used = [*str(config["modalities"]).split("+"), "query"]
-    if any(kind not in sources for kind in used):
-        raise MomentseekError(
-            f"{folder / MANIFEST_FILE}: does not say which encoders its features were made by, so no query can be "
-            "encoded for it; export it with features that `momentseek data features` wrote "
-            "(momentseek export … --data FOLDER)"
-        )
-    return RerankerManifest(
-        folder=folder,
-        model=str(values["model"]),
-        fingerprint=str(values["fingerprint"]),
-        clip_seconds=float(values["clip_seconds"]),
-        video=sources.get("video"),
-        subtitle=sources.get("subtitle"),
-        query=sources["query"],
-        max_words=int(config["max_words"]),
-        max_clips=int(config["max_clips"]),
-        fit=str(config["fit"]),
-        normalise=bool(config["normalise"]),
-        endpoints=bool(config["endpoints"]),
-        shortest=int(config["shortest"]),
-        roles=bool(head["roles"]),
-        end_time=str(head["end_time"]),
-        nms=None if head["nms"] is None else float(head["nms"]),
-        window=None if head["window"] is None else float(head["window"]),
-        parse=str(head.get("parse", "auto")),
-    )
 
 
 def load_reranker(folder: str | os.PathLike[str], threads: int | None = None) -> Reranker:

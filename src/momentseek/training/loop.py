@@ -20,13 +20,13 @@ from torch import Tensor
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.models import Batch, CorpusModel
+from momentseek.read_ahead import ReadAhead
 from momentseek.training.checkpoint import save_checkpoint
 from momentseek.training.config import TrainConfig
 from momentseek.training.folder import BEST_CHECKPOINT, LAST_CHECKPOINT
 from momentseek.training.interrupts import Interrupts, TrainingInterrupted
 from momentseek.training.log import TrainingLog
 from momentseek.training.optimisers import clip_gradients, optimiser_tensors, restore_optimiser
-from momentseek.training.prefetch import Prefetcher
 from momentseek.training.processes import Processes, join_processes
 from momentseek.training.progress import TrainingCallback, TrainingOutcome, TrainingProgress
 from momentseek.training.report import write_report
@@ -143,8 +143,8 @@ class TrainingLoop:
         self.scorer = None
 
     def _steps(self) -> str:
-        with Prefetcher(self.batch_of, range(self.counts.step, self.steps), self.training.prefetch) as batches:
-            ready = iter(batches)
+        todo = map(self.batch_of, range(self.counts.step, self.steps))
+        with ReadAhead(todo, self.training.prefetch) as ready:
             while True:
                 if self._due() and self.counts.validated != self.counts.step:
                     self._validate()

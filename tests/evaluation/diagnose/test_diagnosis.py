@@ -78,6 +78,12 @@ def test_only_runs_what_is_asked(part: str) -> None:
     assert [p for p in PARTS if getattr(found, p) is not None] == [part]
 
 
+def test_a_part_that_does_not_exist_is_refused() -> None:
+    truth, runs = corpus(8)
+    with pytest.raises(MomentseekError, match=r"there is no part 'axiom' of a diagnosis; did you mean 'axioms'\?"):
+        diagnose(runs, [truth], only=["axiom"])
+
+
 def test_two_truths(tmp_path: Path) -> None:
     iid, first = corpus(10, "i")
     ood, second = corpus(12, "o")

@@ -14,7 +14,7 @@ from momentseek.construct.annotation.distributions import LabelDistributions
 from momentseek.construct.annotation.drift import Drift
 from momentseek.construct.annotation.labels import LEVEL_COUNT
 from momentseek.moments.arrays import IntArray
-from momentseek.tables import count, text_table
+from momentseek.tables import NO_VALUE, count, text_table
 
 MAX_COUPLES_SHOWN = 10
 
@@ -183,8 +183,8 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _value(number: float) -> str:
-    return "–" if number != number else f"{number:.3f}"
+    return NO_VALUE if number != number else f"{number:.3f}"
 
 
 def _with_sign(number: float) -> str:
-    return "–" if number != number else f"{number:+.2f}"
+    return NO_VALUE if number != number else f"{number:+.2f}"

@@ -19,7 +19,7 @@ from momentseek.construct.annotation.labels import LEVEL_COUNT, AnnotatorLabels
 from momentseek.construct.decisions import Decision
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import IntArray
-from momentseek.tables import count, text_table
+from momentseek.tables import NO_VALUE, count, text_table
 
 MIN_WORKERS = 3
 """Workers who must judge each pair: with two, the median is their mean and cannot tell who is right."""
@@ -144,14 +144,14 @@ def as_text(found: Exam) -> str:
                 str(w.missing),
                 f"{w.aligned:.1%}",
                 f"{w.deviation:+.2f}",
-                "–" if w.kappa != w.kappa else f"{w.kappa:.2f}",
+                NO_VALUE if w.kappa != w.kappa else f"{w.kappa:.2f}",
             ]
             for w in found.workers
         ],
         align="llr",
     )
     misses = [(w.worker, *miss) for w in found.workers for miss in w.misses]
-    kappa = "–" if found.mean_kappa != found.mean_kappa else f"{found.mean_kappa:.2f}"
+    kappa = NO_VALUE if found.mean_kappa != found.mean_kappa else f"{found.mean_kappa:.2f}"
     pairs, workers = count(len(found.labels.pair_ids), "pair"), count(len(found.workers), "worker")
     passes = count(len(found.workers) - len(failed), "passes", "pass")
     fails = count(len(failed), "fails", "fail")

@@ -13,7 +13,7 @@ from momentseek.construct.decisions import tally
 from momentseek.construct.massive.cohesiveness import HISTOGRAM_BINS, Cohesiveness, measure_cohesiveness, video_words
 from momentseek.construct.massive.comparison import PoolComparison
 from momentseek.construct.massive.construction import MassiveDataset
-from momentseek.tables import count, text_table
+from momentseek.tables import NO_VALUE, count, text_table
 
 
 def summary(result: MassiveDataset) -> dict[str, Any]:
@@ -117,4 +117,4 @@ def _plain(found: Cohesiveness) -> dict[str, Any]:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return NO_VALUE if value is None else f"{value:.3f}"

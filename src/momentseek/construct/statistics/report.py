@@ -8,7 +8,7 @@ from typing import Any
 
 from momentseek.construct.statistics.checks import Check
 from momentseek.construct.statistics.counts import LengthSummary, Statistics
-from momentseek.tables import count, text_table
+from momentseek.tables import NO_VALUE, count, text_table
 
 MAX_EXAMPLES = 3
 Cell = Callable[[Statistics], float | int | None]
@@ -17,7 +17,7 @@ Cell = Callable[[Statistics], float | int | None]
 def as_text(columns: Sequence[Statistics], checks: Sequence[Check]) -> str:
     """The report as text: a column per split and the total, then what the checks found."""
     rows = [[label, *(_cell(value(c)) for c in columns)] for label, value in _rows(columns)]
-    rows = [row for row in rows if any(cell != "–" for cell in row[1:])]
+    rows = [row for row in rows if any(cell != NO_VALUE for cell in row[1:])]
     parts = [text_table(["", *(c.name for c in columns)], rows)]
     found = [c for c in checks if c.count]
     names = list(dict.fromkeys(c.check for c in checks))
@@ -67,7 +67,7 @@ def _spread(label: str, of: Callable[[Statistics], LengthSummary]) -> list[tuple
 
 def _cell(value: float | int | None) -> str:
     if value is None:
-        return "–"
+        return NO_VALUE
     return f"{value:,.2f}" if isinstance(value, float) and value != int(value) else f"{int(value):,}"
 
 

@@ -15,6 +15,7 @@ from momentseek.evaluation.spread import SeedSpread
 from momentseek.figures import COLOURS, MARKERS, save_figures
 from momentseek.figures import axes as axes_of
 from momentseek.moments.arrays import FloatArray
+from momentseek.tables import NO_VALUE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -202,8 +203,8 @@ def _wrap(name: str, width: int = 19) -> list[str]:
 
 
 def _two(value: SeedSpread) -> str:
-    return "–" if math.isnan(value.mean) else f"{value.mean:.2f}"
+    return NO_VALUE if math.isnan(value.mean) else f"{value.mean:.2f}"
 
 
 def _share(value: SeedSpread) -> str:
-    return "–" if math.isnan(value.mean) else f"{100 * value.mean:.0f} %"
+    return NO_VALUE if math.isnan(value.mean) else f"{100 * value.mean:.0f} %"

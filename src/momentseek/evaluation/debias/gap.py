@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from momentseek.evaluation.bootstrap import bootstrap_means, percentiles
+from momentseek.evaluation.bootstrap import CONFIDENCE_LEVEL, bootstrap_means, percentiles
 from momentseek.evaluation.debias.systems import GAP_MEASURES, RECALL_MEASURES, SeedScores
 from momentseek.evaluation.spread import SeedSpread, spread
 from momentseek.moments.arrays import FloatArray
-
-CONFIDENCE_LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)

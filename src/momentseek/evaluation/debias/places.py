@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from momentseek.evaluation.bootstrap import CHANCE_RESAMPLES
 from momentseek.evaluation.spread import SeedSpread, spread
 from momentseek.measures import Alignment
 from momentseek.moments import Judgements, Run
@@ -20,7 +21,6 @@ from momentseek.moments.density import kernel_sums
 
 GRID_CELLS = 40
 KERNEL_BANDWIDTH = 0.05
-CHANCE_RESAMPLES = 20
 
 
 @dataclass(frozen=True, eq=False)

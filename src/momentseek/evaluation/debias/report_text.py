@@ -10,9 +10,8 @@ from momentseek.evaluation.debias.report import DebiasReport
 from momentseek.evaluation.debias.systems import GAP_MEASURES
 from momentseek.evaluation.debias.verbs import VERB_MEASURE
 from momentseek.evaluation.spread import SeedSpread
-from momentseek.tables import count, markdown_table, markdown_text, text_table
+from momentseek.tables import NO_VALUE, count, markdown_table, markdown_text, text_table
 
-NONE = "–"
 LEAN_MEANING = "the share of first predictions at places that are commoner in train than in ood"
 TABLE_THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Thresholds in report.md; thresholds.csv has all."""
@@ -57,7 +56,7 @@ def percent(value: SeedSpread, digits: int = 2) -> str:
     '–'
     """
     if math.isnan(value.mean):
-        return NONE
+        return NO_VALUE
     sd = "" if math.isnan(value.sd) else f" ± {100 * value.sd:.{digits}f}"
     return f"{100 * value.mean:.{digits}f}{sd}"
 
@@ -69,7 +68,7 @@ def change_words(change: Change | None) -> str:
     '+2.00 [-1.00, +5.00]'
     """
     if change is None or math.isnan(change.value):
-        return NONE
+        return NO_VALUE
     return f"{100 * change.value:+.2f} [{100 * change.low:+.2f}, {100 * change.high:+.2f}]"
 
 
@@ -97,7 +96,7 @@ def _gap_parts(report: DebiasReport) -> list[str]:
     rows = []
     for gap in report.gaps:
         interval = gap.interval
-        ends = NONE if math.isnan(interval.low) else f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
+        ends = NO_VALUE if math.isnan(interval.low) else f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
         cells = [percent(gap.iid), percent(gap.ood), percent(gap.gap), ends, _share(gap.relative)]
         rows.append(
             [_system_name(report, gap.system, markdown_text), str(_seeds(gap)), markdown_text(gap.measure), *cells]
@@ -137,7 +136,7 @@ def _threshold_parts(report: DebiasReport) -> list[str]:
         at = dict(zip(curve.thresholds, curve.values, strict=True))
         if not at[TABLE_THRESHOLDS[0]].count:
             continue
-        means = [NONE if math.isnan(at[t].mean) else f"{100 * at[t].mean:.2f}" for t in TABLE_THRESHOLDS]
+        means = [NO_VALUE if math.isnan(at[t].mean) else f"{100 * at[t].mean:.2f}" for t in TABLE_THRESHOLDS]
         rows.append([_system_name(report, curve.system, markdown_text), curve.split, f"{curve.kind}@1", *means])
     about = "In percent, by IoU threshold. What R@1 has beyond dR@1 is owed to moments that are hit but badly cut."
     return ["## R against dR by threshold", about, markdown_table(header, rows, align="lllr")]
@@ -172,8 +171,8 @@ def _verb_parts(report: DebiasReport) -> list[str]:
     for verb in report.verbs:
         for each in verb.systems:
             where = each.placing
-            cells = [_two(where.to_train), _two(where.to_truth), _shares(where.lean)] if where else [NONE] * 3
-            scored = [NONE if math.isnan(x) else f"{100 * x:.2f}" for x in (each.iid, each.ood)]
+            cells = [_two(where.to_train), _two(where.to_truth), _shares(where.lean)] if where else [NO_VALUE] * 3
+            scored = [NO_VALUE if math.isnan(x) else f"{100 * x:.2f}" for x in (each.iid, each.ood)]
             of = f"{verb.train:,} / {verb.iid:,} / {verb.ood:,}"
             rows.append(
                 [markdown_text(verb.verb), of, _system_name(report, each.system, markdown_text), *scored, *cells]
@@ -197,14 +196,14 @@ def _seeds(gap: SplitGap) -> int:
 
 
 def _share(value: float) -> str:
-    return NONE if math.isnan(value) else f"{100 * value:.0f} %"
+    return NO_VALUE if math.isnan(value) else f"{100 * value:.0f} %"
 
 
 def _shares(value: SeedSpread | None) -> str:
-    return NONE if value is None or math.isnan(value.mean) else f"{percent(value, 0)} %"
+    return NO_VALUE if value is None or math.isnan(value.mean) else f"{percent(value, 0)} %"
 
 
 def _two(value: SeedSpread | None) -> str:
     if value is None or math.isnan(value.mean):
-        return NONE
+        return NO_VALUE
     return f"{value.mean:.2f}" + ("" if math.isnan(value.sd) else f" ± {value.sd:.2f}")

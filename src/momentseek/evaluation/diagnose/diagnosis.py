@@ -24,6 +24,7 @@ from momentseek.evaluation.diagnose.ties import TieReport, count_ties
 from momentseek.evaluation.evaluate import Missing, evaluate
 from momentseek.measures import PROTOCOLS, Alignment, Measure, parse_all
 from momentseek.moments import Judgements, Run
+from momentseek.registry import did_you_mean
 
 PARTS = ("axioms", "ties", "noise", "location")
 NOT_ASKED_FOR = "not asked for"
@@ -102,6 +103,10 @@ def diagnose(
     >>> found.axioms.measures[0].verdicts[1].broken > 0, found.ties, found.reasons["ties"]
     (True, None, 'ties need at least two runs to compare')
     """
+    known = (*PARTS, "annotators")
+    for name in only:
+        if name not in known:
+            raise MomentseekError(f"there is no part {name!r} of a diagnosis; {did_you_mean(name, known)}")
     options = PROTOCOLS[protocol].options
     given = sides(runs, truths)
     for side in given:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from momentseek.errors import MomentseekError
+from momentseek.evaluation.bootstrap import CHANCE_RESAMPLES
 from momentseek.evaluation.diagnose.sides import Side
 from momentseek.evaluation.evaluate import Missing, evaluate
 from momentseek.measures import Alignment
@@ -18,9 +19,6 @@ from momentseek.moments.arrays import FloatArray
 GRID_BINS = 20
 POSSIBLE_CELLS = GRID_BINS * (GRID_BINS + 1) // 2
 """Cells that can hold a moment, as it does not end before it starts."""
-CHANCE_RESAMPLES = 20
-
-
 CURVE_THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 SPLIT_MEASURES = ("R@1[IoU>={0.3,0.5,0.7}]", "dR@1[IoU>={0.3,0.5,0.7}]", "mIoU")
 

@@ -16,6 +16,7 @@ from momentseek.evaluation.diagnose.report import all_runs
 from momentseek.evaluation.diagnose.ties import TieReport
 from momentseek.figures import COLOURS, MARKERS, save_figures
 from momentseek.figures import axes as axes_of
+from momentseek.tables import NO_VALUE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -160,7 +161,7 @@ def _shares(density: Density) -> Any:
 
 
 def _two(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.2f}"
+    return NO_VALUE if np.isnan(value) else f"{value:.2f}"
 
 
 def _short(name: str, most: int = 24) -> str:

@@ -12,7 +12,7 @@ from momentseek.evaluation.diagnose.label_noise import NoiseReport
 from momentseek.evaluation.diagnose.location_bias import POSSIBLE_CELLS, LocationReport
 from momentseek.evaluation.diagnose.ties import TieReport
 from momentseek.moments import iou
-from momentseek.tables import text_table
+from momentseek.tables import NO_VALUE, text_table
 
 
 def tie_text(report: TieReport) -> str:
@@ -152,7 +152,7 @@ def _four(value: float) -> str:
 
 
 def _decimals(value: float, digits: int) -> str:
-    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+    return NO_VALUE if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def _queries(n: int) -> str:
@@ -160,7 +160,7 @@ def _queries(n: int) -> str:
 
 
 def _percent(value: float, unit: str = " %") -> str:
-    return "–" if math.isnan(value) else f"{100 * value:.2f}{unit}"
+    return NO_VALUE if math.isnan(value) else f"{100 * value:.2f}{unit}"
 
 
 def axiom_text(report: AxiomReport) -> str:

@@ -22,13 +22,13 @@ from momentseek.library.ingest.events import (
     VideoEnd,
     VideoStart,
 )
-from momentseek.library.ingest.read_ahead import ReadAhead
 from momentseek.library.ingest.reading import ReadSettings, read_files
 from momentseek.library.ingest.report import AddReport, IngestNote, IngestStep, ResumedVideo, ShowIngest, VideoNote
 from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter
 from momentseek.library.paths import clock_text
 from momentseek.library.vectors import StoredVectors
 from momentseek.library.video import Failure, Video
+from momentseek.read_ahead import ReadAhead
 
 FRAMES_AHEAD = 48
 """Frames decoded before the encoder asks for them: three batches."""

@@ -31,7 +31,7 @@ from momentseek.models.layers.role_tree import NOUN, VERB, RoleTree
 from momentseek.models.mdd import Mdd
 from momentseek.models.tan2d import SentenceEncoder, Tan2d
 from momentseek.trained.manifest import JOINT_KIND
-from momentseek.trained.reranker import JOINT_GRAPH
+from momentseek.trained.reranker_manifest import JOINT_GRAPH
 
 
 def draw(model: Tan2d | Cet, settings: Mapping[str, Any]) -> ModelGraphs:

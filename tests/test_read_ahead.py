@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from momentseek.library.ingest.read_ahead import ReadAhead
+from momentseek.read_ahead import ReadAhead
 
 
 def running() -> int:
-    return sum(thread.name == "ahead" for thread in threading.enumerate())
+    return sum(thread.name == "read-ahead" for thread in threading.enumerate())
 
 
 def test_all_items_in_order() -> None:

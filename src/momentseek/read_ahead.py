@@ -21,7 +21,7 @@ class _End:
 
 
 class ReadAhead(Iterator[T], Generic[T]):
-    """Iterates over ``items``, which a thread makes up to ``depth`` ahead, so that decoding need not wait for encoding.
+    """Iterates over ``items``, which a thread makes up to ``depth`` ahead, so that its consumer need not wait.
 
     An exception of the iterator reaches the consumer at its place in the order. ``close()`` (also by ``with``, or by
     dropping the object) ends the thread and closes the iterator in it; so does exhausting it.
