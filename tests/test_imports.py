@@ -20,6 +20,7 @@ ORDER = (
         "registry",
         "atomic",
         "optional",
+        "plain_file",
         "tables",
         "tabular",
         "figures",

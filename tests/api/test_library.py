@@ -40,7 +40,13 @@ def test_pictures_and_clips_of_a_hit(library, make_video, tmp_path):
         library.thumbnail(hit)
     with pytest.raises(MediaError, match="connect the drive"):
         library.cut(hit, tmp_path / "clip.mp4")
-    make_video(tmp_path / "dog.mp4", [(12.0, (0, 0, 250))], rate=5, size=(64, 48))
+    made = make_video(tmp_path / "dog.mp4", [(12.0, (0, 0, 250))], rate=5, size=(64, 48)).stat()
+    with pytest.raises(MediaError, match="has changed since it was added; add it again"):
+        library.thumbnail(hit)
+    with library.catalog.changes() as db:
+        db.execute(
+            "UPDATE videos SET size = ?, mtime_ns = ? WHERE id = ?", (made.st_size, made.st_mtime_ns, hit.video_id)
+        )
     assert library.thumbnail(hit)[:4] == b"RIFF"
     assert len(list((tmp_path / "thumbnails").iterdir())) == 1
     clip = library.cut(hit, tmp_path / "clip.mp4", pad=0.2)

@@ -320,7 +320,7 @@ def test_a_file_that_grows_while_it_is_hashed_is_left_for_later(
     def hash_and_grow(path: Path) -> str:
         found = real(path)
         if path.name == "b.mp4":
-            with path.open("ab") as file:
+            with Path(path).open("ab") as file:
                 file.write(b"\0" * 10)
         return found
 

@@ -104,14 +104,16 @@ def test_a_job_can_be_cancelled_and_what_is_whole_is_kept(
     some = threading.Event()
     add = Library.add
 
-    def add_and_cancel(self: Library, path: Path, *, progress: Callable[[Any], None] = lambda _: None) -> AddReport:
+    def add_and_cancel(
+        self: Library, path: Path, *, progress: Callable[[Any], None] = lambda _: None, links: bool = True
+    ) -> AddReport:
         def watch(event: IngestStep | IngestNote) -> None:
             if isinstance(event, IngestStep) and event.files >= 2 and not some.is_set():
                 some.set()
                 jobs.cancel(job.id)
             progress(event)
 
-        return add(self, path, progress=watch)
+        return add(self, path, progress=watch, links=links)
 
     monkeypatch.setattr(Library, "add", add_and_cancel)
     job = jobs.add(films, "many")

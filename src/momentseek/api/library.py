@@ -11,6 +11,7 @@ from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.store import LibraryStore
 from momentseek.library.thumbnail_cache import ThumbnailCache
+from momentseek.plain_file import PlainFile
 from momentseek.search.engine import STREAMS, Engine, Group, SearchOptions, Stream
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Hit, Results
@@ -86,7 +87,7 @@ class Library(LibraryStore):
         if data is None:
             from momentseek.media.thumbnails import thumbnail
 
-            data = thumbnail(_existing_path(hit), hit.peak, width)
+            data = thumbnail(self._file(hit), hit.peak, width)
             self._thumbnails.keep(name, data)
         return data
 
@@ -94,10 +95,15 @@ class Library(LibraryStore):
         """Write a hit as a clip of its own, ``pad`` seconds longer on each side."""
         from momentseek.media.cut import cut
 
-        return cut(_existing_path(hit), hit.start, hit.end, out, exact=exact, pad=pad)
+        return cut(self._file(hit), hit.start, hit.end, out, exact=exact, pad=pad)
 
-
-def _existing_path(hit: Hit) -> Path:
-    if not os.path.isfile(hit.path):  # which, unlike Path, is false where the folder may not be entered
-        raise MediaError(f"{hit.path}: is not there; connect the drive it lies on, or add it again where it is now")
-    return hit.path
+    def _file(self, hit: Hit) -> PlainFile:
+        """The file of a hit, as it was added; refused if it is not there, is another one now, or left the library."""
+        found = self.catalog.videos([hit.video_id])
+        if not found:
+            raise MediaError(f"{hit.path}: is no longer in the library; search again")
+        if not os.path.lexists(found[0].path):
+            raise MediaError(
+                f"{found[0].path}: is not there; connect the drive it lies on, or add it again where it is now"
+            )
+        return found[0].file

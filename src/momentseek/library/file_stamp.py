@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from momentseek.errors import MediaError
+from momentseek.plain_file import PlainFile
 
 HASH_BLOCK_BYTES = 1 << 20
 
@@ -22,7 +23,7 @@ class Stamp:
     inode: int
 
     @classmethod
-    def of(cls, path: Path) -> Stamp:
+    def of(cls, path: Path | PlainFile) -> Stamp:
         """The stamp of a file; MediaError if it is not a regular file that can be read."""
         try:
             state = path.stat()
@@ -44,7 +45,7 @@ def file_kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "folder" if stat.S_ISDIR(mode) else "special file")
 
 
-def content_hash(path: Path) -> str:
+def content_hash(path: Path | PlainFile) -> str:
     """The hash of a file's bytes (BLAKE2b, 128 bits)."""
     digest = hashlib.blake2b(digest_size=16)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from momentseek.errors import MomentseekError
 from momentseek.library.file_stamp import file_kind, path_text, printable
 from momentseek.library.names import matcher
 from momentseek.library.patterns import Excluded, expand, is_pattern
+from momentseek.plain_file import NotThatFileError, PlainFile, open_folder
 
 VIDEO_SUFFIXES = frozenset({
     ".3g2", ".3gp", ".asf", ".avi", ".divx", ".dv", ".f4v", ".flv", ".m2t", ".m2ts", ".m2v", ".m4v", ".mjpeg", ".mk3d",
@@ -32,6 +34,11 @@ class VideoFile:
     name: str
     size: int = 0
 
+    @property
+    def source(self) -> PlainFile:
+        """The file to read; if a link has taken its place, or that of a folder above it, it is refused."""
+        return PlainFile(self.path)
+
 
 @dataclass
 class FoundFiles:
@@ -47,15 +54,17 @@ def find_videos(
     recursive: bool = True,
     exclude: Sequence[str] = (),
     skip: Path | None = None,
+    links: bool = True,
 ) -> FoundFiles:
     """Find the videos at ``paths``, each once, folders in the order of their names.
 
     Hidden files and folders are passed over unless named, and so are files and folders that match ``exclude`` (globs
     of ``names.matcher`` for the name or for the path below the folder, or below the fixed part of a pattern), and
     everything in the folder ``skip`` (the library itself). A path that is not there is tried as a pattern (``**`` means
-    any depth), and refused if nothing matches.
+    any depth), and refused if nothing matches. Without ``links``, those in the folders are passed over, so that nothing
+    outside of them is found; the folders themselves then have no links in their paths.
     """
-    search = _Search(recursive, matcher(exclude), skip and skip.resolve())
+    search = _Search(recursive, matcher(exclude), skip and skip.resolve(), links)
     for path in paths:
         base, places = _expand_path(Path(path), search.excluded)
         for place in places:
@@ -84,8 +93,8 @@ def _expand_path(path: Path, excluded: Excluded = lambda _: False) -> tuple[Path
 
 
 class _Search:
-    def __init__(self, recursive: bool, excluded: Excluded, skip: Path | None) -> None:
-        self.recursive, self.excluded, self.skip = recursive, excluded, skip
+    def __init__(self, recursive: bool, excluded: Excluded, skip: Path | None, links: bool) -> None:
+        self.recursive, self.excluded, self.skip, self.links = recursive, excluded, skip, links
         self.found = FoundFiles()
         self.seen: set[Path] = set()
         self.folders: set[tuple[int, int]] = set()
@@ -107,27 +116,34 @@ class _Search:
                 if (state.st_dev, state.st_ino) in self.folders or self.is_library(here):
                     continue
                 self.folders.add((state.st_dev, state.st_ino))
-                with os.scandir(here) as entries:
-                    ordered = sorted(entries, key=lambda entry: os.fsencode(entry.name))
+                ordered = self.entries(here)
+            except NotThatFileError:
+                continue
             except OSError as e:
                 self.report(here, f"{printable(here)}: cannot be listed ({e.strerror}); check the rights")
                 continue
             below = []
-            for entry in ordered:
-                place = Path(entry.path)
-                if entry.name.startswith(".") or self.excluded(place.relative_to(base).as_posix()):
+            for name, is_folder in ordered:
+                place = here / name
+                if name.startswith(".") or self.excluded(place.relative_to(base).as_posix()):
                     continue
-                if _is_folder(entry):
+                if is_folder:
                     below.append(place)
                 elif place.suffix.lower() in VIDEO_SUFFIXES:
                     self.file(place, place.relative_to(top).as_posix())
             if self.recursive:
                 waiting.extend(reversed(below))
 
+    def entries(self, folder: Path) -> list[tuple[str, bool]]:
+        """The names in a folder, in order, and whether each is a folder; links only if they may be followed."""
+        with nullcontext(folder) if self.links else open_folder(folder) as place, os.scandir(place) as entries:
+            found = [(e.name, _is_folder(e, self.links)) for e in entries if self.links or not e.is_symlink()]
+        return sorted(found, key=lambda entry: os.fsencode(entry[0]))
+
     def file(self, path: Path, name: str) -> None:
         try:
-            real = path.resolve(strict=True)
-            state = real.stat()
+            real = path.resolve(strict=True) if self.links else path
+            state = real.stat(follow_symlinks=self.links)
         except (OSError, RuntimeError):
             why = "is a link that leads nowhere" if path.is_symlink() else "cannot be read"
             self.report(Path(os.path.realpath(path.parent)) / path.name, f"{printable(path)}: {why}")
@@ -150,8 +166,8 @@ class _Search:
         return self.skip is not None and folder.resolve() == self.skip
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def _is_folder(entry: os.DirEntry[str], links: bool) -> bool:
     try:
-        return entry.is_dir()
+        return entry.is_dir(follow_symlinks=links)
     except OSError:
         return False

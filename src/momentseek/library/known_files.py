@@ -13,6 +13,7 @@ from typing import Any
 from momentseek.library.catalog import Catalog
 from momentseek.library.file_stamp import Stamp, path_text
 from momentseek.library.names import name_text
+from momentseek.plain_file import NotThatFileError
 
 KNOWN_COLUMNS = "id, path, size, mtime_ns, hash, subtitles"
 
@@ -94,18 +95,19 @@ def update_file(
         catalog.run("UPDATE name_words SET text = ? WHERE rowid = ?", (name_text(name), video))
 
 
-def subtitle_marks(path: Path, folder: Path | None) -> tuple[str, ...]:
+def subtitle_marks(path: Path, folder: Path | None, *, links: bool = True) -> tuple[str, ...]:
     """Marks that change when a video's subtitle files do: the folder asked for, then each file's size and time.
 
     Only the files' names count, not where they lie: a video moved together with its subtitles keeps its marks.
+    Without ``links``, subtitle files that are links, or lie behind one, do not count.
     """
     from momentseek.media.subtitles import find_sidecars
 
     marks = [os.path.abspath(folder) if folder else ""]
     for sidecar in find_sidecars(path, folder):
         try:
-            state = sidecar.path.stat()
-        except OSError:
+            state = sidecar.file(links).stat()
+        except (OSError, NotThatFileError):
             continue
         marks.append(f"{state.st_size}:{state.st_mtime_ns}:{path_text(sidecar.path.suffix)}")
     return (marks[0], *sorted(marks[1:]))

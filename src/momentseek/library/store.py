@@ -99,18 +99,19 @@ class LibraryStore(LibraryReader):
         subtitles: str | os.PathLike[str] | None = None,
         progress: ShowIngest | None = None,
         retry: bool = False,
+        links: bool = True,
     ) -> AddReport:
         """Add files, folders and patterns. Files that are in the library and have not changed are not read.
 
         A file that cannot be added is reported and kept among the ``failures``; it is tried again when it changes, or
         with ``retry``. What has been done stays if this is stopped at any instant, and the next call goes on from
-        there.
+        there. Without ``links`` none is followed, so that nothing outside of the folders given is read.
         """
         given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         folder = subtitles_folder(subtitles)
         begun = time.monotonic()
-        found = find_videos(given, recursive=recursive, exclude=exclude, skip=self.path)
-        report = self.add_found(found, subtitles=folder, progress=progress, retry=retry)
+        found = find_videos(given, recursive=recursive, exclude=exclude, skip=self.path, links=links)
+        report = self.add_found(found, subtitles=folder, progress=progress, retry=retry, links=links)
         report.elapsed = time.monotonic() - begun
         return report
 
@@ -121,24 +122,34 @@ class LibraryStore(LibraryReader):
         subtitles: Path | None = None,
         progress: ShowIngest | None = None,
         retry: bool = False,
+        links: bool = True,
     ) -> AddReport:
         """Add files that have been looked for already; otherwise like ``add``."""
         with self.changing():
-            return add_files(self, found, self.pace, subtitles=subtitles, progress=progress, retry=retry)
+            return add_files(self, found, self.pace, subtitles=subtitles, progress=progress, retry=retry, links=links)
 
     def retry(
-        self, *, progress: ShowIngest | None = None, subtitles: str | os.PathLike[str] | None = None
+        self,
+        *,
+        progress: ShowIngest | None = None,
+        subtitles: str | os.PathLike[str] | None = None,
+        links: bool = True,
     ) -> AddReport:
         """Try again the files that failed; those that are no longer there are forgotten."""
         folder = subtitles_folder(subtitles)
         with self.changing():
             listed = known_files.failed_files(self.catalog)
-            files = [VideoFile(path, name, _size(path)) for path, name in listed if os.path.lexists(path)]
+            files: list[VideoFile] = []
             with self.catalog.changes():
-                for path, _ in listed:
-                    if not os.path.lexists(path):
+                for path, name in listed:
+                    real = path.resolve() if links and path.exists() else path  # a link may lead somewhere by now
+                    if os.path.lexists(real):
+                        files.append(VideoFile(real, name, _size(real)))
+                    if real != path or not os.path.lexists(path):
                         known_files.forget_failure(self.catalog, path)
-            return add_files(self, FoundFiles(files), self.pace, subtitles=folder, progress=progress, retry=True)
+            return add_files(
+                self, FoundFiles(files), self.pace, subtitles=folder, progress=progress, retry=True, links=links
+            )
 
     def remove(
         self, patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (), *, missing: bool = False

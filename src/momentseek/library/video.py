@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from momentseek.plain_file import PlainFile
+
 
 @dataclass(frozen=True)
 class Video:
@@ -39,6 +41,11 @@ class Video:
     """Whether the video has sound."""
     changed: bool = False
     """Whether the file has changed since and could not be read then, so that the moments are those of the old file."""
+
+    @property
+    def file(self) -> PlainFile:
+        """The file that was added, to read from; what is no longer that file is refused, and so are links."""
+        return PlainFile(self.path, self.size, self.mtime_ns)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from momentseek.errors import MediaError
 from momentseek.optional import optional_module
+from momentseek.plain_file import PlainFile
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -47,7 +48,11 @@ def libav() -> Any:
 
 @contextmanager
 def open_media(path: FilePath) -> Iterator[InputContainer]:
-    """Open a media file for reading; MediaError says in plain words why it cannot be."""
+    """Open a media file for reading; MediaError says in plain words why it cannot be.
+
+    A ``PlainFile`` is handed over open: libav opens names by itself, and would follow links. So is a file whose name
+    is not valid Unicode.
+    """
     av = libav()
     path = regular_file(path)
     options = {
@@ -59,10 +64,8 @@ def open_media(path: FilePath) -> Iterator[InputContainer]:
     settings: dict[str, Any] = {"options": options, "timeout": OPEN_TIMEOUT_SECONDS, "metadata_errors": "replace"}
     try:
         name = os.path.abspath(path)  # begins with a slash or a drive: never taken for the name of a protocol
-        try:
-            name.encode()
-        except UnicodeEncodeError:  # a name that is not valid Unicode: hand over the open file instead
-            with open(path, "rb") as file, av.open(file, "r", **settings) as container:
+        if isinstance(path, PlainFile) or not _is_unicode(name):
+            with path.open("rb", buffering=0) as file, av.open(file, "r", **settings) as container:
                 yield container
             return
         with av.open(name, "r", **settings) as container:
@@ -73,9 +76,9 @@ def open_media(path: FilePath) -> Iterator[InputContainer]:
         raise MediaError(f"{path}: cannot be read ({e.strerror or e}); check the file and its permissions") from None
 
 
-def regular_file(path: FilePath) -> Path:
+def regular_file(path: FilePath) -> Path | PlainFile:
     """The path, if it leads to a file with something in it; pipes and devices are never opened, so nothing blocks."""
-    path = Path(path)
+    path = path if isinstance(path, PlainFile) else Path(path)
     try:
         status = path.stat()
     except (OSError, ValueError) as e:
@@ -132,6 +135,14 @@ def check_size(width: int, height: int, path: FilePath) -> None:
         )
 
 
+def _is_unicode(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @cache
 def _formats() -> str:
     """All container formats but the refused ones, as ffmpeg wants them."""
@@ -139,7 +150,7 @@ def _formats() -> str:
     return ",".join(sorted(n for n in names if n not in _REFUSED and not n.endswith("_pipe")))
 
 
-def _reason(path: Path, error: Exception) -> str:
+def _reason(path: Path | PlainFile, error: Exception) -> str:
     """What a user can make of ffmpeg's error."""
     try:
         with path.open("rb") as file:

@@ -78,7 +78,7 @@ def _check_duration(clip: Path, asked: float, source: Probe, *, exact: bool, pla
     return duration
 
 
-def _check_target(source: Path, target: Path) -> None:
+def _check_target(source: FilePath, target: Path) -> None:
     if target.suffix.lower() not in CODECS_BY_SUFFIX:
         raise MomentseekError(f"{target}: clips are written as {', '.join(CODECS_BY_SUFFIX)}; choose one of these")
     if target.is_dir():
@@ -87,7 +87,7 @@ def _check_target(source: Path, target: Path) -> None:
         raise MomentseekError(f"{target}: is the video itself, which is never written over; choose another name")
 
 
-def copy_packets(source: Path, start: float, end: float, out: Path) -> tuple[float, int]:
+def copy_packets(source: FilePath, start: float, end: float, out: Path) -> tuple[float, int]:
     """Copy pictures and sound from the last key frame at or before ``start`` until ``end``; no less, a little more.
 
     Returns where the clip begins and how many pictures it has.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MediaError
-from momentseek.media.container import libav, open_media, packets, sound_stream
+from momentseek.media.container import FilePath, libav, open_media, packets, sound_stream
 from momentseek.media.decode import Picture, Reader
 from momentseek.media.picture import orientation
 
@@ -47,7 +47,7 @@ _KEEP_DURATIONS = 1 << 8  # AV_CODEC_FLAG_FRAME_DURATION: the last picture ends 
 _SAMPLE_RATE = 48_000  # a second; both AAC and Opus take it
 
 
-def recode(source: Path, start: float, end: float, out: Path) -> tuple[float, int]:
+def recode(source: FilePath, start: float, end: float, out: Path) -> tuple[float, int]:
     """Encode ``[start, end)`` into ``out``, whose first instant is ``start``; returns that and the pictures written."""
     av = libav()
     codecs = CODECS_BY_SUFFIX[out.suffix]

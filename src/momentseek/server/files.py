@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 from collections.abc import Callable
 from email.utils import formatdate
 from pathlib import Path
@@ -14,6 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from momentseek.plain_file import NotThatFileError, PlainFile
 from momentseek.server.errors import ApiError
 from momentseek.server.ranges import ByteRange, UnsatisfiableRangeError, etag_matches, if_range_matches, parse_range
 
@@ -53,16 +53,14 @@ def content_disposition(name: str, *, attachment: bool = True) -> str:
 class OpenFile:
     """A regular file that is open for reading, with its size, ETag and modification date."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, file: PlainFile) -> None:
         try:
-            # a pipe in the file's place must not make us wait
-            self.handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        except OSError:
+            self.handle = file.descriptor()
+        except NotThatFileError:
+            raise _file_replaced() from None
+        except (OSError, ValueError):
             raise _file_missing() from None
         state = os.fstat(self.handle)
-        if not stat.S_ISREG(state.st_mode):
-            os.close(self.handle)
-            raise _file_missing()
         self.size = state.st_size
         self.etag = f'"{state.st_size:x}-{state.st_mtime_ns:x}"'
         self.modified = formatdate(state.st_mtime, usegmt=True)
@@ -157,4 +155,12 @@ def _file_missing() -> ApiError:
         404,
         "the video's file cannot be found; connect the drive it is on, or add it again from where it is now",
         code="file_missing",
+    )
+
+
+def _file_replaced() -> ApiError:
+    return ApiError(
+        409,
+        "the video's file has changed or become a link since it was added, so it is not shown; add its folder again",
+        code="file_changed",
     )

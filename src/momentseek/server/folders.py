@@ -17,6 +17,7 @@ from pathlib import Path
 
 from momentseek.library.file_stamp import path_text
 from momentseek.library.files import VIDEO_SUFFIXES
+from momentseek.plain_file import NotThatFileError, open_folder
 from momentseek.server.errors import ApiError
 
 MAX_LISTED_FOLDERS = 1000
@@ -142,7 +143,7 @@ def list_folder(folder: Path, budget: ListingBudget) -> FolderContents:
         examined += 1
         if _is_plain_folder(entry):
             names.append(entry.name)
-        elif not entry.name.startswith(".") and os.path.splitext(entry.name)[1].lower() in VIDEO_SUFFIXES:
+        elif _is_plain_video(entry):
             videos += 1
     return FolderContents(tuple(sorted(names, key=os.fsencode)), videos, complete, examined)
 
@@ -173,9 +174,9 @@ def count_videos_each(folders: Sequence[Path], budget: ListingBudget) -> list[Fo
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as entries:
+        with open_folder(folder) as place, os.scandir(place) as entries:
             yield from entries
-    except OSError:
+    except (OSError, NotThatFileError):
         return
 
 
@@ -186,9 +187,20 @@ def _is_plain_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def is_folder(path: Path) -> bool:
-    """Whether a path is a folder that can be read now."""
+def _is_plain_video(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry looks like a video that can be added: no link, and a video's suffix."""
+    if entry.name.startswith(".") or os.path.splitext(entry.name)[1].lower() not in VIDEO_SUFFIXES:
+        return False
     try:
-        return path.is_dir()
+        return not entry.is_symlink()
     except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder that can be read now, and no link leads to it."""
+    try:
+        with open_folder(path):
+            return path.is_dir()
+    except (OSError, ValueError, NotThatFileError):
         return False

@@ -190,9 +190,9 @@ class Jobs:
                 if order.stop.is_set():
                     raise JobStop
                 report = (
-                    library.retry(progress=progress)
+                    library.retry(progress=progress, links=False)
                     if order.path is None
-                    else library.add(order.path, progress=progress)
+                    else library.add(order.path, progress=progress, links=False)
                 )
             state = "done"
         except AddInterrupted as e:

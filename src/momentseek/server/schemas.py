@@ -10,6 +10,7 @@ from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.library.video import Video
+from momentseek.server.errors import hide_paths
 
 API = "/api/v1"
 VideoId = Annotated[int, InPath(ge=1, le=2**53, description="The video's id.", examples=[7])]
@@ -52,7 +53,7 @@ class VideoOut(BaseModel):
     added: float = Field(description="When it was added, in seconds since 1970.")
     mtime: float = Field(description="When the file was last changed, in seconds since 1970.")
     notes: list[str] = Field(description="What was unusual about the file.")
-    available: bool = Field(description="Whether the file can be read now.")
+    available: bool = Field(description="Whether the file can be read now and is the one that was added.")
     thumbnail: str
     media: str
 
@@ -124,15 +125,8 @@ def video_out(video: Video) -> VideoOut:
         cues=video.cues,
         added=video.added,
         mtime=video.mtime_ns / 1e9,
-        notes=[clean_text(note) for note in video.notes],
-        available=_is_file(video),
+        notes=[hide_paths(clean_text(note)) for note in video.notes],
+        available=video.file.is_there(),
         thumbnail=thumbnail_url(video.id, video.duration / 10),
         media=media_url(video.id),
     )
-
-
-def _is_file(video: Video) -> bool:
-    try:
-        return video.path.is_file()
-    except (OSError, ValueError):
-        return False

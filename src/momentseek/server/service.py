@@ -35,6 +35,8 @@ class Service:
     companions: CompanionLibraries
     jobs: Jobs
     sessions: Sessions
+    roots: tuple[Path, ...] = ()
+    """Folders from which videos may be added, without links in their paths: where they led when the server started."""
     folders: FolderIds = field(default_factory=FolderIds)
     streams: int = 0
     """Number of videos that are being sent now."""
@@ -54,6 +56,7 @@ class Service:
             CompanionLibraries(library, settings.beside, limits),
             Jobs(library, limits.jobs),
             Sessions(settings),
+            tuple(folder.resolve() for folder in settings.folders),
         )
 
     async def video(self, id: int) -> Video:

@@ -32,6 +32,7 @@ def add_files(
     subtitles: Path | None = None,
     progress: ShowIngest | None = None,
     retry: bool = False,
+    links: bool = True,
 ) -> AddReport:
     """Add the files found to a library. The caller holds its lock."""
     catalog, encoders = library.catalog, library.encoders
@@ -50,7 +51,7 @@ def add_files(
         _report_unusable(writer, report, progress, path, reason)
     settings = ReadSettings(
         library.path, encoder_row("vision", "", encoder).fingerprint, encoder.dim, encoder.short_side,
-        library.clip_seconds, pace.part_clips, subtitles, retry, in_context=model is not None,
+        library.clip_seconds, pace.part_clips, subtitles, retry, in_context=model is not None, links=links,
     )  # fmt: skip
     run = IngestRun(found.files, settings, encoder, writer, lambda id: _stored_video(library, id), report, progress)
     try:

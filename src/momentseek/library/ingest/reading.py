@@ -36,6 +36,7 @@ from momentseek.library.known_files import (
 )
 from momentseek.library.video_parts import VideoParts
 from momentseek.media.cue import Cue
+from momentseek.plain_file import NotThatFileError, PlainFile
 
 SHOT_MARGIN_SECONDS = 4.0
 """Seconds on either side of a part that its shot detector sees besides."""
@@ -56,6 +57,8 @@ class ReadSettings:
     retry: bool = False
     in_context: bool = False
     """Whether vectors depend on cues, as a trained model's do, so that a copy with other cues must be encoded again."""
+    links: bool = True
+    """Whether subtitle files may be links; a video never is one here."""
     again: bool = False
     """Whether to decode also what is in the library already, and leave cues alone: for another encoder."""
 
@@ -85,7 +88,7 @@ def _read_file(file: VideoFile, settings: ReadSettings, catalog: Catalog, timer:
     stamp: Stamp | None = None
     job: IngestJob | None = None
     try:
-        stamp = Stamp.of(file.path)
+        stamp = Stamp.of(file.source)
         done = None if settings.again else _check_known(file, stamp, settings, catalog, timer)
         if done is not None:
             yield done
@@ -114,11 +117,12 @@ def _check_known(
     if known is None or not known.same(stamp):
         before = None if settings.retry else earlier_failure(catalog, file.path, stamp)
         return FileFailure(file, before, stamp, before=True) if before is not None else None
-    marks = subtitle_marks(file.path, _subtitles_folder(settings, known))
-    if marks != known.subtitles:
+    folder = _subtitles_folder(settings, known)
+    marks = subtitle_marks(file.path, folder, links=settings.links)
+    if known.subtitles not in (marks, subtitle_marks(file.path, folder)):
         if settings.in_context:
             return None
-        return _copy_file(file, known, stamp, marks, catalog, timer, replaces=True)
+        return _copy_file(file, known, stamp, marks, settings, catalog, timer, replaces=True)
     if has_failed(catalog, file.path):  # it was another file for a while, and is the old one again
         return FileUpdate(file, known, stamp, marks, moved=False)
     return UnchangedFile(file)
@@ -132,16 +136,16 @@ def _begin_job(
     if stamp.size == 0:
         raise MediaError("is empty; get another copy")
     with timer.stage("hash"):
-        hash = content_hash(file.path)
+        hash = content_hash(file.source)
     known = file_at(catalog, file.path)
     if settings.again and known is not None and known.hash != hash:
         raise MediaError("has changed since it was added; add it again first")
     if not settings.again and (twin := _find_twin(file, stamp, hash, known, settings, catalog, timer)) is not None:
         return twin
     with timer.stage("probe"):
-        probed = probe(file.path)
-    marks = subtitle_marks(file.path, _subtitles_folder(settings, known))
-    cues, notes = ((), ()) if settings.again else _read_cues(file.path, marks, probed.duration, timer)
+        probed = probe(file.source)
+    marks = subtitle_marks(file.path, _subtitles_folder(settings, known), links=settings.links)
+    cues, notes = ((), ()) if settings.again else _read_cues(file, marks, probed.duration, settings, timer)
     return IngestJob(file, stamp, hash, probed, cues, marks, known is not None, list(notes))
 
 
@@ -157,18 +161,18 @@ def _find_twin(
     """A video in the library with the same bytes: this file touched, moved, or copied."""
     twins = files_with_content(catalog, hash, stamp.size)
     here = next((twin for twin in twins if known and twin.id == known.id), None)
-    left = next((twin for twin in twins if not os.path.lexists(twin.path)), None)
+    left = next((twin for twin in twins if not os.path.lexists(twin.path) or _is_link_to(twin.path, file)), None)
     twin = here or left or (twins[0] if twins else None)
     if twin is None:
         return None
-    if Stamp.of(file.path) != stamp:
+    if Stamp.of(file.source) != stamp:
         raise FileChangedError
-    marks = subtitle_marks(file.path, _subtitles_folder(settings, twin))
+    marks = subtitle_marks(file.path, _subtitles_folder(settings, twin), links=settings.links)
     if (here or (left and known is None)) and marks == twin.subtitles:
         return FileUpdate(file, twin, stamp, marks, moved=here is None)
     if settings.in_context:
         return None
-    return _copy_file(file, twin, stamp, marks, catalog, timer, replaces=twin in (here, left))
+    return _copy_file(file, twin, stamp, marks, settings, catalog, timer, replaces=twin in (here, left))
 
 
 def _copy_file(
@@ -176,23 +180,30 @@ def _copy_file(
     known: KnownFile,
     stamp: Stamp,
     marks: tuple[str, ...],
+    settings: ReadSettings,
     catalog: Catalog,
     timer: StageTimer,
     *,
     replaces: bool,
 ) -> FileCopy:
     duration = next((video.duration for video in catalog.videos([known.id])), None)
-    cues, notes = _read_cues(file.path, marks, duration, timer)
+    cues, notes = _read_cues(file, marks, duration, settings, timer)
     return FileCopy(file, known, stamp, marks, cues, notes, replaces)
 
 
+def _is_link_to(path: Path, file: VideoFile) -> bool:
+    """Whether a video's old place now leads to the file, by a link there or in place of a folder above."""
+    return path != file.path and os.path.realpath(path) == str(file.path)
+
+
 def _read_cues(
-    path: Path, marks: tuple[str, ...], duration: float | None, timer: StageTimer
+    file: VideoFile, marks: tuple[str, ...], duration: float | None, settings: ReadSettings, timer: StageTimer
 ) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
     from momentseek.media.subtitles import cues_of
 
     with timer.stage("subtitles"):
-        found = cues_of(path, marks[0] or None, duration=duration)
+        folder = os.path.realpath(marks[0]) if marks[0] else None
+        found = cues_of(file.source, folder, duration=duration, links=settings.links)
     return found.cues, found.problems
 
 
@@ -215,7 +226,7 @@ def decode_video(job: IngestJob, settings: ReadSettings, timer: StageTimer) -> I
         for pixels in reading.frames(timer):
             clips += 1
             yield ClipFrame(job, pixels)
-        if Stamp.of(job.file.path) != job.stamp:
+        if Stamp.of(job.file.source) != job.stamp:
             raise FileChangedError
         if reading.damage and reading.damage not in job.notes:
             job.notes.append(reading.damage)
@@ -248,7 +259,7 @@ class PartReader:
 
         length = self.settings.clip_seconds
         source = frames(
-            self.job.file.path,
+            PlainFile(self.job.file.path, self.job.stamp.size, self.job.stamp.mtime_ns),
             1 / length,
             start=max(0.0, self.first * length - SHOT_MARGIN_SECONDS),
             end=self.last * length + SHOT_MARGIN_SECONDS,
@@ -260,6 +271,8 @@ class PartReader:
                 with timer.stage("decode"):
                     try:
                         frame = next(source, None)
+                    except NotThatFileError:
+                        raise FileChangedError from None
                     except MediaError as e:
                         if not self.first:
                             raise

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from momentseek.media.subtitles.languages import language_of
 from momentseek.media.subtitles.read import SUBTITLE_SUFFIXES
+from momentseek.plain_file import PlainFile
 
 SUBTITLE_FOLDERS = frozenset({"subs", "sub", "subtitles", "subtitle", "captions"})
 """Folders beside a video that are looked into, in any case."""
@@ -37,6 +38,10 @@ class Sidecar:
     path: Path
     language: str | None = None
     flags: frozenset[str] = frozenset()
+
+    def file(self, links: bool = True) -> Path | PlainFile:
+        """The file to read; one that links do not lead to, unless ``links`` allows that."""
+        return self.path if links else PlainFile(Path(os.path.abspath(self.path)))
 
 
 def find_sidecars(video: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> list[Sidecar]:

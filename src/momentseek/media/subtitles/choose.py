@@ -33,6 +33,7 @@ def cues_of(
     folder: str | os.PathLike[str] | None = None,
     languages: Sequence[str] | None = None,
     duration: float | None = None,
+    links: bool = True,
 ) -> VideoCues:
     """What is said in a video, from the best subtitles it has, joined into sentences.
 
@@ -40,14 +41,14 @@ def cues_of(
     of ``languages`` that is there wins (unnamed, English and others follow), complete subtitles before those with
     forced cues alone, which come last of all. A file that cannot be read is noted as a problem and the next one taken.
     Given the video's ``duration`` in seconds, more cues than anybody could say in it are left out, which is noted too.
+    Subtitle files that are links, or lie behind one, are read only with ``links``.
     """
-    video = Path(video)
     wanted = tuple(languages or ())
     problems: list[str] = []
     for source in _sources(video, folder, wanted, problems):
         try:
             if isinstance(source, Sidecar):
-                found, name = read_subtitles(source.path, source.language), str(source.path)
+                found, name = read_subtitles(source.file(links), source.language), str(source.path)
             else:
                 found, name = track_cues(video, source), str(source)
         except MomentseekError as e:
@@ -66,7 +67,10 @@ def cues_of(
 
 
 def _sources(
-    video: Path, folder: str | os.PathLike[str] | None, languages: tuple[str, ...], problems: list[str]
+    video: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | None,
+    languages: tuple[str, ...],
+    problems: list[str],
 ) -> Iterator[Sidecar | TextTrack]:
     """Everything that may hold the words, best first; the video is opened only when its turn comes."""
     files = _files_by_preference(find_sidecars(video, folder), folder, languages)

@@ -14,6 +14,7 @@ from momentseek.media.cue import Cue
 from momentseek.media.subtitles import ass, sbv, srt, vtt
 from momentseek.media.subtitles.encoding import is_binary, text_of
 from momentseek.media.subtitles.merge import tidy
+from momentseek.plain_file import PlainFile
 
 MAX_SUBTITLE_BYTES = 20_000_000
 """Largest subtitle file that is read; a long film's subtitles are 0.2 MB, styled scripts reach a few."""
@@ -45,8 +46,8 @@ def read_subtitles(path: str | os.PathLike[str], language: str | None = None) ->
     The format is recognised by content, then by suffix. ``language`` is noted in the cues and helps to tell old
     encodings apart.
     """
-    place = Path(path)
-    return parse_subtitles(_read_bytes(place), place.name, place, language)
+    place = path if isinstance(path, PlainFile) else Path(path)
+    return parse_subtitles(_read_bytes(place), Path(place).name, place, language)
 
 
 def parse_subtitles(data: bytes, name: str, place: object = None, language: str | None = None) -> list[Cue]:
@@ -89,7 +90,7 @@ def _likely_formats(head: str, suffix: str) -> list[SubtitleFormat]:
     return sorted((form for form in SUBTITLE_FORMATS if form.name != same), key=lambda form: form.name != sure)
 
 
-def _read_bytes(path: Path) -> bytes:
+def _read_bytes(path: Path | PlainFile) -> bytes:
     """The file's bytes: stat first, for a pipe would wait for ever and a device never end."""
     try:
         state = path.stat()

@@ -58,7 +58,7 @@ async def folders(service: ServiceParam) -> FoldersOut:
     """The folders that the server was started with, or else those of the videos in the library."""
 
     def read(library: Library) -> FoldersOut:
-        roots = list(service.settings.folders) or root_folders(video.path for video in library.videos())
+        roots = list(service.roots) or root_folders(video.path for video in library.videos())
         listed = [service.folders.mint(root, root) for root in roots if is_folder(root)]
         return FoldersOut(folders=_count_videos(listed, _listing_budget(service)))
 

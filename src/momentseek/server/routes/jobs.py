@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 
 from momentseek.api import Library
 from momentseek.library.known_files import failed_files
-from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
+from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
 from momentseek.server.folders import find_folder
 from momentseek.server.jobs import AddJob, Jobs, JobState
 from momentseek.server.schemas import StrictBody, clean_text
@@ -209,7 +209,10 @@ async def failures(service: ServiceParam) -> FailuresOut:
         return FailuresOut(
             failures=[
                 FailureOut(
-                    name=clean_text(names.get(f.path, f.path.name)), reason=clean_text(f.reason), at=f.at, tries=f.tries
+                    name=clean_text(names.get(f.path, f.path.name)),
+                    reason=hide_paths(clean_text(f.reason)),
+                    at=f.at,
+                    tries=f.tries,
                 )
                 for f in found
             ]

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from starlette.responses import Response
 
 from momentseek.api import Library
+from momentseek.plain_file import PlainFile
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.files import OpenFile, RangeFileResponse, content_disposition, video_media_type
 from momentseek.server.schemas import Seconds, StrictBody, VideoId
@@ -30,7 +31,7 @@ _MEDIA_RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {"video/*": _BINARY_CONTENT, "application/octet-stream": _BINARY_CONTENT},
     },
     304: {"description": "The client's copy is still good."},
-    **error_responses(404, 416),
+    **error_responses(404, 409, 416),
 }
 
 
@@ -75,7 +76,7 @@ async def _send(service: Service, id: int) -> Response:
 
     def read(library: Library) -> tuple[OpenFile, str, str]:
         video = find_video(library, id)
-        return OpenFile(video.path), video_media_type(video.path), video.name
+        return OpenFile(video.file), video_media_type(video.path), video.name
 
     try:
         file, kind, name = await service.readers.run(read)
@@ -101,7 +102,7 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
         from momentseek.media.cut import cut
 
         video = find_video(library, id)
-        OpenFile(video.path).close()  # 404 for a missing file
+        OpenFile(video.file).close()  # 404 for a missing file, 409 for another one
         if given.start >= video.duration:
             raise ApiError(422, f"the video is {video.duration:g} s long; the start must be before its end")
         shown = min(video.duration, given.end + given.pad) - max(0.0, given.start - given.pad)
@@ -110,9 +111,9 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
         folder = tempfile.TemporaryDirectory(prefix="momentseek-")
         try:
             target = Path(folder.name) / "clip.mp4"
-            cut(video.path, given.start, given.end, target, exact=given.exact, pad=given.pad)
+            cut(video.file, given.start, given.end, target, exact=given.exact, pad=given.pad)
             stem = Path(video.name).stem
-            return folder, OpenFile(target), f"{stem} {given.start:.2f}-{given.end:.2f}.mp4"
+            return folder, OpenFile(PlainFile(target.resolve())), f"{stem} {given.start:.2f}-{given.end:.2f}.mp4"
         except BaseException:
             folder.cleanup()
             raise

@@ -11,7 +11,7 @@ from momentseek.errors import MomentseekError
 from momentseek.search.engine import STREAMS
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import DEFAULT_LOCALISER, LOCALISERS
-from momentseek.server.companions import encoder_name
+from momentseek.server.companions import encoder_name, public_spec
 from momentseek.server.schemas import clean_text
 from momentseek.server.service import ServiceParam
 
@@ -110,6 +110,8 @@ def _library(library: Library) -> LibraryOut:
         clips=int(totals["clips"]),
         cues=int(totals["cues"]),
         failures=int(totals["failures"]),
-        encoder=EncoderOut(spec=spec, name=row.name if row else spec, note=LABELS_NOTE if spec == "labels" else ""),
+        encoder=EncoderOut(
+            spec=spec, name=public_spec(row.name) if row else spec, note=LABELS_NOTE if spec == "labels" else ""
+        ),
         generation=generation,
     )

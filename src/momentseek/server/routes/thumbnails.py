@@ -49,7 +49,7 @@ async def thumbnail(
 
     def make(library: Library) -> bytes:
         found = find_video(library, id)
-        OpenFile(found.path).close()  # 404 for a missing file
+        OpenFile(found.file).close()  # 404 for a missing file, 409 for another one
         hit = Hit(1, found.id, found.path, found.name, time, time, 0.0, "weak", time, found.duration)
         return library.thumbnail(hit, width)
 
