@@ -17,6 +17,8 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch: the tests themselves run on all cores
 
+os.environ["MOMENTSEEK_CONFIG"] = os.path.join(os.devnull, "config.toml")  # nobody's settings: there can be none
+
 import numpy as np
 import pytest
 from filelock import FileLock

@@ -19,6 +19,7 @@ ORDER = (
         "errors",
         "registry",
         "atomic",
+        "config",
         "optional",
         "plain_file",
         "tables",

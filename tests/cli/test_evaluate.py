@@ -12,12 +12,14 @@ def test_table_and_json_of_the_golden_run(momentseek, golden):
     table = momentseek(*arguments, "--protocol", "tvr-ranking")
     assert table.returncode == 0, table.stderr
     assert "600 queries, 0 missing" in table.stdout
-    assert "NDCG@20    0.1697    0.1408    0.0902" in table.stdout
+    assert "measure  IoU>0.3  IoU>0.5  IoU>0.7\n" in table.stdout
+    assert "NDCG@20   0.1697   0.1408   0.0902" in table.stdout
     report = json.loads(momentseek(*arguments, "-p", "tvr-ranking", "--json").stdout)
     official = json.loads((golden / "tvr_ranking_official_scores.json").read_text())["tvr-ranking"]
     for k, row in official.items():
         for t, value in row.items():
             assert report["measures"][f"NDCG@{k}[IoU>={t}]"] == pytest.approx(value, abs=1e-12)
+    assert report["titles"]["NDCG@20[IoU>=0.5]"] == "NDCG@20[IoU>0.5]"
     assert (report["protocol"], report["queries"], report["missing"]) == ("tvr-ranking", 600, 0)
 
 

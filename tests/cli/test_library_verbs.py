@@ -124,7 +124,7 @@ def test_subtitles_that_cannot_be_used_are_said(run: Run, films: Path) -> None:
     assert "1 video with new subtitles, 1 unchanged\n" in run("add", films).stderr
     assert "partly" not in run("status").stdout
     (films / "red.srt").write_bytes(b"\0\1\2" * 50)
-    assert "1 video with new subtitles, 1 unchanged, 1 of them only in part" in run("add", films).stderr
+    assert "1 video with new subtitles, 1 unchanged (1 of them only in part)" in run("add", films).stderr
 
 
 def test_hints_name_the_library(run: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,3 +93,9 @@ def test_the_list_says_what_each_is_good_for():
     ]
     assert "recommended: free descriptions, many languages" in listed
     assert "To get one that is absent: momentseek models get NAME" in listed
+
+
+def test_without_network_a_folder_can_be_named(home, monkeypatch):
+    monkeypatch.setattr("momentseek.encoders.hub.download.MAX_TRIES", 1)
+    result = CliRunner().invoke(command, ["get", "tiny", "--yes", "--from", "http://127.0.0.1:9/tiny"])
+    assert "name a folder with the files (--from FOLDER)" in str(result.exception)

@@ -78,7 +78,7 @@ def test_all_shows_what_was_hidden(library):
 def test_nothing_sure_is_said_in_one_line(library):
     result = search(library, "giraffe", "-k", 5)
     assert result.stdout == ""
-    assert result.stderr == "nothing matches well; 5 weaker results hidden; show them: --all\n"
+    assert result.stderr == "nothing matches well; 20 or more weaker results hidden; show them: --all\n"
 
 
 def test_explanations_have_ranks_scores_and_the_curve(library):
@@ -159,7 +159,7 @@ def test_json_and_csv_hold_the_hits(library):
     assert found["note"] == ""
     assert json.loads(search(library, "giraffe", "--json", "-k", 4).stdout) == {
         "query": "giraffe",
-        "hidden": 4,
+        "hidden": 20,
         "note": "nothing matches well",
         "hits": [],
     }
@@ -247,3 +247,25 @@ def test_padded_subtitles_fit_the_padded_edit_list(library, tmp_path):
     assert len(cues) == len(edits) == 3
     for cue, edit in zip(cues, edits, strict=True):
         assert cue.end - cue.start == pytest.approx((edit.end - edit.start) / 25, abs=0.002)
+
+
+def test_nothing_is_said_to_be_open_where_nothing_opened(library, film, monkeypatch, tmp_path):
+    opener = tmp_path / "xdg-open"
+    monkeypatch.setattr(player.player_command, "__defaults__", (lambda name: None, "linux"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Exception, match="no player was found; install mpv or VLC"):
+        search(library, "dog beach", "--open")
+    opener.write_text("#!/bin/sh\nexit 3\n")
+    opener.chmod(0o755)
+    with pytest.raises(Exception, match=r"nothing was opened: .* \(exit code 3\)"):
+        search(library, "dog beach", "--open")
+    opener.write_text("#!/bin/sh\nexit 0\n")
+    assert "opened from the beginning" in search(library, "dog beach", "--open").stderr
+
+
+def test_localisers_of_trained_models_need_one(library):
+    for name in ("learned", "map"):
+        with pytest.raises(Exception, match=f"the localiser '{name}' needs a library"):
+            search(library, "dog beach", "--localiser", name)
+    with pytest.raises(Exception, match="there is no localiser 'scene'; did you mean 'scenes'"):
+        search(library, "dog beach", "--localiser", "scene")

@@ -11,6 +11,7 @@ from momentseek.library.snapshot import take_snapshot
 from momentseek.media.cue import Cue
 from momentseek.search.engine import Engine, SearchOptions
 from momentseek.search.fusion import FUSIONS
+from momentseek.search.hit import MAX_HIDDEN
 from momentseek.search.query import Part, Query
 from momentseek.search.streams.vision import build_vision_query
 
@@ -61,7 +62,8 @@ def test_what_is_not_there_is_hidden_and_counted(tmp_path):
     on = engine(tmp_path, BACKGROUND)
     hits = ask(on, "a giraffe", k=10)
     assert list(hits) == []
-    assert hits.hidden == 10
+    assert hits.hidden == MAX_HIDDEN
+    assert {ask(on, "a giraffe", k=k).hidden for k in (1, 5, 40)} == {MAX_HIDDEN}
     assert hits.note == "nothing matches well"
     everything = ask(on, "a giraffe", k=10, all=True)
     assert len(everything) == 10
@@ -390,3 +392,17 @@ def test_every_fusion_finds_what_is_seen_and_said(tmp_path, fusion):
 def test_an_unknown_fusion_is_refused():
     with pytest.raises(MomentseekError, match="did you mean 'scores'"):
         SearchOptions(fusion="score")
+
+
+def test_ranks_of_streams_count_the_moments_of_the_answer(tmp_path):
+    """A copy, a repetition or a weak moment that is not shown leaves no gap, on any page."""
+    films = {**BACKGROUND, "shore.mp4": planted("dog beach"), "pier.mp4": planted("dog pier", 40)}
+    on = engine(tmp_path, films, {"pier.mp4": [Cue(15, 17, "the dog on the beach")]})
+    for options in ({}, {"all": True}, {"group": "video"}):
+        hits = ask(on, "dog beach", k=100, **options)
+        for stream in ("vision", "speech"):
+            ranks = [hit.streams[stream].rank for hit in hits if stream in hit.streams]
+            assert sorted(ranks) == list(range(1, len(ranks) + 1))
+            scores = [h.streams[stream].score for h in sorted(hits, key=lambda h: h.rank) if stream in h.streams]
+            assert [s for _, s in sorted(zip(ranks, scores, strict=True))] == sorted(scores, reverse=True)
+        assert list(ask(on, "dog beach", k=2, **options)) == list(hits[:2])

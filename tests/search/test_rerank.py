@@ -175,7 +175,7 @@ def test_as_many_videos_are_looked_at_as_asked(tmp_path: Path, monkeypatch: pyte
     assert [(hit.start, hit.end) for hit in found] == [(0.0, 6.0), (0.0, 6.75), (0.0, 7.5)]
     assert {hit.level for hit in found} == {"strong"}
     assert sorted(hit.first.rank for hit in found if hit.first) == [1, 2, 3]
-    assert found.hidden == 2
+    assert found.hidden == 20
     everything = on.search(Query.parse("dog beach"), SearchOptions(rerank="there", rerank_videos=25, k=50, all=True))
     assert len(everything) == 25
     assert [hit.score for hit in everything] == sorted((hit.score for hit in everything), reverse=True)

@@ -34,3 +34,9 @@ def test_a_fault_while_warming_up_does_not_end_the_server(
 def test_a_library_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="has no library"):
         create_app(tmp_path)
+
+
+def test_the_manual_shows_code_as_code(client: TestClient) -> None:
+    manual = client.get("/api/v1/docs").text
+    assert "<code>video</code> gives one hit per video" in manual
+    assert "`" not in manual

@@ -12,10 +12,11 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.store import LibraryStore
 from momentseek.library.thumbnail_cache import ThumbnailCache
 from momentseek.plain_file import PlainFile
+from momentseek.registry import did_you_mean
 from momentseek.search.engine import STREAMS, Engine, Group, SearchOptions, Stream
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Hit, Results
-from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, MAP_LOCALISER
+from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, LOCALISERS, MAP_LOCALISER
 from momentseek.search.query import Query
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Library(LibraryStore):
         if not isinstance(query, str | Query):
             raise MomentseekError(f"a query is a text or a Query, not {type(query).__name__}; say what to look for")
         asked = Query.parse(query) if isinstance(query, str) else query
-        where = localiser or self.localiser
+        where = self._known_localiser(localiser) if localiser else self.localiser
         chosen = STREAMS if streams is None else tuple(streams)
         again = None if rerank is None else os.fspath(rerank)
         options = SearchOptions(k, where, group, chosen, explain, all, fusion, again, rerank_videos)
@@ -79,6 +80,23 @@ class Library(LibraryStore):
     def localiser(self) -> str:
         """What finds start and end if none is named: the trained model's own, where one made the vectors."""
         return {"": DEFAULT_LOCALISER, "map": MAP_LOCALISER}.get(self.encoders.model_kind, LEARNED_LOCALISER)
+
+    @property
+    def localisers(self) -> list[str]:
+        """The localisers that can be chosen here: a trained model's own only where it made the vectors."""
+        own = self.localiser
+        return sorted(name for name in LOCALISERS if name == own or name not in (LEARNED_LOCALISER, MAP_LOCALISER))
+
+    def _known_localiser(self, name: str) -> str:
+        known = self.localisers
+        if name in known:
+            return name
+        if name in LOCALISERS:
+            raise MomentseekError(
+                f"the localiser {name!r} needs a library whose vectors such a trained model made "
+                f"(docs/models-in-the-library.md); there are {', '.join(known)}"
+            )
+        raise MomentseekError(f"there is no localiser {name!r}; {did_you_mean(name, known)}")
 
     def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
         """A WebP picture of a hit's most representative frame; kept in the library's folder while there is room."""

@@ -28,6 +28,7 @@ VERBS = {
     "explain": "Show why a trained model answers a query as it does.",
     "export": "Write a trained model so that a library can be searched with it.",
     "models": "List, download and verify encoders.",
+    "config": "Choose once what commands do by default.",
     "doctor": "Check what is installed, and say what is missing.",
     "demo": "Make a sample library and search it.",
     "evaluate": "Score a run against judgements.",
@@ -54,7 +55,8 @@ VERBS = {
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="momentseek", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Natural-language search for moments in videos, and the measures to judge it.
 
     \b
@@ -68,6 +70,9 @@ def cli() -> None:
 
     `momentseek COMMAND --help` explains a command and gives examples.
     """
+    from momentseek.cli.settings import command_defaults
+
+    context.default_map = command_defaults(context)
 
 
 def main() -> NoReturn:

@@ -60,12 +60,15 @@ def command(
     """
     from momentseek.errors import MomentseekError
     from momentseek.library import LibraryStore, library_folder
+    from momentseek.library.database import CATALOG_FILE
     from momentseek.library.files import check_paths
 
     check_paths(paths)
+    folder = library_folder(library)
+    if (folder / CATALOG_FILE).is_file():  # settings are for new libraries; this one has its encoder
+        encoder, model = options.unless_setting("encoder", encoder), options.unless_setting("model", model)
     encoder = options.encoder_or_model(encoder, model)
     display = IngestLines(quiet=quiet)
-    folder = library_folder(library)
     with LibraryStore.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
         if watching:
             _watch(opened, paths, recursive, exclude, subtitles, display, library, as_json)

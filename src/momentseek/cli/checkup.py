@@ -116,7 +116,7 @@ def _encoders(full: bool) -> Iterator[Item]:
 
 def _library() -> Iterator[Item]:
     from momentseek.encoders.folders import cache_folder, models_folder
-    from momentseek.library.paths import library_folder
+    from momentseek.library.location import library_folder
 
     try:
         folder = library_folder()

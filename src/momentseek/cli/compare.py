@@ -126,6 +126,7 @@ def command(
     style = "markdown" if markdown else "latex" if latex else "text"
     click.echo(getattr(tables, style)(comparison))
     if per_query:
-        click.echo("\n" + tables.differences_table(apart, measure, comparison.runs, comparison.percent, style))
+        title = comparison.title(measure)
+        click.echo("\n" + tables.differences_table(apart, title, comparison.runs, comparison.percent, style))
     for note in dict.fromkeys(note for evaluation in evaluations for note in evaluation.notes):
         options.say(f"note: {note}")

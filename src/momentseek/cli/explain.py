@@ -47,6 +47,8 @@ def command(
     target = None if out is None else Path(out)
     if target is not None and target.suffix.lower() not in (*FIGURES, ".json"):
         raise MomentseekError(f"{target}: its ending names no known format; use one of {', '.join(FIGURES)}, .json")
+    if target is not None and target.suffix.lower() in FIGURES:
+        optional_module("matplotlib", "plots")
     options.check_targets([checkpoint], [out], force)
     from momentseek.atomic import write_bytes
     from momentseek.features.data import Data

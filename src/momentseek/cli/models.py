@@ -80,6 +80,7 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
 
     An interrupted download continues where it stopped.
     """
+    from momentseek.cli.flags import to_flags
     from momentseek.cli.progress import progress_bars
     from momentseek.encoders.hub import lock
     from momentseek.encoders.hub.catalogue import find_hub_model
@@ -102,6 +103,8 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
     except KeyboardInterrupt:
         options.say(f"what has arrived is kept; continue with: momentseek models get {model.name}")
         raise
+    except MomentseekError as e:  # the group above does not know the flags of its commands
+        raise MomentseekError(to_flags(str(e))) from None
     click.echo(f"{model.name} is in {folder}; use it as: --encoder hub:{model.name}")
 
 

@@ -65,7 +65,8 @@ library = click.option(
     "-l",
     "library",
     metavar="NAME|PATH",
-    help="Which library: a name, or a path with a separator. Default: $MOMENTSEEK_LIBRARY, else 'default'.",
+    help="Which library: a name, or a path with a separator. Default: $MOMENTSEEK_LIBRARY, else that of the settings "
+    "(`momentseek config`), else 'default'.",
 )
 wait = click.option(
     "--wait",
@@ -86,6 +87,12 @@ def encoder_or_model(encoder: str | None, model: str | None) -> str | None:
     if encoder is not None and model is not None:
         raise MomentseekError("--encoder and --model are both given; a model brings its encoders, so leave one out")
     return encoder if model is None else f"model:{model}"
+
+
+def unless_setting(name: str, value: str | None) -> str | None:
+    """The value of the running command's parameter, or None if only the settings file gave it."""
+    source = click.get_current_context().get_parameter_source(name)
+    return None if source is click.core.ParameterSource.DEFAULT_MAP else value
 
 
 def command_line(words: Iterable[str], library: str | None = None) -> str:

@@ -20,6 +20,9 @@ PLAYERS = {
 SYSTEM_OPENERS = {"darwin": "open", "win32": "explorer"}
 """What opens a file by its type; elsewhere it is ``xdg-open``."""
 
+FAILURE_SECONDS = 1.5
+"""Time within which what cannot open a video (no display, no program for it) says so by its exit code."""
+
 
 def player_command(
     path: Path, start: float, find: FindProgram = shutil.which, platform: str = sys.platform
@@ -37,8 +40,17 @@ def player_command(
     return [SYSTEM_OPENERS.get(platform, "xdg-open"), str(path)], False
 
 
-def launch_player(arguments: list[str]) -> None:
-    """Start a player and leave it running; ``OSError`` if there is none."""
+def launch_player(arguments: list[str], patience: float = FAILURE_SECONDS) -> None:
+    """Start a player and leave it running; ``OSError`` if there is none, or if it gives up at once."""
     quiet = subprocess.DEVNULL
     new: dict[str, bool] = {"start_new_session": True} if os.name == "posix" else {}
-    subprocess.Popen(arguments, stdin=quiet, stdout=quiet, stderr=quiet, **new)  # type: ignore[call-overload]
+    started = subprocess.Popen(arguments, stdin=quiet, stdout=quiet, stderr=quiet, **new)  # type: ignore[call-overload]
+    if os.name != "posix":  # Explorer's exit code says nothing
+        return
+    try:
+        code = started.wait(patience)
+    except subprocess.TimeoutExpired:
+        started.returncode = 0  # it runs on without us; Python need not warn of it
+        return
+    if code:
+        raise OSError(f"{arguments[0]} could not open it (exit code {code})")

@@ -142,7 +142,7 @@ def command(
     options.check_targets([], files.values(), force)
     clip_folder = check_clip_folder(cut)
     from momentseek.api import Library
-    from momentseek.library.paths import library_folder
+    from momentseek.library.location import library_folder
     from momentseek.search.engine import SearchOptions
     from momentseek.search.export import render
     from momentseek.search.fusion import DEFAULT_FUSION
@@ -265,7 +265,14 @@ def _open_first(results: Sequence[Hit]) -> None:
     arguments, starts_there = player.player_command(hit.path, hit.start)
     try:
         player.launch_player(arguments)
-    except OSError:
+    except FileNotFoundError:
         raise MomentseekError("no player was found; install mpv or VLC") from None
-    if not starts_there:
+    except OSError as e:
+        raise MomentseekError(
+            f"nothing was opened: {e.strerror or e}; install mpv or VLC, or open {hit.path} yourself; "
+            f"the moment is at {hit.start:.1f} s"
+        ) from None
+    if starts_there:
+        options.say(f"opened at {hit.start:.1f} s")
+    else:
         options.say(f"opened from the beginning; the moment is at {hit.start:.1f} s (mpv or VLC would start there)")

@@ -108,6 +108,7 @@ def compare(
         left_out=tuple(out.sum(axis=(0, 1)).tolist()),
         means=mean,
         pairs=tuple(pair(m, k) for m in range(measures) for k in range(len(first))),
+        titles=head.titles,
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from string import ascii_lowercase
 from typing import Any
@@ -80,6 +80,8 @@ class Comparison(Tabular):
     """Mean of each measure for each run, an array of shape (runs, measures)."""
     pairs: tuple[RunPair, ...]
     """Each pair of runs once for every measure, ordered by measure and then by run, the earlier run first."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Measure → how tables call it: with ``>`` where the protocol compares so, whatever the name says."""
 
     def __repr__(self) -> str:
         queries = count(self.queries, "query", "queries")
@@ -89,7 +91,7 @@ class Comparison(Tabular):
     def _repr_html_(self) -> str:
         marks = [[superscript(self.beaten(name, run)) for run in self.runs] for name in self.names]
         rows = [
-            [name, *(f"{mean:.4f}{mark}" for mean, mark in zip(means, raised, strict=True))]
+            [self.title(name), *(f"{mean:.4f}{mark}" for mean, mark in zip(means, raised, strict=True))]
             for name, means, raised in zip(self.names, self.means.T.tolist(), marks, strict=True)
         ]
         header = ["measure", *(f"{self.letter(run)}: {run}" for run in self.runs)]
@@ -97,7 +99,11 @@ class Comparison(Tabular):
 
     def to_columns(self) -> dict[str, Sequence[Any]]:
         """One row per measure and pair of runs: difference, interval, p-value, effect size, wins, ties and losses."""
-        return {field.name: [getattr(pair, field.name) for pair in self.pairs] for field in fields(RunPair)}
+        return {column.name: [getattr(pair, column.name) for pair in self.pairs] for column in fields(RunPair)}
+
+    def title(self, measure: str) -> str:
+        """A measure as tables call it."""
+        return self.titles.get(measure, measure)
 
     def letter(self, run: str) -> str:
         """The letter that stands for a run in the tables."""
@@ -134,6 +140,7 @@ class Comparison(Tabular):
             "measures": [
                 {
                     "measure": name,
+                    "title": self.title(name),
                     "queries": self.queries - left_out,
                     "left_out": left_out,
                     "means": dict(zip(self.runs, map(_plain, means), strict=True)),

@@ -102,7 +102,7 @@ def notes(comparison: Comparison) -> list[str]:
         words = "1 query that does" if count == 1 else f"{count:,} queries that do"
         lines.append(f"Left out for all runs: {words} not count for one of them.")
     elif out:
-        which = ", ".join(f"{count:,} ({name})" for name, count in out.items())
+        which = ", ".join(f"{count:,} ({comparison.title(name)})" for name, count in out.items())
         lines.append(f"Left out for all runs, queries that do not count for one of them: {which}.")
     return lines
 
@@ -130,7 +130,7 @@ def _grid(
     """Header and rows; ``show`` gets the cells of one column, so that it can align what follows the figures."""
     format_ = _format(comparison.percent)
     runs = [f"{comparison.letter(run)} {label(run)}" for run in comparison.runs]
-    names = [label(name) for name in comparison.names]
+    names = [label(comparison.title(name)) for name in comparison.names]
     cells = [
         [
             MeanCell(format_(mean), comparison.beaten(name, run), format_(mean) == format_(best) != NO_VALUE)
@@ -151,7 +151,7 @@ def _pairs(comparison: Comparison, style: str = "text") -> str:
 
     def row(pair: RunPair) -> list[str]:
         return [
-            pair.measure,
+            comparison.title(pair.measure),
             f"{comparison.letter(pair.first)} − {comparison.letter(pair.second)}",
             show(pair.difference, "+"),
             f"[{show(pair.low, '+')}, {show(pair.high, '+')}]",

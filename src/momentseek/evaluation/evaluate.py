@@ -60,14 +60,16 @@ class Evaluation(Tabular):
     """The truth itself, to break the values down by."""
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in list(self.means.items())[:3])
+        shown = ", ".join(f"{self.titles[name]} {value:.4f}" for name, value in list(self.means.items())[:3])
         more = f", … ({len(self.measures)} measures)" if len(self.measures) > 3 else ""
         queries = count(len(self.query_ids), "query", "queries")
         return f"<Evaluation of {self.run}, {queries}, protocol {self.protocol}: {shown}{more}>"
 
     def _repr_html_(self) -> str:
         queries = count(len(self.query_ids), "query", "queries")
-        rows = [[name, NO_VALUE if np.isnan(value) else f"{value:.4f}"] for name, value in self.means.items()]
+        rows = [
+            [self.titles[name], NO_VALUE if np.isnan(value) else f"{value:.4f}"] for name, value in self.means.items()
+        ]
         caption = f"{self.run}: {queries}, {len(self.missing):,} missing; protocol {self.protocol}"
         return html_table(["measure", "value"], rows, caption=caption)
 
@@ -82,6 +84,11 @@ class Evaluation(Tabular):
     def names(self) -> tuple[str, ...]:
         """The measures' names, in the order of the columns of ``values``."""
         return tuple(m.name for m in self.measures)
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """Measure → how tables call it: with ``>`` where the protocol compares so, whatever the name says."""
+        return {m.name: m.title for m in self.measures}
 
     @cached_property
     def means(self) -> dict[str, float]:

@@ -55,7 +55,7 @@ def _heading(result: Evaluation) -> str:
 def _plain(result: Evaluation, ci: Intervals | None) -> str:
     cells: dict[str, dict[str, str]] = {}
     for name, value in result.means.items():
-        head, _, condition = name.removesuffix("]").partition("[")
+        head, _, condition = result.titles[name].removesuffix("]").partition("[")
         cells.setdefault(head, {})[condition] = _figure(value, result.percent, ci[name] if ci else None)
     shapes: dict[tuple[str, ...], list[str]] = {}
     for head, row in cells.items():
@@ -81,7 +81,9 @@ def _group_table(result: Evaluation, by: str, ci: Mapping[str, Intervals] | None
     rows = [["queries", f"{len(result.query_ids):,}", *(f"{n:,}" for n, _ in groups.values())]]
     for name, value in result.means.items():
         cells = [("", value), *((label, means[name]) for label, (_, means) in groups.items())]
-        rows.append([name, *(_figure(v, result.percent, ci[label][name] if ci else None) for label, v in cells)])
+        rows.append(
+            [result.titles[name], *(_figure(v, result.percent, ci[label][name] if ci else None) for label, v in cells)]
+        )
     return text_table(header, rows)
 
 
@@ -96,12 +98,16 @@ def _figure(value: float, percent: bool, ci: tuple[float, float] | None = None) 
 
 
 def as_json(result: Evaluation, by: str | None = None, ci: Mapping[str, Intervals] | None = None) -> dict[str, Any]:
-    """Unrounded values between 0 and 1, whatever the protocol prints; null where nothing counts."""
+    """Unrounded values between 0 and 1, whatever the protocol prints; null where nothing counts.
+
+    Measures go by the names they were asked for; ``titles`` has them with the comparison that was made.
+    """
     report: dict[str, Any] = {
         "protocol": result.protocol,
         "queries": len(result.query_ids),
         "missing": len(result.missing),
         "measures": {name: _number(value) for name, value in result.means.items()},
+        "titles": dict(result.titles),
         "run": result.run,
         "truth": result.truth,
         "options": dict(result.options),

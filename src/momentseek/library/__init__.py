@@ -2,7 +2,7 @@
 
 from momentseek.library.compact import CompactReport
 from momentseek.library.ingest import AddInterrupted, AddReport, IngestNote, IngestStep
-from momentseek.library.paths import library_folder
+from momentseek.library.location import library_folder
 from momentseek.library.snapshot import Snapshot
 from momentseek.library.status import Status
 from momentseek.library.store import LibraryStore

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.errors import LibraryBusyError, LibraryError
+from momentseek.library.location import library_option
 from momentseek.library.schema import SCHEMA, SCHEMA_VERSION
 
 CATALOG_FILE = "catalog.sqlite"
@@ -29,10 +30,12 @@ class Database:
         self.read_only = False
         """Whether the database lies where nothing can be written, and was opened for reading all the same."""
         if not create and not self.path.is_file():
-            raise LibraryError(f"{folder}: has no library; make one with: momentseek add FOLDER")
+            option = library_option(folder)
+            raise LibraryError(f"{folder}: has no library; make one with: momentseek add FOLDER{option}")
         if not create and self.path.stat().st_size == 0:
             raise LibraryError(
-                f"{self.path}: is empty, as a full disk leaves it; make the library again with: momentseek add FOLDER"
+                f"{self.path}: is empty, as a full disk leaves it; make the library again with: "
+                f"momentseek add FOLDER{library_option(folder)}"
             )
         try:
             self._db = self._connect(create)
@@ -143,7 +146,8 @@ def unusable(path: Path, e: sqlite3.Error) -> LibraryError:
         return LibraryError(f"{path}: cannot be opened or written ({text}); check the folder's rights")
     if "no such table: settings" in text:
         return LibraryError(
-            f"{path}: holds no library yet, as a first add that was stopped leaves it; run: momentseek add FOLDER"
+            f"{path}: holds no library yet, as a first add that was stopped leaves it; run: "
+            f"momentseek add FOLDER{library_option(path.parent)}"
         )
     if "malformed" in text or "not a database" in text or "no such table" in text:
         return LibraryError(f"{path}: is damaged ({text}); move it away and add the videos again")

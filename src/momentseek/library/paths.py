@@ -11,9 +11,6 @@ from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.segments import SEGMENT_SUFFIX, TEMPORARY_PREFIX
 
-DEFAULT_LIBRARY = "default"
-LIBRARY_VARIABLE = "MOMENTSEEK_LIBRARY"
-
 
 @dataclass(frozen=True)
 class LibraryPaths:
@@ -68,32 +65,6 @@ class LibraryPaths:
             with suppress(OSError):
                 path.unlink()
         return len(orphans)
-
-
-def data_folder() -> Path:
-    """The user's folder for libraries: ``$XDG_DATA_HOME/momentseek``, or ``~/.local/share/momentseek``."""
-    root = os.environ.get("XDG_DATA_HOME", "")
-    if os.path.isabs(root):
-        return Path(root) / "momentseek"
-    try:
-        return Path.home() / ".local" / "share" / "momentseek"
-    except RuntimeError:
-        raise MomentseekError("there is no home folder for the library; name one (`library`)") from None
-
-
-def library_folder(given: str | None = None) -> Path:
-    """The folder of the library called ``given``, by default ``$MOMENTSEEK_LIBRARY``, else ``default``.
-
-    A plain name is a folder in the user's data folder; anything with a separator is a path.
-
-    >>> str(library_folder("./films"))
-    'films'
-    """
-    name = given or os.environ.get(LIBRARY_VARIABLE) or DEFAULT_LIBRARY
-    separators = [s for s in (os.sep, os.altsep) if s]
-    if any(s in name for s in separators) or name in (".", "..", "~"):
-        return Path(name).expanduser()
-    return data_folder() / name
 
 
 def clock_text(seconds: float) -> str:

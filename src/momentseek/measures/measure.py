@@ -27,6 +27,16 @@ class Measure(ABC):
     name: str = field(default="", compare=False)
     """Name of the measure as the caller wrote it."""
 
+    @property
+    def title(self) -> str:
+        """The name with the comparison that is made: under a protocol that compares with ``>``, no ``>=``.
+
+        >>> from momentseek.measures import parse
+        >>> parse("R@1[IoU>=0.5]", {"strict": True}).title, parse("R@1[IoU>=0.5]").title
+        ('R@1[IoU>0.5]', 'R@1[IoU>=0.5]')
+        """
+        return self.name.replace(">=", ">") if getattr(self, "strict", False) else self.name
+
     @abstractmethod
     def __call__(self, view: Alignment) -> FloatArray:
         """The value of each judged query, in the truth's order."""

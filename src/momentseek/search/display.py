@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Sequence
 
 from momentseek.library.words import WordMatcher, content_words, words
-from momentseek.search.hit import Hit
+from momentseek.search.hit import Hit, hidden_text
 from momentseek.search.query import Query
-from momentseek.tables import count, text_table, width
+from momentseek.tables import text_table, width
 
 MIN_SAID_COLUMNS, MAX_SAID_COLUMNS = 16, 60
 """Width of the column of what was said."""
@@ -49,7 +49,7 @@ def remarks(hidden: int, note: str) -> str:
     """What to say about the hits that are not shown, in one line; empty if nothing."""
     parts = [note] if note else []
     if hidden:
-        parts.append(f"{count(hidden, 'weaker result')} hidden; show {'it' if hidden == 1 else 'them'}: --all")
+        parts.append(f"{hidden_text(hidden)} hidden; show {'it' if hidden == 1 else 'them'}: --all")
     return "; ".join(parts)
 
 

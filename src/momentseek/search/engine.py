@@ -25,6 +25,7 @@ from momentseek.search.fusion import (
     FUSIONS,
     MAX_SPOKEN_CANDIDATES,
     Candidate,
+    StreamPlaces,
     drop_copies,
     drop_repeats,
     fit_span,
@@ -32,8 +33,9 @@ from momentseek.search.fusion import (
     is_same_moment,
     merge_hits,
     rank_candidates,
+    stream_places,
 )
-from momentseek.search.hit import Hit, Results, StreamHit
+from momentseek.search.hit import MAX_HIDDEN, Hit, Results, StreamHit
 from momentseek.search.localise.localiser import (
     DEFAULT_LOCALISER,
     LEARNED_LOCALISER,
@@ -211,7 +213,7 @@ class SearchSession:
         encode_spans = partial(encode, "spans") if index.head or index.moments else None
         asked = build_vision_query(index, query.picture_parts, query.avoid, partial(encode, "vision"), encode_spans)
         self.vision_query = asked
-        page, depth = 2 * options.k, MAX_VIDEOS
+        page, depth = 2 * max(options.k, MAX_HIDDEN), MAX_VIDEOS
         if options.rerank is not None:  # then it is videos that are wanted
             page, depth = MAX_SPANS * options.rerank_videos, max(MAX_VIDEOS, options.rerank_videos)
         if self._searches_by_map(asked):
@@ -239,10 +241,12 @@ class SearchSession:
             first.setdefault(video.hash or id, id)
         if self.options.rerank is not None:
             return len(first) >= self.options.rerank_videos
-        if self.options.group == "video":
-            return len(first) >= self.options.k
         own = set(first.values())
-        return sum(hit.video in own for hit in hits) >= self.options.k
+        mine = [hit for hit in hits if hit.video in own]
+        if self.options.group == "video":
+            sure = {hit.video for hit in mine if hit.level != "weak"}
+            return len(own) >= self.options.k and len(own - sure) >= MAX_HIDDEN
+        return len(mine) >= self.options.k and sum(hit.level == "weak" for hit in mine) >= MAX_HIDDEN
 
     def _add_names(self, candidates: list[Candidate]) -> None:
         """Let the names of videos count for the best moment of each."""
@@ -328,8 +332,12 @@ class SearchSession:
             notes.append(DAMAGED_NOTE)
         if self.options.rerank is not None and not self.query.picture_parts:
             notes.append(NOT_RERANKED_NOTE)
-        hits = [self._hit(rank, c) for rank, c in enumerate(self._set_times_by_picture(shown), 1)]
-        return Results(hits, self.query, max(0, min(k, len(chosen)) - len(shown)), note="; ".join(notes))
+        hidden = 0
+        if not self.options.all:  # the same for every k: weak hits are counted as far as they are always looked for
+            hidden = max(0, min(len(chosen) - len(sure), MAX_HIDDEN) - (0 if sure else len(shown)))
+        places = stream_places(chosen if self.options.all else sure or shown)
+        hits = [self._hit(rank, c, places) for rank, c in enumerate(self._set_times_by_picture(shown), 1)]
+        return Results(hits, self.query, hidden, note="; ".join(notes))
 
     def _set_times_by_picture(self, chosen: list[Candidate]) -> list[Candidate]:
         """Give moments that are only said the times that the picture near the words has, if it shows anything there.
@@ -363,7 +371,7 @@ class SearchSession:
                 return replace(said, start=start, end=end, peak=peak)
         return None
 
-    def _hit(self, rank: int, c: Candidate) -> Hit:
+    def _hit(self, rank: int, c: Candidate, places: StreamPlaces) -> Hit:
         video, catalog = self.state.known_videos[c.video], self.state.catalog
         start, end = fit_span(c.start, c.end, video.duration)
         curve = self.curve(video) if self.options.explain else None
@@ -380,7 +388,7 @@ class SearchSession:
             video.duration,
             video.rate,
             tuple(cue for cue in catalog.cues(video.id) if cue.start < end and start < cue.end),
-            dict(c.ranks),
+            {name: replace(one, rank=places[name][one.rank]) for name, one in c.ranks.items()},
             () if curve is None else tuple(curve.scores.tolist()),
             catalog.copies(video),
             video.width or None,

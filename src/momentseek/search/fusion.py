@@ -33,6 +33,9 @@ MAX_REPEATED_SHARE = 0.5
 MAX_SPOKEN_CANDIDATES = 100
 """Hits of the speech stream that enter the ranking where the picture shows nothing."""
 
+StreamPlaces = dict[str, dict[int, int]]
+"""For each stream, a rank among all that it found → the place among the moments of an answer."""
+
 
 @dataclass(eq=False)
 class Candidate:
@@ -68,6 +71,24 @@ class Candidate:
     def stream_weight(self, stream: str) -> float:
         """What a stream's rank of it counts: the stream's weight, times that of its level."""
         return STREAM_WEIGHTS[stream] * LEVEL_WEIGHTS[self.levels[stream]]
+
+
+def stream_places(candidates: Iterable[Candidate]) -> StreamPlaces:
+    """For each stream, the place of each of its ranks among the candidates alone.
+
+    A stream counts all that it found; of that, some is merged, repeats something better, or is too weak to be shown.
+
+    >>> one, two = Candidate(1, 0, 9, 0.0), Candidate(2, 0, 9, 0.0)
+    >>> one.add_stream("vision", 4, 0.3, "fair")
+    >>> two.add_stream("vision", 2, 0.4, "fair")
+    >>> stream_places([one, two])
+    {'vision': {2: 1, 4: 2}}
+    """
+    ranks: dict[str, set[int]] = {}
+    for candidate in candidates:
+        for name, one in candidate.ranks.items():
+            ranks.setdefault(name, set()).add(one.rank)
+    return {name: {rank: place for place, rank in enumerate(sorted(some), 1)} for name, some in ranks.items()}
 
 
 # times, and how candidates overlap

@@ -16,6 +16,8 @@ from momentseek.tabular import Tabular
 
 Level = Literal["strong", "fair", "weak"]
 """How sure a hit is."""
+MAX_HIDDEN = 20
+"""Weak hits that are counted when they are left out; that many means that many or more."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,11 @@ class StreamHit:
 
 @dataclass(frozen=True)
 class StreamRank:
-    """A hit's rank in one stream (vision, speech, name), counted from 1, and that stream's own score of it."""
+    """A rank in one stream (vision, speech, name), counted from 1, and that stream's own score.
+
+    While candidates are ranked, the rank counts all that the stream found. In a hit it counts only the moments of this
+    answer, on whatever page: ``seen #2`` means that one of them matches better by what is seen.
+    """
 
     rank: int
     score: float
@@ -73,7 +79,7 @@ class Hit:
     said: tuple[Cue, ...] = ()
     """The cues that overlap the moment."""
     streams: Mapping[str, StreamRank] = field(default_factory=dict)
-    """The streams that found the moment, each with its rank and score there."""
+    """The streams that found the moment, each with its rank among the moments of the answer and its score."""
     curve: tuple[float, ...] = ()
     """The vision stream's score of each clip of the video, where an explanation was asked for."""
     also: tuple[str, ...] = ()
@@ -95,6 +101,15 @@ class Hit:
         return Moment(self.name, self.start, self.end)
 
 
+def hidden_text(hidden: int, what: str = "weaker result") -> str:
+    """How many hits are left out, in words.
+
+    >>> hidden_text(1), hidden_text(MAX_HIDDEN)
+    ('1 weaker result', '20 or more weaker results')
+    """
+    return count(hidden, what) if hidden < MAX_HIDDEN else f"{MAX_HIDDEN} or more {what}s"
+
+
 class Results(list[Hit], Tabular):
     """The hits of a search, best match first: a list, with what there is to say about it.
 
@@ -110,14 +125,14 @@ class Results(list[Hit], Tabular):
         self.query = query or Query()
         """The query that was asked."""
         self.hidden = hidden
-        """Number of weak hits that ``all=True`` would add."""
+        """Number of weak hits that are left out, whatever ``k`` is; counted up to :data:`MAX_HIDDEN`."""
         self.took = took
         """Seconds that the search took."""
         self.note = note
         """What a person should know about the answer; empty if there is nothing to say."""
 
     def __repr__(self) -> str:
-        hidden = f", {count(self.hidden, 'weaker one')} hidden" if self.hidden else ""
+        hidden = f", {hidden_text(self.hidden, 'weaker one')} hidden" if self.hidden else ""
         return f"<Results for {str(self.query)!r}: {count(len(self), 'hit')}{hidden}>"
 
     def to_columns(self) -> dict[str, Sequence[Any]]:

@@ -33,7 +33,7 @@ class SaidCueOut(BaseModel):
 
 
 class StandingOut(BaseModel):
-    """The rank and score of a moment in one stream."""
+    """The rank of a moment among those of the answer by one stream alone, and that stream's score."""
 
     rank: int
     score: float

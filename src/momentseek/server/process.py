@@ -84,7 +84,7 @@ def serve(
     for line in network_address_lines(settings, own_addresses(settings)):
         echo(line)
     if open_page:
-        threading.Timer(1.0, webbrowser.open, (address,)).start()
+        threading.Timer(1.0, open_browser, (address, echo)).start()
     # uvicorn raises the signal again after shutting down, when it has already done its work
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
@@ -94,6 +94,16 @@ def serve(
         listening.close()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def open_browser(address: str, echo: Callable[[str], None]) -> None:
+    """Open the page in a browser, or say that there is none to open it."""
+    try:
+        opened = webbrowser.open(address)
+    except webbrowser.Error:
+        opened = False
+    if not opened:
+        echo(f"no browser could be opened here; open {address} yourself")
 
 
 def listen(host: str, port: int) -> socket.socket:

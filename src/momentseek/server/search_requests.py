@@ -115,9 +115,7 @@ class ResultPage:
         self.hits = results[asked.offset : until]
         self.total = len(results)
         self.more = len(results) > until
-        # one more than asked was searched, to know whether there is more; it must not count among the hidden
-        shown = min(len(results), until)
-        self.hidden = max(0, min(until, len(results) + results.hidden) - shown)
+        self.hidden = results.hidden
 
 
 def search_page(library: Library, asked: SearchIn, rerankers: Mapping[str, Path]) -> ResultPage:

@@ -122,7 +122,7 @@ def test_a_server_in_trouble_is_asked_again(server, target):
 def test_no_server_at_all(target):
     with served({}) as gone:
         pass
-    with pytest.raises(MomentseekError, match="the connection is lost or there is none"):
+    with pytest.raises(MomentseekError, match=r"the connection is lost or there is none .*\(source=\"FOLDER\"\)"):
         get(gone, target)
 
 

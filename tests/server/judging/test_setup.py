@@ -48,7 +48,7 @@ def test_nonsense_is_refused(text: str) -> None:
 
 def test_the_usual_one_is_first_in_the_pool() -> None:
     assert pool_setups("whole")[0] == SearchSetup("whole")
-    assert len(set(map(str, pool_setups("whole", ["x"])))) == len(pool_setups("whole", ["x"]))
+    assert len(set(map(str, pool_setups("whole", encoders=["x"])))) == len(pool_setups("whole", encoders=["x"]))
 
 
 def test_what_is_not_said_is_the_librarys_own() -> None:

@@ -49,14 +49,6 @@ def test_pages_make_up_the_whole(client: TestClient) -> None:
     assert not parts[-1]["more"]
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 20])
-def test_hidden_counts_what_all_would_add(client: TestClient, k: int) -> None:
-    params = {"q": "running dog", "k": k}
-    some = client.get("/api/v1/search", params=params).json()
-    every = client.get("/api/v1/search", params={**params, "all": True}).json()
-    assert len(some["hits"]) + some["hidden"] == len(every["hits"])
-
-
 def test_words_that_are_said_are_marked(client: TestClient) -> None:
     hit = client.get("/api/v1/search", params={"q": "running dog"}).json()["hits"][0]
     [said] = hit["said"]

@@ -77,7 +77,8 @@ def _fetch_all(url: str, file: FileIO, part: Path, limit: int, advance: Callable
             time.sleep(0.2 * 4**attempt)
     raise MomentseekError(
         f"{url}: the connection is lost or there is none ({file.tell():,} bytes have arrived); "
-        "the same command continues from there"
+        "the same command continues from there; on a machine without network, name a folder with the files "
+        '(source="FOLDER")'
     )
 
 

@@ -71,7 +71,9 @@ class Diagnosis:
             for name, reason in self.reasons.items()
             if not reason.startswith((NOT_ASKED_FOR, NO_REANNOTATIONS))
         ]
-        return "\n\n\n".join(blocks)
+        text = "\n\n\n".join(blocks)
+        # names stay as they were asked for, but what people read says how IoUs are compared
+        return text.replace("[IoU>=", "[IoU>") if PROTOCOLS[self.protocol].options.get("strict") else text
 
     def as_json(self) -> dict[str, Any]:
         """One object with the keys axioms, ties, noise, annotators, location (null if not run) and reasons."""

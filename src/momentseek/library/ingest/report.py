@@ -102,8 +102,12 @@ class AddReport:
         >>> print(AddReport(added=2, unchanged=1, seconds=90, elapsed=3))
         2 videos added, 1 unchanged; 00:01:30 of video in 3 s (30 x real time)
         >>> print(AddReport(added=2, noted=[VideoNote(Path("a.mp4"), "a.srt: is empty")]))
-        2 videos added, 1 of them only in part
+        2 videos added (1 of them only in part)
+        >>> print(AddReport(added=2, failed=[Failure(Path("b.mp4"), "is empty", 0.0, 1)] * 3, noted=[
+        ...     VideoNote(Path("a.mp4"), "a.srt: is empty")]))
+        2 videos added (1 of them only in part), 3 failed
         """
+        partly = len({noted.path for noted in self.noted})
         counts = [
             (self.added, "added"),
             (self.changed, "changed"),
@@ -115,9 +119,11 @@ class AddReport:
             (self.failed_before, "failed before and not changed since"),
         ]
         said = [(n, what) for n, what in counts if n] or [(0, "added")]
-        text = ", ".join([f"{count(said[0][0], 'video')} {said[0][1]}", *(f"{n:,} {what}" for n, what in said[1:])])
-        if partly := len({noted.path for noted in self.noted}):
-            text += f", {partly:,} of them only in part"
+        phrases = [f"{count(said[0][0], 'video')} {said[0][1]}", *(f"{n:,} {what}" for n, what in said[1:])]
+        if partly:
+            usable = sum(not what.startswith("failed") for _, what in said)
+            phrases[max(usable - 1, 0)] += f" ({partly:,} of them only in part)"
+        text = ", ".join(phrases)
         if self.seconds:
             rate = self.seconds / max(self.elapsed, 1e-9)
             text += f"; {clock_text(self.seconds)} of video in {self.elapsed:,.0f} s ({rate:,.0f} x real time)"

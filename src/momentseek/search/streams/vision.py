@@ -116,7 +116,7 @@ def search_vision(
     """Find the best videos by their best clip, then spans on each of these, all ranked together.
 
     Spans are sought on every video with a clip that stands out, ``depth`` at most; on others, while there are fewer
-    than ``page`` spans.
+    than ``page`` weak spans.
     """
     index = state.vision
     query = replace(query, moments=None)  # they are not asked for, and many
@@ -132,11 +132,14 @@ def search_vision(
                 curves[id] = curve
     order = sorted(curves, key=lambda id: (-float(curves[id].scores.max()), id))[:depth]
     hits: list[StreamHit] = []
+    weak = 0
     for count, id in enumerate(order):
         # from here on all is weak: what fills a page is enough
-        if count >= MIN_VIDEOS and len(hits) >= page and query.scale.level(float(curves[id].scores.max())) == "weak":
+        if count >= MIN_VIDEOS and weak >= page and query.scale.level(float(curves[id].scores.max())) == "weak":
             break
-        hits += hits_on_curve(id, curves[id], query, localiser)
+        found = hits_on_curve(id, curves[id], query, localiser)
+        weak += sum(hit.level == "weak" for hit in found)
+        hits += found
     return VisionResult.from_hits(hits, curves)
 
 

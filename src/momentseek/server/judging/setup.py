@@ -92,16 +92,20 @@ class SearchSetup:
         )
 
 
-def pool_setups(localiser: str = DEFAULT_LOCALISER, encoders: Iterable[str] = ()) -> tuple[SearchSetup, ...]:
+def pool_setups(
+    localiser: str = DEFAULT_LOCALISER, localisers: Iterable[str] = (), encoders: Iterable[str] = ()
+) -> tuple[SearchSetup, ...]:
     """The setups whose moments are pooled for judging: the default one, and those that differ from it in one choice.
 
     >>> [str(setup) for setup in pool_setups()][0], len(pool_setups(encoders=["other"])) - len(pool_setups())
     ('localiser=scenes;streams=vision,speech,name', 1)
+    >>> len(pool_setups("scenes", ["scenes", "whole"])) - len(pool_setups("scenes"))
+    1
     """
     default = SearchSetup(localiser)
     return (
         default,
-        *(replace(default, localiser=name) for name in sorted(LOCALISERS) if name != localiser),
+        *(replace(default, localiser=name) for name in localisers if name != localiser),
         *(replace(default, streams=(stream,)) for stream in STREAMS),
         *(replace(default, fusion=name) for name in sorted(FUSIONS) if name != default.fusion),
         *(SearchSetup(encoder=name) for name in encoders),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
+
+CODE = re.compile(r"`([^`]+)`")
 
 
 def page(document: Mapping[str, Any]) -> str:
@@ -21,7 +24,7 @@ def page(document: Mapping[str, Any]) -> str:
         f"<title>{escape(info['title'])} API</title>",
         '<link rel="stylesheet" href="/api/v1/docs.css"></head><body><main>',
         f"<h1>{escape(info['title'])} API {escape(info['version'])}</h1>",
-        f"<p>{escape(info.get('summary', ''))} For programs: <a href='/api/v1/openapi.json'>openapi.json</a>. ",
+        f"<p>{_prose(info.get('summary', ''))} For programs: <a href='/api/v1/openapi.json'>openapi.json</a>. ",
         'Every error has the shape <a href="#ErrorBody">ErrorBody</a>. If a token is needed, send it as ',
         "<code>Authorization: Bearer TOKEN</code>.</p>",
         "<nav><ul>",
@@ -34,10 +37,19 @@ def page(document: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
+def _prose(text: str) -> str:
+    """A description as HTML: what stands between backticks is code.
+
+    >>> _prose("give `a<b`, or `")
+    'give <code>a&lt;b</code>, or `'
+    """
+    return CODE.sub(r"<code>\1</code>", escape(text))
+
+
 def _operation(path: str, method: str, operation: Mapping[str, Any]) -> str:
     parts = [
         f"<article><h3><code>{method.upper()} {escape(path)}</code> {escape(operation.get('summary', ''))}</h3>",
-        f"<p>{escape(operation.get('description', ''))}</p>",
+        f"<p>{_prose(operation.get('description', ''))}</p>",
     ]
     rows = [_parameter(one) for one in operation.get("parameters", ())]
     if rows:
@@ -46,7 +58,7 @@ def _operation(path: str, method: str, operation: Mapping[str, Any]) -> str:
     for kind, content in body.items():
         parts.append(f"<p>Body: <code>{escape(kind)}</code> {_type(content.get('schema', {}))}</p>")
     rows = [
-        (escape(status), _contents(answer.get("content", {})), escape(answer.get("description", "")))
+        (escape(status), _contents(answer.get("content", {})), _prose(answer.get("description", "")))
         for status, answer in operation.get("responses", {}).items()
     ]
     return "".join([*parts, _table(("answer", "type", ""), rows), "</article>"])
@@ -56,7 +68,7 @@ def _parameter(one: Mapping[str, Any]) -> tuple[str, ...]:
     schema = one.get("schema", {})
     default = "required" if one.get("required") else escape(json.dumps(schema.get("default")))
     about = one.get("description") or schema.get("description", "")
-    return f"<code>{escape(one['name'])}</code> ({escape(one['in'])})", _type(schema), default, escape(about)
+    return f"<code>{escape(one['name'])}</code> ({escape(one['in'])})", _type(schema), default, _prose(about)
 
 
 def _contents(content: Mapping[str, Any]) -> str:
@@ -65,10 +77,10 @@ def _contents(content: Mapping[str, Any]) -> str:
 
 def _shapes(document: Mapping[str, Any]) -> Iterator[str]:
     for name, schema in sorted(document.get("components", {}).get("schemas", {}).items()):
-        yield f'<article id="{escape(name)}"><h3>{escape(name)}</h3><p>{escape(schema.get("description", ""))}</p>'
+        yield f'<article id="{escape(name)}"><h3>{escape(name)}</h3><p>{_prose(schema.get("description", ""))}</p>'
         needed = schema.get("required", ())
         rows = [
-            (f"<code>{escape(key)}</code>", _type(one), "" if key in needed else "optional", escape(_about(one)))
+            (f"<code>{escape(key)}</code>", _type(one), "" if key in needed else "optional", _prose(_about(one)))
             for key, one in schema.get("properties", {}).items()
         ]
         yield _table(("name", "type", "", ""), rows)

@@ -55,8 +55,9 @@ async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
     await service.readers.run(with_store(lambda store: refuse_duplicate(store, words)))
     lists: list[Results] = []
     default = await resolve_setup(service, SearchSetup())
+    localisers = await service.readers.run(lambda library: library.localisers)
     for setup in pool_setups(
-        default.localiser, service.companions.names
+        default.localiser, localisers, service.companions.names
     ):  # one search at a time, so that others' searches take their turns
         try:
             lists.append((await find_hits(service, setup, query, MAX_BATCHES * given.depth)).hits)

@@ -28,7 +28,7 @@ class SearchOut(BaseModel):
     )
     total: int = Field(description="Hits known so far: up to the end of this page, and one more if there are more.")
     more: bool = Field(description="Whether there is another page.")
-    hidden: int = Field(description="Number of weak hits that `all` would add.")
+    hidden: int = Field(description="Number of weak hits that `all` would add, on whatever page; 20 means 20 or more.")
     note: str = Field(description="What a person should know about the answer; usually empty.")
     hits: list[HitOut]
 

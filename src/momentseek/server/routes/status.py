@@ -10,14 +10,14 @@ from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.search.engine import STREAMS
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
-from momentseek.search.localise import DEFAULT_LOCALISER, LOCALISERS
+from momentseek.search.localise import DEFAULT_LOCALISER
 from momentseek.server.companions import encoder_name, public_spec
 from momentseek.server.schemas import clean_text
 from momentseek.server.service import ServiceParam
 
 router = APIRouter(tags=["library"])
 LABELS_NOTE = (
-    "knows a thousand labels of things, not actions; `momentseek models list` shows encoders that understand sentences"
+    "knows a thousand labels of things, not actions; momentseek models list shows encoders that understand sentences"
 )
 
 
@@ -60,7 +60,7 @@ class StatusOut(BaseModel):
     )  # fmt: skip
     library: LibraryOut
     version: str
-    localisers: list[str]
+    localisers: list[str] = Field(description="Those of a trained model only where one made the library's vectors.")
     localiser: str = Field(description="The default.")
     streams: list[str]
     fusions: list[str]
@@ -73,11 +73,13 @@ class StatusOut(BaseModel):
 @router.get("/status", summary="What is served")
 async def status(service: ServiceParam) -> StatusOut:
     """The library in a few numbers, and what can be chosen when searching."""
-    library, localiser = await service.readers.run(lambda library: (_library(library), _localiser(library)))
+    library, localisers, localiser = await service.readers.run(
+        lambda library: (_library(library), *_localisers(library))
+    )
     return StatusOut(
         library=library,
         version=__version__,
-        localisers=sorted(LOCALISERS),
+        localisers=localisers,
         localiser=localiser,
         streams=list(STREAMS),
         fusions=sorted(FUSIONS),
@@ -88,12 +90,12 @@ async def status(service: ServiceParam) -> StatusOut:
     )
 
 
-def _localiser(library: Library) -> str:
-    """The default localiser; if a model's copy is lost, searches say so, but the status still answers."""
+def _localisers(library: Library) -> tuple[list[str], str]:
+    """The localisers and the default; if a model's copy is lost, searches say so, but the status still answers."""
     try:
-        return library.localiser
+        return library.localisers, library.localiser
     except MomentseekError:
-        return DEFAULT_LOCALISER
+        return [DEFAULT_LOCALISER], DEFAULT_LOCALISER
 
 
 def _library(library: Library) -> LibraryOut:

@@ -85,7 +85,7 @@ export function libraryView() {
       tile("Videos", many(held.videos)), tile("Length", length(held.seconds)), tile("Clips", many(held.clips)),
       tile("Cues", many(held.cues)), tile("Encoder", held.encoder.name),
     );
-    note.textContent = held.encoder.note ? `The encoder ${held.encoder.note.replaceAll("`", "")}.` : "";
+    note.textContent = held.encoder.note ? `The encoder ${held.encoder.note}.` : "";
     setChildren(failed, failureList.failures.map((one) => {
       const tries = `${count(one.tries, "attempt")}, last on ${day(one.at)}`;
       return h("li", {}, h("strong", {}, one.name), h("span", {}, one.reason), h("span", { class: "quiet" }, tries));

@@ -11,6 +11,7 @@ import { settingsControls } from "./settings.js";
 
 const PAGE_SIZE = 20;
 const MAX_OFFSET = 500; // the server answers no page that begins further down
+const MAX_HIDDEN = 20;
 const EXPORTS = {
   csv: "Table (CSV)", edl: "Edit list (EDL)", fcpxml: "Final Cut (FCPXML)", srt: "Subtitles (SRT)", html: "Web page (HTML)", json: "JSON",
 };
@@ -157,10 +158,10 @@ export function searchView(go) {
     const time = `${Math.max(1, Math.round(1000 * answer.took_seconds))} ms`;
     const words = shown ? `${found} in ${time}${shown > 1 ? ", best match first" : ""}` : nothing;
     setChildren(summary, h("span", {}, words), answer.note && h("span", { class: "note" }, answer.note), shown > 0 && exports());
-    announce(`${shown ? found : words}${answer.hidden ? `, ${count(answer.hidden, "weaker result")} hidden` : ""}`);
+    announce(`${shown ? found : words}${answer.hidden ? `, ${weaker(answer.hidden)} hidden` : ""}`);
     setChildren(
       after,
-      answer.hidden > 0 && h("button", { type: "button", onclick: showWeaker }, `Show ${count(answer.hidden, "weaker result")}`),
+      answer.hidden > 0 && h("button", { type: "button", onclick: showWeaker }, `Show ${weaker(answer.hidden)}`),
       answer.more && shown <= MAX_OFFSET && h("button", { type: "button", onclick: () => page(shown, pending.signal) }, "More moments"),
       !shown && !answer.hidden && h("p", { class: "empty" }, "Try fewer or different words, or see the search tips below the search box."),
     );
@@ -201,6 +202,9 @@ export function searchView(go) {
     findBox: () => (box.focus(), box.select()),
   };
 }
+
+/** The server counts weak moments up to a limit. */
+const weaker = (hidden) => (hidden < MAX_HIDDEN ? count(hidden, "weaker result") : `${MAX_HIDDEN} or more weaker results`);
 
 function lengthOf(seconds) {
   return seconds < 5400 ? count(Math.max(1, Math.round(seconds / 60)), "minute") : `${(seconds / 3600).toFixed(1)} hours`;

@@ -1,0 +1,54 @@
+"""Which folder a library is in: by its name, by its path, or as the environment or the settings file says."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+from momentseek.config import read_config
+from momentseek.errors import MomentseekError
+
+DEFAULT_LIBRARY = "default"
+LIBRARY_VARIABLE = "MOMENTSEEK_LIBRARY"
+
+
+def data_folder() -> Path:
+    """The user's folder for libraries: ``$XDG_DATA_HOME/momentseek``, or ``~/.local/share/momentseek``."""
+    root = os.environ.get("XDG_DATA_HOME", "")
+    if os.path.isabs(root):
+        return Path(root) / "momentseek"
+    try:
+        return Path.home() / ".local" / "share" / "momentseek"
+    except RuntimeError:
+        raise MomentseekError("there is no home folder for the library; name one (`library`)") from None
+
+
+def library_folder(given: str | None = None) -> Path:
+    """The folder of the library called ``given``; else ``$MOMENTSEEK_LIBRARY``, the settings file's, ``default``.
+
+    A plain name is a folder in the user's data folder; anything with a separator is a path.
+
+    >>> str(library_folder("./films"))
+    'films'
+    """
+    name = given or os.environ.get(LIBRARY_VARIABLE) or read_config().get("library") or DEFAULT_LIBRARY
+    separators = [s for s in (os.sep, os.altsep) if s]
+    if any(s in name for s in separators) or name in (".", "..", "~"):
+        return Path(name).expanduser()
+    return data_folder() / name
+
+
+def library_option(folder: Path) -> str:
+    """The option that names the library in ``folder`` on a command line; empty for the one that is meant anyway.
+
+    >>> library_option(Path("/films of mine"))
+    " --library '/films of mine'"
+    """
+    try:
+        if folder == Path(os.path.abspath(library_folder())):
+            return ""
+        name = folder.name if folder.parent == data_folder() else str(folder)
+    except MomentseekError:  # no home folder, or a settings file that cannot be read
+        name = str(folder)
+    return f" --library {shlex.quote(name)}"

@@ -1,0 +1,109 @@
+"""The settings file: what is set counts, after flags and the environment; what nobody knows is refused."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from momentseek.library import LibraryStore, library_folder
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "settings" / "config.toml"
+    monkeypatch.setenv("MOMENTSEEK_CONFIG", str(path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("MOMENTSEEK_LIBRARY", raising=False)
+    return path
+
+
+def test_a_setting_is_kept_shown_and_forgotten(momentseek: Callable[..., Any], config: Path) -> None:
+    assert "nothing is set" in momentseek("config", "list").stderr
+    assert momentseek("config", "set", "search.k", "7").returncode == 0
+    assert momentseek("config", "set", "serve.folder", "/tmp", "/").returncode == 0
+    assert momentseek("config", "set", "library", "films").returncode == 0
+    assert tomllib.loads(config.read_text()) == {
+        "library": "films", "search": {"k": 7}, "serve": {"folder": ["/tmp", "/"]},
+    }  # fmt: skip
+    assert momentseek("config", "get", "search.k").stdout == "7\n"
+    assert momentseek("config", "list").stdout == "library = films\nsearch.k = 7\nserve.folder = /tmp /\n"
+    assert momentseek("config", "path").stdout == f"{config}\n"
+    assert momentseek("config", "unset", "search.k").returncode == 0
+    assert "search" not in tomllib.loads(config.read_text())
+    assert momentseek("config", "get", "search.k").returncode == 1
+    assert "search.k " in momentseek("config", "list", "--all").stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (("searhc.k", "7"), "did you mean 'search.k'?"),
+        (("search.kk", "7"), "did you mean 'search.k'?"),
+        (("libary", "films"), "did you mean 'library'?"),
+        (("search.k", "0"), "0 is not in the range"),
+        (("search.k", "many"), "'many' is not a valid integer range"),
+        (("search.k", "1", "2"), "takes one value"),
+        (("search.explain", "perhaps"), "write yes or no"),
+        (("search.group", "film"), "'film' is not one of"),
+        (("remove.yes", "yes"), "cannot be a setting"),
+        (("search.library", "films"), "library stands by itself"),
+        (("models.name", "x"), "there is no setting"),
+    ],
+)
+def test_what_no_option_takes_is_refused(
+    momentseek: Callable[..., Any], config: Path, given: tuple[str, ...], why: str
+) -> None:
+    done = momentseek("config", "set", *given)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert not config.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[search]\nkk = 3\n", "there is no setting 'search.kk'; did you mean 'search.k'?"),
+        ("[searhc]\nk = 3\n", "there is no setting 'searhc'; did you mean 'search'?"),
+        ("[search]\nk = [3]\n", "search.k must be one value"),
+        ("[search]\nexplain = 3\n", "search.explain must be true or false"),
+        ("library = 3\n", "library must be a text"),
+        ("library = \n", "cannot be read as TOML"),
+    ],
+)
+def test_a_file_with_mistakes_stops_the_command(
+    momentseek: Callable[..., Any], config: Path, text: str, why: str
+) -> None:
+    config.parent.mkdir()
+    config.write_text(text)
+    done = momentseek("search", "a dog")
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert str(config) in done.stderr
+
+
+def test_a_flag_beats_the_environment_which_beats_the_file(
+    momentseek: Callable[..., Any], config: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert "has no library; make one with: momentseek add FOLDER\n" in momentseek("status").stderr
+    momentseek("config", "set", "library", "filed")
+    assert library_folder() == tmp_path / "momentseek" / "filed"
+    monkeypatch.setenv("MOMENTSEEK_LIBRARY", "surrounding")
+    assert library_folder() == tmp_path / "momentseek" / "surrounding"
+    assert "momentseek/typed" in momentseek("status", "--library", "typed").stderr
+    assert "momentseek add FOLDER --library typed" in momentseek("status", "--library", "typed").stderr
+    momentseek("config", "set", "search.k", "7")
+    assert "default: 7" in momentseek("search", "--help").stdout
+
+
+def test_an_encoder_in_the_settings_is_for_new_libraries(
+    momentseek: Callable[..., Any], config: Path, tmp_path: Path
+) -> None:
+    LibraryStore.open(tmp_path / "momentseek" / "default", create=True).close()
+    momentseek("config", "set", "add.encoder", "file:/nowhere")
+    (tmp_path / "films").mkdir()
+    assert "/nowhere" not in momentseek("add", tmp_path / "films").stderr
+    assert "/nowhere" in momentseek("add", tmp_path / "films", "--library", "new").stderr
