@@ -24,6 +24,7 @@ from momentseek.features.data import DATA_FILE
 from momentseek.features.write import write_features
 from momentseek.formats import read_truth
 from momentseek.library.catalog import EncoderRow
+from momentseek.library.damage import refuse_damage
 from momentseek.library.encoders import SPEECH_ENCODER
 from momentseek.library.segments import vectors_of
 from momentseek.library.store import LibraryStore
@@ -74,6 +75,7 @@ def write_library_features(
             f"the text encoder {words.name} gives no vectors of words; queries cannot be encoded by it"
         )
     _check_target(out, force)
+    refuse_damage(library.catalog, library.paths, ("vision", "speech"))
     temporary = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f".{out.name}."))
     try:
         temporary.chmod(0o755)

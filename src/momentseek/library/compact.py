@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from momentseek.errors import MomentseekError
 from momentseek.library import segments
 from momentseek.library import video_parts as checkpoint
 from momentseek.library.catalog import Catalog
+from momentseek.library.damage import DamagedVectorsError, SegmentDamage
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.segment_merge import merge_segments, rewrite_segments
 
@@ -32,21 +35,36 @@ def compact_library(catalog: Catalog, paths: LibraryPaths) -> CompactReport:
     """Rewrite the segments that hold removed videos, one at a time, then the catalog. The caller holds the lock.
 
     A reader meanwhile sees each segment before or after. Stopped at any instant, what remains is done the next time.
+    Damaged segments are left as they are, and named in an error once everything else is done.
     """
     before = folder_size(paths.folder)
     gone = catalog.gone()
     rewritten = 0
+    damages: dict[str, SegmentDamage] = {}
+    needed: set[int] = set()
     for row in catalog.segments():
-        if np.isin(segments.read_segment(paths.segments, row.name).ids, gone).any():
-            rewrite_segments(catalog, paths, [row], gone)
-            rewritten += 1
+        try:
+            held = np.intersect1d(segments.read_segment(paths.segments, row.name).ids, gone)
+            if len(held):
+                rewrite_segments(catalog, paths, [row], gone)
+                rewritten += 1
+        except DamagedVectorsError as e:
+            damages.update({damage.segment: damage for damage in e.damages})
+            needed |= set(held.tolist())
+        except MomentseekError:  # it cannot be read, so nobody knows who is in it
+            damages[row.name] = SegmentDamage(row.name, (), row.videos)
+            needed = set(gone.tolist())
     with catalog.changes():
-        catalog.run("DELETE FROM gone")
-    rewritten += sum(merge_segments(catalog, paths, stream) for stream in segments.VECTOR_STREAMS)
+        catalog.run(
+            "DELETE FROM gone WHERE video NOT IN (SELECT value FROM json_each(?))", (json.dumps(sorted(needed)),)
+        )
+    rewritten += sum(merge_segments(catalog, paths, stream, damages) for stream in segments.VECTOR_STREAMS)
     orphans = paths.drop_orphans(catalog)
     checkpoint.drop_old_parts(paths.folder)
     _drop_thumbnails(paths, set(gone.tolist()))
     catalog.tidy()
+    if damages:
+        raise DamagedVectorsError(catalog, damages.values())
     return CompactReport(len(gone), rewritten, orphans, before, folder_size(paths.folder))
 
 

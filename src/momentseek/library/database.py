@@ -50,6 +50,7 @@ class Database:
         self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             self._db.execute("PRAGMA synchronous = FULL")
+            self._db.execute("PRAGMA fullfsync = ON")  # a Mac's disk flushes its own memory only when asked so
             if create:
                 self._create()
             self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from momentseek.atomic import flush_file, flush_folder, make_folder
 from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder, fingerprint
 from momentseek.encoders.registry import MODEL_PREFIX, text_encoder
 from momentseek.errors import MomentseekError
@@ -193,14 +194,18 @@ def adopt_encoder(spec: str, library: Path) -> str:
     if _is_whole(target):
         return adopted
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         beside = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
         try:
             beside.chmod(0o755)
             for name in (MANIFEST_FILE, CLIPS_GRAPH, WORDS_GRAPH):
                 shutil.copyfile(_model_folder(spec) / name, beside / name)
+                with (beside / name).open("rb+") as file:
+                    flush_file(file.fileno())
+            flush_folder(beside)
             shutil.rmtree(target, ignore_errors=True)  # what is left of a copy that lost a part
             beside.replace(target)
+            flush_folder(target.parent)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     except OSError as e:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from momentseek.atomic import make_folder
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.segments import SEGMENT_SUFFIX, TEMPORARY_PREFIX
@@ -41,7 +42,7 @@ class LibraryPaths:
     def make(self) -> None:
         """Make the library's folder and that of its segments."""
         try:
-            self.segments.mkdir(parents=True, exist_ok=True)
+            make_folder(self.segments)
         except OSError as e:
             raise MomentseekError(
                 f"{self.folder}: cannot be made ({e.strerror}); choose another folder (`library`)"

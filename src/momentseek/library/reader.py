@@ -45,6 +45,7 @@ class LibraryReader:
         if self._snapshot is None or self._snapshot.generation != self.catalog.state():
             self._snapshot = take_snapshot(self.catalog, self.paths.segments)
             self.encoders.forget_others(self._snapshot.encoders)
+        self._snapshot.check_sizes()
         return self._snapshot
 
     def videos(self) -> list[Video]:

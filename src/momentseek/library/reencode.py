@@ -13,6 +13,7 @@ from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 from momentseek.library import encoders, segments
 from momentseek.library.catalog import EncoderRow
+from momentseek.library.damage import SegmentDamage, damage_message, find_damage
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.reading import ReadSettings
@@ -112,7 +113,7 @@ def reencode_library(
             f"{count(len(report.failed), 'video')} could not be encoded anew ({printable(report.failed[0].path)}: "
             f"{report.failed[0].reason}); the old vectors stay in use. Repair or remove them and run this again"
         )
-    _switch(library, row, model)
+    report.notes += _switch(library, row, model)
     return report
 
 
@@ -129,12 +130,20 @@ def _continue(library: LibraryReader, row: EncoderRow) -> bool:
 
 
 def _done(library: LibraryReader) -> set[int]:
-    rows = library.catalog.segments("vision" + segments.NEW_STREAM_SUFFIX)
+    """Videos whose new vectors are there from an earlier run; those of damaged files are made once more."""
+    catalog = library.catalog
+    pending = [row for stream in CLIP_STREAMS for row in catalog.segments(stream + segments.NEW_STREAM_SUFFIX)]
+    bad = {(row.first, row.videos) for row in pending if find_damage(library.paths, row, catalog.gone())}
+    with catalog.changes():
+        for row in pending:
+            if (row.first, row.videos) in bad:  # with its counterpart of the other stream
+                catalog.remove_segment(row.name)
+    rows = catalog.segments("vision" + segments.NEW_STREAM_SUFFIX)
     return {int(id) for row in rows for id in segments.read_segment(library.paths.segments, row.name).ids}
 
 
-def _switch(library: LibraryReader, row: EncoderRow, model: TrainedEncoder | None) -> None:
-    """The new vectors count from now on, and the old ones no longer."""
+def _switch(library: LibraryReader, row: EncoderRow, model: TrainedEncoder | None) -> list[str]:
+    """The new vectors count from now on, and the old ones no longer; returns notes."""
     catalog, paths = library.catalog, library.paths
     old = [segment for stream in CLIP_STREAMS for segment in catalog.segments(stream)]
     speech = encoders.installed_speech_encoder()
@@ -164,8 +173,10 @@ def _switch(library: LibraryReader, row: EncoderRow, model: TrainedEncoder | Non
     for segment in old:
         with suppress(OSError):
             (paths.segments / f"{segment.name}{segments.SEGMENT_SUFFIX}").unlink()
+    damages: dict[str, SegmentDamage] = {}
     for stream in CLIP_STREAMS:
-        merge_segments(catalog, paths, stream)
+        merge_segments(catalog, paths, stream, damages)
+    return [damage_message(catalog, damages.values())] if damages else []
 
 
 def _clips(library: LibraryReader) -> list[tuple[int, int]]:

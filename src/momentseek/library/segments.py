@@ -3,7 +3,8 @@
 A segment holds one stream's vectors of many videos, each video's rows together and in order of time: as int8 with one
 scale per row for the scan, and as float16 for exact scores. A file is written beside its place and renamed, and counts
 only once the catalog names it, so a reader never meets half of one. Layout: a magic word, the length of a JSON header,
-the header (dtype, shape and place of each array), then the arrays, each at a multiple of 64 bytes.
+the header (dtype, shape and place of each array), then the arrays, each at a multiple of 64 bytes. One of them holds a
+checksum per video (:mod:`checksums`); files of releases that had none yet are read all the same.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import mmap
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -21,8 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.atomic import flush_file, flush_folder
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
+from momentseek.library.checksums import Sums, sum_videos
 from momentseek.moments.arrays import runs_of_true
 
 SEGMENT_MAGIC = b"momentseek-segment-1\n"
@@ -39,7 +43,13 @@ NEW_STREAM_SUFFIX = ".new"
 """Ends the name of a stream whose vectors are being made anew and do not count yet."""
 MAX_JOINED_ROWS = 1_000_000
 """A segment with so many rows is not joined with others."""
-ARRAY_TYPES = {"ids": np.int64, "offsets": np.int64, "codes": np.int8, "scales": np.float32, "half": np.float16}
+MAX_READ_BYTES = 64 * 2**20
+"""A file up to this size is read into memory, where nobody can cut it short; a larger one is mapped."""
+MAX_HEADER_BYTES = 1 << 20
+ARRAY_TYPES = {
+    "ids": np.int64, "offsets": np.int64, "sums": np.uint64, "codes": np.int8, "scales": np.float32, "half": np.float16,
+}  # fmt: skip
+OPTIONAL_ARRAYS = {"sums"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +64,10 @@ class Segment:
     """``round(vector / scale)``; ``codes * scale`` is the vector to within half a scale."""
     scales: NDArray[np.float32]
     half: NDArray[np.float16]
+    sums: Sums | None = None
+    """A checksum of each video's id and rows; None in memory, and in files of releases that had none yet."""
+    mapped: mmap.mmap | None = None
+    """The map of the file, if it was not read into memory."""
 
     @property
     def dim(self) -> int:
@@ -72,7 +86,15 @@ class Segment:
         return Segment(
             self.name, self.stream, self.ids[first:last], offsets - offsets[0],
             self.codes[rows], self.scales[rows], self.half[rows],
+            None if self.sums is None else self.sums[first:last], self.mapped,
         )  # fmt: skip
+
+    def check_size(self) -> None:
+        """Refuse a file that was cut short since it was mapped: reading what is gone would end the process (SIGBUS)."""
+        if self.mapped is not None and self.mapped.size() < len(self.mapped):
+            raise MomentseekError(
+                f"segment {self.name}: its file was cut short while it was in use; run: momentseek verify --repair"
+            )
 
     def vectors(self, at: int) -> Vectors:
         """The rows of the video at place ``at``, as float32."""
@@ -112,19 +134,13 @@ def write_segment(folder: Path, content: Segment) -> str:
 
 
 def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
-    """Write segments one after another as one, in as much memory as a write buffer takes."""
+    """Write segments one after another as one, in as much memory as a write buffer takes.
+
+    Videos keep the checksums they have. Whoever writes what was read from a file has checked it before.
+    """
     dim = parts[0].dim if parts else 0
     rows, videos = sum(part.rows for part in parts), sum(len(part.ids) for part in parts)
-    shapes: dict[str, tuple[int, ...]] = {
-        "ids": (videos,), "offsets": (videos + 1,), "codes": (rows, dim), "scales": (rows,), "half": (rows, dim),
-    }  # fmt: skip
-    layout = {}
-    place = 0
-    for name, kind in ARRAY_TYPES.items():
-        layout[name] = {"dtype": np.dtype(kind).str, "shape": shapes[name], "at": place}
-        place += -(-math.prod(shapes[name]) * np.dtype(kind).itemsize // ALIGN_BYTES) * ALIGN_BYTES
-    header = json.dumps({"stream": stream, "arrays": layout, "bytes": place}).encode()
-    start = SEGMENT_MAGIC + len(header).to_bytes(8, "little") + header
+    start, _ = _start_of_file(stream, videos, rows, dim)
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=TEMPORARY_PREFIX, delete=False) as file:
@@ -134,11 +150,11 @@ def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
                 file.write(piece)
                 digest.update(piece)
             file.flush()
-            os.fsync(file.fileno())
+            flush_file(file.fileno())
         name = digest.hexdigest()
         temporary.chmod(0o644)
         temporary.replace(folder / f"{name}{SEGMENT_SUFFIX}")
-        _sync_folder(folder)
+        flush_folder(folder)
     except OSError as e:
         raise MomentseekError(
             f"{folder}: vectors cannot be written ({e.strerror}); make room or check the rights"
@@ -149,17 +165,47 @@ def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
     return name
 
 
+def _start_of_file(stream: str, videos: int, rows: int, dim: int) -> tuple[bytes, dict[str, Any]]:
+    """The bytes of a file before its first array, which follow from its shape, and the header in them."""
+    shapes: dict[str, tuple[int, ...]] = {
+        "ids": (videos,), "offsets": (videos + 1,), "sums": (videos,),
+        "codes": (rows, dim), "scales": (rows,), "half": (rows, dim),
+    }  # fmt: skip
+    layout = {}
+    place = 0
+    for name, kind in ARRAY_TYPES.items():
+        layout[name] = {"dtype": np.dtype(kind).str, "shape": shapes[name], "at": place}
+        place += -(-math.prod(shapes[name]) * np.dtype(kind).itemsize // ALIGN_BYTES) * ALIGN_BYTES
+    header = {"stream": stream, "arrays": layout, "bytes": place}
+    text = json.dumps(header).encode()
+    start = SEGMENT_MAGIC + len(text).to_bytes(8, "little") + text
+    return start + b"\0" * (-len(start) % ALIGN_BYTES), header
+
+
 def _pieces(start: bytes, parts: Sequence[Segment]) -> Iterator[Any]:
     """The file's bytes in order, each array padded to a multiple of 64."""
-    yield start + b"\0" * (-len(start) % ALIGN_BYTES)
+    yield start
     for name, kind in ARRAY_TYPES.items():
         size = 0
-        for array in _offsets(parts) if name == "offsets" else (getattr(part, name) for part in parts):
+        for array in _arrays(name, parts):
             for at in range(0, max(len(array), 1), ROWS_PER_WRITE):
                 piece = np.ascontiguousarray(array[at : at + ROWS_PER_WRITE], dtype=kind).reshape(-1).view(np.uint8)
                 size += piece.nbytes
                 yield piece.data
         yield b"\0" * (-size % ALIGN_BYTES)
+
+
+def _arrays(name: str, parts: Sequence[Segment]) -> Iterator[NDArray[Any]]:
+    if name == "offsets":
+        return _offsets(parts)
+    if name == "sums":
+        return (sum_segment(part) if part.sums is None else part.sums for part in parts)
+    return (getattr(part, name) for part in parts)
+
+
+def sum_segment(content: Segment) -> Sums:
+    """The checksum of each video of a segment, from its vectors as they are now."""
+    return sum_videos(content.ids, content.offsets, content.codes, content.scales, content.half)
 
 
 def _offsets(parts: Sequence[Segment]) -> Iterator[NDArray[np.int64]]:
@@ -182,24 +228,46 @@ def parts_without(content: Segment, gone: NDArray[np.int64]) -> list[Segment]:
 
 
 def read_segment(folder: Path, name: str) -> Segment:
-    """Open a segment of a folder, mapped into memory; only its header is read now."""
+    """Open a segment of a folder: a small one is read, of a large one only its header, and the rest is mapped."""
     path = folder / f"{name}{SEGMENT_SUFFIX}"
     try:
         with path.open("rb") as file:
-            if file.read(len(SEGMENT_MAGIC)) != SEGMENT_MAGIC:
-                raise MomentseekError(_damage_message(path))
-            size = int.from_bytes(file.read(8), "little")
-            if size > 1 << 20:
-                raise MomentseekError(_damage_message(path))
-            header = json.loads(file.read(size))
-        base = -(-(len(SEGMENT_MAGIC) + 8 + size) // ALIGN_BYTES) * ALIGN_BYTES
-        raw = np.memmap(path, np.uint8, mode="r")
-        arrays = {key: _view(raw, base, header["arrays"][key], kind) for key, kind in ARRAY_TYPES.items()}
-        return Segment(name, header["stream"], **arrays)
+            raw, mapped = _contents(file)
+        size = int.from_bytes(raw[len(SEGMENT_MAGIC) : len(SEGMENT_MAGIC) + 8].tobytes(), "little")
+        first = len(SEGMENT_MAGIC) + 8
+        if raw[: len(SEGMENT_MAGIC)].tobytes() != SEGMENT_MAGIC or size > MAX_HEADER_BYTES:
+            raise MomentseekError(_damage_message(path))
+        header = json.loads(raw[first : first + size].tobytes())
+        return _segment(name, raw, -(-(first + size) // ALIGN_BYTES) * ALIGN_BYTES, header, mapped)
     except OSError as e:
         raise MomentseekError(f"{path}: cannot be read ({e.strerror}); run: momentseek verify") from None
     except (ValueError, KeyError, TypeError):
         raise MomentseekError(_damage_message(path)) from None
+
+
+def read_by_shape(folder: Path, name: str, stream: str, videos: int, rows: int, dim: int) -> Segment:
+    """Open a damaged segment as a file of that shape must be, without believing its header; what is missing is zeros.
+
+    Only its checksums say which of its videos are sound.
+    """
+    start, header = _start_of_file(stream, videos, rows, dim)
+    whole = np.zeros(len(start) + header["bytes"], np.uint8)
+    found = np.fromfile(folder / f"{name}{SEGMENT_SUFFIX}", np.uint8, count=len(whole))
+    whole[: len(found)] = found
+    return _segment(name, whole, len(start), header, None)
+
+
+def _contents(file: Any) -> tuple[NDArray[np.uint8], mmap.mmap | None]:
+    if os.fstat(file.fileno()).st_size <= MAX_READ_BYTES:
+        return np.frombuffer(file.read(), np.uint8), None
+    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return np.frombuffer(mapped, np.uint8), mapped
+
+
+def _segment(name: str, raw: NDArray[np.uint8], base: int, header: dict[str, Any], mapped: mmap.mmap | None) -> Segment:
+    there = {key: kind for key, kind in ARRAY_TYPES.items() if key in header["arrays"] or key not in OPTIONAL_ARRAYS}
+    arrays = {key: _view(raw, base, header["arrays"][key], kind) for key, kind in there.items()}
+    return Segment(name, header["stream"], **arrays, mapped=mapped)
 
 
 def locate(segments: Sequence[Segment], video: int) -> tuple[int, int] | None:
@@ -242,12 +310,3 @@ def _view(raw: NDArray[np.uint8], base: int, layout: dict[str, Any], kind: Any) 
 
 def _damage_message(path: Path) -> str:
     return f"{path}: is damaged or not a segment; run: momentseek verify"
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

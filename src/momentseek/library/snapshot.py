@@ -33,6 +33,11 @@ class Snapshot:
     encoders: tuple[EncoderRow, ...] = ()
     """The encoders that made these vectors; a query must be encoded by the same."""
 
+    def check_sizes(self) -> None:
+        """Refuse a snapshot of which a file was cut short since it was mapped."""
+        for segment in (*self.vision, *self.speech, *self.spans):
+            segment.check_size()
+
 
 def take_snapshot(catalog: Catalog, folder: Path) -> Snapshot:
     """The segments that count now. Their files are opened after the catalog was read; if a writer has deleted one in

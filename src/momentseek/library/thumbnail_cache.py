@@ -37,7 +37,7 @@ class ThumbnailCache:
         """Keep a thumbnail; if all together become too large, the oldest ones are deleted."""
         with suppress(OSError, MomentseekError):
             self.folder.mkdir(exist_ok=True)
-            write_bytes(self.folder / name, data)
+            write_bytes(self.folder / name, data, flush=False)
         self._bytes += len(data)
         self._until_scan -= 1
         if self._bytes > self.max_bytes or self._until_scan < 0:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from momentseek.errors import MomentseekError
 from momentseek.library import encoders, segments
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.damage import proven_videos
 from momentseek.library.file_stamp import printable
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.segments import NEW_STREAM_SUFFIX, Segment
@@ -22,6 +23,8 @@ ROWS_PER_CHECK = 1 << 15
 """Rows checked at a time."""
 MAX_LENGTH_ERROR = 2e-3
 """How far the length of a stored vector may be from 1."""
+
+ALTERED_BYTES = "its bytes are not those that were written"
 
 
 @dataclass
@@ -69,12 +72,10 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
     held: dict[str, Counter[int]] = {stream: Counter() for stream in segments.VECTOR_STREAMS}
     known = {video.id for video in videos}
     for row in rows:
-        found = _read_checked(paths, row, dims, report)
-        if found is None:
-            continue
-        report.rows += found.rows
-        if row.stream in held:
-            _count(found, held[row.stream], gone, known, report)
+        for found in _sound_parts(paths, row, dims, report):
+            report.rows += found.rows
+            if row.stream in held:
+                _count(found, held[row.stream], gone, known, report)
     spans = _span_rows(catalog, paths, report) if "spans" in dims else None
     for video in videos:
         clips, said = held["vision"][video.id], counted.get(video.id, 0)
@@ -109,13 +110,18 @@ def _span_rows(catalog: Catalog, paths: LibraryPaths, report: VerifyReport) -> C
         return None
 
 
-def _read_checked(paths: LibraryPaths, row: SegmentRow, dims: dict[str, int], report: VerifyReport) -> Segment | None:
+def _sound_parts(paths: LibraryPaths, row: SegmentRow, dims: dict[str, int], report: VerifyReport) -> list[Segment]:
+    """What of a segment is proven to be as it was written; what is wrong is reported."""
     path = paths.segments / f"{row.name}{segments.SEGMENT_SUFFIX}"
+    kept: list[Segment] = []
     try:
         found = segments.read_segment(paths.segments, row.name)
-        wrong = next(_faults(found, row, dims), None)
+        proven = proven_videos(paths.segments, found)
+        wrong = next(_faults(found, row, dims), None) if proven.all() else ALTERED_BYTES
         if wrong is None and segments.checksum(path) != row.name:
-            wrong = "its bytes are not those that were written"
+            wrong = ALTERED_BYTES
+        if wrong is None or wrong == ALTERED_BYTES:
+            kept = segments.parts_without(found, found.ids[~proven])
     except MomentseekError as e:
         wrong = str(e).split(": ", 1)[-1].split("; run", 1)[0]
     except OSError as e:
@@ -123,8 +129,7 @@ def _read_checked(paths: LibraryPaths, row: SegmentRow, dims: dict[str, int], re
     if wrong is not None:
         report.damaged.append(row)
         report.problems.append(f"{path}: {wrong}")
-        return None
-    return found
+    return kept
 
 
 def _faults(found: Segment, row: SegmentRow, dims: dict[str, int]) -> Iterator[str]:

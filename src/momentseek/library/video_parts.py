@@ -8,7 +8,6 @@ made again.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from momentseek.atomic import flush_file, flush_folder, make_folder
 from momentseek.errors import MomentseekError
 from momentseek.library.vectors import StoredVectors
 
@@ -49,13 +49,14 @@ class VideoParts:
         data = hashlib.blake2b(body, digest_size=16).digest() + body
         temporary = None
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".part-", delete=False) as file:
                 temporary = Path(file.name)
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                flush_file(file.fileno())
             temporary.replace(self._path(part))
+            flush_folder(self.folder)
         except OSError as e:
             raise MomentseekError(
                 f"{self.folder}: what is done of a long video cannot be kept ({e.strerror}); make room"

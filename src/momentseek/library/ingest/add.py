@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from momentseek.library.damage import DamagedVectorsError, SegmentDamage, damage_message, proven_videos
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
 from momentseek.library.file_stamp import path_text
 from momentseek.library.files import FoundFiles, VideoFile
@@ -16,6 +17,7 @@ from momentseek.library.ingest.timer import StageTimer
 from momentseek.library.ingest.writer import SegmentWriter, WritePace
 from momentseek.library.reader import LibraryReader
 from momentseek.library.scan.plan import refresh_plan
+from momentseek.library.segments import locate
 from momentseek.library.vectors import StoredVectors
 from momentseek.library.video import Failure, Video
 from momentseek.library.video_parts import drop_old_parts
@@ -53,11 +55,16 @@ def add_files(
         library.path, encoder_row("vision", "", encoder).fingerprint, encoder.dim, encoder.short_side,
         library.clip_seconds, pace.part_clips, subtitles, retry, in_context=model is not None, links=links,
     )  # fmt: skip
-    run = IngestRun(found.files, settings, encoder, writer, lambda id: _stored_video(library, id), report, progress)
+    whole: dict[str, bool] = {}
+    run = IngestRun(
+        found.files, settings, encoder, writer, lambda id: _stored_video(library, id, whole), report, progress
+    )
     try:
         run.go()
         writer.flush()
         writer.merge()
+        if writer.damages:
+            report.notes.append(damage_message(catalog, writer.damages.values()))
         with timer.stage("plan"):
             refresh_plan(library.snapshot().vision, library.paths.plan)
         with catalog.changes():
@@ -90,10 +97,22 @@ def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None
             fill_speech(catalog, library.paths, speech)
 
 
-def _stored_video(library: LibraryReader, id: int) -> tuple[Video, StoredVectors] | None:
+def _stored_video(library: LibraryReader, id: int, whole: dict[str, bool]) -> tuple[Video, StoredVectors] | None:
+    """A video of the library with its vectors, to be copied; refused if they are damaged. ``whole`` remembers which
+    files without checksums of their own are sound.
+    """
     videos = library.catalog.videos([id])
-    vectors = StoredVectors.find(library.snapshot().vision, id)
-    return (videos[0], vectors) if videos and vectors is not None else None
+    held = library.snapshot().vision
+    place = locate(held, id)
+    vectors = StoredVectors.find(held, id)
+    if not videos or place is None or vectors is None:
+        return None
+    part = held[place[0]].part(place[1], place[1] + 1)
+    if part.sums is not None or part.name not in whole:
+        whole[part.name] = bool(proven_videos(library.paths.segments, part).all())
+    if not whole[part.name]:
+        raise DamagedVectorsError(library.catalog, [SegmentDamage(part.name, (id,), 1)])
+    return videos[0], vectors
 
 
 def _report_unusable(

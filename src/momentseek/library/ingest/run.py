@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from momentseek.encoders.protocol import ImageTextEncoder
+from momentseek.library.damage import DamagedVectorsError
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.batches import BatchEncoder, VideoAssembly
@@ -141,7 +142,11 @@ class IngestRun:
 
     def copy_video(self, event: FileCopy) -> None:
         """Copy a video's vectors, since the same bytes are in the library already."""
-        found = self.copy(event.known.id)
+        try:
+            found = self.copy(event.known.id)
+        except DamagedVectorsError as e:
+            self.fail(FileFailure(event.file, str(e), None))
+            return
         if found is None:  # removed since the reader looked
             self.fail(FileFailure(event.file, "changed while the library was; the next add tries it again", None))
             return

@@ -11,6 +11,7 @@ import numpy as np
 from momentseek.encoders.protocol import TextEncoder, Vectors
 from momentseek.library import known_files, segments
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.damage import SegmentDamage
 from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.events import FileUpdate
@@ -82,6 +83,8 @@ class SegmentWriter:
         self.failures: list[tuple[VideoFile, str, Stamp | None]] = []
         self.since = time.monotonic()
         self.written = 0
+        self.damages: dict[str, SegmentDamage] = {}
+        """Segments that could not be joined with others, because they are damaged, by their names."""
 
     def add(self, ready: FinishedVideo) -> None:
         """Take a finished video, to be written with the next ``flush``."""
@@ -118,7 +121,7 @@ class SegmentWriter:
         """Join small segments, so that there are few of them however long the run takes."""
         with self.timer.stage("write"):
             for stream in segments.VECTOR_STREAMS:
-                merge_segments(self.catalog, self.paths, stream)
+                merge_segments(self.catalog, self.paths, stream, self.damages)
         self.written = 0
 
     def _encode_speech(self) -> list[Vectors | None]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.atomic import write_bytes
+from momentseek.atomic import flush_file, make_folder, write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.library.scan import coarse
 from momentseek.library.scan.choice import is_installed
@@ -78,7 +77,7 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
     if not covers or not any(s.rows for s in covers):
         raise MomentseekError("there are no vectors to plan for; add videos first")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as work:
             means = _pool_all(covers, Path(work), progress)
             shards = [_write(folder, coarse.index_bytes(shard), ".pq") for shard in _shards(means)]
@@ -235,8 +234,8 @@ def _write(folder: Path, data: bytes, suffix: str) -> str:
 
 
 def _move(path: Path, folder: Path) -> str:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    with path.open("rb+") as file:
+        flush_file(file.fileno())
     name = f"{checksum(path)}.codes"
     path.replace(folder / name)
     return name

@@ -64,6 +64,8 @@ class Scan:
 
         ``allowed`` has one entry per video of all segments in their order; ``gone`` are ids that no longer count.
         """
+        for segment in self.segments:
+            segment.check_size()
         ready = quantise_queries(queries, self.segments[0].dim if self.segments else np.shape(queries)[-1])
         places = open_videos(self.segments, allowed, gone)
         left = sum(video_count(s, p) for s, p in zip(self.segments, places, strict=True))

@@ -86,6 +86,7 @@ class JudgementStore:
             )
             self._db.execute("PRAGMA foreign_keys = ON")
             self._db.execute("PRAGMA synchronous = FULL")
+            self._db.execute("PRAGMA fullfsync = ON")
             if not self._version():
                 self._create()
             found = self._version()
