@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
 from momentseek.library import segments
+from momentseek.library.scan.scan import Scan
 from momentseek.library.segment_merge import groups_to_join
 from momentseek.library.segments import Segment, quantise
 from momentseek.library.vectors import StoredVectors, segment_of
@@ -113,3 +115,23 @@ def test_adding_one_by_one_leaves_few_segments(sizes: list[int]) -> None:
         for group in reversed(groups_to_join(held, 10**9)):
             held[group.start : group.stop] = [sum(held[group.start : group.stop])]
     assert len(held) <= np.log2(sum(sizes)) + 2
+
+
+def test_a_large_file_is_mapped_and_its_size_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = segments.write_segment(tmp_path, made(1, [20, 30]))
+    read = segments.read_segment(tmp_path, name)
+    monkeypatch.setattr(segments, "MAX_READ_BYTES", 1000)
+    mapped = segments.read_segment(tmp_path, name)
+    assert (read.mapped, mapped.mapped is None) == (None, False)
+    same(read, mapped)
+    mapped.check_size()
+    scan = Scan([mapped])
+    assert scan.search(mapped.vectors(1)[0], 1).ids.tolist() == [[2]]
+    path = tmp_path / f"{name}{segments.SEGMENT_SUFFIX}"
+    os.truncate(path, path.stat().st_size - 1)
+    for use in (mapped.check_size, mapped.part(1, 2).check_size, lambda: scan.search(read.vectors(1)[0], 1)):
+        with pytest.raises(MomentseekError, match="cut short while it was in use; run: momentseek verify --repair"):
+            use()
+    read.check_size()
+    with pytest.raises(MomentseekError, match="damaged"):
+        segments.read_segment(tmp_path, name)

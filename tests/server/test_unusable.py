@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from momentseek.library import database
+from momentseek.library import database, segments
 
 PATHS = ("/api/v1/status", "/api/v1/videos", "/api/v1/videos/1", "/api/v1/search?q=red", "/api/v1/folders")
 
@@ -36,4 +37,25 @@ def test_a_locked_catalogue(client: TestClient, monkeypatch: pytest.MonkeyPatch)
             assert (answer.status_code, answer.json()["error"]["code"]) == (503, "busy")
             assert "another process has been writing" in answer.json()["error"]["message"]
             assert answer.headers["retry-after"] == "2"
+    assert client.get(PATHS[0]).status_code == 200
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_segment_cut_short_under_a_running_server(
+    serve: Callable[..., TestClient], place: Path, mapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if mapped:
+        monkeypatch.setattr(segments, "MAX_READ_BYTES", 0)
+    client = serve(place)
+    before = client.get(PATHS[3]).json()["hits"]
+    assert before
+    for path in (place / "segments").glob("*.vec"):
+        os.truncate(path, 100)
+    answer = client.get(PATHS[3])
+    if mapped:
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "library_unusable")
+        assert "cut short while it was in use; run: momentseek verify --repair" in answer.json()["error"]["message"]
+        assert client.get(f"{PATHS[2]}/curve?q=red").status_code == 503
+    else:
+        assert answer.json()["hits"] == before
     assert client.get(PATHS[0]).status_code == 200

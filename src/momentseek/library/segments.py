@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from momentseek.atomic import flush_file, flush_folder
 from momentseek.encoders.protocol import Vectors
-from momentseek.errors import MomentseekError
+from momentseek.errors import LibraryError, MomentseekError
 from momentseek.library.checksums import Sums, sum_videos
 from momentseek.moments.arrays import runs_of_true
 
@@ -92,7 +92,7 @@ class Segment:
     def check_size(self) -> None:
         """Refuse a file that was cut short since it was mapped: reading what is gone would end the process (SIGBUS)."""
         if self.mapped is not None and self.mapped.size() < len(self.mapped):
-            raise MomentseekError(
+            raise LibraryError(
                 f"segment {self.name}: its file was cut short while it was in use; run: momentseek verify --repair"
             )
 
@@ -231,18 +231,17 @@ def read_segment(folder: Path, name: str) -> Segment:
     """Open a segment of a folder: a small one is read, of a large one only its header, and the rest is mapped."""
     path = folder / f"{name}{SEGMENT_SUFFIX}"
     try:
-        with path.open("rb") as file:
-            raw, mapped = _contents(file)
+        raw, mapped = read_or_map(path)
         size = int.from_bytes(raw[len(SEGMENT_MAGIC) : len(SEGMENT_MAGIC) + 8].tobytes(), "little")
         first = len(SEGMENT_MAGIC) + 8
         if raw[: len(SEGMENT_MAGIC)].tobytes() != SEGMENT_MAGIC or size > MAX_HEADER_BYTES:
-            raise MomentseekError(_damage_message(path))
+            raise LibraryError(_damage_message(path))
         header = json.loads(raw[first : first + size].tobytes())
         return _segment(name, raw, -(-(first + size) // ALIGN_BYTES) * ALIGN_BYTES, header, mapped)
     except OSError as e:
-        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); run: momentseek verify") from None
+        raise LibraryError(f"{path}: cannot be read ({e.strerror}); run: momentseek verify") from None
     except (ValueError, KeyError, TypeError):
-        raise MomentseekError(_damage_message(path)) from None
+        raise LibraryError(_damage_message(path)) from None
 
 
 def read_by_shape(folder: Path, name: str, stream: str, videos: int, rows: int, dim: int) -> Segment:
@@ -257,14 +256,18 @@ def read_by_shape(folder: Path, name: str, stream: str, videos: int, rows: int, 
     return _segment(name, whole, len(start), header, None)
 
 
-def _contents(file: Any) -> tuple[NDArray[np.uint8], mmap.mmap | None]:
-    if os.fstat(file.fileno()).st_size <= MAX_READ_BYTES:
-        return np.frombuffer(file.read(), np.uint8), None
-    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return np.frombuffer(mapped, np.uint8), mapped
+def read_or_map(path: Path) -> tuple[NDArray[np.uint8], mmap.mmap | None]:
+    """A file's bytes: read, or of a large file mapped into memory; then the map is returned too."""
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size <= MAX_READ_BYTES:
+            return np.frombuffer(file.read(), np.uint8), None
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return np.frombuffer(mapped, np.uint8), mapped
 
 
 def _segment(name: str, raw: NDArray[np.uint8], base: int, header: dict[str, Any], mapped: mmap.mmap | None) -> Segment:
+    if base + int(header["bytes"]) != len(raw):
+        raise ValueError
     there = {key: kind for key, kind in ARRAY_TYPES.items() if key in header["arrays"] or key not in OPTIONAL_ARRAYS}
     arrays = {key: _view(raw, base, header["arrays"][key], kind) for key, kind in there.items()}
     return Segment(name, header["stream"], **arrays, mapped=mapped)

@@ -25,7 +25,7 @@ from momentseek.atomic import flush_file, make_folder, write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.library.scan import coarse
 from momentseek.library.scan.choice import is_installed
-from momentseek.library.segments import MAX_JOINED_ROWS, Segment, checksum, quantise
+from momentseek.library.segments import MAX_JOINED_ROWS, Segment, checksum, quantise, read_or_map
 from momentseek.progress import Advance
 
 PLAN_VERSION = 1
@@ -223,8 +223,10 @@ def _floats(means: Segment, rows: slice | NDArray[np.int64]) -> NDArray[np.float
 def _means(folder: Path, header: dict[str, Any]) -> Segment:
     with np.load(folder / header["rest"]) as rest:
         ids, offsets, scales, dim = (rest[key] for key in ("ids", "offsets", "scales", "dim"))
-    codes = np.memmap(folder / header["means"], np.int8, mode="r", shape=(len(scales), int(dim)))
-    return Segment(header["means"], "scenes", ids, offsets, codes, scales, np.zeros((0, int(dim)), np.float16))
+    raw, mapped = read_or_map(folder / header["means"])
+    codes = raw[: len(scales) * int(dim)].view(np.int8).reshape(len(scales), int(dim))
+    half = np.zeros((0, int(dim)), np.float16)
+    return Segment(header["means"], "scenes", ids, offsets, codes, scales, half, mapped=mapped)
 
 
 def _write(folder: Path, data: bytes, suffix: str) -> str:

@@ -64,7 +64,7 @@ class Scan:
 
         ``allowed`` has one entry per video of all segments in their order; ``gone`` are ids that no longer count.
         """
-        for segment in self.segments:
+        for segment in self.segments if self.plan is None else (*self.segments, self.plan.means):
             segment.check_size()
         ready = quantise_queries(queries, self.segments[0].dim if self.segments else np.shape(queries)[-1])
         places = open_videos(self.segments, allowed, gone)
