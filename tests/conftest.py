@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -214,3 +214,26 @@ def _write_tone(container: Any, stream: Any, seconds: float, start: float) -> No
         frame.sample_rate, frame.pts, frame.time_base = 48000, first + round(start * 48000), Fraction(1, 48000)
         container.mux(stream.encode(frame))
     container.mux(stream.encode(None))
+
+
+@pytest.fixture
+def misbehave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Let the process that decodes run some code of a test as it opens a file, whose ``name`` the code can look at."""
+    from momentseek.media.sandbox import close_idle
+
+    def arrange(code: str) -> None:
+        place = tmp_path / "misbehaviour"
+        place.mkdir()
+        lines = [
+            "import av",
+            "real = av.open",
+            "def opened(name, *rest, **more):",
+            *("    " + line for line in code.splitlines()),
+        ]
+        lines += ["    return real(name, *rest, **more)", "av.open = opened"]
+        (place / "sitecustomize.py").write_text("\n".join(lines))
+        monkeypatch.syspath_prepend(place)
+
+    close_idle()
+    yield arrange
+    close_idle()

@@ -331,22 +331,50 @@ def test_a_file_that_grows_while_it_is_hashed_is_left_for_later(
     assert library.add(films).added == 1
 
 
-def test_a_crash_in_one_file_spares_the_others(
-    library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_error_nobody_thought_of_in_one_file_spares_the_others(
+    library: LibraryStore, films: Path, misbehave: Callable[[str], None]
 ) -> None:
-    import momentseek.media
-
-    real = momentseek.media.probe
-
-    def probe(path: Path) -> Any:
-        if path.name == "a.mp4":
-            raise ZeroDivisionError("in a decoder")
-        return real(path)
-
-    monkeypatch.setattr(momentseek.media, "probe", probe)
+    misbehave("if name.endswith('a.mp4'): raise ZeroDivisionError('in a decoder')")
     report = library.add(films)
     assert report.added == 2
     assert report.failed[0].reason == "cannot be read (ZeroDivisionError: in a decoder)"
+
+
+MISBEHAVIOUR = """
+if name.endswith("a.mp4"):
+    import ctypes
+    ctypes.string_at(0)
+if name.endswith("b.mp4"):
+    import re
+    re.match("(a*)*b", "a" * 100)  # never lets go of the interpreter, so only a signal ends it
+if name.endswith("hungry.mp4"):
+    more = [bytearray(2**26) for _ in range(64)]
+"""
+
+
+def test_a_crash_a_hang_and_a_memory_bomb_cost_one_file_each(
+    library: LibraryStore,
+    films: Path,
+    film: Film,
+    misbehave: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    film(films / "hungry.mp4", GREEN)
+    misbehave(MISBEHAVIOUR)
+    monkeypatch.setenv("MOMENTSEEK_DECODE_SECONDS", "2")
+    monkeypatch.setenv("MOMENTSEEK_DECODE_GIGABYTES", "0.5")
+    report = library.add(films)
+    failed = {failure.path.name: failure.reason for failure in report.failed}
+    assert failed == {
+        "a.mp4": "crashes the decoder (SIGSEGV); convert it, or get another copy",
+        "b.mp4": "decoding it made no progress for 2 seconds and was given up; convert it",
+        "hungry.mp4": "its pictures take more memory than decoding may have; make a smaller copy, or allow more "
+        "(MOMENTSEEK_DECODE_GIGABYTES)",
+    }
+    assert report.added == 1
+    assert [video.name for video in library.videos()] == ["deep/c.mkv"]
+    assert {failure.path.name for failure in library.failures()} == set(failed)
+    assert library.verify().clean
 
 
 @contextmanager

@@ -103,7 +103,7 @@ class Library(LibraryStore):
         name = f"{hit.video_id}-{round(hit.peak * 1000)}-{width}.webp"
         data = self._thumbnails.get(name)
         if data is None:
-            from momentseek.media.thumbnails import thumbnail
+            from momentseek.media.sandbox import thumbnail
 
             data = thumbnail(self._file(hit), hit.peak, width)
             self._thumbnails.keep(name, data)
@@ -111,7 +111,7 @@ class Library(LibraryStore):
 
     def cut(self, hit: Hit, out: str | os.PathLike[str], *, exact: bool = True, pad: float = 0.0) -> Cut:
         """Write a hit as a clip of its own, ``pad`` seconds longer on each side."""
-        from momentseek.media.cut import cut
+        from momentseek.media.sandbox import cut
 
         return cut(self._file(hit), hit.start, hit.end, out, exact=exact, pad=pad)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from momentseek.errors import MediaError
+from momentseek.media.pulse import beat
 from momentseek.optional import optional_module
 from momentseek.plain_file import PlainFile
 
@@ -27,6 +28,10 @@ MAX_PIXELS = 100_000_000
 MAX_SIDE_PIXELS = 16_384
 OPEN_TIMEOUT_SECONDS = 30.0
 """Seconds that opening, or reading one packet, may take: a file on a drive that went to sleep, not one that hangs."""
+MEMORY_VARIABLE = "MOMENTSEEK_DECODE_GIGABYTES"
+"""The environment variable that says how much memory decoding may take."""
+MAX_EMPTY_PACKETS = 10_000
+"""Packets without a byte of their own that a file may have: each stream's last, and tracks that appear midway."""
 
 # Playlists and scripts name other files and addresses; pictures are no videos. Neither is ever opened.
 _REFUSED = {"concat", "dash", "hls", "imf", "image2", "image2pipe", "lavfi", "mca", "rtp", "rtsp", "sap", "sdp", "tty"}
@@ -121,9 +126,25 @@ def sound_stream(container: InputContainer) -> AudioStream | None:
 
 
 def packets(container: InputContainer, streams: Sequence[Stream]) -> Iterator[Packet[Stream]]:
-    """The packets of some streams. `demux` trips over streams that turn up midway, after the known ones are done."""
+    """The packets of some streams; a file that gives more packets than it has bytes goes round in circles.
+
+    `demux` trips over streams that turn up midway, after the known ones are done.
+    """
+    most = max(0, container.size) + MAX_EMPTY_PACKETS
     with suppress(IndexError):
-        yield from container.demux(list(streams))
+        for count, packet in enumerate(container.demux(list(streams))):
+            if count > most:
+                raise MediaError(f"{container.name}: is read in circles, so it has no end; convert it")
+            beat()
+            yield packet
+
+
+def hunger(path: FilePath) -> MediaError:
+    """The error of a video none of whose pictures could be decoded for want of memory."""
+    return MediaError(
+        f"{path}: its pictures take more memory than decoding may have; make a smaller copy, or allow more "
+        f"({MEMORY_VARIABLE})"
+    )
 
 
 def check_size(width: int, height: int, path: FilePath) -> None:

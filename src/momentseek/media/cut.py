@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +34,16 @@ class Cut:
     frames: int
 
 
+@dataclass(frozen=True)
+class WrittenClip:
+    """A clip in its file before it takes its name: which seconds it shows, its duration and its number of frames."""
+
+    start: float
+    end: float
+    duration: float
+    frames: int
+
+
 def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool = True, pad: float = 0.0) -> Cut:
     """Write ``[start, end)`` of a video, ``pad`` seconds more on each side, as a clip of the kind of ``out``'s suffix.
 
@@ -42,8 +52,31 @@ def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool 
     before ``start``, so the clip may begin earlier; ``Cut.start`` says where. Times past either end are drawn in.
     The clip is looked at again before it takes its name; one of another duration than asked is not kept.
     """
+    name = os.fspath(out)
+    return place_clip(path, out, lambda source, clip: write_clip(source, clip, name, start, end, exact=exact, pad=pad))
+
+
+def place_clip(path: FilePath, out: FilePath, write: Callable[[Path, Path], WrittenClip]) -> Cut:
+    """Let ``write`` make a clip of a video under a temporary name beside ``out``, which it takes if all went well."""
     source, target = regular_file(path), Path(out)
     _check_target(source, target)
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".momentseek-") as room:
+            temporary = Path(room) / f"clip{target.suffix.lower()}"
+            made = write(source, temporary)
+            temporary.replace(target)
+    except OSError as e:
+        raise MomentseekError(f"{target}: cannot be written ({e.strerror or e}); check the folder") from None
+    return Cut(target, made.start, made.end, made.duration, made.frames)
+
+
+def write_clip(
+    source: Path, clip: Path, name: str, start: float, end: float, *, exact: bool, pad: float
+) -> WrittenClip:
+    """Write ``[start, end)`` of a video and ``pad`` seconds more on each side into a file, and check it.
+
+    The file will be called ``name``, so that is what errors call it.
+    """
     info = probe(source)
     begin, finish = max(0.0, start - pad), min(info.duration, end + pad)
     if not begin < finish:
@@ -52,18 +85,15 @@ def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool 
             "the start must lie in the video and before the end"
         )
     try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".momentseek-") as room:
-            temporary = Path(room) / f"clip{target.suffix.lower()}"
-            write = recode if exact else copy_packets
-            first, frames = write(source, begin, finish, temporary)
-            duration = _check_duration(temporary, finish - begin, info, exact=exact, place=begin)
-            temporary.replace(target)
+        write = recode if exact else copy_packets
+        first, frames = write(source, begin, finish, clip)
+        duration = _check_duration(clip, finish - begin, info, exact=exact, place=begin)
     except (libav().FFmpegError, ValueError) as e:
         reason = getattr(e, "strerror", None) or e
-        raise MomentseekError(f"{target}: cannot be written ({reason}); try .mkv, or cut exactly") from None
+        raise MomentseekError(f"{name}: cannot be written ({reason}); try .mkv, or cut exactly") from None
     except OSError as e:
-        raise MomentseekError(f"{target}: cannot be written ({e.strerror or e}); check the folder") from None
-    return Cut(target, first, finish if exact else first + duration, duration, frames)
+        raise MomentseekError(f"{name}: cannot be written ({e.strerror or e}); check the folder") from None
+    return WrittenClip(first, finish if exact else first + duration, duration, frames)
 
 
 def _check_duration(clip: Path, asked: float, source: Probe, *, exact: bool, place: float) -> float:

@@ -12,7 +12,16 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError, MomentseekError
-from momentseek.media.container import MAX_PIXELS, FilePath, check_size, libav, open_media, packets, video_stream
+from momentseek.media.container import (
+    MAX_PIXELS,
+    FilePath,
+    check_size,
+    hunger,
+    libav,
+    open_media,
+    packets,
+    video_stream,
+)
 from momentseek.media.picture import Painter, Pixels
 from momentseek.media.probe import MAX_DURATION_SECONDS, container_start, declared_duration, frame_rate, pixel_aspect
 
@@ -142,6 +151,7 @@ class Frames(Iterator[Frame]):
                     shown, pixels = picture, None
                     spyglass.look(picture)
                 if shown is None:
+                    reader.refuse_hunger()
                     raise MediaError(f"{self.path}: none of its pictures can be decoded; get another copy")
                 self.duration = shown.time + shown.duration
                 while tick / self.rate < self.duration - _ROUNDING_SECONDS and self._at(tick) < self.end:
@@ -188,7 +198,7 @@ class Reader:
         self.rate: Fraction = frame_rate(self.stream)
         self.expected = declared_duration(container, self.stream, self.start)
         self.aspect = pixel_aspect(self.stream)
-        self.skipped, self.reached, self.reason = 0, 0.0, ""
+        self.skipped, self.reached, self.reason, self.hungry = 0, 0.0, "", False
         context = self.stream.codec_context
         context.options = {"max_pixels": str(MAX_PIXELS)}
         context.thread_type = "AUTO"
@@ -214,6 +224,11 @@ class Reader:
         if since > 0:
             self._rewind()
         yield from self._pictures_in_order()
+
+    def refuse_hunger(self) -> None:
+        """Refuse a video whose pictures are missing for want of memory, not because they are broken."""
+        if self.hungry:
+            raise hunger(self.path)
 
     def damage(self, duration: float | None) -> Damage | None:
         """What went wrong so far, if anything did; ``duration`` is given when the end was reached."""
@@ -332,8 +347,9 @@ class Reader:
                         self.skipped += 1
                     else:
                         yield frame
-            except (av.FFmpegError, EOFError):
+            except (av.FFmpegError, EOFError) as e:
                 self.skipped += 1
+                self.hungry = self.hungry or isinstance(e, MemoryError)
 
     def _packets(self) -> Iterator[Packet[VideoStream]]:
         """Video packets, and the flush at the end; an unreadable packet is passed over as long as others follow."""

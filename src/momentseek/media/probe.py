@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError
-from momentseek.media.container import FilePath, check_size, libav, open_media, packets, video_stream
+from momentseek.media.container import FilePath, check_size, hunger, libav, open_media, packets, video_stream
 from momentseek.media.picture import clockwise, display_size, orientation
 
 if TYPE_CHECKING:
@@ -156,18 +156,21 @@ def _first_frame(container: InputContainer, stream: VideoStream, path: FilePath)
     av = libav()
     stream.codec_context.options = {"max_pixels": "100000000"}
     deadline = time.monotonic() + _SCAN_SECONDS
+    hungry = False
     try:
         for count, packet in enumerate(packets(container, [stream])):
             try:
                 for frame in stream.decode(packet):
                     check_size(frame.width, frame.height, path)
                     return frame
-            except av.FFmpegError:
-                pass
+            except av.FFmpegError as e:
+                hungry = hungry or isinstance(e, MemoryError)
             if count > _FIRST_FRAME_PACKETS or time.monotonic() > deadline:
                 break
     except av.FFmpegError:
         pass
+    if hungry:
+        raise hunger(path)
     raise MediaError(f"{path}: none of its pictures can be decoded; it is damaged or protected, so get another copy")
 
 

@@ -74,6 +74,7 @@ def recode(source: FilePath, start: float, end: float, out: Path) -> tuple[float
                 for frame in sound.until(until):
                     clip.mux(tone.encode(frame))
         if encoder is None:
+            reader.refuse_hunger()
             raise MediaError(f"{source}: no picture can be decoded at {start:.1f} s; get another copy")
         clip.mux(encoder.encode(None))
         if tone is not None:

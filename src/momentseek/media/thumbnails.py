@@ -47,5 +47,6 @@ def _pixels_at(path: FilePath, time: float, width: int) -> Pixels:
                 break
             shown = picture
         if shown is None:
+            reader.refuse_hunger()
             raise MediaError(f"{path}: no picture can be decoded at {time:.1f} s; get another copy")
         return Painter(reader.aspect, width=width).paint(shown.frame)

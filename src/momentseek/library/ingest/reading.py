@@ -131,10 +131,11 @@ def _check_known(
 def _begin_job(
     file: VideoFile, stamp: Stamp, settings: ReadSettings, catalog: Catalog, timer: StageTimer
 ) -> IngestJob | FileCopy | FileUpdate:
-    from momentseek.media import probe
+    from momentseek.media.sandbox import probe, warm
 
     if stamp.size == 0:
         raise MediaError("is empty; get another copy")
+    warm()
     with timer.stage("hash"):
         hash = content_hash(file.source)
     known = file_at(catalog, file.path)
@@ -199,7 +200,7 @@ def _is_link_to(path: Path, file: VideoFile) -> bool:
 def _read_cues(
     file: VideoFile, marks: tuple[str, ...], duration: float | None, settings: ReadSettings, timer: StageTimer
 ) -> tuple[tuple[Cue, ...], tuple[str, ...]]:
-    from momentseek.media.subtitles import cues_of
+    from momentseek.media.sandbox import cues_of
 
     with timer.stage("subtitles"):
         folder = os.path.realpath(marks[0]) if marks[0] else None
@@ -244,18 +245,16 @@ class PartReader:
     """Reads one part of a video, a fixed stretch of clips, with a shot detector of its own."""
 
     def __init__(self, job: IngestJob, settings: ReadSettings, part: int) -> None:
-        from momentseek.media.shots import ShotDetector
-
         self.job, self.settings, self.part = job, settings, part
         self.first, self.last = part * settings.part_clips, (part + 1) * settings.part_clips
-        self.detector = ShotDetector()
+        self.cuts: tuple[float, ...] = ()
         self.damage = ""
         self.end: float | None = None
         """Where the video ends, in seconds; None if the part ends before it."""
 
     def frames(self, timer: StageTimer) -> Iterator[Pixels]:
         """The frame of each clip of the part."""
-        from momentseek.media import frames
+        from momentseek.media.sandbox import frames
 
         length = self.settings.clip_seconds
         source = frames(
@@ -264,7 +263,7 @@ class PartReader:
             start=max(0.0, self.first * length - SHOT_MARGIN_SECONDS),
             end=self.last * length + SHOT_MARGIN_SECONDS,
             short_side=self.settings.short_side,
-            spy=self.detector.push,
+            shots=True,
         )
         with closing(source):
             while True:
@@ -283,7 +282,7 @@ class PartReader:
                 if self.first <= int(frame.time / length) < self.last:
                     with timer.stage("wait for room"):
                         yield frame.pixels
-        self.damage = str(source.damage or "")
+        self.damage, self.cuts = str(source.damage or ""), source.shots
         if source.duration is not None and source.duration <= self.last * length:
             self.end = source.duration
 
@@ -291,7 +290,7 @@ class PartReader:
         """Times of the cuts in the part, in seconds of the video, once all its frames were read."""
         length = self.settings.clip_seconds
         first, last = self.first * length, self.last * length
-        return tuple(t for t in self.detector.boundaries() if first <= t < last)
+        return tuple(t for t in self.cuts if first <= t < last)
 
 
 def _reason(error: MediaError, file: VideoFile) -> str:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError
-from momentseek.media.container import FilePath, libav, open_media, video_stream
+from momentseek.media.container import FilePath, libav, open_media, packets, video_stream
 from momentseek.media.cue import Cue
 from momentseek.media.probe import container_start
 from momentseek.media.subtitles import ass
@@ -100,16 +100,16 @@ def track_cues(path: FilePath, track: TextTrack) -> list[Cue]:
                 other.discard = av.stream.Discard.all
         start = _start(container, path)
         try:
-            for cue in islice(_packets(container, stream, start), MAX_CUES):
+            for cue in islice(_text_packets(container, stream, start), MAX_CUES):
                 found.append(Cue(cue.start, cue.end, cue.text, track.language))
         except av.FFmpegError:
             pass  # a broken tail: what came before counts
     return tidy(found)
 
 
-def _packets(container: InputContainer, stream: Stream, start: float) -> Iterator[Cue]:
+def _text_packets(container: InputContainer, stream: Stream, start: float) -> Iterator[Cue]:
     text_of = TEXT_DECODERS[str(stream.name)]
-    for packet in container.demux(stream):
+    for packet in packets(container, [stream]):
         if packet.pts is None or not 0 < packet.size <= MAX_PACKET_BYTES:
             continue
         begin = round(float(packet.pts * packet.time_base) - start, 6)

@@ -99,7 +99,7 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
     """A part of the video as an MP4 file of its own."""
 
     def make(library: Library) -> tuple[tempfile.TemporaryDirectory[str], OpenFile, str]:
-        from momentseek.media.cut import cut
+        from momentseek.media.sandbox import cut
 
         video = find_video(library, id)
         OpenFile(video.file).close()  # 404 for a missing file, 409 for another one

@@ -1,0 +1,142 @@
+"""What can be asked of the process, as functions like those that it calls."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Generator, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from momentseek.errors import MediaError
+from momentseek.media.container import FilePath
+from momentseek.media.cue import Cue
+from momentseek.media.cut import Cut, WrittenClip, place_clip
+from momentseek.media.decode import Damage, Frame
+from momentseek.media.probe import Probe
+from momentseek.media.sandbox.pool import run_task
+from momentseek.media.sandbox.wire import Message
+from momentseek.media.subtitles import VideoCues
+
+
+def probe(path: FilePath) -> Probe:
+    """Look into a video file, as `media.probe` does."""
+    content = _last("probe", path, {"path": os.fspath(path)}).content
+    return Probe(**{**content, "path": Path(path), "rate": Fraction(*content["rate"])})
+
+
+def cues_of(
+    video: FilePath,
+    folder: FilePath | None = None,
+    languages: Sequence[str] | None = None,
+    duration: float | None = None,
+) -> VideoCues:
+    """What is said in a video, as `media.subtitles.cues_of` finds it."""
+    settings = {
+        "video": os.fspath(video),
+        "folder": None if folder is None else os.fspath(folder),
+        "languages": None if languages is None else list(languages),
+        "duration": duration,
+    }
+    content = _last("cues", video, settings).content
+    cues = tuple(Cue(*cue) for cue in content["cues"])
+    return VideoCues(cues, tuple(content["sources"]), tuple(content["problems"]))
+
+
+def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) -> bytes:
+    """The frame shown at a time as WebP, as `media.thumbnail` makes it."""
+    settings = {"path": os.fspath(path), "time": time, "width": width, "quality": quality}
+    return bytes(_last("thumbnail", path, settings).payload)
+
+
+def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool = True, pad: float = 0.0) -> Cut:
+    """Write a part of a video as a clip of its own, as `media.cut` does."""
+
+    def write(source: Path, clip: Path) -> WrittenClip:
+        settings = {
+            "path": os.fspath(source), "clip": os.path.abspath(clip), "name": os.fspath(out), "start": start,
+            "end": end, "exact": exact, "pad": pad,
+        }  # fmt: skip
+        return WrittenClip(**_last("cut", source, settings).content)
+
+    return place_clip(path, out, write)
+
+
+def frames(
+    path: FilePath,
+    rate: float,
+    *,
+    phase: float = 0.5,
+    start: float = 0.0,
+    end: float | None = None,
+    short_side: int | None = None,
+    shots: bool = False,
+) -> SandboxFrames:
+    """The frames of a video at a steady rate, as `media.frames` gives them; ``shots`` asks for the cuts besides."""
+    settings = {
+        "path": os.fspath(path), "rate": rate, "phase": phase, "start": start, "end": end, "short_side": short_side,
+        "shots": shots,
+    }  # fmt: skip
+    return SandboxFrames(path, settings)
+
+
+class SandboxFrames(Iterator[Frame]):
+    """An iterator of frames that another process decodes; once it has ended it knows how far that went.
+
+    ``close()`` stops before the end, and the process with it.
+    """
+
+    def __init__(self, path: FilePath, settings: dict[str, Any]) -> None:
+        self.path = path
+        self.duration: float | None = None
+        """Where the last picture ends; known when a run to the end of the video has finished."""
+        self.damage: Damage | None = None
+        self.shots: tuple[float, ...] = ()
+        """Times of the cuts, in seconds, if they were asked for."""
+        self._generator = self._run(settings)
+
+    def __iter__(self) -> SandboxFrames:
+        return self
+
+    def __next__(self) -> Frame:
+        return next(self._generator)
+
+    def close(self) -> None:
+        """Stop before the end."""
+        self._generator.close()
+
+    def _run(self, settings: dict[str, Any]) -> Generator[Frame]:
+        messages = run_task("frames", os.fspath(self.path), settings)
+        try:
+            while True:
+                try:
+                    message = next(messages)
+                except StopIteration as e:
+                    content = e.value.content
+                    break
+                yield _frame(message, self.path)
+        finally:
+            messages.close()
+        self.duration, self.shots = content["duration"], tuple(content["shots"])
+        self.damage = None if content["damage"] is None else Damage(**content["damage"])
+
+
+def _frame(message: Message, path: FilePath) -> Frame:
+    shape = tuple(message.content["shape"])
+    if len(shape) != 3 or shape[2] != 3 or math.prod(shape) != len(message.payload):
+        raise MediaError(f"{path}: crashes the decoder (it gave half a picture); convert it, or get another copy")
+    pixels = message.payload
+    assert not isinstance(pixels, bytes)
+    return Frame(message.content["time"], pixels.reshape(shape))
+
+
+def _last(task: str, path: FilePath, settings: dict[str, Any]) -> Message:
+    """The one answer to a question."""
+    messages = run_task(task, os.fspath(path), settings)
+    while True:
+        try:
+            next(messages)
+        except StopIteration as e:
+            message: Message = e.value
+            return message

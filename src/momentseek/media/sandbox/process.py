@@ -1,0 +1,152 @@
+"""SandboxProcess: the other side of the process that decodes."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import suppress
+from io import RawIOBase
+from typing import Any, cast
+
+from momentseek.errors import MediaError, MomentseekError
+from momentseek.media.container import hunger
+from momentseek.media.sandbox.limits import SandboxLimits
+from momentseek.media.sandbox.wire import Message, WireError, receive_message, send_message
+
+PIPE_BYTES = 2**20
+"""Bytes that the process may be ahead of its reader: some four frames."""
+
+
+START_SECONDS = 120.0
+"""Seconds that starting may take; a busy machine is no fault of the file that waits for it."""
+
+
+class _SilentError(Exception):
+    """Nothing was heard of the process for too long."""
+
+
+class SandboxProcess:
+    """A process that decodes media for this one, one task at a time."""
+
+    def __init__(self, limits: SandboxLimits) -> None:
+        self.limits = limits
+        # The worker finds modules where this program does, and never in the folder in which it happens to run (-P).
+        paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
+        environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        command = [sys.executable, "-P", "-m", "momentseek.media.sandbox.worker", str(limits.gigabytes)]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+            )
+        except OSError as e:
+            raise MomentseekError(
+                f"the process that decodes videos cannot be started ({e.strerror}); check the system's limits"
+            ) from None
+        self._requests = cast("RawIOBase", self._process.stdin)
+        self._replies = cast("RawIOBase", self._process.stdout)
+        self._ready = False
+        _widen(self._replies.fileno())
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be given a task."""
+        return self._process.poll() is None
+
+    def run(self, task: str, path: str, settings: dict[str, Any]) -> Generator[Message, None, Message]:
+        """Let it do a task on a file; yields what it finds and returns its last message."""
+        self._get_ready()
+        try:
+            send_message(self._requests, Message(task, settings))
+            while True:
+                message = receive_message(self._replies, lambda: self._wait(self.limits.seconds))
+                match message.kind:
+                    case "item":
+                        yield message
+                    case "end":
+                        return message
+                    case "error":
+                        text = str(message.content.get("text"))
+                        raise MediaError(text) if message.content.get("media") else MomentseekError(text)
+                    case "odd":
+                        raise MediaError(f"{path}: cannot be read ({message.content.get('text')})")
+                    case "hungry":
+                        self.kill()  # it is about to end anyway: what memory it has left may be in pieces
+                        raise hunger(path)
+        except _SilentError:
+            self.kill()
+            raise MediaError(
+                f"{path}: decoding it made no progress for {self.limits.seconds:g} seconds and was given up; convert it"
+            ) from None
+        except WireError:
+            raise MediaError(f"{path}: {self._last_words()}") from None
+
+    def close(self) -> None:
+        """Let it end by itself, which it does when nothing more can be asked."""
+        with suppress(OSError):
+            self._requests.close()
+        try:
+            self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._replies.close()
+
+    def kill(self) -> None:
+        """End it in the midst of what it is doing."""
+        self._process.kill()
+        self.close()
+
+    def forget(self) -> None:
+        """Let go of a process that belongs to another one, from which this one was forked."""
+        for pipe in (self._requests, self._replies):
+            pipe.close()
+        self._process.returncode = 0  # it is not this process's child
+
+    def _get_ready(self) -> None:
+        """Wait, before the first task, until the process has come up."""
+        if self._ready:
+            return
+        try:
+            self._ready = receive_message(self._replies, lambda: self._wait(START_SECONDS)).kind == "ready"
+        except (WireError, _SilentError):
+            self.kill()
+            raise MomentseekError(
+                "the process that decodes videos does not come up; check the installation (momentseek doctor)"
+            ) from None
+
+    def _wait(self, seconds: float) -> None:
+        if sys.platform == "win32":
+            return
+        poll = select.poll()
+        poll.register(self._replies.fileno(), select.POLLIN)
+        if not poll.poll(seconds * 1000):
+            raise _SilentError
+
+    def _last_words(self) -> str:
+        """Why the process ended."""
+        self.close()
+        code = self._process.returncode
+        if code == -signal.SIGKILL:
+            return "the system ended its decoding, as it does when memory runs out; make a smaller copy"
+        if code < 0:
+            with suppress(ValueError):
+                return f"crashes the decoder ({signal.Signals(-code).name}); convert it, or get another copy"
+        return f"crashes the decoder (exit code {code}); convert it, or get another copy"
+
+
+def _widen(pipe: int) -> None:
+    """Let a pipe hold some frames, so that decoding does not wait for the reader."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):  # the user has many pipes; a small one works too
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)

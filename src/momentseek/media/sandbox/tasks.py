@@ -1,0 +1,68 @@
+"""What the process can be asked to do: each task is a generator of replies, by name, in the order of its work.
+
+A further kind of decoding (sound for a recogniser of speech, say) is one more generator here and one more function in
+`calls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from momentseek.media.cut import write_clip
+from momentseek.media.decode import frames
+from momentseek.media.probe import probe
+from momentseek.media.sandbox.wire import Message
+from momentseek.media.shots import ShotDetector
+from momentseek.media.subtitles import cues_of
+from momentseek.media.thumbnails import thumbnail
+
+Task = Callable[..., Iterator[Message]]
+"""Replies are of the kind ``item``, while the work goes on, and ``end``, once."""
+
+
+def probe_file(path: str) -> Iterator[Message]:
+    """What a video file is."""
+    found = probe(path)
+    rate = [found.rate.numerator, found.rate.denominator]
+    yield Message("end", {**asdict(found), "path": path, "rate": rate})
+
+
+def read_frames(path: str, shots: bool, **settings: Any) -> Iterator[Message]:
+    """Frames as they are decoded; in the end how far that went, what was damaged, and the cuts."""
+    detector = ShotDetector() if shots else None
+    source = frames(path, spy=None if detector is None else detector.push, **settings)
+    for frame in source:
+        shape = list(frame.pixels.shape)
+        yield Message("item", {"time": frame.time, "shape": shape}, frame.pixels.reshape(-1))
+    damage = None if source.damage is None else asdict(source.damage)
+    cuts = [] if detector is None else detector.boundaries()
+    yield Message("end", {"duration": source.duration, "damage": damage, "shots": cuts})
+
+
+def read_cues(video: str, **settings: Any) -> Iterator[Message]:
+    """What is said in a video."""
+    found = cues_of(video, **settings)
+    cues = [[cue.start, cue.end, cue.text, cue.language] for cue in found.cues]
+    yield Message("end", {"cues": cues, "sources": list(found.sources), "problems": list(found.problems)})
+
+
+def make_thumbnail(path: str, **settings: Any) -> Iterator[Message]:
+    """A frame as the bytes of a WebP file."""
+    yield Message("end", payload=thumbnail(path, **settings))
+
+
+def cut_clip(path: str, clip: str, **settings: Any) -> Iterator[Message]:
+    """A clip, written to a file that the asker will rename or delete."""
+    yield Message("end", asdict(write_clip(Path(path), Path(clip), **settings)))
+
+
+TASKS: dict[str, Task] = {
+    "probe": probe_file,
+    "frames": read_frames,
+    "cues": read_cues,
+    "thumbnail": make_thumbnail,
+    "cut": cut_clip,
+}

@@ -1,0 +1,198 @@
+"""The process that decodes: the same answers as without it, and no way for it to harm or outlive its program."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import momentseek.media as media
+from momentseek.errors import MediaError, MomentseekError
+from momentseek.media import sandbox
+from momentseek.media.container import MAX_EMPTY_PACKETS, packets
+from momentseek.media.sandbox.wire import Message, WireError, receive_message, send_message
+from momentseek.media.shots import ShotDetector
+from momentseek.media.subtitles import cues_of
+
+Video = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def _no_processes_left() -> Iterator[None]:
+    yield
+    sandbox.close_idle()
+
+
+def _same_frames(path: Path, **settings: Any) -> None:
+    detector = ShotDetector()
+    here, there = (
+        media.frames(path, 2.0, spy=detector.push, **settings),
+        sandbox.frames(path, 2.0, shots=True, **settings),
+    )
+    for one, other in zip(here, there, strict=True):
+        assert one.time == other.time
+        assert np.array_equal(one.pixels, other.pixels)
+    assert (there.duration, there.damage, list(there.shots)) == (here.duration, here.damage, detector.boundaries())
+
+
+def test_answers_are_those_of_this_process_bit_for_bit(counting: Video, tmp_path: Path) -> None:
+    path = counting("a.mp4", audio=True)
+    assert sandbox.probe(path) == media.probe(path)
+    _same_frames(path, short_side=50)
+    _same_frames(path, start=1.2, end=3.0)
+    assert sandbox.thumbnail(path, 1.0, 64) == media.thumbnail(path, 1.0, 64)
+    (tmp_path / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nGrüße\n")
+    assert sandbox.cues_of(path, duration=4.0) == cues_of(path, duration=4.0)
+    made = sandbox.cut(path, 1.0, 2.0, tmp_path / "one.mp4")
+    assert made == media.cut(path, 1.0, 2.0, tmp_path / "one.mp4")
+    assert sorted(os.listdir(tmp_path)) == ["a.mp4", "a.srt", "one.mp4"]
+
+
+def test_real_videos_are_decoded_alike(data: Path) -> None:
+    for name in ("r047.avi", "r055.mkv"):
+        _same_frames(data / "real-videos" / "videos" / name, end=4.0, short_side=64)
+
+
+def test_a_damaged_file_is_reported_alike(counting: Video, tmp_path: Path) -> None:
+    whole = counting("a.mkv", audio=True).read_bytes()
+    (tmp_path / "half.mkv").write_bytes(whole[: len(whole) // 2])
+    _same_frames(tmp_path / "half.mkv")
+    (tmp_path / "none.mp4").write_bytes(b"nothing")
+    for call in (sandbox.probe, media.probe):
+        with pytest.raises(MediaError, match=re.escape(f"{tmp_path / 'none.mp4'}: is no video that can be read")):
+            call(tmp_path / "none.mp4")
+    with pytest.raises(MomentseekError, match="the start must lie in the video"):
+        sandbox.cut(tmp_path / "half.mkv", 50.0, 60.0, tmp_path / "x.mp4")
+
+
+def test_a_name_that_is_not_unicode_is_passed_on(counting: Video, tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.mp4"))
+    counting("a.mp4").rename(odd)
+    assert sandbox.probe(odd).path == odd
+
+
+def test_one_process_serves_many_files_and_is_replaced_after_a_crash(
+    counting: Video, misbehave: Callable[[str], None]
+) -> None:
+    misbehave("if name.endswith('bad.mp4'): __import__('os').abort()")
+    good, bad = counting("good.mp4"), counting("bad.mp4", seconds=0.2)
+    first = _workers(good)
+    assert _workers(good) == first
+    for call in (sandbox.probe, lambda p: sandbox.thumbnail(p, 0.0), lambda p: next(sandbox.frames(p, 1.0))):
+        with pytest.raises(MediaError, match=r"bad.mp4: crashes the decoder \(SIGABRT\); convert it"):
+            call(bad)
+    target = bad.with_name("clip.mp4")
+    with pytest.raises(MediaError, match="crashes the decoder"):
+        sandbox.cut(bad, 0.0, 0.1, target)
+    assert sorted(os.listdir(bad.parent)) == ["bad.mp4", "good.mp4", "misbehaviour"]
+    assert _workers(good) != first
+
+
+def _workers(path: Path) -> list[str]:
+    """The processes that decode for this one, after it has asked for something."""
+    sandbox.probe(path)
+    listed = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    found = [child for file in listed for child in file.read_text().split()]
+    return [child for child in found if b"sandbox.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def test_frames_that_nobody_wants_any_more_end_their_process(counting: Video) -> None:
+    path = counting("a.mp4")
+    source = sandbox.frames(path, 25.0)
+    next(source)
+    source.close()
+    assert next(source, None) is None
+    assert sandbox.probe(path).duration == 4.0
+
+
+PROGRAM = """
+import sys, time
+from momentseek.media import sandbox
+if __name__ == "__main__":
+    frames = sandbox.frames(sys.argv[1], 1000.0)
+    next(frames)
+    print("going", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_the_process_never_outlives_its_program(counting: Video, tmp_path: Path, how: signal.Signals) -> None:
+    path = counting("a.mp4")
+    program = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == b"going\n"
+    children = Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
+    assert len(children) == 1
+    program.send_signal(how)
+    program.wait(10)
+    program.stdout.close()
+    deadline = time.monotonic() + 10
+    while _is_running(children[0]) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _is_running(children[0])
+
+
+def _is_running(process: str) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_limits_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sandbox.SandboxLimits.from_environment() == sandbox.SandboxLimits(4.0, 60.0)
+    monkeypatch.setenv("MOMENTSEEK_DECODE_GIGABYTES", "1.5")
+    assert sandbox.SandboxLimits.from_environment().gigabytes == 1.5
+    for bad in ("many", "-1", "0", "nan", "inf"):
+        monkeypatch.setenv("MOMENTSEEK_DECODE_SECONDS", bad)
+        with pytest.raises(MomentseekError, match=r"MOMENTSEEK_DECODE_SECONDS is .*; set it to a number above 0"):
+            sandbox.SandboxLimits.from_environment()
+
+
+def test_a_file_that_is_read_in_circles_is_given_up() -> None:
+    class Circle:
+        name, size = "round.mp4", 10
+
+        def demux(self, _: object) -> Iterator[int]:
+            yield from range(10 + 2 * MAX_EMPTY_PACKETS)
+
+    with pytest.raises(MediaError, match=r"round.mp4: is read in circles"):
+        list(packets(Circle(), []))  # type: ignore[arg-type]
+
+
+def test_messages_arrive_as_they_were_sent_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    sent = Message("item", {"text": "caf\udce9", "number": 0.1 + 0.2}, np.arange(10, dtype=np.uint8))
+    with FileIO(path, "w") as out:
+        send_message(out, sent)
+    whole = path.read_bytes()
+    with FileIO(path) as source:
+        got = receive_message(source)
+    assert (got.kind, got.content, bytes(got.payload)) == (sent.kind, sent.content, bytes(range(10)))
+    hostile = [whole[:n] for n in range(len(whole))]
+    hostile += [
+        b"\xff" * 8,
+        b"\x02\0\0\0\0\0\0\0[]",
+        b"\x06\0\0\0\0\0\0\0[1, 2]",
+        b"\xff\xff\x0f\0\0\0\0\0" + b"[" * 2**20,
+    ]
+    for data in hostile:
+        path.write_bytes(data)
+        with FileIO(path) as source, pytest.raises(WireError):
+            receive_message(source)
