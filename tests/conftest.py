@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -224,14 +225,9 @@ def misbehave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     def arrange(code: str) -> None:
         place = tmp_path / "misbehaviour"
         place.mkdir()
-        lines = [
-            "import av",
-            "real = av.open",
-            "def opened(name, *rest, **more):",
-            *("    " + line for line in code.splitlines()),
-        ]
-        lines += ["    return real(name, *rest, **more)", "av.open = opened"]
-        (place / "sitecustomize.py").write_text("\n".join(lines))
+        body = f"name = str(getattr(file, 'name', file))\n{code}\nreturn real(file, *rest, **more)"
+        opened = f"def opened(file, *rest, **more):\n{textwrap.indent(body, '    ')}"
+        (place / "sitecustomize.py").write_text(f"import av\nreal = av.open\n\n{opened}\n\nav.open = opened\n")
         monkeypatch.syspath_prepend(place)
 
     close_idle()

@@ -14,6 +14,7 @@ from momentseek.errors import MediaError, MomentseekError
 from momentseek.media.container import FilePath, libav, open_media, packets, regular_file, sound_stream, video_stream
 from momentseek.media.probe import Probe, container_start, probe
 from momentseek.media.recoding import CODECS_BY_SUFFIX, recode
+from momentseek.plain_file import PlainFile
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -56,7 +57,7 @@ def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool 
     return place_clip(path, out, lambda source, clip: write_clip(source, clip, name, start, end, exact=exact, pad=pad))
 
 
-def place_clip(path: FilePath, out: FilePath, write: Callable[[Path, Path], WrittenClip]) -> Cut:
+def place_clip(path: FilePath, out: FilePath, write: Callable[[Path | PlainFile, Path], WrittenClip]) -> Cut:
     """Let ``write`` make a clip of a video under a temporary name beside ``out``, which it takes if all went well."""
     source, target = regular_file(path), Path(out)
     _check_target(source, target)
@@ -71,7 +72,7 @@ def place_clip(path: FilePath, out: FilePath, write: Callable[[Path, Path], Writ
 
 
 def write_clip(
-    source: Path, clip: Path, name: str, start: float, end: float, *, exact: bool, pad: float
+    source: Path | PlainFile, clip: Path, name: str, start: float, end: float, *, exact: bool, pad: float
 ) -> WrittenClip:
     """Write ``[start, end)`` of a video and ``pad`` seconds more on each side into a file, and check it.
 

@@ -23,6 +23,7 @@ from momentseek.media.container import MAX_EMPTY_PACKETS, packets
 from momentseek.media.sandbox.wire import Message, WireError, receive_message, send_message
 from momentseek.media.shots import ShotDetector
 from momentseek.media.subtitles import cues_of
+from momentseek.plain_file import NotThatFileError, PlainFile
 
 Video = Callable[..., Path]
 
@@ -79,6 +80,19 @@ def test_a_name_that_is_not_unicode_is_passed_on(counting: Video, tmp_path: Path
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.mp4"))
     counting("a.mp4").rename(odd)
     assert sandbox.probe(odd).path == odd
+
+
+def test_the_very_file_is_read_or_none(counting: Video) -> None:
+    path = counting("a.mp4")
+    state = path.stat()
+    whole = PlainFile(path, state.st_size, state.st_mtime_ns)
+    assert sandbox.probe(whole).duration == 4.0
+    with pytest.raises(NotThatFileError, match="has changed since it was added"):
+        next(sandbox.frames(PlainFile(path, 1, 1), 1.0))
+    link = path.with_name("link.mp4")
+    link.symlink_to(path)
+    with pytest.raises(NotThatFileError, match="links are not followed"):
+        sandbox.thumbnail(PlainFile(link), 0.0)
 
 
 def test_one_process_serves_many_files_and_is_replaced_after_a_crash(

@@ -16,13 +16,14 @@ from momentseek.media.cut import Cut, WrittenClip, place_clip
 from momentseek.media.decode import Damage, Frame
 from momentseek.media.probe import Probe
 from momentseek.media.sandbox.pool import run_task
-from momentseek.media.sandbox.wire import Message
+from momentseek.media.sandbox.wire import Message, file_as_json
 from momentseek.media.subtitles import VideoCues
+from momentseek.plain_file import PlainFile
 
 
 def probe(path: FilePath) -> Probe:
     """Look into a video file, as `media.probe` does."""
-    content = _last("probe", path, {"path": os.fspath(path)}).content
+    content = _last("probe", path, {"path": file_as_json(path)}).content
     return Probe(**{**content, "path": Path(path), "rate": Fraction(*content["rate"])})
 
 
@@ -31,13 +32,15 @@ def cues_of(
     folder: FilePath | None = None,
     languages: Sequence[str] | None = None,
     duration: float | None = None,
+    links: bool = True,
 ) -> VideoCues:
     """What is said in a video, as `media.subtitles.cues_of` finds it."""
     settings = {
-        "video": os.fspath(video),
+        "video": file_as_json(video),
         "folder": None if folder is None else os.fspath(folder),
         "languages": None if languages is None else list(languages),
         "duration": duration,
+        "links": links,
     }
     content = _last("cues", video, settings).content
     cues = tuple(Cue(*cue) for cue in content["cues"])
@@ -46,16 +49,16 @@ def cues_of(
 
 def thumbnail(path: FilePath, time: float, width: int = 320, quality: int = 75) -> bytes:
     """The frame shown at a time as WebP, as `media.thumbnail` makes it."""
-    settings = {"path": os.fspath(path), "time": time, "width": width, "quality": quality}
+    settings = {"path": file_as_json(path), "time": time, "width": width, "quality": quality}
     return bytes(_last("thumbnail", path, settings).payload)
 
 
 def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool = True, pad: float = 0.0) -> Cut:
     """Write a part of a video as a clip of its own, as `media.cut` does."""
 
-    def write(source: Path, clip: Path) -> WrittenClip:
+    def write(source: Path | PlainFile, clip: Path) -> WrittenClip:
         settings = {
-            "path": os.fspath(source), "clip": os.path.abspath(clip), "name": os.fspath(out), "start": start,
+            "path": file_as_json(source), "clip": os.path.abspath(clip), "name": os.fspath(out), "start": start,
             "end": end, "exact": exact, "pad": pad,
         }  # fmt: skip
         return WrittenClip(**_last("cut", source, settings).content)
@@ -75,7 +78,7 @@ def frames(
 ) -> SandboxFrames:
     """The frames of a video at a steady rate, as `media.frames` gives them; ``shots`` asks for the cuts besides."""
     settings = {
-        "path": os.fspath(path), "rate": rate, "phase": phase, "start": start, "end": end, "short_side": short_side,
+        "path": file_as_json(path), "rate": rate, "phase": phase, "start": start, "end": end, "short_side": short_side,
         "shots": shots,
     }  # fmt: skip
     return SandboxFrames(path, settings)

@@ -16,11 +16,14 @@ from momentseek.errors import MediaError, MomentseekError
 from momentseek.media.container import hunger
 from momentseek.media.sandbox.limits import SandboxLimits
 from momentseek.media.sandbox.wire import Message, WireError, receive_message, send_message
+from momentseek.plain_file import NotThatFileError
 
 PIPE_BYTES = 2**20
 """Bytes that the process may be ahead of its reader: some four frames."""
 
 
+ERRORS: dict[str, type[MomentseekError]] = {"MediaError": MediaError, "NotThatFileError": NotThatFileError}
+"""The errors of a file, by name; others are no fault of it."""
 START_SECONDS = 120.0
 """Seconds that starting may take; a busy machine is no fault of the file that waits for it."""
 
@@ -74,8 +77,8 @@ class SandboxProcess:
                     case "end":
                         return message
                     case "error":
-                        text = str(message.content.get("text"))
-                        raise MediaError(text) if message.content.get("media") else MomentseekError(text)
+                        kind = ERRORS.get(str(message.content.get("type")), MomentseekError)
+                        raise kind(str(message.content.get("text")))
                     case "odd":
                         raise MediaError(f"{path}: cannot be read ({message.content.get('text')})")
                     case "hungry":

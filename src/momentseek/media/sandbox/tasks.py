@@ -14,7 +14,7 @@ from typing import Any
 from momentseek.media.cut import write_clip
 from momentseek.media.decode import frames
 from momentseek.media.probe import probe
-from momentseek.media.sandbox.wire import Message
+from momentseek.media.sandbox.wire import FileText, Message, file_of_json
 from momentseek.media.shots import ShotDetector
 from momentseek.media.subtitles import cues_of
 from momentseek.media.thumbnails import thumbnail
@@ -23,17 +23,17 @@ Task = Callable[..., Iterator[Message]]
 """Replies are of the kind ``item``, while the work goes on, and ``end``, once."""
 
 
-def probe_file(path: str) -> Iterator[Message]:
+def probe_file(path: FileText) -> Iterator[Message]:
     """What a video file is."""
-    found = probe(path)
+    found = probe(file_of_json(path))
     rate = [found.rate.numerator, found.rate.denominator]
-    yield Message("end", {**asdict(found), "path": path, "rate": rate})
+    yield Message("end", {**asdict(found), "path": str(path), "rate": rate})
 
 
-def read_frames(path: str, shots: bool, **settings: Any) -> Iterator[Message]:
+def read_frames(path: FileText, shots: bool, **settings: Any) -> Iterator[Message]:
     """Frames as they are decoded; in the end how far that went, what was damaged, and the cuts."""
     detector = ShotDetector() if shots else None
-    source = frames(path, spy=None if detector is None else detector.push, **settings)
+    source = frames(file_of_json(path), spy=None if detector is None else detector.push, **settings)
     for frame in source:
         shape = list(frame.pixels.shape)
         yield Message("item", {"time": frame.time, "shape": shape}, frame.pixels.reshape(-1))
@@ -42,21 +42,21 @@ def read_frames(path: str, shots: bool, **settings: Any) -> Iterator[Message]:
     yield Message("end", {"duration": source.duration, "damage": damage, "shots": cuts})
 
 
-def read_cues(video: str, **settings: Any) -> Iterator[Message]:
+def read_cues(video: FileText, **settings: Any) -> Iterator[Message]:
     """What is said in a video."""
-    found = cues_of(video, **settings)
+    found = cues_of(file_of_json(video), **settings)
     cues = [[cue.start, cue.end, cue.text, cue.language] for cue in found.cues]
     yield Message("end", {"cues": cues, "sources": list(found.sources), "problems": list(found.problems)})
 
 
-def make_thumbnail(path: str, **settings: Any) -> Iterator[Message]:
+def make_thumbnail(path: FileText, **settings: Any) -> Iterator[Message]:
     """A frame as the bytes of a WebP file."""
-    yield Message("end", payload=thumbnail(path, **settings))
+    yield Message("end", payload=thumbnail(file_of_json(path), **settings))
 
 
-def cut_clip(path: str, clip: str, **settings: Any) -> Iterator[Message]:
+def cut_clip(path: FileText, clip: str, **settings: Any) -> Iterator[Message]:
     """A clip, written to a file that the asker will rename or delete."""
-    yield Message("end", asdict(write_clip(Path(path), Path(clip), **settings)))
+    yield Message("end", asdict(write_clip(file_of_json(path), Path(clip), **settings)))
 
 
 TASKS: dict[str, Task] = {

@@ -6,18 +6,25 @@ No pickles: the process has read hostile files, so what it says is believed as d
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import RawIOBase
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.media.container import FilePath
+from momentseek.plain_file import PlainFile
+
 MAX_TEXT_BYTES = 2**28
 MAX_PAYLOAD_BYTES = 2**29
 """Bytes that go with one message: an RGB picture of the largest size there is takes 300 MB."""
+FileText = str | list[Any]
+"""A file as a message names it: its path, or path, size and time of one that must be the very file meant."""
 _LENGTHS = struct.Struct("<II")
 
 
@@ -32,6 +39,18 @@ class Message:
 
 class WireError(Exception):
     """The other side is gone, or says what cannot be understood."""
+
+
+def file_as_json(path: FilePath) -> FileText:
+    """A file as a message names it."""
+    if isinstance(path, PlainFile):
+        return [os.fspath(path), path.size, path.mtime_ns]
+    return os.fspath(path)
+
+
+def file_of_json(text: FileText) -> Path | PlainFile:
+    """The file that a message names."""
+    return Path(text) if isinstance(text, str) else PlainFile(Path(text[0]), text[1], text[2])
 
 
 def send_message(out: RawIOBase, message: Message) -> None:

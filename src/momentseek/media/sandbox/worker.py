@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from io import RawIOBase
 
-from momentseek.errors import MediaError, MomentseekError
+from momentseek.errors import MomentseekError
 from momentseek.media.pulse import listen
 from momentseek.media.sandbox.limits import SandboxLimits
 from momentseek.media.sandbox.tasks import TASKS
@@ -44,10 +44,8 @@ def _serve(request: Message, replies: RawIOBase) -> None:
             send_message(replies, reply)
     except WireError:
         os._exit(0)
-    except MediaError as e:
-        send_message(replies, Message("error", {"media": True, "text": str(e)}))
     except MomentseekError as e:
-        send_message(replies, Message("error", {"media": False, "text": str(e)}))
+        send_message(replies, Message("error", {"type": type(e).__name__, "text": str(e)}))
     except MemoryError:
         send_message(replies, Message("hungry"))
         os._exit(0)  # what is left of the memory may be in pieces
