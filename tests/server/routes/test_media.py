@@ -148,7 +148,7 @@ def test_what_is_wrong_with_a_file_is_said_without_its_place(
         db.execute("UPDATE videos SET path = ?, size = ?, mtime_ns = ? WHERE id = 1", values)
     client = serve(place)
     for answer in (
-        client.get("/api/v1/videos/1/thumbnail?t=2"),
+        client.get("/api/v1/videos/1/thumbnail?t=2.3"),
         client.post("/api/v1/videos/1/clip", json={"start": 1, "end": 2}),
     ):
         assert (answer.status_code, answer.json()["error"]["code"]) == (409, "unusable_file")
