@@ -269,3 +269,17 @@ def test_localisers_of_trained_models_need_one(library):
             search(library, "dog beach", "--localiser", name)
     with pytest.raises(Exception, match="there is no localiser 'scene'; did you mean 'scenes'"):
         search(library, "dog beach", "--localiser", "scene")
+
+
+def test_more_like_a_moment(library):
+    first = search(library, "--like", "shore.mp4@0:18", "--all", "-k", 3).stdout.splitlines()[1:]
+    assert len(first) == 3
+    assert not any("shore.mp4" in line and "0:15" in line for line in first)
+    for wrong, why in (("shore.mp4", "names no moment"), ("none.mp4@3", "is no video of the library")):
+        with pytest.raises(Exception, match=why):
+            search(library, "--like", wrong)
+    with pytest.raises(Exception, match="exclude each other"):
+        search(library, "--like", "shore.mp4@18", "a", "dog")
+    assert "exclude each other" in search(library, "--like", "a@1", "--image", "b.png").stderr
+    with pytest.raises(Exception, match=r"none.png: is not there"):
+        search(library, "--image", library / "none.png")

@@ -11,9 +11,11 @@ from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.store import LibraryStore
 from momentseek.library.thumbnail_cache import ThumbnailCache
+from momentseek.moments import Moment
 from momentseek.plain_file import PlainFile
 from momentseek.registry import did_you_mean
 from momentseek.search.engine import STREAMS, Engine, Group, SearchOptions, Stream
+from momentseek.search.example import SearchExample, example_of_moment, example_of_picture, search_like
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Hit, Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, LOCALISERS, MAP_LOCALISER
@@ -75,6 +77,67 @@ class Library(LibraryStore):
         if not results and not self.catalog.totals()["videos"]:
             results.note = EMPTY_NOTE
         return results
+
+    def more_like(
+        self,
+        example: Hit | Moment,
+        k: int = 20,
+        *,
+        where: str | Query = "",
+        localiser: str | None = None,
+        group: Group = "clip",
+        all: bool = False,
+    ) -> Results:
+        """The ``k`` moments that look most like a hit, or like any moment of a video (named as in the library).
+
+        The moment itself is left out. ``where`` may hold ``in:``, ``before:`` and ``after:``; the rest is as in
+        :meth:`search`.
+        """
+        id = example.video_id if isinstance(example, Hit) else self._named_video(example.video)
+        found = self.catalog.videos([id])
+        if not found:
+            raise MomentseekError("the video of the example is no longer in the library; search for another one")
+        asked = example_of_moment(self._engine.state().vision, found[0], example.start, example.end)
+        return self._search_like(asked, where, k, localiser, group, all)
+
+    def search_picture(
+        self,
+        picture: str | os.PathLike[str] | bytes,
+        k: int = 20,
+        *,
+        where: str | Query = "",
+        localiser: str | None = None,
+        group: Group = "clip",
+        all: bool = False,
+    ) -> Results:
+        """The ``k`` moments that look most like a picture: a file (JPEG, PNG, WebP, …) or its bytes.
+
+        ``where`` may hold ``in:``, ``before:`` and ``after:``; the rest is as in :meth:`search`.
+        """
+        from momentseek.media.still import read_picture
+
+        if self.encoders.has_model:
+            raise MomentseekError(
+                "a trained model made this library's vectors, which takes no single pictures; search by a moment"
+            )
+        pixels = read_picture(picture if isinstance(picture, bytes) else Path(picture))
+        return self._search_like(example_of_picture(self.encoders.vision, pixels), where, k, localiser, group, all)
+
+    def _search_like(
+        self, example: SearchExample, where: str | Query, k: int, localiser: str | None, group: Group, all: bool
+    ) -> Results:
+        asked = Query.parse(where) if isinstance(where, str) else where
+        chosen = self._known_localiser(localiser) if localiser else self.localiser
+        if chosen in (LEARNED_LOCALISER, MAP_LOCALISER):  # models find spans by words
+            chosen = DEFAULT_LOCALISER
+        return search_like(self._engine, example, asked, SearchOptions(k, chosen, group, ("vision",), all=all))
+
+    def _named_video(self, name: str) -> int:
+        ids = [video.id for video in self.videos() if name in (video.name, str(video.path))]
+        if len(ids) != 1:
+            what = "is no video of the library" if not ids else f"is the name of {len(ids)} videos; give the path"
+            raise MomentseekError(f"{name}: {what}{'; momentseek list shows them' if not ids else ''}")
+        return ids[0]
 
     @property
     def localiser(self) -> str:

@@ -57,6 +57,8 @@ def _is_short_option(arg: str, short: set[str]) -> bool:
 @click.argument("query", nargs=-1, metavar="QUERY...")
 @click.option("-k", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many moments.")
 @options.library
+@click.option("--like", metavar="VIDEO@TIME", help="Moments that look like this one: trip.mp4@1:20, or @1:20-1:28.")
+@click.option("--image", type=click.Path(), metavar="FILE", help="Moments that look like this picture.")
 @click.option("--group", type=click.Choice(["clip", "video"]), default="clip", show_default=True, help="One per …")
 @click.option(
     "--localiser",
@@ -104,6 +106,8 @@ def command(
     query: tuple[str, ...],
     k: int,
     library: str | None,
+    like: str | None,
+    image: str | None,
     group: str,
     localiser: str | None,
     streams: str | None,
@@ -134,12 +138,20 @@ def command(
       momentseek search -k 5 'a red car -night' --cut clips --pad 1
       momentseek search 'goal' --edl goals.edl --html goals.html
       momentseek search 'she opens the letter' --rerank films-tan2d
+      momentseek search --like trip.mp4@1:20-1:28
+      momentseek search --image beach.jpg 'in:holiday* after:2023'
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
     if rerank_videos is not None and rerank is None:
         raise click.UsageError("--rerank-videos is for --rerank FOLDER.")
-    options.check_targets([], files.values(), force)
+    if like is not None and image is not None:
+        raise click.UsageError("--like and --image exclude each other.")
+    by_words = {"--streams": streams, "--fusion": fusion, "--rerank": rerank, "--explain": explain or None}
+    for flag, value in by_words.items():
+        if value is not None and (like is not None or image is not None):
+            raise click.UsageError(f"{flag} is for searches by words.")
+    options.check_targets([image], files.values(), force)
     clip_folder = check_clip_folder(cut)
     from momentseek.api import Library
     from momentseek.library.location import library_folder
@@ -149,17 +161,22 @@ def command(
 
     with Library.open(library_folder(library), create=False) as opened:
         chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
-        results = opened.search(
-            " ".join(query),
-            k,
-            localiser=localiser,
-            group=cast("Any", group),
-            streams=chosen,
-            explain=explain,
-            all=show_all,
-            fusion=fusion or DEFAULT_FUSION,
-            rerank=rerank,
-            rerank_videos=rerank_videos or SearchOptions.rerank_videos,
+        results = _search_like(opened, like, image, " ".join(query), k, localiser, cast("Any", group), show_all)
+        results = (
+            results
+            if results is not None
+            else opened.search(
+                " ".join(query),
+                k,
+                localiser=localiser,
+                group=cast("Any", group),
+                streams=chosen,
+                explain=explain,
+                all=show_all,
+                fusion=fusion or DEFAULT_FUSION,
+                rerank=rerank,
+                rerank_videos=rerank_videos or SearchOptions.rerank_videos,
+            )
         )
         if as_json or as_csv:
             click.echo(render(results, str(results.query), "json" if as_json else "csv").text, nl=False)
@@ -170,6 +187,26 @@ def command(
             cut_hits(opened, results, clip_folder, exact=exact, pad=pad, force=force)
         if open_first:
             _open_first(results)
+
+
+def _search_like(
+    library: Library,
+    like: str | None,
+    image: str | None,
+    where: str,
+    k: int,
+    localiser: str | None,
+    group: Any,
+    show_all: bool,
+) -> Results | None:
+    """What looks like an example; None if none was given."""
+    if like is not None:
+        from momentseek.cli.like import parse_place
+
+        return library.more_like(parse_place(like), k, where=where, localiser=localiser, group=group, all=show_all)
+    if image is not None:
+        return library.search_picture(image, k, where=where, localiser=localiser, group=group, all=show_all)
+    return None
 
 
 def _show_results(library: Library, results: Results, explain: bool, images: bool | None) -> None:

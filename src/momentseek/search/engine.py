@@ -193,7 +193,7 @@ class SearchSession:
             spoken = self.phrases = find_phrases(self.state.catalog, query.phrases, self.allowed)
             self.allowed = np.unique(np.array([hit.video for hit in spoken], np.int64))
         if "vision" in streams and query.picture_parts and len(self.state.vision.sample):
-            self._search_vision()
+            self._search_words()
         if "speech" in streams and not query.phrases and query.speech_text and not (query.names and not query.said):
             spoken = search_speech(self.state, query.speech_text, self.allowed, only_speech=bool(query.said))
         ids = [hit.video for hit in (*self.vision.hits, *spoken[:MAX_SPOKEN_CANDIDATES])]
@@ -203,15 +203,24 @@ class SearchSession:
         if "name" in streams and query.name_text and not query.phrases:
             self._add_names(candidates)
         self.unsaid = phrase_times(self.state.catalog, query.unsaid, {c.video for c in candidates})
-        return drop_repeats(self._fuse(self._without_unsaid(candidates)))
+        return drop_repeats(self.fuse(self._without_unsaid(candidates)))
 
-    def _search_vision(self) -> None:
-        """Search until a page of hits is full. Where the encoder knows no word of the query, nothing is sure."""
-        query, options, index = self.query, self.options, self.state.vision
+    def _search_words(self) -> None:
+        """Search for what the query's words describe. Where the encoder knows none of them, nothing is sure."""
+        query, index = self.query, self.state.vision
         encode = self.state.encoder.encode
         self.unknown_words = not self.state.encoder.knows_words("vision", [part.text for part in query.picture_parts])
         encode_spans = partial(encode, "spans") if index.head or index.moments else None
-        asked = build_vision_query(index, query.picture_parts, query.avoid, partial(encode, "vision"), encode_spans)
+        self.search_vision(
+            build_vision_query(index, query.picture_parts, query.avoid, partial(encode, "vision"), encode_spans)
+        )
+        if self.unknown_words:
+            weak = [replace(hit, level="weak") for hit in self.vision.hits]
+            self.vision = VisionResult(weak, self.vision.curves)
+
+    def search_vision(self, asked: VisionQuery) -> None:
+        """Search what is seen until a page of hits is full."""
+        options, index = self.options, self.state.vision
         self.vision_query = asked
         page, depth = 2 * max(options.k, MAX_HIDDEN), MAX_VIDEOS
         if options.rerank is not None:  # then it is videos that are wanted
@@ -227,9 +236,6 @@ class SearchSession:
                 if len(self.vision.hits) < page or self._fills_page(self.vision.hits):
                     break
                 page *= 2
-        if self.unknown_words:
-            weak = [replace(hit, level="weak") for hit in self.vision.hits]
-            self.vision = VisionResult(weak, self.vision.curves)
 
     def _searches_by_map(self, query: VisionQuery) -> bool:
         return query.moments is not None and self.options.localiser == MAP_LOCALISER
@@ -252,7 +258,7 @@ class SearchSession:
         """Let the names of videos count for the best moment of each."""
         names = search_names(self.state.catalog, self.query.name_text, self.allowed)
         videos = self.state.videos(name.video for name in names)
-        best = {c.video: c for c in reversed(self._fuse(candidates))}
+        best = {c.video: c for c in reversed(self.fuse(candidates))}
         for rank, name in enumerate(names, 1):
             if name.video not in videos:
                 continue
@@ -283,7 +289,8 @@ class SearchSession:
 
     # ranking
 
-    def _fuse(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def fuse(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Candidates as one ranking of all streams, best first."""
         units = {}
         if (query := self.vision_query) is not None:
             moments = query.moments if self._searches_by_map(query) else None

@@ -62,6 +62,19 @@ class SearchIn(StrictModel):
         return STREAMS
 
 
+class ExampleIn(StrictModel):
+    """How to answer a search by an example."""
+
+    where: Annotated[str, Field(max_length=MAX_CHARACTERS, description="Only filters: `in:`, `before:`, `after:`.")] = (
+        ""
+    )
+    k: Annotated[int, Field(ge=1, le=MAX_HITS, description="Hits on this page.")] = 20
+    offset: Annotated[int, Field(ge=0, le=MAX_HITS, description="Hits before this page.")] = 0
+    group: Annotated[Literal["clip", "video"], Field(description="`video` gives one hit per video.")] = "clip"
+    localiser: LocaliserName = ""
+    all: Annotated[bool, Field(description="Give weak hits too.")] = False
+
+
 class SearchParametersIn(SearchIn):
     """A search as the parameters of a GET request."""
 
@@ -109,7 +122,7 @@ def parse_streams(names: str) -> tuple[Stream, ...]:
 class ResultPage:
     """The hits of one page, how many are known so far, and whether there are more or weaker ones."""
 
-    def __init__(self, results: Results, asked: SearchIn) -> None:
+    def __init__(self, results: Results, asked: SearchIn | ExampleIn) -> None:
         until = asked.offset + asked.k
         self.results = results
         self.hits = results[asked.offset : until]

@@ -52,6 +52,10 @@ class Campaign:
         headers = {"Content-Type": "application/json"}
         return self.client.delete(f"{JUDGING}/judgements/last", params={"annotator": who}, headers=headers)
 
+    def set_rule(self, setting: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.client.put(f"{JUDGING}/rule", json={"setting": setting}).json()
+        return found
+
     def get(self, what: str, **params: Any) -> Any:
         return self.client.get(f"{JUDGING}/{what}", params=params)
 

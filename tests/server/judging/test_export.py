@@ -114,6 +114,7 @@ def test_label_studio_can_have_the_tasks_before_anybody_judged(campaign: Any, tm
 @pytest.mark.parametrize("kind", ["tvr-ranking", "jsonl", "run"])
 def test_nothing_judged_is_nothing_to_export(campaign: Any, kind: str) -> None:
     campaign.judge(campaign.ask("red"), "ann", lambda _: 4)
+    campaign.set_rule("two")
     answer = campaign.get("export", kind=kind)
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "not_judged")
 

@@ -121,6 +121,7 @@ def test_saying_it_again_replaces_and_undoing_brings_it_back(campaign: Any) -> N
 def test_every_answer_says_how_far_the_query_is(campaign: Any) -> None:
     """What a page shows after a judgement, without asking for the whole consensus again."""
     query = campaign.ask("red")
+    campaign.set_rule("two")
     [before] = campaign.get("queries").json()["queries"]
     moment = campaign.next(query, "ann")["candidate"]["id"]
     first = campaign.say(query, moment, "ann", 0).json()["state"]
@@ -217,6 +218,7 @@ def test_the_same_judgement_from_several_windows(campaign: Any, place: Path) -> 
 
 def test_a_video_that_is_removed_and_added_again(campaign: Any, place: Path, shared: Path) -> None:
     query = campaign.ask("red")
+    campaign.set_rule("two")
     campaign.judge(query, "ann", lambda _: 2)
     before = campaign.get("queries").json()["queries"][0]
     assert campaign.get("evaluation").status_code == 409

@@ -105,6 +105,13 @@ def build_vision_query(
     return query
 
 
+def query_of_vector(index: StreamIndex, vector: Vectors) -> VisionQuery:
+    """A query that looks for what a unit vector stands for, be it of a text or of a picture."""
+    usual = np.asarray(index.sample @ vector, np.float32)
+    scale = Scale.of(usual, index.clips)
+    return VisionQuery(vector, (), Scale.of(usual).spread, scale, Background.of(usual))
+
+
 def search_vision(
     state: LibraryState,
     query: VisionQuery,

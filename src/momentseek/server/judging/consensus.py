@@ -7,8 +7,8 @@ pair; if they differ by more than 1, two more do; nobody else is asked, because 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from momentseek.construct.annotation.agreement import measure_agreement
 from momentseek.construct.annotation.consensus import LABELS_PER_PAIR, Consensus, find_consensus
@@ -17,6 +17,9 @@ from momentseek.construct.annotation.distributions import label_distributions
 from momentseek.construct.annotation.drift import measure_drift
 from momentseek.construct.annotation.labels import group_labels
 from momentseek.server.judging.rows import JudgementRow
+
+AnnotatorRule = Literal["one", "two"]
+"""``two``: TVR-Ranking's, two annotators and four where they disagree. ``one``: a single judgement is enough."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class JudgedPair:
         return any(name == annotator for name, _ in self.labels)
 
 
+ONE_ANNOTATOR_REASON = "one annotator judges alone"
 UNJUDGED_PAIR = JudgedPair("waiting", "no label", LABELS_PER_PAIR[0])
 
 
@@ -54,14 +58,19 @@ def label_consensus(judgements: Sequence[JudgementRow]) -> Consensus | None:
     return find_consensus(group_labels((j.label for j in judgements), "judgements"), incomplete="drop")
 
 
-def judged_pairs(ids: Iterable[str], judgements: Sequence[JudgementRow]) -> dict[str, JudgedPair]:
-    """Pair id → the pair with its labels and outcome, for every id.
+def judged_pairs(
+    ids: Iterable[str], judgements: Sequence[JudgementRow], rule: AnnotatorRule = "two"
+) -> dict[str, JudgedPair]:
+    """Pair id → the pair with its labels and outcome, for every id. Where a pair has several labels, both rules agree.
 
     >>> rows = [JudgementRow(i, 1, c, who, level, 0.0) for i, (c, who, level) in enumerate(
     ...     [(1, "ann", 3), (1, "bob", 4), (2, "ann", 0), (2, "bob", 2), (3, "ann", 1)])]
     >>> pairs = judged_pairs(["1/1", "1/2", "1/3", "1/4"], rows)
     >>> {id: (pair.outcome, pair.relevance, pair.needs) for id, pair in pairs.items()}
     {'1/1': ('kept', 4, 0), '1/2': ('waiting', None, 2), '1/3': ('waiting', None, 1), '1/4': ('waiting', None, 2)}
+    >>> alone = judged_pairs(["1/3", "1/4"], rows, "one")
+    >>> {id: (pair.outcome, pair.relevance, pair.needs) for id, pair in alone.items()}
+    {'1/3': ('kept', 1, 0), '1/4': ('waiting', None, 1)}
     """
     result = label_consensus(judgements)
     judged: dict[str, JudgedPair] = {}
@@ -69,11 +78,15 @@ def judged_pairs(ids: Iterable[str], judgements: Sequence[JudgementRow]) -> dict
         labels = decision.evidence["labels"]
         by_annotator = tuple(zip(decision.evidence["workers"], labels, strict=True))
         needs = annotators_needed(len(labels), decision.outcome == "kept")
+        if rule == "one" and len(labels) == 1:
+            judged[decision.subject] = JudgedPair("kept", ONE_ANNOTATOR_REASON, 0, labels[0], by_annotator)
+            continue
         outcome = "waiting" if needs else "discarded" if decision.outcome == "dropped" else decision.outcome
         judged[decision.subject] = JudgedPair(
             outcome, decision.reason, needs, decision.evidence.get("relevance"), by_annotator
         )
-    return {pair: judged.get(pair, UNJUDGED_PAIR) for pair in ids}
+    unjudged = UNJUDGED_PAIR if rule == "two" else replace(UNJUDGED_PAIR, needs=1)
+    return {pair: judged.get(pair, unjudged) for pair in ids}
 
 
 def annotators_needed(labels: int, kept: bool) -> int:

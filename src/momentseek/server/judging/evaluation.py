@@ -6,7 +6,7 @@ Truth and run are those that ``export`` writes, so ``momentseek evaluate RUN --t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from momentseek.construct.annotation.candidate_files import build_truth
 from momentseek.errors import MomentseekError
@@ -16,7 +16,7 @@ from momentseek.measures import Measure, parse_all
 from momentseek.moments import Judgements, Run
 from momentseek.search.hit import Hit
 from momentseek.server.errors import ConflictError
-from momentseek.server.judging.consensus import judged_pairs
+from momentseek.server.judging.consensus import AnnotatorRule, judged_pairs
 from momentseek.server.judging.setup import SearchSetup
 from momentseek.server.judging.store import JudgementStore
 from momentseek.server.judging.videos import video_label
@@ -26,6 +26,7 @@ from momentseek.server.search_requests import MAX_HITS
 DEFAULT_MEASURE = "NDCG@20[IoU>=0.5]"
 UNBOUNDED_MEASURE_HITS = 100
 """Hits searched for each query when a measure looks at the whole ranking."""
+ONE_ANNOTATOR_NOTE = "judged by one annotator alone; TVR-Ranking's rule asks for two who agree"
 HitsWithHashes = Sequence[Sequence[tuple[Hit, str]]]
 """The hits of every query, each with the hash of its video."""
 
@@ -54,6 +55,8 @@ class JudgedTruth:
     """Hash of a video → what exported files call it."""
     waiting: int
     """Number of moments that still need annotators and do not count yet."""
+    rule: AnnotatorRule = "two"
+    """How many annotators a moment took."""
 
 
 def read_truth(store: JudgementStore) -> JudgedTruth:
@@ -63,14 +66,16 @@ def read_truth(store: JudgementStore) -> JudgedTruth:
     """
     with store.view():
         candidates = store.candidates()
-        pairs = judged_pairs((c.pair for c in candidates), store.judgements())
+        rule = store.rule()
+        pairs = judged_pairs((c.pair for c in candidates), store.judgements(), rule)
         labels = store.labels()
     levels = {id: pair.relevance for id, pair in pairs.items() if pair.relevance is not None}
     if not levels:
-        raise ConflictError("two annotators have not agreed on any moment yet; judge some first", "not_judged")
+        who = "two annotators have not agreed on any moment yet" if rule == "two" else "no moment has been judged yet"
+        raise ConflictError(f"{who}; judge some first", "not_judged")
     counting = {c.query for c in candidates if c.pair in levels}
     truth = build_truth([c.candidate for c in candidates if c.query in counting], levels)
-    return JudgedTruth(truth, labels, sum(pair.needs > 0 for pair in pairs.values()))
+    return JudgedTruth(truth, labels, sum(pair.needs > 0 for pair in pairs.values()), rule)
 
 
 def build_run(truth: JudgedTruth, answers: HitsWithHashes, setup: SearchSetup) -> Run:
@@ -104,6 +109,8 @@ class MeasuredRun:
 def measure_run(truth: JudgedTruth, run: Run, measure: Measure) -> MeasuredRun:
     """Evaluate a run by one measure; a query for which nothing was found counts as 0."""
     result = evaluate(run, truth.judgements, measure.name, missing="zero", label=run.source)
+    if truth.rule == "one":
+        result = replace(result, notes=(ONE_ANNOTATOR_NOTE, *result.notes))
     low, high = intervals(result)[""][measure.name]
     return MeasuredRun(result, result.means[measure.name], low, high)
 

@@ -35,7 +35,8 @@ def tvr_ranking_files(store: JudgementStore) -> dict[str, bytes]:
     with store.view():
         truth = read_truth(store).judgements
         candidates, judgements, everything = store.candidates(), store.judgements(), history_lines(store)
-    pairs = judged_pairs((c.pair for c in candidates), judgements)
+        rule = store.rule()
+    pairs = judged_pairs((c.pair for c in candidates), judgements, rule)
     kept = [
         (pair, one.relevance, len(one.labels), len(one.labels))
         for pair, one in pairs.items()

@@ -71,7 +71,7 @@ def next_task(
     with store.view():
         store.query(query)
         candidates = store.candidates(query)
-        pairs = judged_pairs((c.pair for c in candidates), store.judgements(query))
+        pairs = judged_pairs((c.pair for c in candidates), store.judgements(query), store.rule(annotator))
     awaiting = [c for c in candidates if pairs[c.pair].is_open_for(annotator)]
     playable = playable_ids(catalog, (c.video for c in awaiting))
     left = [c for c in awaiting if c.video in playable]
@@ -103,14 +103,15 @@ def save_judgement(
         if chosen is None:
             raise UnknownIdError(f"query {query} has no candidate {candidate}; ask for the next one")
         earlier = [j for j in store.judgements(query) if j.candidate == candidate]
-        before = judged_pairs([chosen.pair], earlier)[chosen.pair]
+        before = judged_pairs([chosen.pair], earlier, store.rule(annotator))[chosen.pair]
         if not before.needs and not before.judged_by(annotator):
             many = len(before.labels)
             how = "agree on this moment" if many == LABELS_PER_PAIR[0] else "have judged this moment"
-            raise ConflictError(f"{many} annotators {how} already; ask for the next one", "not_needed")
+            who = "one annotator has judged this moment" if many == 1 else f"{many} annotators {how}"
+            raise ConflictError(f"{who} already; ask for the next one", "not_needed")
         store.add_judgement(candidate, annotator, relevance)
         said = store.judgements(query)
-        pairs = judged_pairs((c.pair for c in candidates), said)
+        pairs = judged_pairs((c.pair for c in candidates), said, store.rule())
         _update_batches(store, catalog, query)
     mine = next(j for j in said if j.candidate == candidate and j.annotator == annotator)
     return SavedJudgement(mine, dict(before.labels).get(annotator), pairs[chosen.pair])
@@ -119,7 +120,7 @@ def save_judgement(
 def _update_batches(store: JudgementStore, catalog: Catalog, query: int) -> None:
     """Open the second batch if the first one calls for it by now, else close it, unless people have begun it."""
     row, candidates = store.query(query), store.candidates(query)
-    pairs = judged_pairs((c.pair for c in candidates), store.judgements(query))
+    pairs = judged_pairs((c.pair for c in candidates), store.judgements(query), store.rule())
     decision = decide_second_batch(candidates, pairs, row.depth, present_ids(catalog, (c.video for c in candidates)))
     begun = any(c.batch == MAX_BATCHES and pairs[c.pair].labels for c in candidates)
     batches = MAX_BATCHES if begun or decision.outcome == "extended" else 1

@@ -59,8 +59,8 @@ def read_states(library: Library, only: int | None = None) -> tuple[list[QuerySt
     """The state of all queries, or of the one with the id ``only``, and all current judgements of the same instant."""
     with JudgementStore(library.path) as store, store.view():
         rows = store.queries() if only is None else [store.query(only)]
-        candidates, judgements = store.candidates(only), store.judgements(only)
-    pairs = judged_pairs((c.pair for c in candidates), judgements)
+        candidates, judgements, rule = store.candidates(only), store.judgements(only), store.rule()
+    pairs = judged_pairs((c.pair for c in candidates), judgements, rule)
     present = present_ids(library.catalog, (c.video for c in candidates))
     by_query, said = group_by_query(candidates), group_by_query(judgements)
     states = [_query_state(row, by_query.get(row.id, []), said.get(row.id, []), pairs, present) for row in rows]

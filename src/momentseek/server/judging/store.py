@@ -13,18 +13,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from momentseek.api import Library
 from momentseek.errors import LibraryBusyError, LibraryError
 from momentseek.library.database import transaction
 from momentseek.server.errors import UnknownIdError
+from momentseek.server.judging.consensus import AnnotatorRule
 from momentseek.server.judging.rows import CandidateRow, JudgementRow, QueryRow
 
 JUDGEMENTS_FILE = "judgements.sqlite"
 LOCK_WAIT_SECONDS = 10.0
 """How long a writer waits for another one."""
 T = TypeVar("T")
+RuleSetting = Literal["auto", "one", "two"]
+"""``auto``: one annotator is enough while only one has judged."""
 
 SCHEMA_VERSION = 1
 _SCHEMA = """
@@ -57,6 +60,7 @@ CREATE TABLE history (
     at REAL NOT NULL,
     undone REAL
 );
+CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX history_candidate ON history (candidate, annotator, id);
 CREATE INDEX history_annotator ON history (annotator, id) WHERE undone IS NULL;
 """
@@ -185,11 +189,36 @@ class JudgementStore:
         )
         return [(JudgementRow(*row[:6]), row[6]) for row in rows]
 
+    def annotators(self) -> list[str]:
+        """Everybody with a judgement that was not undone."""
+        return [row[0] for row in self._rows("SELECT DISTINCT annotator FROM history WHERE undone IS NULL ORDER BY 1")]
+
+    def rule_setting(self) -> RuleSetting:
+        """What was set of how many annotators a moment takes; stores of the first release had no settings."""
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'settings'"):
+            return "auto"
+        rows = self._rows("SELECT value FROM settings WHERE key = 'rule'")
+        return cast("RuleSetting", rows[0][0]) if rows else "auto"
+
+    def rule(self, *also: str) -> AnnotatorRule:
+        """How many annotators a moment takes; ``also`` are people who are about to judge."""
+        setting = self.rule_setting()
+        if setting != "auto":
+            return setting
+        return "one" if len({*self.annotators(), *also}) <= 1 else "two"
+
     def labels(self) -> dict[str, str]:
         """Hash → what exported files call the video."""
         return dict(self._rows("SELECT hash, label FROM videos"))
 
     # writing, inside changes()
+
+    def set_rule(self, setting: RuleSetting) -> None:
+        """Set how many annotators a moment takes."""
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+        )
+        self._db.execute("INSERT OR REPLACE INTO settings VALUES ('rule', ?)", (setting,))
 
     def add_video(self, hash: str, label: str, name: str, duration: float) -> None:
         """Add a video that has candidates, unless it is there already."""

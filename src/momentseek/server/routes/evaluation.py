@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.measures import Measure
 from momentseek.server.errors import error_responses
+from momentseek.server.judging.consensus import AnnotatorRule
 from momentseek.server.judging.evaluation import DEFAULT_MEASURE, JudgedTruth, MeasuredRun, parse_measure, read_truth
 from momentseek.server.judging.schemas import EvaluationIn, finite_or_none
 from momentseek.server.judging.searches import measure_setup, resolve_setup
@@ -35,8 +36,8 @@ class EvaluationOut(BaseModel):
         json_schema_extra={
             "example": {
                 "measure": DEFAULT_MEASURE, "settings": str(SearchSetup("scenes")), "value": 0.61, "low": 0.52,
-                "high": 0.7, "queries": 12, "moments": 231, "waiting": 4, "missing": 0, "judged": 0.83, "notes": [],
-                "per_query": [{"query": 1, "text": "a dog runs", "value": 0.61}],
+                "high": 0.7, "queries": 12, "moments": 231, "waiting": 4, "missing": 0, "judged": 0.83,
+                "rule": "two", "notes": [], "per_query": [{"query": 1, "text": "a dog runs", "value": 0.61}],
             }
         }
     )  # fmt: skip
@@ -52,6 +53,7 @@ class EvaluationOut(BaseModel):
     judged: float | None = Field(
         description="Share of the moments found that have been judged; the others count as not relevant."
     )
+    rule: AnnotatorRule = Field(description="`one` annotator's judgements, or those on which `two` agree.")
     notes: list[str]
     per_query: list[QueryValueOut]
 
@@ -78,6 +80,7 @@ def _evaluation_out(truth: JudgedTruth, measured: MeasuredRun, setup: SearchSetu
         waiting=truth.waiting,
         missing=len(result.missing),
         judged=next((finite_or_none(share) for share in result.judged.values()), None),
+        rule=truth.rule,
         notes=list(result.notes),
         per_query=[
             QueryValueOut(query=int(id), text=words, value=finite_or_none(value))

@@ -8,11 +8,10 @@ from fastapi import APIRouter
 from fastapi import Query as InQuery
 from pydantic import BaseModel, Field
 
-from momentseek.api import Library
 from momentseek.server.errors import BODY_ERRORS
 from momentseek.server.hits import HitOut, hits_out
 from momentseek.server.schemas import clean_text
-from momentseek.server.search_requests import SearchBodyIn, SearchIn, SearchParametersIn, search_page
+from momentseek.server.search_requests import ResultPage, SearchBodyIn, SearchIn, SearchParametersIn, search_page
 from momentseek.server.service import Service, ServiceParam
 
 router = APIRouter(tags=["search"])
@@ -46,18 +45,21 @@ async def search_post(service: ServiceParam, asked: SearchBodyIn) -> SearchOut:
 
 
 async def _answer(service: Service, asked: SearchIn) -> SearchOut:
-    def work(library: Library) -> SearchOut:
-        page = search_page(library, asked, service.settings.rerankers)
-        results = page.results
-        return SearchOut(
-            query=clean_text(str(results.query)),
-            took_seconds=results.took,
-            took=1000 * results.took,
-            total=page.total,
-            more=page.more,
-            hidden=page.hidden,
-            note=results.note,
-            hits=hits_out(page.hits, results.query),
-        )
+    return await service.searchers.run(
+        lambda library: search_out(search_page(library, asked, service.settings.rerankers))
+    )
 
-    return await service.searchers.run(work)
+
+def search_out(page: ResultPage) -> SearchOut:
+    """Convert a page of hits to the API's answer."""
+    results = page.results
+    return SearchOut(
+        query=clean_text(str(results.query)),
+        took_seconds=results.took,
+        took=1000 * results.took,
+        total=page.total,
+        more=page.more,
+        hidden=page.hidden,
+        note=results.note,
+        hits=hits_out(page.hits, results.query),
+    )

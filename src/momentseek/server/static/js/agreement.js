@@ -7,6 +7,7 @@ import { count } from "./format.js";
 
 const EXPORTS = { "tvr-ranking": "Save as TVR-Ranking", "label-studio": "Save for Label Studio", jsonl: "Save as JSON Lines" };
 const SECOND_BATCH = { extended: "yes", covered: "not needed", waiting: "not yet known" };
+const CAPTIONS = { one: "Judged by one annotator alone", two: "Agreement of two, then four annotators" };
 const HEAD = ["Query", "Agreed", "Discarded", "Need annotators", "Second batch"];
 
 export function agreement() {
@@ -20,11 +21,16 @@ export function agreement() {
     state,
     h("div", { class: "downloads", role: "group", "aria-label": "Export the judgements" }, buttons),
   );
+  let rule = "two";
   return {
     element,
+    /** Whether one annotator is enough, or two must agree. */
+    setRule(given) {
+      rule = given;
+    },
     update(queries) {
       if (!queries.length) setChildren(state, h("p", { class: "quiet" }, "Nothing has been judged yet."));
-      else setChildren(state, table(HEAD, queries.map(row), "Agreement of two, then four annotators"));
+      else setChildren(state, table(HEAD, queries.map(row), CAPTIONS[rule]));
     },
   };
 }

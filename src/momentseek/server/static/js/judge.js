@@ -8,8 +8,12 @@ import { figures } from "./figures.js";
 import { setting } from "./history.js";
 import { judgeStage } from "./judge-stage.js";
 
-const LEAD = `Rate how well each moment matches a query. Two people judge every moment;
-  if they differ by more than one level, two more are asked.`;
+const LEAD = "Rate how well each moment matches a query; the judgements tell how good the search is.";
+const RULES = {
+  auto: ["As many as judge", "one person alone, or by the rule of two as soon as a second one judges"],
+  one: ["One", "every judgement counts by itself"],
+  two: ["Two", "the rule of TVR-Ranking: two must agree; if they differ by more than one level, two more are asked"],
+};
 
 export function judgeView(go, lastSearch) {
   const heading = h("h1", { tabindex: "-1" }, "Judge");
@@ -26,6 +30,12 @@ export function judgeView(go, lastSearch) {
     h("div", { class: "field narrow" }, h("label", { for: "judge-depth" }, "Moments"), depth),
     h("button", {}, "Collect moments"),
   );
+  const collecting = h("div", { class: "bar collecting", hidden: true },
+    h("progress", { "aria-label": "Collecting moments" }), h("span", {}));
+  const rules = h("fieldset", { class: "rules" }, h("legend", {}, "Annotators for each moment"),
+    Object.entries(RULES).map(([setting, [label, meaning]]) => h("label", { class: "check" },
+      h("input", { type: "radio", name: "rule", value: setting, onchange: () => runOnce(rules, () => chooseRule(setting)) }),
+      h("span", {}, `${label}: ${meaning}`))));
   const list = h("ul", { class: "queries" });
   const stage = judgeStage(judge, undo, skip);
   const agreementPanel = agreement();
@@ -36,8 +46,8 @@ export function judgeView(go, lastSearch) {
     heading,
     h("p", { class: "lead" }, LEAD),
     h("div", { class: "columns setup" },
-      panel("who", "Annotator", h("div", { class: "field" }, h("label", { for: "annotator" }, "Your name"), name)),
-      panel("what", "Queries", list, create)),
+      panel("who", "Annotator", h("div", { class: "field" }, h("label", { for: "annotator" }, "Your name"), name), rules),
+      panel("what", "Queries", list, create, collecting)),
     stage.element,
     agreementPanel.element,
     panel("figures", "How good is the search?", results.element),
@@ -60,13 +70,34 @@ export function judgeView(go, lastSearch) {
   create.addEventListener("submit", (event) => {
     event.preventDefault();
     runOnce(create, async () => {
-      const created = await api.change("POST", "/judging/queries", { text: text.value.trim(), depth: Number(depth.value) });
+      showCollecting(`Collecting moments for “${text.value.trim()}”: several kinds of search look for them, one after the other.`);
+      const created = await api
+        .change("POST", "/judging/queries", { text: text.value.trim(), depth: Number(depth.value) })
+        .finally(() => showCollecting(""));
       text.value = "";
       await refresh();
       notify(`${created.candidates} moments collected for “${created.text}”.`);
       await choose(created.id);
     });
   });
+
+  /** A sign of life for the seconds that it takes; nothing when it is over. */
+  function showCollecting(words) {
+    collecting.hidden = !words;
+    collecting.lastElementChild.textContent = words;
+    if (words) announce(words);
+  }
+
+  async function chooseRule(setting) {
+    showRule(await api.change("PUT", "/judging/rule", { setting }));
+    skipped = [];
+    await refresh();
+    if (query) await next();
+  }
+
+  function showRule({ setting }) {
+    for (const box of rules.querySelectorAll("input")) box.checked = box.value === setting;
+  }
 
   function showQueries() {
     const focused = list.contains(document.activeElement) ? document.activeElement.dataset.id : null;
@@ -145,7 +176,10 @@ export function judgeView(go, lastSearch) {
   }
 
   async function refresh() {
-    queries = (await api.get("/judging/queries")).queries;
+    const [listed, rule] = await Promise.all([api.get("/judging/queries"), api.get("/judging/rule")]);
+    queries = listed.queries;
+    agreementPanel.setRule(rule.rule);
+    showRule(rule);
     showQueries();
   }
 
