@@ -7,7 +7,8 @@ sockets on this machine.
 
 1. From the start of the process to the first answer, and to the first search.
 2. One search after another, each of another query, as a person's first results after Enter; then the same again.
-3. So many searches at the same instant, while new videos are being added: errors, median, p99 and slowest.
+3. So many searches at the same instant, first with nothing else to do, then while new videos are being added: errors,
+   median, p99 and slowest, and how many times as long the latter took.
 4. A sparse file of 1 GB, whole and by seeking: speed, and how much the process grew.
 
 Seconds depend on the machine and on what else it does.
@@ -79,11 +80,22 @@ def new_films(films: Path, folder: Path, copies: int = 2) -> Path:
     return folder
 
 
-def line(name: str, seconds: list[float]) -> None:
+def line(name: str, seconds: list[float]) -> tuple[float, float]:
+    """Print a line and return the median and the 99th percentile, in seconds."""
     ordered = sorted(seconds)
-    p99 = ordered[min(len(ordered) - 1, round(0.99 * len(ordered)))]
-    print(f"{name:<44} median {1e3 * statistics.median(ordered):7.1f} ms   p99 {1e3 * p99:7.1f} ms   "
+    median, p99 = statistics.median(ordered), ordered[min(len(ordered) - 1, round(0.99 * len(ordered)))]
+    print(f"{name:<44} median {1e3 * median:7.1f} ms   p99 {1e3 * p99:7.1f} ms   "
           f"slowest {1e3 * ordered[-1]:7.1f} ms")  # fmt: skip
+    return median, p99
+
+
+def at_once(client: Client, name: str, searches: int) -> tuple[float, float]:
+    """So many searches at the same instant, half of them of queries that nobody asked before."""
+    with ThreadPoolExecutor(searches) as pool:
+        every = [QUERIES[i % len(QUERIES)] + (f" {name} {i}" if i % 2 else "") for i in range(searches)]
+        answers = list(pool.map(client.search, every))
+    errors = sum(status != 200 for status, _ in answers)
+    return line(f"{searches} at once {name}, {errors} errors", [seconds for _, seconds in answers])
 
 
 def peak(pid: int) -> float:
@@ -108,10 +120,11 @@ def large_file(client: Client, pid: int, library: Path, place: Path) -> None:
 
     with place.open("wb") as file:
         file.truncate(1 << 30)
+    values = (os.fsencode(place), place.stat().st_size, place.stat().st_mtime_ns)
     with Library.open(library) as opened:
         id = opened.videos()[0].id
         with opened.catalog.changes() as db:
-            db.execute("UPDATE videos SET path = ? WHERE id = ?", (os.fsencode(place), id))
+            db.execute("UPDATE videos SET path = ?, size = ?, mtime_ns = ? WHERE id = ?", (*values, id))
     before = peak(pid)
     seeks = []
     for at in range(40):
@@ -150,14 +163,12 @@ def main() -> None:
             print(f"first search after that (encoders load meanwhile): {1e3 * first:.0f} ms, status {status}")
             line("searches one by one, new queries", [client.search(query)[1] for query in QUERIES])
             line("the same queries again", [client.search(query)[1] for query in QUERIES])
+            alone = at_once(client, "with nothing else to do", asked.searches)
             folder = json.loads(client.ask("GET", "/api/v1/folders")[1])["folders"][0]["id"]
             client.ask("POST", "/api/v1/jobs", {"folder": folder})
             time.sleep(1.0)
-            with ThreadPoolExecutor(asked.searches) as pool:
-                every = [QUERIES[i % len(QUERIES)] + (f" {i}" if i % 2 else "") for i in range(asked.searches)]
-                answers = list(pool.map(client.search, every))
-            errors = sum(status != 200 for status, _ in answers)
-            line(f"{asked.searches} at once while adding, {errors} errors", [seconds for _, seconds in answers])
+            busy = at_once(client, "while adding", asked.searches)
+            print(f"while adding / alone: median {busy[0] / alone[0]:.2f}, p99 {busy[1] / alone[1]:.2f}")
             print(f"videos in the library after adding: {idle(client)['library']['videos']}")
             large_file(client, process.pid, demo / "library", Path(room) / "large.mp4")
             begun = time.perf_counter()

@@ -168,3 +168,53 @@ def test_a_body_that_never_comes_whole(shared: Path, light: None) -> None:
             assert _ended(one)
 
     _with(client, app)
+
+
+def test_event_streams_end_oldest_first_and_leave_room_for_others(shared: Path, light: None) -> None:
+    """One client asks for thirty streams and keeps all of them: it has the newest eight, and the rest goes on."""
+    app = create_app(shared / "library", ServerSettings(limits=Limits(event_streams_per_client=8)))
+
+    def client(_: uvicorn.Server, port: int) -> None:
+        streams = [_connected(port) for _ in range(30)]
+        for one in streams:
+            one.sendall(b"GET /api/v1/jobs/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert one.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        for one in streams[:22]:
+            data = b""
+            while piece := one.recv(1 << 16):
+                data += piece
+            assert b"retry: 60000" in data
+        with _connected(port) as other:
+            other.sendall(b"GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert other.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        assert len(app.state.service.event_streams) == 8
+        for one in streams:
+            one.close()
+
+    _with(client, app)
+
+
+def test_a_client_with_too_many_connections_loses_the_oldest_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS_PER_CLIENT", 5)
+
+    def client(server: uvicorn.Server, port: int) -> None:
+        busy = _connected(port)
+        busy.sendall(b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert busy.recv(1 << 10)
+        waiting = []
+        for n in range(20):
+            waiting.append(_connected(port))
+            waiting[-1].sendall(ASK)
+            for _ in range(500):
+                if len(server.server_state.connections) == min(n + 2, 5):
+                    break
+                time.sleep(0.01)
+        assert all(_ended(one) for one in waiting[:16])
+        assert busy.recv(1 << 10)
+        with _connected(port) as one:
+            one.sendall(ASK + b"\r\n")
+            assert one.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        for one in (busy, *waiting):
+            one.close()
+
+    _with(client)

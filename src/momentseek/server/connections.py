@@ -7,25 +7,42 @@ from collections.abc import Callable
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from momentseek.server.security.clients import client_name
+
 HEADER_SECONDS = 10.0
 """Time within which all headers of a request must arrive."""
 READER_SECONDS = 30.0
 """How long a client may leave data unread; a paused player asks again later with a range."""
 LAST_ANSWER_SECONDS = 5.0
 """How long answers that have begun may go on after the server was told to stop."""
+MAX_CONNECTIONS_PER_CLIENT = 600
+"""Connections of one client; a further one ends the oldest that waits for a request. The rest is left to others."""
 
 
 class TimedConnection(H11Protocol):
     """A client's connection, which is dropped if it sends its headers or reads its answer too slowly."""
 
+    name = ""
+    """The client's."""
+    since = 0.0
+    """When it connected, in seconds of the event loop's clock."""
     _headers_late: asyncio.TimerHandle | None = None
     _reader_late: asyncio.TimerHandle | None = None
     _last_call: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has connected: start the clock for its headers."""
+        """A client has connected: start the clock for its headers, and make room if it has too many connections."""
         super().connection_made(transport)
+        self.name = client_name(self.client[0] if self.client else "")
+        self.since = self.loop.time()
         self._headers_late = self._later(HEADER_SECONDS, self._drop)
+        own = [
+            c
+            for c in self.connections
+            if isinstance(c, TimedConnection) and c.name == self.name and not c.transport.is_closing()
+        ]
+        if len(own) > MAX_CONNECTIONS_PER_CLIENT:
+            min((c for c in own if c._idle), key=lambda c: c.since)._drop()
 
     def data_received(self, data: bytes) -> None:
         """Part of a request has arrived; the clock runs from its first byte until its headers are complete."""

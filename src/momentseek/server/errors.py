@@ -97,7 +97,7 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorBody, "description": ERROR_MEANINGS[status]} for status in statuses}
 
 
-COMMON_ERRORS = error_responses(400, 401, 403, 422, 503)
+COMMON_ERRORS = error_responses(400, 401, 403, 422, 429, 503)
 """Errors that any route of the API may answer with."""
 BODY_ERRORS = error_responses(408, 413, 415)
 """Further errors of routes that change something or take a body."""

@@ -17,6 +17,7 @@ from momentseek.library import AddInterrupted, AddReport
 from momentseek.library.file_stamp import path_text
 from momentseek.library.ingest.report import IngestNote, IngestStep
 from momentseek.server.errors import ApiError, hide_paths
+from momentseek.server.right_of_way import give_way, lower_priority
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 MAX_ENDED_JOBS = 100
@@ -73,8 +74,10 @@ class _JobOrder:
 class Jobs:
     """All jobs of a server; one runs at a time, because a library has one writer."""
 
-    def __init__(self, library: Path, waiting: int = 20) -> None:
+    def __init__(self, library: Path, waiting: int = 20, is_wanted: Callable[[], bool] = lambda: False) -> None:
         self._library = library
+        self._is_wanted = is_wanted
+        """Whether the machine is wanted for something that goes before adding."""
         self._waiting = waiting
         self._jobs: dict[str, AddJob] = {}
         self._orders: dict[str, _JobOrder] = {}
@@ -165,6 +168,7 @@ class Jobs:
             self._jobs[id] = change(self._jobs[id])
 
     def _work(self) -> None:
+        lower_priority()
         while (order := self._queue.get()) is not None:
             job = self.get(order.id)
             if job is not None and job.state == "waiting":
@@ -179,6 +183,7 @@ class Jobs:
                     self._change(job.id, lambda j: replace(j, failed=(*j.failed, _failure(event))))
                 return
             self._change(job.id, lambda j: _apply_step(j, event))
+            give_way(self._is_wanted, order.stop)
             if order.stop.is_set():
                 raise JobStop
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from momentseek.api import Library
 from momentseek.library.video import Video
 from momentseek.server.companions import CompanionLibraries
 from momentseek.server.errors import ApiError
+from momentseek.server.event_streams import EventStreams
 from momentseek.server.folders import FolderIds
 from momentseek.server.jobs import Jobs
 from momentseek.server.security.tokens import Sessions
@@ -38,25 +40,28 @@ class Service:
     roots: tuple[Path, ...] = ()
     """Folders from which videos may be added, without links in their paths: where they led when the server started."""
     folders: FolderIds = field(default_factory=FolderIds)
-    streams: int = 0
-    """Number of videos that are being sent now."""
+    event_streams: EventStreams = field(default_factory=lambda: EventStreams(1, 1))
+    streams: Counter[str] = field(default_factory=Counter)
+    """Number of videos that are being sent now, by client."""
 
     @classmethod
     def of(cls, library: Path, settings: ServerSettings) -> Service:
         """The service for a library, with as many threads as the limits allow."""
         limits = settings.limits
+        searchers = LibraryWorkers(library, "search", limits.searches, limits.waiting, limits.seconds)
         return cls(
             library,
             settings,
             LibraryWorkers(library, "read", limits.reads, limits.waiting, limits.seconds),
-            LibraryWorkers(library, "search", limits.searches, limits.waiting, limits.seconds),
+            searchers,
             LibraryWorkers(library, "picture", limits.pictures, limits.waiting, limits.seconds),
             LibraryWorkers(library, "cut", 1, limits.jobs, limits.cut_seconds),
             LibraryWorkers(library, "folder", limits.listings, limits.jobs, limits.seconds),
             CompanionLibraries(library, settings.beside, limits),
-            Jobs(library, limits.jobs),
+            Jobs(library, limits.jobs, lambda: searchers.busy),
             Sessions(settings),
             tuple(folder.resolve() for folder in settings.folders),
+            event_streams=EventStreams(limits.event_streams, limits.event_streams_per_client),
         )
 
     async def video(self, id: int) -> Video:

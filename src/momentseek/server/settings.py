@@ -42,6 +42,12 @@ class Limits:
     """Time for cutting a clip."""
     streams: int = 64
     """Videos that are sent at a time."""
+    streams_per_client: int = 24
+    """Videos that are sent to one client at a time."""
+    event_streams: int = 100
+    """Streams of events at a time; a new one ends an older one."""
+    event_streams_per_client: int = 8
+    """Streams of events to one client; a new one ends its oldest."""
     jobs: int = 20
     """Jobs that may wait for their turn."""
 

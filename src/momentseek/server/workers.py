@@ -59,6 +59,11 @@ class LibraryWorkers:
             )  # fmt: skip
         return waiter.result()
 
+    @property
+    def busy(self) -> bool:
+        """Whether any work runs or waits."""
+        return self._pending > 0
+
     def close(self) -> None:
         """Wait for work that runs, drop work that waits, and close the libraries."""
         self._executor.shutdown(wait=True, cancel_futures=True)

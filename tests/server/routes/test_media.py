@@ -102,9 +102,13 @@ def test_streams_are_bounded_and_given_back(serve: Callable[..., TestClient]) ->
         assert client.get(MEDIA).status_code == 200
         assert client.get("/api/v1/videos/99/media").status_code == 404
         assert client.get(MEDIA, headers={"Range": "bytes=99999999-"}).status_code == 416
-    client.app.state.service.streams = 1  # type: ignore[attr-defined]
-    answer = client.get(MEDIA)
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    streams = client.app.state.service.streams  # type: ignore[attr-defined]
+    assert not streams
+    for other in ("192.0.2.7", "testclient"):
+        streams[other] += 1
+        answer = client.get(MEDIA)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+        del streams[other]
 
 
 @pytest.mark.parametrize(

@@ -30,3 +30,14 @@ def test_nobody_is_wrong_more_often_than_allowed(steps: list[tuple[float, str]])
             now += wait
         tries.note_wrong(client, now)
         wrong.append((now, client))
+
+
+def test_strangers_cannot_lock_out_a_client_that_had_the_token() -> None:
+    tries = Throttle()
+    tries.note_right("a friend")
+    for i in range(MAX_WRONG_IN_TOTAL):
+        tries.note_wrong(f"client {i}", 10.0)
+    assert (tries.seconds_to_wait("a friend", 10.0), tries.seconds_to_wait("a stranger", 10.0)) == (0, WINDOW_SECONDS)
+    for _ in range(MAX_WRONG_PER_CLIENT):
+        tries.note_wrong("a friend", 10.0)
+    assert tries.seconds_to_wait("a friend", 10.0) == WINDOW_SECONDS

@@ -37,7 +37,9 @@ WRONG = [
 ]  # fmt: skip
 
 
-def test_others_are_not(guarded: TestClient) -> None:
+def test_others_are_not(guarded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throttle, "MAX_WRONG_PER_CLIENT", 10_000)
+    monkeypatch.setattr(throttle, "MAX_WRONG_IN_TOTAL", 10_000)
     paths = guarded.get("/api/v1/openapi.json", headers={"Authorization": f"Bearer {TOKEN}"}).json()["paths"]
     private = [path for path in paths if path not in ("/login", "/logout")]
     for given in WRONG:
@@ -61,10 +63,36 @@ def test_no_spelling_of_the_address_leads_around_it(guarded: TestClient, path: s
     "q=" + "".join(f"%{ord(c):02x}" for c in TOKEN),
 ])  # fmt: skip
 def test_a_token_in_the_address_is_refused_even_if_it_is_right(guarded: TestClient, query: str) -> None:
-    for path in (STATUS, "/api/v1/search", "/"):
+    for path in (STATUS, "/api/v1/search"):
         answer = guarded.get(f"{path}?{query}", headers={"Authorization": f"Bearer {TOKEN}"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, "token_in_address")
         assert TOKEN not in answer.text
+
+
+@pytest.mark.parametrize("path", [STATUS, "/api/v1/search", "/", "/login", "/api/v1/{guess}", "/{guess}"])
+def test_an_address_tells_nothing_of_the_token_to_those_who_lack_it(guarded: TestClient, path: str) -> None:
+    """Thousands of guesses fit into an address; whether the right one is among them must not show."""
+    guesses = [f"guess-number-{n:07}" for n in range(2000)]
+    for headers in ({}, {"Authorization": "Basic x"}):
+        wrong, right = (
+            guarded.get(f"{path.replace('{guess}', one)}?q={','.join([*guesses, one])}", headers=headers)
+            for one in ("not-the-token-at-all-nonono", TOKEN)
+        )
+        assert (wrong.status_code, wrong.headers, wrong.content) == (right.status_code, right.headers, right.content)
+
+
+def test_guesses_in_headers_are_slowed_down_and_tell_nothing(guarded: TestClient) -> None:
+    def answer(token: str) -> tuple[int, str]:
+        given = guarded.get(STATUS, headers={"Authorization": f"Bearer {token}"})
+        return given.status_code, given.json()["error"]["code"] if given.status_code != 200 else ""
+
+    cookie = _enter(guarded)
+    guarded.cookies.clear()
+    answers = [answer(f"guess-number-{n}") for n in range(throttle.MAX_WRONG_PER_CLIENT)]
+    assert answers == [(401, "token_needed")] * throttle.MAX_WRONG_PER_CLIENT
+    assert [answer(token) for token in ("wrong", TOKEN, TOKEN[:-1])] == [(429, "too_many_tries")] * 3
+    assert guarded.post("/login", json={"token": TOKEN}).status_code == 429
+    assert guarded.get(STATUS, headers={"Cookie": f"momentseek-8765={cookie}"}).status_code == 200
 
 
 def test_the_page_gets_a_cookie_for_the_token(guarded: TestClient) -> None:
@@ -141,7 +169,7 @@ def test_who_is_wrong_too_often_must_wait_also_with_the_right_token(guarded: Tes
         assert (answer.status_code, answer.json()["error"]["code"]) == (429, "too_many_tries")
         assert 1 <= int(answer.headers["retry-after"]) <= throttle.WINDOW_SECONDS
         assert "set-cookie" not in answer.headers
-    assert guarded.get(STATUS, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+    assert guarded.get(STATUS, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 429
 
 
 def test_without_a_token_nothing_is_asked(client: TestClient) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
@@ -17,6 +17,7 @@ from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hid
 from momentseek.server.folders import find_folder
 from momentseek.server.jobs import AddJob, Jobs, JobState
 from momentseek.server.schemas import StrictBody, clean_text
+from momentseek.server.security.clients import client_of
 from momentseek.server.service import Service, ServiceParam
 
 router = APIRouter(tags=["adding"])
@@ -24,6 +25,8 @@ POLL_SECONDS = 0.2
 """How often an event stream looks for changes."""
 KEEPALIVE_SECONDS = 15.0
 """After this time without an event a stream sends a comment, so that nobody takes the connection for dead."""
+RETRY_MILLISECONDS = 60_000
+"""When a client whose stream was ended for a newer one may ask again."""
 JobId = Annotated[str, InPath(max_length=64, description="The job's id.")]
 
 
@@ -97,10 +100,13 @@ def job_out(job: AddJob) -> JobOut:
     )
 
 
-async def stream_events(jobs: Jobs, id: str | None = None) -> AsyncIterator[str]:
+async def stream_events(
+    jobs: Jobs, id: str | None = None, ended: Callable[[], bool] = lambda: False
+) -> AsyncIterator[str]:
     """Server-sent events with the state of every job, or of the job ``id``, now and whenever it changes.
 
     The events of one job end with it; those of all jobs end when the server stops and nothing is running any more.
+    Either end early when ``ended`` says so; the client is then asked not to come back at once.
     """
     sent: dict[str, AddJob] = {}
     silent = 0.0
@@ -115,6 +121,9 @@ async def stream_events(jobs: Jobs, id: str | None = None) -> AsyncIterator[str]
         if over and (id is not None or jobs.stopping.is_set()):
             return
         await asyncio.sleep(POLL_SECONDS)
+        if ended():
+            yield f"retry: {RETRY_MILLISECONDS}\n\n"
+            return
         silent += POLL_SECONDS
         if silent >= KEEPALIVE_SECONDS:
             silent = 0.0
@@ -166,9 +175,9 @@ _ONE_JOB_STREAM = _stream_responses(
 
 
 @router.get("/jobs/events", summary="Follow all jobs", responses=_ALL_JOBS_STREAM, response_class=StreamingResponse)
-async def all_events(service: ServiceParam) -> StreamingResponse:
+async def all_events(request: Request, service: ServiceParam) -> StreamingResponse:
     """The states of all jobs as server-sent events, each with a job as its data; the connection stays open."""
-    return StreamingResponse(stream_events(service.jobs), media_type="text/event-stream")
+    return _event_response(service, request)
 
 
 @router.get(
@@ -177,10 +186,21 @@ async def all_events(service: ServiceParam) -> StreamingResponse:
     responses={**_ONE_JOB_STREAM, **error_responses(404)},
     response_class=StreamingResponse,
 )
-async def job_events(service: ServiceParam, id: JobId) -> StreamingResponse:
+async def job_events(request: Request, service: ServiceParam, id: JobId) -> StreamingResponse:
     """The job's states as server-sent events, each with the job as its data; ends when the job does."""
     _find_job(service, id)
-    return StreamingResponse(stream_events(service.jobs, id), media_type="text/event-stream")
+    return _event_response(service, request, id)
+
+
+def _event_response(service: Service, request: Request, id: str | None = None) -> StreamingResponse:
+    """The events as they come; the stream counts from its first event on, so one that never begins takes no place."""
+
+    async def events() -> AsyncIterator[str]:
+        with service.event_streams.open(client_of(request.scope)) as stream:
+            async for text in stream_events(service.jobs, id, lambda: stream.ended):
+                yield text
+
+    return StreamingResponse(events(), media_type="text/event-stream", headers={"Connection": "close"})
 
 
 @router.get("/jobs/{id}", summary="One job", responses=error_responses(404))

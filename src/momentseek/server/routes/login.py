@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.schemas import StrictBody
+from momentseek.server.security.clients import client_of
 from momentseek.server.security.tokens import COOKIE_SECONDS
 from momentseek.server.service import ServiceParam
 
@@ -37,11 +38,7 @@ async def login(request: Request, service: ServiceParam, given: TokenIn, respons
     sessions = service.sessions
     if sessions.token is None:
         return LoginOut(needed=False)
-    now, client = time.monotonic(), request.client.host if request.client else ""
-    if seconds := sessions.tries.seconds_to_wait(client, now):
-        raise ApiError(429, f"too many wrong tokens; try again in {seconds} s", headers={"Retry-After": str(seconds)})
-    if not sessions.is_right(given.token):
-        sessions.tries.note_wrong(client, now)
+    if not sessions.try_token(given.token, client_of(request.scope), time.monotonic()):
         raise ApiError(401, "the token is wrong; use the one that the server printed when it started")
     response.set_cookie(
         sessions.name,

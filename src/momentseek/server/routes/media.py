@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import Field, model_validator
 from starlette.responses import Response
 
@@ -15,6 +15,7 @@ from momentseek.plain_file import PlainFile
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.files import OpenFile, RangeFileResponse, content_disposition, video_media_type
 from momentseek.server.schemas import Seconds, StrictBody, VideoId
+from momentseek.server.security.clients import client_of
 from momentseek.server.service import Service, ServiceParam, find_video
 
 router = APIRouter(tags=["media"])
@@ -55,24 +56,27 @@ class ClipIn(StrictBody):
 
 
 @router.get("/videos/{id}/media", summary="The video's bytes", responses=_MEDIA_RESPONSES, response_class=Response)
-async def media(service: ServiceParam, id: VideoId) -> Response:
+async def media(request: Request, service: ServiceParam, id: VideoId) -> Response:
     """The file as it is, whole or in part (`Range`, `If-Range`, `If-None-Match`)."""
-    return await _send(service, id)
+    return await _send(service, id, client_of(request.scope))
 
 
 @router.head("/videos/{id}/media", summary="The size of the video", responses=_MEDIA_RESPONSES, response_class=Response)
-async def media_head(service: ServiceParam, id: VideoId) -> Response:
+async def media_head(request: Request, service: ServiceParam, id: VideoId) -> Response:
     """The headers of the file without its bytes."""
-    return await _send(service, id)
+    return await _send(service, id, client_of(request.scope))
 
 
-async def _send(service: Service, id: int) -> Response:
-    if service.streams >= service.settings.limits.streams:
+async def _send(service: Service, id: int, client: str) -> Response:
+    limits, streams = service.settings.limits, service.streams
+    if streams.total() >= limits.streams or streams[client] >= limits.streams_per_client:
         raise ApiError(503, "too many videos are being sent; try again in a moment", headers={"Retry-After": "2"})
-    service.streams += 1
+    streams[client] += 1
 
     def release() -> None:
-        service.streams -= 1
+        streams[client] -= 1
+        if not streams[client]:
+            del streams[client]
 
     def read(library: Library) -> tuple[OpenFile, str, str]:
         video = find_video(library, id)

@@ -10,10 +10,14 @@ WINDOW_SECONDS = 60.0
 MAX_WRONG_PER_CLIENT = 5
 MAX_WRONG_IN_TOTAL = 50
 """Wrong tries of one client, and of all clients together: an attacker may have many addresses."""
+MAX_KNOWN_CLIENTS = 1000
+"""Clients that are remembered because they had the right token."""
 
 
 class Throttle:
     """Remembers wrong tries for a while, and says which clients must wait. Right tries are not counted.
+
+    A client that once had the right token answers for its own tries only, so that strangers cannot lock it out.
 
     >>> tries = Throttle()
     >>> for second in range(5):
@@ -23,8 +27,9 @@ class Throttle:
     """
 
     def __init__(self) -> None:
-        self._wrong: deque[tuple[float, str]] = deque(maxlen=MAX_WRONG_IN_TOTAL)
-        """Time and client, oldest first; a client that must wait adds nothing, so there are never more."""
+        self._wrong: deque[tuple[float, str]] = deque()
+        """Time and client, oldest first; a client that must wait adds nothing, so there are never many."""
+        self._known: dict[str, None] = {}
 
     def seconds_to_wait(self, client: str, now: float) -> int:
         """Whole seconds until a client may try again; 0 if it may now."""
@@ -33,7 +38,7 @@ class Throttle:
         full = [
             tries[-most]
             for tries, most in (
-                ([at for at, _ in self._wrong], MAX_WRONG_IN_TOTAL),
+                ([] if client in self._known else [at for at, _ in self._wrong], MAX_WRONG_IN_TOTAL),
                 ([at for at, who in self._wrong if who == client], MAX_WRONG_PER_CLIENT),
             )
             if len(tries) >= most
@@ -43,3 +48,10 @@ class Throttle:
     def note_wrong(self, client: str, now: float) -> None:
         """Note a wrong try of a client."""
         self._wrong.append((now, client))
+
+    def note_right(self, client: str) -> None:
+        """Note that a client had the right token."""
+        self._known.pop(client, None)
+        self._known[client] = None
+        while len(self._known) > MAX_KNOWN_CLIENTS:
+            del self._known[next(iter(self._known))]

@@ -13,6 +13,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from momentseek.server.errors import ApiError
+from momentseek.server.security.clients import client_of
 from momentseek.server.security.throttle import Throttle
 from momentseek.server.settings import ServerSettings
 
@@ -25,7 +26,11 @@ SECRET_PARAMETERS = frozenset(
 
 
 class TokenMiddleware:
-    """Requires the token, if there is one, for everything below ``/api/``; always refuses secrets in addresses."""
+    """Requires the token, if there is one, for everything below ``/api/``; refuses secrets in addresses.
+
+    What an address says is compared with the token only for those who have it: to anybody else the answer would tell
+    whether one of the thousands of guesses that fit into an address is right.
+    """
 
     def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
         self.app = app
@@ -33,27 +38,20 @@ class TokenMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            self.check_address(scope)
+            query = scope["query_string"].decode("latin-1")
+            if {key.strip().lower() for key, _ in parse_qsl(query, keep_blank_values=True)} & SECRET_PARAMETERS:
+                raise _token_in_address()
             # the rest are the page's own files, which hold nothing private, and the login
-            private = scope["path"].startswith("/api")
-            if private and not self.sessions.admit(Headers(scope=scope)):
-                raise ApiError(
-                    401,
-                    "a token is needed; send it as 'Authorization: Bearer TOKEN', or open the page and enter it",
-                    headers={"WWW-Authenticate": 'Bearer realm="momentseek"'},
-                )
+            if scope["path"].startswith("/api"):
+                if not self.sessions.admit(Headers(scope=scope), client_of(scope)):
+                    raise ApiError(
+                        401,
+                        "a token is needed; send it as 'Authorization: Bearer TOKEN', or open the page and enter it",
+                        headers={"WWW-Authenticate": 'Bearer realm="momentseek"'},
+                    )
+                if self.sessions.token_in(query, unquote_plus(query), scope["path"]):
+                    raise _token_in_address()
         await self.app(scope, receive, send)
-
-    def check_address(self, scope: Scope) -> None:
-        """Refuse an address that contains a secret: addresses end up in histories and logs."""
-        query = scope["query_string"].decode("latin-1")
-        names = {key.strip().lower() for key, _ in parse_qsl(query, keep_blank_values=True)}
-        if names & SECRET_PARAMETERS or self.sessions.token_in(query, unquote_plus(query), scope["path"]):
-            raise ApiError(
-                400,
-                "a token must not be part of an address; send it as 'Authorization: Bearer TOKEN'",
-                code="token_in_address",
-            )
 
 
 class Sessions:
@@ -79,19 +77,32 @@ class Sessions:
         self._ends: dict[bytes, float] = {}
         """Digest of a session's id → when it ends, in seconds since 1970; oldest first."""
 
-    def admit(self, headers: Headers) -> bool:
-        """Whether a request carries the token or the cookie of an open session."""
+    def admit(self, headers: Headers, client: str) -> bool:
+        """Whether a request carries the token or the cookie of an open session; 429 after too many wrong tokens."""
         if self.token is None:
             return True
         given = headers.get("authorization")
         if given is not None:
             scheme, _, token = given.partition(" ")
-            return scheme.lower() == "bearer" and self.is_right(token.strip())
+            return scheme.lower() == "bearer" and self.try_token(token.strip(), client, time.monotonic())
         return any(self.is_open(cookie, time.time()) for cookie in self.cookies(headers))
 
     def cookies(self, headers: Headers) -> list[str]:
         """The session cookies that a request carries."""
         return _cookies("; ".join(headers.getlist("cookie")), self.name)
+
+    def try_token(self, token: str, client: str, now: float) -> bool:
+        """Whether a client's token is right; 429, whatever the token, if the client must wait."""
+        if seconds := self.tries.seconds_to_wait(client, now):
+            raise ApiError(
+                429, f"too many wrong tokens; try again in {seconds} s", headers={"Retry-After": str(seconds)}
+            )
+        right = self.is_right(token)
+        if right:
+            self.tries.note_right(client)
+        else:
+            self.tries.note_wrong(client, now)
+        return right
 
     def is_right(self, token: str) -> bool:
         """Whether a token is the right one, compared in constant time."""
@@ -119,6 +130,13 @@ class Sessions:
     def token_in(self, *texts: str) -> bool:
         """Whether one of the texts contains the token."""
         return self.token is not None and any(self.token in text for text in texts)
+
+
+def _token_in_address() -> ApiError:
+    """Addresses end up in histories and logs, so they must not contain a secret."""
+    return ApiError(
+        400, "a token must not be part of an address; send it as 'Authorization: Bearer TOKEN'", code="token_in_address"
+    )
 
 
 def _digest(text: str) -> bytes:

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from momentseek.api import Library
+from momentseek.server.jobs import Jobs
+from momentseek.server.right_of_way import LOWER_PRIORITY, give_way, lower_priority
+
+
+def test_a_pause_ends_when_nobody_waits_or_it_is_long_or_the_job_stops() -> None:
+    wanted = iter([True, True, True, False])
+    assert 0 < give_way(lambda: next(wanted), threading.Event()) < 5
+    assert 0.05 <= give_way(lambda: True, threading.Event(), 0.05) < 5
+    stop = threading.Event()
+    stop.set()
+    begun = time.monotonic()
+    give_way(lambda: True, stop)
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux only")
+def test_a_thread_is_lowered_and_so_are_those_that_it_starts() -> None:
+    found: list[int] = []
+
+    def look() -> None:
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    def work() -> None:
+        lower_priority()
+        look()
+        below = threading.Thread(target=look)
+        below.start()
+        below.join()
+
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [max(before, LOWER_PRIORITY)] * 2
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+def test_adding_waits_for_searches(
+    place: Path, tmp_path: Path, light: None, make_video: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    films = tmp_path / "many"
+    films.mkdir()
+    for i in range(3):
+        make_video(films / f"{i}.mp4", [(3.0, (20 * i, 200, 90))], rate=5, size=(64, 48))
+    waiting = threading.Event()
+    waiting.set()
+    asked = 0
+
+    def is_wanted() -> bool:
+        nonlocal asked
+        asked += 1
+        return waiting.is_set()
+
+    jobs = Jobs(place, is_wanted=is_wanted)
+    id = jobs.add(films, "many").id
+    until = time.monotonic() + 20
+    while asked < 5 and time.monotonic() < until:
+        time.sleep(0.01)
+    job = jobs.get(id)
+    assert job is not None
+    assert (job.state, job.files_done < 3) == ("running", True)
+    waiting.clear()
+    while (job := jobs.get(id)) is not None and not job.over and time.monotonic() < until:
+        time.sleep(0.01)
+    jobs.close()
+    assert job is not None
+    assert (job.state, job.added) == ("done", 3)
+    with Library.open(place) as library:
+        assert len(library.videos()) == 5
