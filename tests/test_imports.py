@@ -22,6 +22,7 @@ ORDER = (
         "config",
         "optional",
         "plain_file",
+        "spreadsheets",
         "tables",
         "tabular",
         "figures",

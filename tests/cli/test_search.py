@@ -38,9 +38,16 @@ def library(tmp_path):
 
 @pytest.fixture
 def film(library, make_video):
-    return make_video(
+    """The file of a video in the library, as if it had been added."""
+    from momentseek.api import Library
+
+    made = make_video(
         library / "shore.mp4", [(15.0, (9, 9, 9)), (9.0, (250, 0, 0)), (21.0, (9, 9, 9))], rate=5, size=(64, 48)
     )
+    values = (made.stat().st_size, made.stat().st_mtime_ns)
+    with Library.open(library) as opened, opened.catalog.changes() as db:
+        db.execute("UPDATE videos SET size = ?, mtime_ns = ? WHERE name = 'shore.mp4'", values)
+    return made
 
 
 def search(library, *arguments):

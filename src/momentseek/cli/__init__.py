@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from momentseek import __version__
+from momentseek.cli.terminal import guard_streams
 from momentseek.cli.verbs import Verbs
 from momentseek.errors import MomentseekError
 
@@ -80,6 +81,8 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ᵃ gets a ?, not a traceback
+    if "_MOMENTSEEK_COMPLETE" not in os.environ:  # what a shell asks for to complete a word is bytes, and not shown
+        guard_streams()
     try:
         cli.main(prog_name="momentseek", standalone_mode=False)
         sys.stdout.flush()

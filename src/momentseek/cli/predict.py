@@ -8,6 +8,7 @@ import click
 
 from momentseek.cli import options
 from momentseek.cli.numbers import Number
+from momentseek.cli.terminal import draw
 
 
 @click.command()
@@ -144,4 +145,5 @@ class _StageLine:
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         if self._terminal:
-            click.echo(f"\r{stage}: {done:,} of {total:,}  " + ("\n" if done >= total else ""), err=True, nl=False)
+            draw("\r", err=True)
+            click.echo(f"{stage}: {done:,} of {total:,}  " + ("\n" if done >= total else ""), err=True, nl=False)

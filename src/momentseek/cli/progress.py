@@ -12,6 +12,7 @@ from typing import Self
 
 import click
 
+from momentseek.cli.terminal import draw
 from momentseek.progress import ShowCount
 
 QUIET_SECONDS = 2.0
@@ -55,7 +56,7 @@ class ProgressLines:
     def clear(self) -> None:
         """Take the lines away from the terminal."""
         if self._standing:
-            click.echo(f"\x1b[{self._standing}A\x1b[J", err=True, nl=False, color=True)
+            draw(f"\x1b[{self._standing}A\x1b[J", err=True)
             self._standing = 0
 
 

@@ -221,11 +221,12 @@ def _show_results(library: Library, results: Results, explain: bool, images: boo
     if images and kind is None:
         options.say("no pictures: this terminal does not say that it shows any (kitty, Ghostty, iTerm2, WezTerm do)")
     if results and kind is not None:
+        from momentseek.cli.terminal import draw
         from momentseek.cli.terminal_images import draw_picture
 
         for hit in results:
             try:
-                click.echo(draw_picture(library.thumbnail(hit), kind))
+                draw(draw_picture(library.thumbnail(hit), kind) + "\n")
             except MomentseekError as e:  # a drive that is not connected is no reason to show nothing
                 options.say(str(e))
             click.echo(card(hit, results.query, columns=columns, bold=True, explain=explain))

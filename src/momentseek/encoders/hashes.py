@@ -1,17 +1,37 @@
-"""SHA-256 of large files, each computed once: a hash is remembered by path, size and time of change."""
+"""SHA-256 of large files, each computed once and remembered as long as the file is what it was.
+
+Size and time of change alone do not tell that: they can be set, and a worn disk changes bytes without either. So the
+system's own time of change and the file's number must be the same, and of the content some blocks are read each time:
+the first, the last and a few at random.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import random
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from momentseek.encoders.folders import cache_folder
 from momentseek.errors import MomentseekError
 
 HASH_MEMORY_FILE = "verified-weights.json"
+BLOCK_BYTES = 1 << 20
+DIGEST_CHARACTERS = 16
+"""Characters of a block's digest: 64 bits, against accidents; the whole file has its SHA-256."""
+BLOCKS_PER_CHECK = 4
+"""Blocks at random that are read each time besides the first and the last: some milliseconds."""
+
+
+@dataclass(frozen=True)
+class FileHashes:
+    """The SHA-256 of a file, and a short digest of each of its blocks in a row."""
+
+    sha256: str
+    blocks: str
 
 
 def hashes(paths: Iterable[Path], memory: Path | None = None, *, fresh: bool = False) -> dict[Path, str]:
@@ -21,16 +41,12 @@ def hashes(paths: Iterable[Path], memory: Path | None = None, *, fresh: bool = F
     found: dict[Path, str] = {}
     news: dict[str, object] = {}
     for path in paths:
-        try:
-            status = path.stat()
-        except OSError as e:
-            raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the path") from None
-        match known.get(str(path)):
-            case [status.st_mtime_ns, status.st_size, str(remembered)]:
-                found[path] = remembered
-            case _:
-                found[path] = sha256(path)
-                news[str(path)] = [status.st_mtime_ns, status.st_size, found[path]]
+        stamp = _stamp(path)
+        remembered = _remembered(known.get(str(path)), stamp)
+        if remembered is None or not is_unchanged(path, remembered):
+            remembered = file_hashes(path)
+            news[str(path)] = {"stamp": stamp, "sha256": remembered.sha256, "blocks": remembered.blocks}
+        found[path] = remembered.sha256
     if news:
         _remember(memory, {**_recall(memory), **news})
     return found
@@ -44,11 +60,58 @@ def sha256(path: Path) -> str:
     ...     sha256(Path(empty.name))[:16]
     'e3b0c44298fc1c14'
     """
+    return file_hashes(path).sha256
+
+
+def file_hashes(path: Path) -> FileHashes:
+    """The hashes of a file and of its blocks, by reading it once."""
+    whole = hashlib.sha256()
+    blocks: list[str] = []
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        with path.open("rb", buffering=0) as file:
+            while block := file.read(BLOCK_BYTES):
+                whole.update(block)
+                blocks.append(_digest(block))
     except OSError as e:
         raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the file's rights") from None
+    return FileHashes(whole.hexdigest(), "".join(blocks))
+
+
+def is_unchanged(path: Path, known: FileHashes) -> bool:
+    """Whether the first block of a file, its last one and some others are what they were."""
+    count = len(known.blocks) // DIGEST_CHARACTERS
+    chosen = {0, max(0, count - 1), *random.sample(range(count), min(count, BLOCKS_PER_CHECK))}
+    try:
+        with path.open("rb", buffering=0) as file:
+            for at in sorted(chosen):
+                file.seek(at * BLOCK_BYTES)
+                expected = known.blocks[at * DIGEST_CHARACTERS : (at + 1) * DIGEST_CHARACTERS]
+                block = file.read(BLOCK_BYTES)
+                if (_digest(block) if block else "") != expected:
+                    return False
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the file's rights") from None
+    return True
+
+
+def _digest(block: bytes) -> str:
+    return hashlib.blake2b(block, digest_size=DIGEST_CHARACTERS // 2).hexdigest()
+
+
+def _stamp(path: Path) -> list[int]:
+    """What changes with a file: size, its own time, the system's time of any change to it, and its number."""
+    try:
+        status = path.stat()
+    except OSError as e:
+        raise MomentseekError(f"{path}: cannot be read ({e.strerror}); check the path") from None
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def _remembered(entry: object, stamp: list[int]) -> FileHashes | None:
+    match entry:
+        case {"stamp": list(before), "sha256": str(digest), "blocks": str(blocks)} if before == stamp:
+            return FileHashes(digest, blocks)
+    return None
 
 
 def _recall(memory: Path) -> dict[str, object]:

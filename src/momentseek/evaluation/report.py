@@ -14,6 +14,7 @@ import numpy as np
 from momentseek import __version__
 from momentseek.evaluation.evaluate import Evaluation
 from momentseek.measures import PROTOCOLS
+from momentseek.spreadsheets import safe_cell
 from momentseek.tables import NO_VALUE, text_table
 
 Intervals = Mapping[str, tuple[float, float]]
@@ -149,7 +150,8 @@ def per_query(result: Evaluation, suffix: str) -> bytes:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["query_id", "query", *result.names])
-        writer.writerows([q, t, *("" if math.isnan(v) else repr(v) for v in values)] for q, t, values in rows)
+        for q, t, values in rows:
+            writer.writerow([safe_cell(q), safe_cell(t), *("" if math.isnan(v) else repr(v) for v in values)])
         return out.getvalue().encode()
     lines = (
         {"query_id": q, "query": t, "measures": dict(zip(result.names, map(_number, values), strict=True))}

@@ -13,6 +13,7 @@ from typing import Any
 
 from momentseek.atomic import write_all
 from momentseek.errors import MomentseekError
+from momentseek.spreadsheets import safe_row
 from momentseek.tables import markdown_table
 from momentseek.training.config import TrainConfig
 from momentseek.training.presets import configure
@@ -101,7 +102,7 @@ def write_tables(
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(table)
+    writer.writerows(map(safe_row, table))
     write_all(
         {
             out / "table.csv": text.getvalue().encode(),

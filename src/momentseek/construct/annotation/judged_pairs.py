@@ -9,6 +9,7 @@ from momentseek.errors import MomentseekError
 from momentseek.formats.document import open_document
 from momentseek.formats.tables import rows_of
 from momentseek.moments import MAX_RELEVANCE
+from momentseek.spreadsheets import plain_cell, safe_cell
 
 PAIRS_HEADER = "pair_id,relevance,annotators,labels"
 
@@ -21,7 +22,9 @@ def write_pairs(rows: Iterable[tuple[str, int, int, int]]) -> bytes:
     >>> write_pairs([("7", 3, 1, 2)])
     b'pair_id,relevance,annotators,labels\\n7,3,1,2\\n'
     """
-    lines = (f"{_cell(pair)},{relevance},{annotators},{labels}" for pair, relevance, annotators, labels in rows)
+    lines = (
+        f"{_cell(safe_cell(pair))},{relevance},{annotators},{labels}" for pair, relevance, annotators, labels in rows
+    )
     return "\n".join([PAIRS_HEADER, *lines, ""]).encode()
 
 
@@ -29,7 +32,7 @@ def read_pairs(path: str | os.PathLike[str]) -> dict[str, int]:
     """Read the relevance level of every pair."""
     result: dict[str, int] = {}
     for line, row in rows_of(open_document(path), "pair_id", "relevance"):
-        pair, level = row["pair_id"], row["relevance"].strip()
+        pair, level = plain_cell(row["pair_id"]), row["relevance"].strip()
         if level not in map(str, range(MAX_RELEVANCE + 1)):
             raise MomentseekError(
                 f"{path}: line {line:,} gives pair {pair} the relevance {level!r}; levels are whole numbers from 0 "

@@ -1,7 +1,8 @@
 """Labels: the level that each worker gave to each query–moment pair, as the annotation tool exports them.
 
 The file is CSV with the columns ``pair_id, worker, relevance``, one row per judgement, as TVR-Ranking publishes its
-raw annotations. Levels are whole numbers from 0 (irrelevant) to 4 (perfect match).
+raw annotations. Levels are whole numbers from 0 (irrelevant) to 4 (perfect match). People open it in spreadsheets, so
+names that look like formulas are written and read as in ``momentseek.spreadsheets``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from momentseek.formats.document import Document, open_document
 from momentseek.formats.tables import header_of, rows_of
 from momentseek.moments import MAX_RELEVANCE
 from momentseek.moments.arrays import BoolArray, IntArray, encode_names, offsets_of, stable_order
+from momentseek.spreadsheets import plain_cell, safe_cell
 from momentseek.tables import count
 
 LEVEL_COUNT = MAX_RELEVANCE + 1
@@ -126,7 +128,7 @@ def write_labels(rows: Iterable[tuple[str, str, int]]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(LABEL_COLUMNS)
-    writer.writerows(rows)
+    writer.writerows((safe_cell(pair), safe_cell(worker), level) for pair, worker, level in rows)
     return text.getvalue().encode()
 
 
@@ -146,7 +148,7 @@ def _columns(document: Document) -> tuple[list[str], list[str], list[str]]:
             )
         rows = [tuple(row) for row in found]
     pairs, workers, levels = zip(*rows, strict=True) if rows else ((), (), ())
-    return ([p.strip() for p in pairs], [w.strip() for w in workers], list(levels))
+    return ([plain_cell(p.strip()) for p in pairs], [plain_cell(w.strip()) for w in workers], list(levels))
 
 
 def _line(document: Document, row: int) -> str:

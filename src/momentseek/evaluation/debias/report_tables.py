@@ -11,6 +11,7 @@ from typing import Any
 
 from momentseek.evaluation.debias.report import DebiasReport
 from momentseek.evaluation.debias.verbs import VERB_MEASURE
+from momentseek.spreadsheets import safe_row
 
 Row = dict[str, Any]
 
@@ -120,5 +121,5 @@ def _csv(rows: Sequence[Row]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(map(safe_row, rows))
     return text.getvalue().encode()
