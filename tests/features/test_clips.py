@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
-from momentseek.features.clips import bounds, edges, endpoints, fit_rows, labels, normalise_rows, prepare_rows
+from momentseek.features.clips import bounds, edges, fit_rows, labels, normalise_rows
 
 counts = st.integers(1, 60)
 
@@ -41,11 +41,11 @@ def test_stretching_averages_what_each_part_covers(rows: int, most: int) -> None
 
 
 def test_an_unknown_way_of_fitting_is_said() -> None:
-    with pytest.raises(MomentseekError, match="truncate, resample, stretch, not by 'squeeze'"):
+    with pytest.raises(MomentseekError, match="truncate, resample, stretch, rounded, not by 'squeeze'"):
         fit_rows(np.ones((2, 2), np.float32), 1, "squeeze")
 
 
-@given(counts, counts, st.sampled_from(["truncate", "resample", "stretch"]), st.floats(0.1, 100))
+@given(counts, counts, st.sampled_from(["truncate", "resample", "stretch", "rounded"]), st.floats(0.1, 100))
 def test_edges_rise_and_belong_to_the_fitted_clips(rows: int, most: int, how: str, duration: float) -> None:
     at = edges(rows, most, how, 1.5, duration)
     assert len(at) == len(fit_rows(np.ones((rows, 1), np.float32), most, how)) + 1
@@ -72,11 +72,3 @@ def test_labels_of_a_resampled_video_follow_its_edges() -> None:
 def test_normalising_leaves_silence_silent() -> None:
     x = np.array([[3, 4], [0, 0]], np.float32)
     np.testing.assert_allclose(normalise_rows(x), [[3 / 5.00001, 4 / 5.00001], [0, 0]], rtol=1e-6)
-
-
-def test_prepared_is_fit_then_normalise_then_endpoints() -> None:
-    x = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
-    got = prepare_rows(x, 4, "resample", True, True)
-    assert np.array_equal(got[:, :3], normalise_rows(fit_rows(x, 4, "resample")))
-    assert np.array_equal(got[:, 3:], endpoints(4))
-    assert np.array_equal(prepare_rows(x, 4, "truncate", False, False), x[:4])

@@ -12,8 +12,9 @@ from torch import Tensor
 from momentseek.models import Batch, BatchPairs, Clips, Dims, Words, build
 from momentseek.models.crocs import Crocs
 from momentseek.models.moment_map import overlap, scale_overlap
+from momentseek.models.moment_map.targets import overlap_of_moments
 
-SETTINGS = {"hidden": 12, "max_clips": 8, "longest": 8, "map_layers": 1, "kernel": 3, "space": 10}
+SETTINGS = {"hidden": 12, "max_clips": 8, "longest": 8, "stride": 1, "map_layers": 1, "kernel": 3, "space": 10}
 
 
 def model(**settings: object) -> Crocs:
@@ -58,6 +59,7 @@ def by_loops(m: Crocs, b: Batch) -> dict[str, float]:
         words, clips = m.encode_words(b.words), m.encode_clips(b.clips)
     assert pairs.times is not None
     iou = overlap(m.cells, pairs.times)
+    truths = overlap_of_moments(pairs.times, pairs.times)
     target = scale_overlap(iou, c.low, c.high)
     own = {(int(q), int(v)) for q, v in zip(pairs.query, pairs.video, strict=True)}
     cells = iou.shape[1]
@@ -85,10 +87,10 @@ def by_loops(m: Crocs, b: Batch) -> dict[str, float]:
             if (other == v and iou[p, cell] < c.negative_overlap) or (other != v and held(pairs.hard_videos, q, other))
         )
         queries = 0.0
-        for other in range(5):
+        for other in set(range(5)) - {q}:
             theirs = [i for i in range(len(pairs.query)) if int(pairs.query[i]) == other and int(pairs.video[i]) == v]
             if theirs:
-                counts = all(iou[i, best] < c.negative_overlap for i in theirs)
+                counts = all(truths[p, i] < c.query_overlap for i in theirs)
             else:
                 counts = held(pairs.hard_queries, other, v)
             if counts:

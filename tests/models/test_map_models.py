@@ -16,7 +16,7 @@ import momentseek.models.tan2d  # noqa: F401
 from momentseek.models import Batch, BatchPairs, Clips, CorpusModel, Dims, Words, build, take_rows
 
 SMALL = {"hidden": 12, "max_clips": 8, "longest": 8}
-MAP = {"map_layers": 2, "kernel": 3}
+MAP = {"map_layers": 2, "kernel": 3, "stride": 1}
 EDGES = {"heads": 2, "layers": 2, "power": 2.0, "dropout": 0.0}
 FIELDS = ("features", "mask", "roles", "phrase")
 MODELS = {

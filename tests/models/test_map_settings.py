@@ -11,8 +11,8 @@ from momentseek.models import MODELS, Dims, build, build_config
 from momentseek.training.presets import configure, preset_names, preset_table
 
 SHARED: list[tuple[str, Any, str]] = [
-    ("fit", "truncate", "fit must be stretch, not 'truncate'"),
-    ("fit", "resample", "fit must be stretch, not 'resample'"),
+    ("fit", "truncate", "fit must be stretch or rounded, not 'truncate'"),
+    ("fit", "resample", "fit must be stretch or rounded, not 'resample'"),
     ("longest", 15, "with longest=15.*set longest=16"),
     ("shortest", 2, "shortest must be 1, not 2"),
     ("padding", "last", "padding must be each or first, not 'last'"),

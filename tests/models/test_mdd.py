@@ -22,7 +22,7 @@ HIDDEN, CLIPS = 6, 4
 def model(**settings: object) -> Mdd:
     torch.manual_seed(0)
     small = {"hidden": HIDDEN, "max_clips": CLIPS, "longest": CLIPS, "map_layers": 1, "kernel": 3, "text_layers": 1}
-    own = {"heads": 2, "actions": 3, "unobserved": 2, "tree": False, **settings}
+    own = {"stride": 1, "heads": 2, "actions": 3, "unobserved": 2, "tree": False, **settings}
     made = build("mdd", {**small, **own}, Dims(query=5, video=7, subtitle=None))
     assert isinstance(made, Mdd)
     return made.eval()

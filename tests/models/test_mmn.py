@@ -17,7 +17,7 @@ CLIPS = 4
 
 def model(**settings: object) -> Mmn:
     torch.manual_seed(0)
-    small = {"hidden": 8, "space": 5, "max_clips": CLIPS, "longest": CLIPS, "map_layers": 1, "kernel": 3}
+    small = {"hidden": 8, "space": 5, "max_clips": CLIPS, "longest": CLIPS, "map_layers": 1, "kernel": 3, "stride": 1}
     made = build("mmn", {**small, **settings}, Dims(query=5, video=7, subtitle=None))
     assert isinstance(made, Mmn)
     return made.eval()

@@ -21,7 +21,7 @@ def test_counts_are_at_least_one(name: str, value: int) -> None:
         ({"dropout": 1.0}, "dropout must be from 0 to below 1, not 1"),
         ({"dropout": -0.1}, "dropout must be from 0 to below 1, not -0.1"),
         ({"dropout": float("nan")}, "dropout must be from 0 to below 1, not nan"),
-        ({"fit": "crop"}, "fit must be truncate or resample or stretch, not 'crop'"),
+        ({"fit": "crop"}, "fit must be truncate or resample or stretch or rounded, not 'crop'"),
         ({"modalities": "video+sound"}, r"modalities must be .*, not 'video\+sound'"),
         ({"modalities": ""}, "modalities must be .*, not ''"),
         ({"modalities": "video+video"}, r"modalities must be .*, not 'video\+video'"),

@@ -12,6 +12,7 @@ import pytest
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
+from momentseek.features.preparation import Preparation
 from momentseek.trained.manifest import EncoderRef
 from momentseek.trained.reranker import Reranker, RerankerCache, VideoFeatures
 from momentseek.trained.reranker_manifest import RerankerManifest
@@ -36,7 +37,8 @@ def model(clip_seconds: float = 1.5, window: int = 8) -> Blank:
     return Blank(
         RerankerManifest(
             folder=Path("model"), model="tan2d", fingerprint="0" * 64, clip_seconds=clip_seconds, video=source,
-            subtitle=None, query=source, max_words=30, max_clips=8, fit="stretch", normalise=False, endpoints=False,
+            subtitle=None, query=source, max_words=30, max_clips=8,
+            preparation=Preparation(8, "stretch", video=False, words=False),
             shortest=1, roles=False, end_time="inclusive", nms=None, window=window * clip_seconds,
         )
     )  # fmt: skip

@@ -6,6 +6,7 @@ labels (``labels``) and predicted spans are exact whether a long video was cut o
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from momentseek.errors import MomentseekError
 
 Array = NDArray[np.float32]
 Times = NDArray[np.float64]
-FIT_METHODS = ("truncate", "resample", "stretch")
+FIT_METHODS = ("truncate", "resample", "stretch", "rounded")
 EndLabel = Literal["inclusive", "official"]
 
 
@@ -29,7 +30,7 @@ def bounds(rows: int, most: int, how: str) -> Times:
     """
     if how not in FIT_METHODS:
         raise MomentseekError(f"videos are fitted by {', '.join(FIT_METHODS)}, not by {how!r}")
-    if how == "stretch" and rows:
+    if how in ("stretch", "rounded") and rows:
         return np.arange(most + 1) * rows / most
     if rows <= most or how == "truncate":
         return np.arange(min(rows, most) + 1, dtype=np.float64)
@@ -41,14 +42,21 @@ def fit_rows(x: Array, most: int, how: str) -> Array:
 
     ``truncate`` keeps the first ones (XML), ``resample`` replaces longer videos by means of even stretches of whole
     rows (ReLoCLNet), ``stretch`` brings every video, shorter ones too, to exactly ``most`` parts of equal time, each
-    the mean of what it covers (2D-TAN).
+    the mean of what it covers (2D-TAN). ``rounded`` does so by whole rows, as the public code of 2D-TAN and MMN: part i
+    is the mean of rows round(i n/most) to round((i+1) n/most) - 1, or the first of them alone; the last row is never
+    reached from below.
 
     >>> fit_rows(np.float32([[1], [3], [5], [7], [9]]), 2, "resample").ravel().tolist()
     [2.0, 7.0]
     >>> fit_rows(np.float32([[1], [3], [5]]), 2, "stretch").ravel().round(3).tolist()
     [1.6670000553131104, 4.333000183105469]
+    >>> fit_rows(np.float32([[1], [3], [5]]), 2, "rounded").ravel().tolist()
+    [2.0, 5.0]
     """
     at = bounds(len(x), most, how)
+    if how == "rounded" and len(x):
+        begin = np.minimum(np.rint(at).astype(np.int64), len(x) - 1)
+        return np.stack([x[s : max(e, s + 1)].mean(0) for s, e in pairwise(begin)])
     if not len(x) or how == "truncate" or (how == "resample" and len(x) <= most):
         return x[: len(at) - 1]
     # The integral of the rows up to any time, rows being constant during their clip; a mean is a difference of two.
@@ -109,10 +117,3 @@ def endpoints(length: int) -> Array:
     """
     at = np.arange(length + 1, dtype=np.float32) / np.float32(max(length, 1))
     return np.stack([at[:-1], at[1:]], axis=1)
-
-
-def prepare_rows(x: Array, most: int, how: str, normalise: bool, with_endpoints: bool) -> Array:
-    """Rows fitted, normalised and with endpoints appended, as a model without torch takes them."""
-    x = fit_rows(x, most, how)
-    x = normalise_rows(x) if normalise else x
-    return np.concatenate([x, endpoints(len(x))], axis=1) if with_endpoints else x

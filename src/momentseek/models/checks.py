@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING
+
+from torch import Tensor
 
 from momentseek.errors import MomentseekError
 
 if TYPE_CHECKING:
     from momentseek.models.model import ModelConfig
+
+MAX_SETTING = 8192
+"""The largest number of columns, clips or the like that settings may name beyond the sizes of the weights."""
 
 
 def at_least(config: ModelConfig, least: int, *names: str) -> None:
@@ -39,3 +46,12 @@ def one_of(config: ModelConfig, name: str, *choices: str) -> None:
     value = getattr(config, name)
     if value not in choices:
         raise MomentseekError(f"model: {name} must be {' or '.join(choices)}, not {value!r}")
+
+
+def refuse_absurd_sizes(config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
+    """Refuse settings whose model would be far larger than the weights, before memory is taken for it."""
+    largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
+    for name, value in asdict(config).items():
+        limit = len(weights) if name.endswith("layers") else max(MAX_SETTING, largest)
+        if type(value) is int and value > limit and name != "videos":  # so many are searched: no memory is taken for it
+            raise MomentseekError(f"the model's {name} is {value:,}, and at most {limit:,} fits its weights")

@@ -69,4 +69,10 @@ class Crocs(Mmn):
         return {**terms, "rejection": self.config.reject * each.sum() / wrong.sum().clamp(min=1)}
 
 
-register("crocs", CrocsConfig, Crocs, "CroCs: MMN without false negatives, then on hard negatives in both directions")
+register(
+    "crocs",
+    CrocsConfig,
+    Crocs,
+    "CroCs: MMN without false negatives, then on hard negatives in both directions",
+    format=2,
+)

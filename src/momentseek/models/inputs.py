@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from momentseek.errors import MomentseekError
-from momentseek.features.clips import endpoints, fit_rows, normalise_rows
 from momentseek.features.data import Data, Dims
+from momentseek.features.modalities import MODALITIES
 from momentseek.language.roles import Roles, load_parser
 from momentseek.models.batch import Clips, Words
 from momentseek.models.model import ModelConfig
@@ -51,8 +51,8 @@ class QueryFeatures(Protocol):
 def clips_of(data: ClipFeatures, names: Sequence[str], config: ModelConfig) -> Clips:
     """The clips of videos as input of a model with this config, padded to the longest video."""
     video, subtitle = (
-        [clip_rows(table.read(name), config) for name in names] if table is not None else None
-        for table in tables(data, config)
+        [clip_rows(table.read(name), config, modality) for name in names] if table is not None else None
+        for modality, table in zip(MODALITIES, tables(data, config), strict=True)
     )
     return stack_clips(video, subtitle, names)
 
@@ -94,14 +94,9 @@ def dims_of(data: Data, config: ModelConfig, split: str | None = None) -> Dims:
     )
 
 
-def clip_rows(features: Floats, config: ModelConfig) -> Floats:
-    """The rows of one video and modality, prepared: at most ``max_clips``, normalised, with endpoints if set."""
-    rows = fit_rows(features, config.max_clips, config.fit)
-    if config.normalise:
-        rows = normalise_rows(rows)
-    if config.endpoints:
-        rows = np.concatenate([rows, endpoints(len(rows))], axis=1)
-    return np.asarray(rows, dtype=np.float32)
+def clip_rows(features: Floats, config: ModelConfig, modality: str) -> Floats:
+    """The rows of one video and modality, prepared: fitted, normalised, with endpoints if set."""
+    return config.preparation.prepare_clips(features, modality)
 
 
 def word_rows(features: Floats, config: ModelConfig) -> Floats:
@@ -111,7 +106,7 @@ def word_rows(features: Floats, config: ModelConfig) -> Floats:
 
 def all_word_rows(rows: Floats, config: ModelConfig) -> Floats:
     """All rows of one query, normalised but not cut to ``max_words``."""
-    return np.asarray(normalise_rows(rows) if config.normalise else rows, dtype=np.float32)
+    return config.preparation.prepare_words(rows)
 
 
 def stack_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | None, names: Sequence[str]) -> Clips:

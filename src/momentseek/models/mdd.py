@@ -24,7 +24,7 @@ from momentseek.models.layers.positions_2d import positions_2d
 from momentseek.models.layers.role_tree import RoleTree
 from momentseek.models.model import Dims
 from momentseek.models.registry import register
-from momentseek.models.tan2d import Tan2d, Tan2dConfig
+from momentseek.models.tan2d import BEFORE_STRIDE, Tan2d, Tan2dConfig
 
 NO_CONFOUNDERS = "none"
 
@@ -125,4 +125,11 @@ class Mdd(Tan2d):
         return terms
 
 
-register("mdd", MddConfig, Mdd, "MDD: 2D-TAN with a gated query, position reconstruction and a deconfounder")
+register(
+    "mdd",
+    MddConfig,
+    Mdd,
+    "MDD: 2D-TAN with a gated query, position reconstruction and a deconfounder",
+    format=2,
+    former={1: BEFORE_STRIDE},
+)

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from momentseek.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.checks import above_nothing, at_least, one_of
-from momentseek.models.layers.joint_clips import JointClips
+from momentseek.models.layers.joint_clips import MapClips
 from momentseek.models.losses.mutual_matching import mutual_matching
 from momentseek.models.model import CorpusModel, Dims
 from momentseek.models.moment_map import MapConvolution, cells, max_over, overlap
@@ -37,6 +37,7 @@ class MmnConfig(Tan2dConfig):
 
     alpha: float = 0.0
     videos: int = 100
+    stride: int = 2
     space: int = 256
     """Columns of the two joint spaces."""
     text: str = "mean"
@@ -51,16 +52,22 @@ class MmnConfig(Tan2dConfig):
     margin: float = 0.4
     negative_overlap: float = 0.5
     """Candidates of the right video that overlap less than this are negatives."""
+    query_overlap: float = 0.5
+    """Another query of the video is no negative if its moment overlaps the right one by this or more."""
     only_overlap_after: float = 0.0
     """After so many whole epochs the mutual matching loss counts a hundredth (the public code's 7 for Charades-STA, 6
     for ActivityNet Captions); 0 leaves it as it is."""
     positives: int = 1
     """Candidates of the right video, best overlap first, that count as the moment."""
+    follow: str = "paper"
+    """``official``: candidates of the right video that are no negatives stay in the matching loss's sum as exp(0), as
+    the public code has it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of(self, "moments", "pool")
         one_of(self, "text", "mean", "lstm")
+        one_of(self, "follow", "paper", "official")
         at_least(self, 1, "space", "positives")
         at_least(self, 0, "power", "contrast", "margin", "only_overlap_after")
         above_nothing(self, "temperature")
@@ -80,7 +87,7 @@ class Mmn(CorpusModel):
     def __init__(self, config: MmnConfig, dims: Dims) -> None:
         super().__init__(config, dims)
         self.cells = cells(config.max_clips)
-        self.clips = JointClips(config, dims)
+        self.clips = MapClips(config, dims, config.stride)
         self.neighbours = MapConvolution(
             self.cells.mask(), config.hidden, config.hidden, config.map_layers, config.kernel, norm=config.norm,
             padding=config.padding,
@@ -89,7 +96,7 @@ class Mmn(CorpusModel):
             SentenceEncoder(dims.query, config.hidden, config.text_layers) if config.text == "lstm" else None
         )
         width = config.hidden if config.text == "lstm" else dims.query
-        self.text_norm, self.moment_norm = nn.LayerNorm(width), nn.LayerNorm(config.hidden)
+        self.text_norm = nn.LayerNorm(width)
         self.text_match, self.text_overlap = nn.Linear(width, config.space), nn.Linear(width, config.space)
         self.moment_match = nn.Linear(config.hidden, config.space)
         self.moment_overlap = nn.Linear(config.hidden, config.space)
@@ -99,7 +106,7 @@ class Mmn(CorpusModel):
         if self.sentence is not None:
             pooled = self.sentence(words)[0]
         else:
-            weight = words.mask.float()
+            weight = words.mask.to(words.features)
             pooled = torch.einsum("qnd,qn->qd", words.features, weight) / weight.sum(1, keepdim=True).clamp(min=1)
         pooled = self.text_norm(pooled)
         return {
@@ -109,12 +116,12 @@ class Mmn(CorpusModel):
 
     def encode_clips(self, clips: Clips) -> Encodings:
         """Every candidate moment in both spaces, of length 1."""
-        moments = max_over(F.relu(self.clips(clips)), self.cells)
-        near = self.moment_norm(self.cells.of_map(self.neighbours(self.cells.as_map(moments))))
+        moments = max_over(self.clips(clips), self.cells)
+        near = self.cells.of_map(self.neighbours(self.cells.as_map(moments)))
         return {
             "match": F.normalize(self.moment_match(near), dim=2),
             "overlap": F.normalize(self.moment_overlap(near), dim=2),
-            "mask": clips.mask,
+            "mask": self.clips.mask(clips),
         }
 
     def log_score(self, match: Tensor, overlap: Tensor) -> Tensor:
@@ -145,7 +152,8 @@ class Mmn(CorpusModel):
         contrast = mutual_matching(
             words["match"], clips["match"], pairs, iou, *self.negatives(batch),
             temperature=config.temperature, margin=config.margin,
-            negative_overlap=config.negative_overlap, positives=config.positives,
+            negative_overlap=config.negative_overlap, query_overlap=config.query_overlap, positives=config.positives,
+            count_near=config.follow == "official",
         )  # fmt: skip
         return {
             "overlap": overlap_loss(OVERLAP_SHARPNESS * cosine, iou, pairs.weight, config),
@@ -161,4 +169,4 @@ class Mmn(CorpusModel):
         return ~own, ~own
 
 
-register("mmn", MmnConfig, Mmn, "MMN: moments and queries in two joint spaces, trained by mutual matching")
+register("mmn", MmnConfig, Mmn, "MMN: moments and queries in two joint spaces, trained by mutual matching", format=2)

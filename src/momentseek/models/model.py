@@ -21,6 +21,7 @@ from momentseek.errors import MomentseekError
 from momentseek.features.clips import FIT_METHODS
 from momentseek.features.data import Dims as Dims
 from momentseek.features.modalities import MODALITIES, parse_modalities
+from momentseek.features.preparation import Preparation
 from momentseek.models.batch import Batch, Clips, Encodings, Words
 
 
@@ -33,11 +34,18 @@ class ModelConfig:
     max_words: int = 30
     max_clips: int = 100
     fit: str = "truncate"
-    """How videos are fitted to ``max_clips``: ``truncate`` (XML), ``resample`` (ReLoCLNet) or ``stretch`` (2D-TAN)."""
+    """How videos are fitted to ``max_clips``: ``truncate`` (XML), ``resample`` (ReLoCLNet), ``stretch`` (2D-TAN), or
+    ``rounded`` (as its public code stretches, by whole rows)."""
     modalities: str = "video+subtitle"
     """``video``, ``subtitle`` or both."""
     normalise: bool = True
-    """Normalise feature rows to length 1 first."""
+    """Normalise feature rows to length 1."""
+    normalise_words: bool | None = None
+    """Normalise the rows of queries' words; nothing: as ``normalise`` says."""
+    normalise_subtitles: bool | None = None
+    """Normalise the rows of subtitles; nothing: as ``normalise`` says."""
+    fit_first: bool = True
+    """Fit videos to their number of clips before rows are normalised; false: after (2D-TAN, MMN)."""
     endpoints: bool = False
     """Append the temporal endpoint feature (TEF) [i/L, (i+1)/L] to the clip features."""
     shortest: int = 1
@@ -66,6 +74,11 @@ class ModelConfig:
         if self.fit not in FIT_METHODS:
             raise MomentseekError(f"model: fit must be {' or '.join(FIT_METHODS)}, not {self.fit!r}")
         parse_modalities(self.modalities)
+
+    @property
+    def preparation(self) -> Preparation:
+        """How features become the model's input."""
+        return Preparation.of(vars(self))
 
     @property
     def modality_names(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from momentseek.errors import MomentseekError
@@ -22,15 +22,29 @@ class ModelSpec:
     config: type[ModelConfig]
     model: type[CorpusModel]
     summary: str
+    format: int = 1
+    """Counts up whenever the network computes something else with the same weights and settings."""
+    former: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Earlier formats that can still be used: the settings that they lack, with the values that they imply."""
 
 
+SETTING_ALIASES = {"as": "follow"}
+"""Other spellings of settings: ``as=official`` cannot be the name of an attribute."""
 MODELS: Registry[ModelSpec] = Registry("model", package="momentseek.models")
 C = TypeVar("C")
 
 
-def register(name: str, config: type[ModelConfig], model: type[CorpusModel], summary: str) -> None:
+def register(
+    name: str,
+    config: type[ModelConfig],
+    model: type[CorpusModel],
+    summary: str,
+    *,
+    format: int = 1,
+    former: Mapping[int, Mapping[str, Any]] | None = None,
+) -> None:
     """Make a model known by a name; its file calls this once, at its end."""
-    MODELS.add(name, ModelSpec(name, config, model, summary))
+    MODELS.add(name, ModelSpec(name, config, model, summary, format, former or {}))
 
 
 def build(name: str, settings: Mapping[str, Any], dims: Dims) -> CorpusModel:
@@ -52,12 +66,25 @@ def build_config(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
     hints = typing.get_type_hints(kind)
     known = [f.name for f in dataclasses.fields(kind)]  # type: ignore[arg-type]
     values = {}
-    for name, value in settings.items():
+    for name, value in plain_settings(kind, settings).items():
         if name not in known:
             hint = did_you_mean(name, known, f"settings are {', '.join(known)}")
             raise MomentseekError(f"{what} has no setting {name!r}; {hint}")
         values[name] = _check_type(value, hints[name], f"{what}: {name}")
     return kind(**values)
+
+
+def plain_settings(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings under their own names, where another spelling was given.
+
+    >>> @dataclass
+    ... class Example:
+    ...     follow: str = "paper"
+    >>> plain_settings(Example, {"as": "official"})
+    {'follow': 'official'}
+    """
+    known = {f.name for f in dataclasses.fields(kind)}
+    return {SETTING_ALIASES[n] if SETTING_ALIASES.get(n) in known else n: value for n, value in settings.items()}
 
 
 def _check_type(value: Any, hint: Any, where: str) -> Any:

@@ -8,8 +8,9 @@ video meet early, each pair costs a forward: rank videos with another model firs
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +19,7 @@ from torch.nn import functional as F
 from momentseek.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words
 from momentseek.models.checks import at_least, one_of
-from momentseek.models.layers.joint_clips import JointClips
+from momentseek.models.layers.joint_clips import MapClips
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.moment_map import ConvolutionStack, MapConvolution, cells, max_over, overlap, scale_overlap
 from momentseek.models.pairwise import match_by_best_span
@@ -37,6 +38,10 @@ class Tan2dConfig(ModelConfig):
     alpha: float = 0.0
     videos: int = 5
     dropout: float = 0.0
+    fit_first: bool = False
+    normalise_words: bool | None = False
+    stride: int = 16
+    """Rows of features per clip of the map: each is projected by itself, and the mean of so many is a clip."""
     text_layers: int = 3
     map_layers: int = 8
     kernel: int = 5
@@ -52,14 +57,15 @@ class Tan2dConfig(ModelConfig):
         super().__post_init__()
         one_of(self, "moments", "pool", "convolution")
         one_of(self, "padding", "each", "first")
-        at_least(self, 1, "text_layers", "map_layers", "kernel")
+        at_least(self, 1, "stride", "text_layers", "map_layers", "kernel")
         if self.kernel % 2 == 0:
             raise MomentseekError(f"model: kernel must be odd, so that the map keeps its size, not {self.kernel}")
         if not self.low < self.high:
             raise MomentseekError(f"model: low ({self.low:g}) must be below high ({self.high:g})")
-        if self.fit != "stretch":
+        if self.fit not in ("stretch", "rounded"):
             raise MomentseekError(
-                f"model: a map has cells for exactly max_clips clips, so fit must be stretch, not {self.fit!r}"
+                "model: a map has cells for exactly max_clips clips, so fit must be stretch or rounded, not "
+                f"{self.fit!r}"
             )
         if self.shortest != 1:
             raise MomentseekError(
@@ -103,7 +109,7 @@ class Tan2d(CorpusModel):
         super().__init__(config, dims)
         self.cells = cells(config.max_clips)
         self.sentence = SentenceEncoder(dims.query, config.hidden, config.text_layers)
-        self.clips = JointClips(config, dims)
+        self.clips = MapClips(config, dims, config.stride)
         self.stack = ConvolutionStack(config.hidden, config.max_clips) if config.moments == "convolution" else None
         self.text_in = nn.Linear(config.hidden, config.hidden)
         self.map_in = nn.Linear(config.hidden, config.hidden)
@@ -118,7 +124,7 @@ class Tan2d(CorpusModel):
 
     def encode_clips(self, clips: Clips) -> Encodings:
         """Encode the clips; candidates are pooled when they are scored, as they outnumber the clips tenfold."""
-        return {"clips": F.relu(self.clips(clips)), "mask": clips.mask}
+        return {"clips": self.clips(clips), "mask": self.clips.mask(clips)}
 
     def candidates(self, clips: Tensor) -> Tensor:
         """(videos, cells, hidden): the map M, before it is fused with a query."""
@@ -153,4 +159,14 @@ class Tan2d(CorpusModel):
         return {"overlap": overlap_loss(logits, overlap(self.cells, pairs.times), pairs.weight, self.config)}
 
 
-register("tan2d", Tan2dConfig, Tan2d, "2D-TAN: convolutions over a map of all candidate moments, query fused early")
+BEFORE_STRIDE: Mapping[str, Any] = {"stride": 1, "fit_first": True, "normalise_words": None}
+"""What 2D-TAN's format 1 did not set: rows were averaged to the map's clips at once, and words were normalised too."""
+
+register(
+    "tan2d",
+    Tan2dConfig,
+    Tan2d,
+    "2D-TAN: convolutions over a map of all candidate moments, query fused early",
+    format=2,
+    former={1: BEFORE_STRIDE},
+)

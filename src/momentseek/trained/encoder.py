@@ -36,7 +36,6 @@ class TrainedEncoder:
     encodes pictures one by one, ``clips`` puts a whole video's into their context.
     """
 
-    fit = "truncate"
     """How a video's rows are fitted to the number of clips that the graph takes."""
 
     def __init__(self, about: EncoderManifest, threads: int | None = None) -> None:
@@ -111,7 +110,7 @@ class TrainedEncoder:
             given: dict[str, Any] = {"mask": np.ones((1, window.last - window.first), np.bool_)}
             for name, features in (("video", video), ("subtitle", subtitle)):
                 if features is not None:
-                    given[name] = self._prepare(features[part])
+                    given[name] = self._prepare(features[part], name)
             rows, curves = self._run(self._clips, ["match", "spans"], given)
             kept = slice(window.begin - window.first, window.end - window.first)
             match[window.begin : window.end], spans[window.begin : window.end] = rows[0, kept], curves[0, kept]
@@ -141,11 +140,7 @@ class TrainedEncoder:
 
     def queries(self, tables: Sequence[Vectors]) -> tuple[Vectors, Vectors]:
         """Vectors for match and for spans of queries that are given as tables of word features."""
-        from momentseek.features.clips import normalise_rows  # here, because a plain library needs none of it
-
-        cut = [table[: self.about.max_words] for table in tables]
-        if self.about.normalise:
-            cut = [normalise_rows(table) for table in cut]
+        cut = [self.about.preparation.prepare_words(table[: self.about.max_words]) for table in tables]
         words = np.zeros((len(cut), max(map(len, cut)), self.about.query.dim), np.float32)
         mask = np.zeros(words.shape[:2], np.bool_)
         for i, table in enumerate(cut):
@@ -162,11 +157,8 @@ class TrainedEncoder:
             rows.append(self.queries(self.texts.words(texts[at : at + QUERIES_PER_RUN]))[which])
         return np.concatenate(rows)
 
-    def _prepare(self, rows: Vectors) -> Vectors:
-        from momentseek.features.clips import prepare_rows
-
-        about = self.about
-        return prepare_rows(rows, about.max_clips, self.fit, about.normalise, about.endpoints)[None]
+    def _prepare(self, rows: Vectors, modality: str) -> Vectors:
+        return self.about.preparation.prepare_clips(rows, modality)[None]
 
     def _run(self, network: Any, outputs: list[str], given: dict[str, Any]) -> list[Vectors]:
         try:
@@ -199,8 +191,6 @@ class MomentMapEncoder(TrainedEncoder):
     candidates of its window that it lies in: a clip by itself is what such a model knows least about.
     """
 
-    fit = "stretch"
-
     def __init__(self, about: EncoderManifest, threads: int | None = None) -> None:
         super().__init__(about, threads)
         assert about.moments is not None
@@ -220,7 +210,7 @@ class MomentMapEncoder(TrainedEncoder):
         for at in range(0, len(found), together):
             some = found[at : at + together]
             given = {
-                name: np.concatenate([self._prepare(features[w.first : w.last]) for w in some])
+                name: np.concatenate([self._prepare(features[w.first : w.last], name) for w in some])
                 for name, features in (("video", video), ("subtitle", subtitle))
                 if features is not None
             }

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from momentseek.errors import MomentseekError
 from momentseek.formats.document import open_document
 from momentseek.toml import read_toml
 from momentseek.trained.moment_map import MomentMap
+
+if TYPE_CHECKING:
+    from momentseek.features.preparation import Preparation
 
 MANIFEST_FILE = "model.json"
 CLIPS_GRAPH, WORDS_GRAPH = "clips.onnx", "words.onnx"
@@ -65,8 +68,8 @@ class EncoderManifest:
     """Columns of the vectors that find spans."""
     max_words: int
     max_clips: int
-    normalise: bool
-    endpoints: bool
+    preparation: Preparation
+    """How features become the graphs' input."""
     start: Vectors
     """The filter that answers to where a moment starts, over neighbouring clips; odd in length."""
     end: Vectors
@@ -150,6 +153,8 @@ def _check(path: Path, expected: Any) -> None:
 
 
 def _manifest(folder: Path, values: Mapping[str, Any]) -> EncoderManifest:
+    from momentseek.features.preparation import Preparation  # here, because a plain library needs none of it
+
     try:
         encoders, config, head = values["encoders"], values["config"], values["head"]
         sources = {kind: EncoderRef.of(source) for kind, source in encoders.items()}
@@ -173,8 +178,7 @@ def _manifest(folder: Path, values: Mapping[str, Any]) -> EncoderManifest:
             spans=int(head["spans"]),
             max_words=int(config["max_words"]),
             max_clips=int(config["max_clips"]),
-            normalise=bool(config["normalise"]),
-            endpoints=bool(config["endpoints"]),
+            preparation=Preparation.of(config if moments else {**config, "fit": "truncate"}),
             start=np.asarray([] if moments else head["start"], np.float32),
             end=np.asarray([] if moments else head["end"], np.float32),
             shortest=int(config["shortest"]),

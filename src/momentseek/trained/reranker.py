@@ -170,13 +170,12 @@ class Reranker:
         return [_together(part, most) for part in parts]
 
     def _query_inputs(self, words: Vectors, text: str) -> dict[str, Any]:
-        from momentseek.features.clips import normalise_rows
-
         rows = words[: self.about.max_words]
         if not len(rows):
             raise MomentseekError("the query has no words that could be encoded; say what to look for")
-        asked: dict[str, Any] = {"words": normalise_rows(rows)[None] if self.about.normalise else rows[None]}
-        asked["words"] = np.ascontiguousarray(asked["words"], np.float32)
+        asked: dict[str, Any] = {
+            "words": np.ascontiguousarray(self.about.preparation.prepare_words(rows)[None])
+        }
         if self.about.roles:
             from momentseek.language.roles import load_parser
 
@@ -188,13 +187,11 @@ class Reranker:
 
     def grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
         """The scores of the spans of each part by (first clip, length), minus infinity where there is no span."""
-        from momentseek.features.clips import prepare_rows
-
         about = self.about
         given = dict(asked)
         sizes: list[int] = []
         for name in parts[0]:
-            rows = [prepare_rows(p[name], about.max_clips, about.fit, about.normalise, about.endpoints) for p in parts]
+            rows = [about.preparation.prepare_clips(part[name], name) for part in parts]
             sizes = [len(r) for r in rows]
             block = np.zeros((len(rows), max(sizes), rows[0].shape[1]), np.float32)
             for i, row in enumerate(rows):
@@ -216,7 +213,7 @@ class Reranker:
         about, clip = self.about, self.about.clip_seconds
         offset = window.first * clip
         left = video.duration - offset
-        at = np.fmin(edges(window.last - window.first, about.max_clips, about.fit, clip, left), left)
+        at = np.fmin(edges(window.last - window.first, about.max_clips, about.preparation.fit, clip, left), left)
         usable = int(np.count_nonzero(at[:-1] < at[-1]))
         last = np.add.outer(np.arange(grid.shape[0]), np.arange(grid.shape[1]) + about.shortest - 1)
         inside = last < usable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from momentseek.errors import MomentseekError
 from momentseek.trained.manifest import (
@@ -17,6 +17,9 @@ from momentseek.trained.manifest import (
     kind_of,
     read_values,
 )
+
+if TYPE_CHECKING:
+    from momentseek.features.preparation import Preparation
 
 JOINT_GRAPH = "joint.onnx"
 
@@ -36,9 +39,8 @@ class RerankerManifest:
     query: EncoderRef
     max_words: int
     max_clips: int
-    fit: str
-    normalise: bool
-    endpoints: bool
+    preparation: Preparation
+    """How features become the graph's input."""
     shortest: int
     roles: bool
     """Whether the model also takes the roles of a query's words (verbs, nouns)."""
@@ -53,9 +55,9 @@ class RerankerManifest:
     @property
     def most(self) -> int:
         """Clips of a video that the model reads at once; longer videos are read in windows."""
-        if self.fit == "truncate" or self.window is None:
+        if self.preparation.fit == "truncate" or self.window is None:
             return self.max_clips
-        return max(self.max_clips if self.fit == "resample" else 1, round(self.window / self.clip_seconds))
+        return max(self.max_clips if self.preparation.fit == "resample" else 1, round(self.window / self.clip_seconds))
 
 
 def read_reranker_manifest(folder: Path) -> RerankerManifest:
@@ -74,6 +76,8 @@ def read_reranker_manifest(folder: Path) -> RerankerManifest:
 
 
 def _about(folder: Path, values: Mapping[str, Any]) -> RerankerManifest:
+    from momentseek.features.preparation import Preparation  # here, because a plain library needs none of it
+
     encoders, config, head = values["encoders"], values["config"], values["head"]
     sources = {kind: EncoderRef.of(source) for kind, source in encoders.items()}
     used = [*str(config["modalities"]).split("+"), "query"]
@@ -93,9 +97,7 @@ def _about(folder: Path, values: Mapping[str, Any]) -> RerankerManifest:
         query=sources["query"],
         max_words=int(config["max_words"]),
         max_clips=int(config["max_clips"]),
-        fit=str(config["fit"]),
-        normalise=bool(config["normalise"]),
-        endpoints=bool(config["endpoints"]),
+        preparation=Preparation.of(config),
         shortest=int(config["shortest"]),
         roles=bool(head["roles"]),
         end_time=str(head["end_time"]),

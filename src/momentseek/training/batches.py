@@ -13,6 +13,7 @@ from torch import Tensor
 from momentseek.features.cache import ArrayCache
 from momentseek.features.clips import EndLabel, edges, labels
 from momentseek.features.data import Data, DataSplit
+from momentseek.features.modalities import MODALITIES
 from momentseek.models.batch import Batch, BatchPairs, Clips, Words
 from momentseek.models.inputs import (
     all_word_rows,
@@ -115,10 +116,10 @@ class Batches:
             None
             if table is None
             else [
-                self._cache.get((kind, name), lambda t=table, n=name: clip_rows(t.read(n), self._config))  # type: ignore[misc]
+                self._cache.get((kind, name), lambda t=table, n=name, k=kind: clip_rows(t.read(n), self._config, k))  # type: ignore[misc]
                 for name in names
             ]
-            for kind, table in enumerate(self._tables)
+            for kind, table in zip(MODALITIES, self._tables, strict=True)
         )
         return stack_clips(video, subtitle, names)
 

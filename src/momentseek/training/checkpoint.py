@@ -21,7 +21,8 @@ from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.limits import check_size
-from momentseek.models import CorpusModel, Dims, build
+from momentseek.models import MODELS, CorpusModel, Dims, build
+from momentseek.models.checks import MAX_SETTING, refuse_absurd_sizes
 from momentseek.models.inputs import dims_of
 from momentseek.optional import optional_module
 from momentseek.training.config import TrainConfig
@@ -29,8 +30,6 @@ from momentseek.training.folder import find_checkpoint
 
 CHECKPOINT_KIND = "momentseek checkpoint"
 OPTIMISER_PREFIX = "optimiser/"
-MAX_SETTING = 8192
-"""The largest number of columns, clips or the like that a checkpoint's settings may name beyond its weights' sizes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +77,7 @@ def save_checkpoint(
     metadata = {
         "kind": CHECKPOINT_KIND,
         "version": __version__,
+        "format": str(MODELS[config.model].format),
         "config": json.dumps(config.table()),
         "dims": json.dumps(asdict(model.dims)),
         "fingerprint": fingerprint,
@@ -95,10 +95,10 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     file = find_checkpoint(Path(path))
     metadata, tensors = _read(file)
     settings, dims = _mapping(metadata, "config", file), _dims(metadata, file)
-    config = _config(settings, file)
+    config = _config(_present_form(settings, metadata, file), file)
     weights = {n: t for n, t in tensors.items() if not n.startswith(OPTIMISER_PREFIX)}
     try:
-        _check_sizes(config, weights)
+        refuse_absurd_sizes(config.model_config, weights)
         model = build(config.model, config.settings, dims)
         model.load_state_dict(weights)
     except MomentseekError as e:
@@ -162,13 +162,21 @@ def _config(settings: Mapping[str, Any], file: Path) -> TrainConfig:
         raise MomentseekError(f"{file}: {e}") from None
 
 
-def _check_sizes(config: TrainConfig, weights: Mapping[str, Tensor]) -> None:
-    """Refuse settings whose model would be far larger than the weights, before memory is taken for it."""
-    largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
-    for name, value in asdict(config.model_config).items():
-        limit = len(weights) if name.endswith("layers") else max(MAX_SETTING, largest)
-        if type(value) is int and value > limit and name != "videos":  # so many are searched: no memory is taken for it
-            raise MomentseekError(f"the model's {name} is {value:,}, and at most {limit:,} is possible; train again")
+def _present_form(settings: dict[str, Any], metadata: Mapping[str, str], file: Path) -> dict[str, Any]:
+    """The settings as this version means them; a checkpoint of a former network that is no longer here is refused."""
+    section = settings.get("model")
+    name = section.get("name") if isinstance(section, dict) else None
+    spec = MODELS.get(name) if isinstance(name, str) else None
+    written = _whole(metadata, "format", file) if "format" in metadata else 1
+    if spec is None or written == spec.format:
+        return settings
+    if written not in spec.former:
+        version = _text(metadata, "version", file)
+        raise MomentseekError(
+            f"{file}: holds format {written} of {spec.name}, written by momentseek {version}, and this version has "
+            f"format {spec.format}, another network (docs/models.md); train again"
+        )
+    return {**settings, "model": {**spec.former[written], **settings["model"]}}
 
 
 def _text(metadata: Mapping[str, str], key: str, file: Path) -> str:

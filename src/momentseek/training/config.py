@@ -24,6 +24,7 @@ from typing import Any
 from momentseek.errors import MomentseekError
 from momentseek.measures import parse_all
 from momentseek.models import MODELS, ModelConfig, build_config
+from momentseek.models.registry import SETTING_ALIASES
 from momentseek.registry import did_you_mean
 from momentseek.toml import toml_text
 
@@ -245,6 +246,8 @@ def _parse_assignment(text: str) -> tuple[str, Any]:
 
 def _place(key: str, table: Mapping[str, Any]) -> tuple[str, str]:
     section, dot, name = key.partition(".")
+    if key in SETTING_ALIASES or (section == "model" and name in SETTING_ALIASES):
+        section, dot, name = "model", ".", SETTING_ALIASES[name or key]
     if dot:
         if section not in CONFIG_SECTIONS:
             raise MomentseekError(

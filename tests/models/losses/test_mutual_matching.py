@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from momentseek.models.batch import BatchPairs
 from momentseek.models.losses.mutual_matching import mutual_matching
 from momentseek.models.moment_map import cells, overlap
+from momentseek.models.moment_map.targets import overlap_of_moments
 
 TAU, PSI, LOW = 0.2, 0.3, 0.5
 
@@ -32,6 +33,7 @@ def example(seed: int) -> tuple[torch.Tensor, torch.Tensor, BatchPairs, torch.Te
 
 def by_hand(queries, moments, pairs, iou, negative, positives):  # type: ignore[no-untyped-def]
     total = weights = 0.0
+    truths = overlap_of_moments(pairs.times, pairs.times)
     for p in range(len(pairs.query)):
         q, v, w = int(pairs.query[p]), int(pairs.video[p]), float(pairs.weight[p])
         for cell in iou[p].topk(positives).indices.tolist():
@@ -45,7 +47,8 @@ def by_hand(queries, moments, pairs, iou, negative, positives):  # type: ignore[
             among_queries = 0.0
             for r in range(len(queries)):
                 of_r = [x for x in range(len(pairs.query)) if pairs.query[x] == r and pairs.video[x] == v]
-                held = all(iou[x, cell] < LOW for x in of_r) if of_r else bool(negative[r, v])
+                held = all(truths[p, x] < LOW for x in of_r) if of_r else bool(negative[r, v])
+                held &= r != q
                 among_queries += held * math.exp(float(queries[r] @ m) / TAU)
             total -= w * (math.log(right / (right + among_moments)) + math.log(right / (right + among_queries)))
             weights += w
@@ -64,7 +67,8 @@ def test_equals_the_formula_in_loops(seed: int, positives: int) -> None:
 
 def test_without_negatives_the_loss_is_nothing_and_its_gradient_finite() -> None:
     queries = torch.ones(1, 2, requires_grad=True)
-    pairs = BatchPairs(*(torch.zeros(1, dtype=torch.long) for _ in range(4)), torch.ones(1), torch.ones(1, 1).bool())
+    pairs = BatchPairs(*(torch.zeros(1, dtype=torch.long) for _ in range(4)), torch.ones(1), torch.ones(1, 1).bool(),
+                       torch.tensor([[0.0, 1.0]]))  # fmt: skip
     loss = mutual_matching(queries, torch.ones(1, 1, 2), pairs, torch.ones(1, 1), torch.zeros(1, 1).bool())
     loss.backward()
     assert float(loss.detach()) == pytest.approx(0)

@@ -25,7 +25,6 @@ from momentseek.models.export.map_nodes import as_spans, convolve_lengths, max_o
 from momentseek.models.export.nodes import LOWEST_SCORE, Nodes
 from momentseek.models.inputs import needs_roles, role_parser
 from momentseek.models.layers.deconfounder import Branch, Deconfounder
-from momentseek.models.layers.joint_clips import JointClips
 from momentseek.models.layers.projection import clip_width
 from momentseek.models.layers.role_tree import NOUN, VERB, RoleTree
 from momentseek.models.mdd import Mdd
@@ -79,7 +78,7 @@ def _map(nodes: Nodes, model: Tan2d, words: str, clips: list[str]) -> str:
     if isinstance(model, Mdd) and model.tree is not None:
         sentence = _tree(nodes, model.tree, sentence, states, model.config.max_words)
     query = nodes.add("Unsqueeze", nodes.linear(model.text_in, sentence), nodes.integers(1))
-    seen = nodes.add("Relu", _joint(nodes, model.clips, clips))
+    seen = nodes.map_clips(model.clips, clips)
     cells = model.cells
     moments = max_over(nodes, seen, cells) if model.stack is None else convolve_lengths(nodes, model.stack, seen)
     if isinstance(model, Mdd) and model.deconfounder is not None:
@@ -203,7 +202,7 @@ def _edge_spans(nodes: Nodes, model: Cet, words: str, clips: list[str]) -> str:
 
 
 def _tokens(nodes: Nodes, layer: ClipTokens, clips: list[str]) -> str:
-    joined = _joint(nodes, layer.joint, clips)
+    joined = nodes.joint_clips(layer.joint, clips)
     return nodes.add("Add", joined, _first(nodes, layer.positions, joined))
 
 
@@ -222,10 +221,6 @@ def _mlp(nodes: Nodes, layers: nn.Sequential, x: str) -> str:
 # both
 
 
-def _joint(nodes: Nodes, layer: JointClips, clips: list[str]) -> str:
-    return nodes.linear(layer.linear, clips[0] if len(clips) == 1 else nodes.add("Concat", *clips, axis=2))
-
-
 def _log_sigmoid(nodes: Nodes, x: str) -> str:
     return nodes.add("Neg", nodes.add("Softplus", nodes.add("Neg", x)))
 
@@ -237,7 +232,7 @@ def difference_from_torch(model: Tan2d | Cet, graph: bytes) -> float:
     Infinite if the one scores a span that the other does not have.
     """
     rng, config = np.random.default_rng(0), model.config
-    most, network = config.max_clips, session(graph)
+    most, network = config.preparation.rows, session(graph)
     given: dict[str, NDArray[Any]] = {
         part: rng.standard_normal((COMPARED_VIDEOS, most, width), np.float32) for part, width in _widths(model).items()
     }

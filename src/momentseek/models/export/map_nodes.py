@@ -77,7 +77,7 @@ def _sparse(nodes: Nodes, layers: MapConvolution, x: str, cells: Cells) -> str:
             seen = np.stack([number[start + a, end + b] for b in range(kernel)], 1)
             near = nodes.add("Gather", more, nodes.constant(seen.ravel(), "int64"), axis=1)
             x = nodes.add("Add", x, nodes.add("MatMul", nodes.add("Reshape", near, shape), nodes.constant(weight[a])))
-        x = _normalise(nodes, layers.norms[i], nodes.add("Relu", x), columns=(-1,))
+        x = nodes.add("Relu", _normalise(nodes, layers.norms[i], x, columns=(-1,)))
         share = getattr(layers, f"weight{i}")[0, 0, cells.start, cells.end]
         x = nodes.add("Mul", x, nodes.constant(share[:, None]))
     return x
@@ -97,7 +97,7 @@ def _dense(nodes: Nodes, layers: MapConvolution, x: str, cells: Cells) -> str:
             "Conv", x, nodes.constant(layer.weight), nodes.constant(layer.bias),
             kernel_shape=list(layer.kernel_size), pads=[pad] * 4,
         )  # fmt: skip
-        x = _normalise(nodes, layers.norms[i], nodes.add("Relu", x), columns=(-1, 1, 1))
+        x = nodes.add("Relu", _normalise(nodes, layers.norms[i], x, columns=(-1, 1, 1)))
         x = nodes.add("Mul", x, nodes.constant(getattr(layers, f"weight{i}")))
     flat = nodes.add("Reshape", x, nodes.integers(0, 0, clips * clips))
     return nodes.add("Transpose", nodes.add("Gather", flat, nodes.constant(place, "int64"), axis=2), perm=[0, 2, 1])

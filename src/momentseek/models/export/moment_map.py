@@ -56,12 +56,11 @@ def moments_network(model: Mmn) -> bytes:
     """``video``, ``subtitle`` (videos, clips, columns) to ``moments`` (videos, cells, columns)."""
     nodes, config = Nodes("moments"), model.config
     inputs = {
-        part: nodes.graph.input(part, "float32", ["videos", config.max_clips, width])
+        part: nodes.graph.input(part, "float32", ["videos", config.preparation.rows, width])
         for part, width in widths(model).items()
     }
-    clips = nodes.add("Relu", nodes.joint_clips(model.clips, inputs))
-    near = neighbours(nodes, model.neighbours, max_over(nodes, clips, model.cells), model.cells)
-    moments = nodes.norm(model.moment_norm, near)
+    clips = nodes.map_clips(model.clips, [inputs[m] for m in model.clips.modalities])
+    moments = neighbours(nodes, model.neighbours, max_over(nodes, clips, model.cells), model.cells)
     shape: Shape = ["videos", len(model.cells), 2 * config.space]
     nodes.graph.output(_pair(nodes, moments, model.moment_match, model.moment_overlap, "moments"), "float32", shape)
     return nodes.graph.model()
@@ -95,14 +94,14 @@ def difference_from_torch(model: Mmn, graphs: Mapping[str, bytes]) -> float:
     """The largest difference between the graphs and torch in the scores of moments, as a share of the largest."""
     rng, config = np.random.default_rng(0), model.config
     clips: dict[str, NDArray[Any]] = {
-        part: rng.standard_normal((COMPARED_VIDEOS, config.max_clips, width), np.float32)
+        part: rng.standard_normal((COMPARED_VIDEOS, config.preparation.rows, width), np.float32)
         for part, width in widths(model).items()
     }
     words = random_words(config.max_words, model.dims.query)
     (moments,) = session(graphs[CLIPS_GRAPH]).run(["moments"], clips)
     (asked,) = session(graphs[WORDS_GRAPH]).run(["spans"], words)
     tensors = {part: torch.from_numpy(rows) for part, rows in clips.items()}
-    mask = torch.ones(COMPARED_VIDEOS, config.max_clips, dtype=torch.bool)
+    mask = torch.ones(COMPARED_VIDEOS, config.preparation.rows, dtype=torch.bool)
     videos = model.encode_clips(Clips(tensors.get("video"), tensors.get("subtitle"), mask))
     queries = model.encode_words(Words(torch.from_numpy(words["words"]), torch.from_numpy(words["mask"])))
     wanted = [torch.einsum("qd,vcd->qvc", queries[s], videos[s]) for s in ("match", "overlap")]

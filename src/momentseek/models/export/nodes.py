@@ -8,7 +8,7 @@ before it counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from momentseek.errors import MomentseekError
 from momentseek.models.layers import CrossEncoder, ModularQuery, Positions, Projection
 from momentseek.models.layers.attention import Attention, SelfEncoder
 from momentseek.models.layers.encoders import CnnEncoder, LstmEncoder, Stack
-from momentseek.models.layers.joint_clips import JointClips
+from momentseek.models.layers.joint_clips import JointClips, MapClips
 from momentseek.models.tan2d import SentenceEncoder
 
 LOWEST_SCORE = -3e38
@@ -212,10 +212,17 @@ class Nodes:
         fewest = self.add("Max", count, self.constant(np.float32(1)))
         return self.add("Div", self.add("Squeeze", total, self.integers(1)), fewest)
 
-    def joint_clips(self, layer: JointClips, inputs: Mapping[str, str]) -> str:
+    def joint_clips(self, layer: JointClips, parts: Sequence[str]) -> str:
         """Modalities side by side, through one linear layer."""
-        parts = [inputs[m] for m in layer.modalities]
         return self.linear(layer.linear, parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=-1))
+
+    def map_clips(self, layer: MapClips, parts: Sequence[str]) -> str:
+        """The clips of a moment map: rows through the linear layer and ReLU, then the mean of every few."""
+        rows = self.add("Relu", self.joint_clips(layer, parts))
+        if layer.stride == 1:
+            return rows
+        split = self.add("Reshape", rows, self.integers(0, -1, layer.stride, layer.linear.out_features))
+        return self.add("ReduceMean", split, axes=[2], keepdims=0)
 
     def fill_outside(self, x: str, mask: str, filler: float = 0.0) -> str:
         """``filler`` where there is nothing."""

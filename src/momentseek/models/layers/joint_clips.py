@@ -1,4 +1,4 @@
-"""Clips of several modalities as one: their features side by side, through one linear layer."""
+"""Clips of several modalities as one: their features side by side, through one linear layer; pooled for a map."""
 
 from __future__ import annotations
 
@@ -23,3 +23,23 @@ class JointClips(nn.Module):
         """(videos, clips, hidden), before any non-linearity."""
         joined: Tensor = self.linear(torch.cat([clips.modality(name) for name in self.modalities], dim=2))
         return joined
+
+
+class MapClips(JointClips):
+    """The clips of a moment map: rows through the linear layer and ReLU, then the mean of every ``stride`` of them.
+
+    ReLU comes before the mean, so this is not the same as the mean of rows through the layer (2D-TAN's public code).
+    """
+
+    def __init__(self, config: ModelConfig, dims: Dims, stride: int) -> None:
+        super().__init__(config, dims)
+        self.stride = stride
+
+    def forward(self, clips: Clips) -> Tensor:
+        """(videos, rows, columns) → (videos, rows / stride, hidden)."""
+        rows = torch.relu(super().forward(clips))
+        return rows if self.stride == 1 else rows.reshape(len(rows), -1, self.stride, rows.shape[2]).mean(2)
+
+    def mask(self, clips: Clips) -> Tensor:
+        """(videos, rows / stride), True where there is a clip of the map."""
+        return clips.mask[:, :: self.stride]

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 
 class MapConvolution(nn.Module):
-    """``layers`` convolutions with ReLU and valid-cell weighting; the map keeps its size.
+    """``layers`` convolutions, normalised if ``norm``, with ReLU and valid-cell weighting; the map keeps its size.
 
     ``padding="each"`` pads every layer; ``"first"`` pads the first for all of them, as the public code does: cells
     outside the map then carry features to later layers, at up to nine times the cost for 16 clips.
@@ -46,7 +46,7 @@ class MapConvolution(nn.Module):
     def forward(self, maps: Tensor) -> Tensor:
         """(batch, dim, clips, clips) → (batch, hidden, clips, clips)."""
         for i, (layer, norm) in enumerate(zip(self.convolutions, self.norms, strict=True)):
-            maps = norm(F.relu(layer(maps))) * getattr(self, f"weight{i}")
+            maps = F.relu(norm(layer(maps))) * getattr(self, f"weight{i}")
             if not self.spreads:
                 maps = maps * self.inside
         return maps * self.inside

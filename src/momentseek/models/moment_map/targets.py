@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from momentseek.models.moment_map.cells import Cells
@@ -17,7 +18,16 @@ def overlap(cells: Cells, times: Tensor) -> Tensor:
     """
     first = (cells.start / cells.clips).to(times)
     last = ((cells.start + cells.length) / cells.clips).to(times)
-    start, end = times[:, :1], times[:, 1:]
+    return overlap_of_moments(times, torch.stack([first, last], dim=1))
+
+
+def overlap_of_moments(ones: Tensor, others: Tensor) -> Tensor:
+    """(n, m): intersection over union of moments (n, 2) with others (m, 2).
+
+    >>> overlap_of_moments(torch.tensor([[0.0, 2.0]]), torch.tensor([[1.0, 2.0], [2.0, 3.0]])).tolist()
+    [[0.5, 0.0]]
+    """
+    start, end, first, last = ones[:, :1], ones[:, 1:], others[:, 0], others[:, 1]
     shared = (last.minimum(end) - first.maximum(start)).clamp(min=0)
     return shared / ((last - first) + (end - start) - shared)
 

@@ -1,0 +1,53 @@
+"""MMN's public weights (``mmn/modeling/mmn/mmn.py``, ``MMN``), which CroCs' are as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from momentseek.models.model import Dims
+from momentseek.models.public.registry import register_public
+from momentseek.models.public.weights import PublicWeights, Translation
+
+MARKS = ("featpool.conv.weight", "proposal_conv.conv1x1_contrastive.weight", "text_encoder.fc_out2.weight")
+SETTINGS = {"padding": "first", "fit": "rounded", "text": "mean", "norm": True, "follow": "official"}
+
+STRIDES, POWERS = {16: 2, 64: 4, 128: 2}, {128: 0.3}
+"""Rows per clip and exponents of the matching score that the authors use for maps of so many clips."""
+
+
+def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
+    """How many clips the map has is in no shape: kernels of 9 tell the authors' 64, others are taken for 16.
+
+    The language model is left out: its output are the words' features.
+    """
+    hidden, columns, _ = weights.shape("featpool.conv.weight", 3)
+    space, words = weights.shape("text_encoder.fc_out2.weight", 2)
+    state: dict[str, Tensor] = {}
+    state |= weights.take_layer("clips.linear", "featpool.conv")
+    state |= weights.take_layer("text_norm", "text_encoder.layernorm")
+    state |= weights.take_layer("text_match", "text_encoder.fc_out2")
+    state |= weights.take_layer("text_overlap", "text_encoder.fc_out1")
+    state |= weights.take_layer("moment_match", "proposal_conv.conv1x1_contrastive")
+    state |= weights.take_layer("moment_overlap", "proposal_conv.conv1x1_iou")
+    layers = weights.count("proposal_conv.convs.{}.weight")
+    for layer in range(layers):
+        state |= weights.take_layer(f"neighbours.convolutions.{layer}", f"proposal_conv.convs.{layer}")
+        norm = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+        state |= weights.take_layer(f"neighbours.norms.{layer}", f"proposal_conv.bn.{layer}", *norm)
+    weights.skip("text_encoder.bert.*")
+    settings = {
+        "hidden": hidden,
+        "space": space,
+        "map_layers": layers,
+        "kernel": weights.shape("proposal_conv.convs.0.weight", 4)[2],
+    }
+    clips = asked.get("max_clips") or (64 if settings["kernel"] == 9 else 16)
+    assumed = {"max_clips": clips, "longest": clips, "stride": STRIDES.get(clips, 1), "power": POWERS.get(clips, 0.5)}
+    return Translation(settings, Dims(words, columns, None), state, assumed)
+
+
+register_public("mmn", translate, marks=MARKS, source="MCG-NJU/MMN, mmn/modeling/mmn/mmn.py: MMN", settings=SETTINGS)
+register_public("crocs", translate, marks=MARKS, source="CroCs, whose network is MMN's", settings=SETTINGS)

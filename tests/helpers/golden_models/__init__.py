@@ -1,0 +1,97 @@
+"""Golden files: weights under public names, inputs, and what the public implementations made of them.
+
+A module of this folder per kind of file (the first word of its name) has ``compare(golden)``, which fails where our
+model with the file's weights gives something else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from momentseek.models import CorpusModel
+from momentseek.models.public import load_public
+
+TOLERANCES = {torch.float32: 1e-6, torch.float64: 1e-10}
+
+
+@dataclass(frozen=True, eq=False)
+class GoldenFile:
+    """The arrays of a file as tensors of one kind of number."""
+
+    name: str
+    weight: Mapping[str, Tensor]
+    input: Mapping[str, Tensor]
+    output: Mapping[str, Tensor]
+    gradnorm: Mapping[str, float]
+    config: Mapping[str, Any]
+    dtype: torch.dtype
+
+    @property
+    def kind(self) -> str:
+        """``mmn``, ``tan2d``, …: the first word of the file's name."""
+        return self.name.split("_")[0]
+
+    def model(self, name: str, **settings: Any) -> CorpusModel:
+        """Our model with the file's weights, in the file's kind of numbers."""
+        return load_public(name, self.weight, settings).model.to(self.dtype)
+
+    def check(self, ours: Tensor, name: str, mask: Tensor | None = None, *, by: float = 1.0) -> None:
+        """Compare with ``output/name`` where the mask is true."""
+        theirs = self.output[name].to(torch.float64)
+        found = ours.detach().to(torch.float64)
+        assert found.shape == theirs.shape, f"{name}: {tuple(found.shape)} and {tuple(theirs.shape)}"
+        if mask is not None:
+            mask = mask.bool().expand_as(theirs)
+            found, theirs = found[mask], theirs[mask]
+        self.check_numbers(found, theirs, name, by=by)
+
+    def check_numbers(self, ours: Tensor, theirs: Tensor, what: str, *, by: float = 1.0) -> None:
+        """Compare numbers to the digits of their kind, as shares of the largest (or of 1).
+
+        Numbers of double precision must all agree; of single precision, the root of the mean square must, and every one
+        to a hundredth of that: where a network divides by short lengths, single digits are lost with any order of sums.
+        """
+        difference = (ours.detach().double() - theirs.double()) / theirs.double().abs().max().clamp(min=1.0)
+        worst, usual = float(difference.abs().max()), float(difference.square().mean().sqrt())
+        tolerance = by * TOLERANCES[self.dtype]
+        single = self.dtype == torch.float32
+        assert (usual if single else worst) <= tolerance, f"{what} differs by {usual:.1e}, at most {worst:.1e}"
+        assert not single or worst <= 100 * tolerance, f"{what} differs by {worst:.1e}"
+
+
+@contextmanager
+def outputs_of(*layers: nn.Module) -> Iterator[tuple[list[Tensor], ...]]:
+    """Lists that fill up with what each layer gives while the model runs."""
+    lists: tuple[list[Tensor], ...] = tuple([] for _ in layers)
+    hooks = [
+        layer.register_forward_hook(lambda _layer, _given, out, kept=kept: kept.append(out))
+        for layer, kept in zip(layers, lists, strict=True)
+    ]
+    try:
+        yield lists
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def read_golden(path: Path, dtype: torch.dtype) -> GoldenFile:
+    with np.load(path, allow_pickle=False) as arrays:
+        parts: dict[str, dict[str, Tensor]] = {"weight": {}, "input": {}, "output": {}, "gradnorm": {}}
+        for key in arrays.files:
+            section, _, name = key.partition("/")
+            if section in parts:
+                tensor = torch.from_numpy(np.array(arrays[key]))
+                keep = section in ("weight", "output") or not tensor.is_floating_point()
+                parts[section][name] = tensor if keep else tensor.to(dtype)
+        config = json.loads(str(arrays["config.json"]))["config"]
+    norms = {name: float(value) for name, value in parts["gradnorm"].items()}
+    return GoldenFile(path.stem, parts["weight"], parts["input"], parts["output"], norms, config, dtype)
