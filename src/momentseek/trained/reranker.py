@@ -173,9 +173,7 @@ class Reranker:
         rows = words[: self.about.max_words]
         if not len(rows):
             raise MomentseekError("the query has no words that could be encoded; say what to look for")
-        asked: dict[str, Any] = {
-            "words": np.ascontiguousarray(self.about.preparation.prepare_words(rows)[None])
-        }
+        asked: dict[str, Any] = {"words": np.ascontiguousarray(self.about.preparation.prepare_words(rows)[None])}
         if self.about.roles:
             from momentseek.language.roles import load_parser
 
