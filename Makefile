@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations 20
 # Some tests start processes; each would compile the package anew where this is set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-quick coverage lint bench clean
+.PHONY: demo test test-all test-quick coverage lint bench fuzz clean
 
 demo: .venv/installed-demo
 	@sh examples/demo.sh $(BIN)/momentseek .venv/demo
@@ -46,6 +46,11 @@ bench: .venv/installed-dev
 	$(BIN)/python bench/rank.py --quick
 	$(BIN)/python bench/map.py --quick
 
+# Coverage-guided fuzzing of every reader of hostile input, a minute each: make fuzz FUZZ_SECONDS=600 FUZZ_TARGETS=subtitles
+FUZZ_SECONDS ?= 60
+fuzz: .venv/installed-fuzz
+	$(BIN)/python fuzz/run.py --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
 clean:
 	rm -rf .venv artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
@@ -63,6 +68,10 @@ clean:
 
 .venv/installed-dev: .venv/installed
 	$(PIP) -e '.[dev]'
+	@touch $@
+
+.venv/installed-fuzz: .venv/installed-dev
+	$(PIP) -e '.[fuzz]'
 	@touch $@
 
 # The page's tests drive Debian's chromium; where it can neither be found nor installed they are skipped, and say so.
