@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
+from tests.helpers.power_loss import record_power_loss
 
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
@@ -341,3 +343,18 @@ def test_re_ranking_needs_no_torch(library: LibraryStore, tmp_path: Path, films:
     found = json.loads(without_torch(library.path, *asked))
     assert found["hits"]
     assert all(hit["reranked"]["model"].startswith("tan2d ") for hit in found["hits"])
+
+
+def test_the_copy_of_the_model_survives_a_power_cut(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "disk"
+    root.mkdir()
+    with record_power_loss(root, monkeypatch) as recorder:
+        LibraryStore.open(root / "library", create=True, encoder=f"model:{model}").close()
+        recorder.finish_command()
+    for how in ("least", "names", "any"):
+        recorder.cuts[-1].leave(tmp_path / how, how, random.Random(1))
+        (copy,) = (tmp_path / how / "library" / "models").iterdir()
+        for path in model.iterdir():
+            assert (copy / path.name).read_bytes() == path.read_bytes()
