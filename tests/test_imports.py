@@ -35,7 +35,7 @@ ORDER = (
     {"moments"},
     {"formats", "measures", "ranking", "language"},
     {"media", "encoders", "features", "baselines"},
-    {"trained", "demo"},
+    {"trained", "demo", "transcription"},
     {"library", "evaluation"},
     {"search", "construct"},
     {"simulation", "models"},

@@ -23,6 +23,8 @@ VERBS = {
     "list": "List the library's videos.",
     "remove": "Take videos out of the library.",
     "retry": "Try again to add the files that failed.",
+    "transcribe": "Hear what is said in videos without subtitles.",
+    "transcript": "Write what is said in a video, as subtitles.",
     "verify": "Check every file and row of the library.",
     "compact": "Rewrite the library without what was removed.",
     "reencode": "Encode all videos again with another encoder.",

@@ -23,6 +23,12 @@ from momentseek.cli.ingesting import IngestLines, conclude, ingest
 @click.option(
     "--clip-seconds", type=click.FloatRange(0.1, 600), default=1.5, show_default=True, help="For a new library."
 )
+@click.option(
+    "--transcribe/--no-transcribe",
+    default=None,
+    help="Hear what is said where there are no subtitles. Default: yes, if momentseek[speech] is installed.",
+)
+@click.option("--transcriber", metavar="SPEC", help="What hears: whisper-base (default), or whisper:FOLDER.")
 @click.option("--watch", "watching", is_flag=True, help="Stay, and add what appears or changes, until Ctrl-C.")
 @options.wait
 @options.quiet
@@ -36,6 +42,8 @@ def command(
     encoder: str | None,
     model: str | None,
     clip_seconds: float,
+    transcribe: bool | None,
+    transcriber: str | None,
     watching: bool,
     wait: float,
     quiet: bool,
@@ -70,6 +78,7 @@ def command(
     encoder = options.encoder_or_model(encoder, model)
     display = IngestLines(quiet=quiet)
     with LibraryStore.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
+        opened.transcriber = _transcriber(transcribe, transcriber, opened.transcriber)
         if watching:
             _watch(opened, paths, recursive, exclude, subtitles, display, library, as_json)
             return
@@ -86,6 +95,22 @@ def command(
     if not report.in_library:
         seen = options.command_line(["status", "--failed"], library)
         raise MomentseekError(f"no file could be added; see: {seen}")
+
+
+def _transcriber(transcribe: bool | None, named: str | None, usual: str | None) -> str | None:
+    """What hears the videos that are added; None if they are not to be heard.
+
+    >>> _transcriber(None, None, None), _transcriber(False, None, "whisper-base"), _transcriber(True, None, None)
+    (None, None, 'whisper-base')
+    """
+    from momentseek.transcription import DEFAULT_TRANSCRIBER, transcriber_print
+
+    if transcribe is False:
+        return None
+    chosen = named or (usual or DEFAULT_TRANSCRIBER if transcribe else usual)
+    if chosen is not None and chosen != usual:
+        transcriber_print(chosen)  # refuses one that is not there before anything is added
+    return chosen
 
 
 def _again(paths: tuple[str, ...], recursive: bool, exclude: tuple[str, ...], subtitles: str | None) -> list[str]:

@@ -39,6 +39,20 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
         click.echo(text(found, library))
 
 
+def _heard_lines(found: Status, command: str) -> list[str]:
+    from momentseek.library.paths import clock_text
+
+    lines = []
+    if found.heard or found.unhearable:
+        failed = f", {found.unhearable:,} could not be heard" if found.unhearable else ""
+        lines.append(
+            f"heard     {count(found.heard, 'video')} without subtitles ({clock_text(found.heard_seconds)}){failed}"
+        )
+    if found.unheard:
+        lines.append(f"unheard   {count(found.unheard, 'video')} with sound and without subtitles ({command})")
+    return lines
+
+
 def text(found: Status, library: str | None = None) -> str:
     """The status as text, with the commands to run next on the library that was named."""
     from momentseek.library.file_stamp import printable
@@ -53,6 +67,7 @@ def text(found: Status, library: str | None = None) -> str:
         f"clips     {found.clips:,} of {found.clip_seconds:g} s",
         f"cues      {found.cues:,}",
         *(f"{encoder.stream:<9} {encoder.name} ({encoder.dim} columns)" for encoder in found.encoders),
+        *_heard_lines(found, run("transcribe")),
         f"size      {options.size_text(found.size)}, {count(found.segments, 'segment')}",
     ]
     if found.failures:

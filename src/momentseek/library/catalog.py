@@ -260,13 +260,21 @@ class Catalog(Database):
         marks = ", ".join("?" * len(values))
         new = self._db.execute(f"INSERT INTO videos ({columns}) VALUES ({marks})", values).lastrowid
         assert new is not None
-        self._db.executemany(
-            "INSERT INTO cues (video, start, end, text, language) VALUES (?, ?, ?, ?, ?)",
-            [(new, cue.start, cue.end, cue.text, cue.language) for cue in cues],
-        )
+        self._insert_cues(new, cues)
         self._db.execute("INSERT INTO name_words (rowid, text) VALUES (?, ?)", (new, name_text(video.name)))
         self._db.execute("DELETE FROM failures WHERE path = ?", (os.fsencode(video.path),))
         return new
+
+    def add_cues(self, video: int, cues: Sequence[Cue]) -> None:
+        """Give cues to a video that has none."""
+        self._insert_cues(video, cues)
+        self._db.execute("UPDATE videos SET cues = ? WHERE id = ?", (len(cues), video))
+
+    def _insert_cues(self, video: int, cues: Sequence[Cue]) -> None:
+        self._db.executemany(
+            "INSERT INTO cues (video, start, end, text, language) VALUES (?, ?, ?, ?, ?)",
+            [(video, cue.start, cue.end, cue.text, cue.language) for cue in cues],
+        )
 
     def remove_video(self, video: int) -> None:
         """Remove a video from the catalog; its vectors stay in their segments, marked as gone."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from momentseek.errors import LibraryBusyError, LibraryError
 from momentseek.library.location import library_option
-from momentseek.library.schema import SCHEMA, SCHEMA_VERSION
+from momentseek.library.schema import SCHEMA, SCHEMA_VERSION, TRANSCRIPTS
 
 CATALOG_FILE = "catalog.sqlite"
 BUSY_SECONDS = 30.0
@@ -80,9 +80,21 @@ class Database:
         self._db.execute("PRAGMA journal_mode = WAL")
         with self.changes():
             if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone():
-                for statement in _statements(SCHEMA):
+                for statement in _statements(SCHEMA + TRANSCRIPTS):
                     self._db.execute(statement)
                 self.set("version", SCHEMA_VERSION)
+
+    @property
+    def has_transcripts(self) -> bool:
+        """Whether the library has a place for transcripts; ``make_transcripts`` gives one to an older library."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'transcripts'"))
+
+    def make_transcripts(self) -> None:
+        """Make the place for transcripts in a library that has none."""
+        if not self.has_transcripts:
+            with self.changes():
+                for statement in _statements(TRANSCRIPTS):
+                    self._db.execute(statement)
 
     def close(self) -> None:
         """Close the database's file."""

@@ -69,3 +69,21 @@ CREATE TABLE failures (
     mtime_ns INTEGER
 ) WITHOUT ROWID;
 """
+
+TRANSCRIPTS = """
+CREATE TABLE IF NOT EXISTS transcripts (
+    video INTEGER PRIMARY KEY,
+    model TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    language TEXT,
+    heard REAL NOT NULL,
+    words TEXT NOT NULL,
+    whole INTEGER NOT NULL,
+    problem TEXT NOT NULL,
+    at REAL NOT NULL
+);
+CREATE TRIGGER IF NOT EXISTS transcripts_out AFTER DELETE ON videos BEGIN
+    DELETE FROM transcripts WHERE video = old.id;
+END;
+"""
+"""Tables that libraries made before them get when they are next written; older releases pass them over."""

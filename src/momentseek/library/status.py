@@ -9,6 +9,7 @@ from pathlib import Path
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.compact import folder_size
 from momentseek.library.paths import LibraryPaths
+from momentseek.library.transcripts import heard_counts
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,13 @@ class Status:
     encoders: tuple[EncoderRow, ...]
     unfinished: bool
     """Whether an ``add`` is running, or was interrupted."""
+    heard: int
+    """Number of videos in which a recogniser listened for speech."""
+    heard_seconds: float
+    unheard: int
+    """Number of videos with sound and without cues in which nobody has listened yet."""
+    unhearable: int
+    """Number of videos whose sound could not be heard."""
     reencoding: str | None
     """The spec of the encoder for which vectors are being made anew; None if none is."""
 
@@ -45,6 +53,7 @@ def status(catalog: Catalog, paths: LibraryPaths) -> Status:
         totals = catalog.totals()
         encoders = [catalog.encoder(stream) for stream in ("vision", "speech")]
         pending = catalog.get("reencoding")
+        heard = heard_counts(catalog)
         return Status(
             path=paths.folder,
             videos=int(totals["videos"]),
@@ -61,5 +70,9 @@ def status(catalog: Catalog, paths: LibraryPaths) -> Status:
             clip_seconds=float(catalog.get("clip_seconds", 0.0)),
             encoders=tuple(row for row in encoders if row is not None),
             unfinished=catalog.get("adding") is not None,
+            heard=int(heard["heard"]),
+            heard_seconds=heard["heard_seconds"],
+            unheard=int(heard["unheard"]),
+            unhearable=int(heard["unhearable"]),
             reencoding=pending[0] if pending else None,
         )

@@ -17,6 +17,7 @@ from momentseek.library.database import CATALOG_FILE
 from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.ingest.add import add_files
 from momentseek.library.ingest.report import AddReport, ShowIngest
+from momentseek.library.ingest.transcribing import transcribe_videos
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.lock import hold_lock
 from momentseek.library.paths import LibraryPaths
@@ -26,6 +27,7 @@ from momentseek.library.repair import repair_library
 from momentseek.library.scan.plan import refresh_plan
 from momentseek.library.verify import VerifyReport, verify_library
 from momentseek.library.video import Video
+from momentseek.transcription import DEFAULT_TRANSCRIBER, default_transcriber
 
 
 class LibraryStore(LibraryReader):
@@ -39,6 +41,8 @@ class LibraryStore(LibraryReader):
         self.wait = 0.0
         """Seconds to wait for another writer."""
         self.pace = WritePace()
+        self.transcriber = default_transcriber()
+        """The recogniser that hears videos without subtitles when they are added; None for none."""
 
     @classmethod
     def open(
@@ -126,7 +130,16 @@ class LibraryStore(LibraryReader):
     ) -> AddReport:
         """Add files that have been looked for already; otherwise like ``add``."""
         with self.changing():
-            return add_files(self, found, self.pace, subtitles=subtitles, progress=progress, retry=retry, links=links)
+            return add_files(
+                self,
+                found,
+                self.pace,
+                subtitles=subtitles,
+                progress=progress,
+                retry=retry,
+                links=links,
+                transcriber=self.transcriber,
+            )
 
     def retry(
         self,
@@ -147,8 +160,35 @@ class LibraryStore(LibraryReader):
                         files.append(VideoFile(real, name, _size(real)))
                     if real != path or not os.path.lexists(path):
                         known_files.forget_failure(self.catalog, path)
+            found = FoundFiles(files)
             return add_files(
-                self, FoundFiles(files), self.pace, subtitles=folder, progress=progress, retry=True, links=links
+                self,
+                found,
+                self.pace,
+                subtitles=folder,
+                progress=progress,
+                retry=True,
+                links=links,
+                transcriber=self.transcriber,
+            )
+
+    def transcribe(
+        self,
+        patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+        *,
+        transcriber: str | None = None,
+        again: bool = False,
+        progress: ShowIngest | None = None,
+    ) -> AddReport:
+        """Hear the videos that have sound and no subtitles: all of them, or those whose names match ``patterns``.
+
+        ``again`` also tries those whose sound could not be heard before. What was heard stays if this is stopped.
+        """
+        given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
+        with self.changing():
+            wanted = {video.id for video in self.matching(given)} if given else None
+            return transcribe_videos(
+                self, transcriber or self.transcriber or DEFAULT_TRANSCRIBER, wanted, again=again, progress=progress
             )
 
     def remove(

@@ -15,7 +15,7 @@ from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, AddReport
 from momentseek.library.file_stamp import path_text
-from momentseek.library.ingest.report import IngestNote, IngestStep
+from momentseek.library.ingest.report import HearingStep, IngestNote, IngestStep
 from momentseek.server.errors import ApiError, hide_paths
 from momentseek.server.right_of_way import give_way, lower_priority
 
@@ -177,12 +177,15 @@ class Jobs:
     def _run(self, order: _JobOrder, job: AddJob) -> None:
         self._change(job.id, lambda j: replace(j, state="running", started=time.time()))
 
-        def progress(event: IngestStep | IngestNote) -> None:
+        def progress(event: IngestStep | HearingStep | IngestNote) -> None:
             if isinstance(event, IngestNote):
                 if event.kind in ("failed", "odd"):
                     self._change(job.id, lambda j: replace(j, failed=(*j.failed, _failure(event))))
                 return
-            self._change(job.id, lambda j: _apply_step(j, event))
+            if isinstance(event, HearingStep):
+                self._change(job.id, lambda j: _apply_hearing(j, event))
+            else:
+                self._change(job.id, lambda j: _apply_step(j, event))
             give_way(self._is_wanted, order.stop)
             if order.stop.is_set():
                 raise JobStop
@@ -224,6 +227,17 @@ def _apply_step(job: AddJob, step: IngestStep) -> AddJob:
         fraction=min(1.0, step.bytes / step.of_bytes) if step.of_bytes else 1.0,
         rate=rate,
         seconds_left=left,
+    )
+
+
+def _apply_hearing(job: AddJob, step: HearingStep) -> AddJob:
+    rate = step.fresh / step.elapsed if step.fresh and step.elapsed else None
+    return replace(
+        job,
+        file=path_text(step.name),
+        fraction=min(1.0, step.seconds / step.of_seconds) if step.of_seconds else 1.0,
+        rate=rate,
+        seconds_left=(step.of_seconds - step.seconds) / rate if rate else None,
     )
 
 

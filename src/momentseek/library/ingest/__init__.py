@@ -1,5 +1,12 @@
 """From video files to the library: read ahead in one thread, encode in batches, commit whole videos."""
 
-from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, IngestStep, ResumedVideo
+from momentseek.library.ingest.report import (
+    AddInterrupted,
+    AddReport,
+    HearingStep,
+    IngestNote,
+    IngestStep,
+    ResumedVideo,
+)
 
-__all__ = ["AddInterrupted", "AddReport", "IngestNote", "ResumedVideo", "IngestStep"]
+__all__ = ["AddInterrupted", "AddReport", "HearingStep", "IngestNote", "ResumedVideo", "IngestStep"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 from momentseek.library.damage import DamagedVectorsError, SegmentDamage, damage_message, proven_videos
@@ -14,6 +15,7 @@ from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNo
 from momentseek.library.ingest.run import IngestRun
 from momentseek.library.ingest.speech import fill_speech
 from momentseek.library.ingest.timer import StageTimer
+from momentseek.library.ingest.transcribing import TranscribeRun
 from momentseek.library.ingest.writer import SegmentWriter, WritePace
 from momentseek.library.reader import LibraryReader
 from momentseek.library.scan.plan import refresh_plan
@@ -25,6 +27,9 @@ from momentseek.library.video_parts import drop_old_parts
 ADDING_SETTING = "adding"
 """The catalog's setting that is there while an ``add`` runs, and after it was killed."""
 
+HEARING_THREADS = 1
+"""Threads of the recogniser that runs beside the pictures."""
+
 
 def add_files(
     library: LibraryReader,
@@ -35,8 +40,9 @@ def add_files(
     progress: ShowIngest | None = None,
     retry: bool = False,
     links: bool = True,
+    transcriber: str | None = None,
 ) -> AddReport:
-    """Add the files found to a library. The caller holds its lock."""
+    """Add the files found to a library. The caller holds its lock. ``transcriber`` hears what has no subtitles."""
     catalog, encoders = library.catalog, library.encoders
     report = AddReport(interrupted_before=catalog.get(ADDING_SETTING) is not None)
     begun = time.monotonic()
@@ -59,9 +65,18 @@ def add_files(
     run = IngestRun(
         found.files, settings, encoder, writer, lambda id: _stored_video(library, id, whole), report, progress
     )
+    hearing = None if transcriber is None else TranscribeRun(
+        library, report, progress, transcriber=transcriber, threads=HEARING_THREADS, timer=timer
+    )  # fmt: skip
     try:
-        run.go()
-        writer.flush()
+        with hearing or nullcontext():
+            if hearing is not None:
+                hearing.refill()
+                run.beside = hearing.poll
+            run.go()
+            writer.flush()
+            if hearing is not None:
+                hearing.finish()
         writer.merge()
         if writer.damages:
             report.notes.append(damage_message(catalog, writer.damages.values()))

@@ -37,6 +37,23 @@ class IngestStep:
 
 
 @dataclass(frozen=True)
+class HearingStep:
+    """How far the hearing of videos without subtitles is, once their pictures are done."""
+
+    videos: int
+    """Number of videos that are heard."""
+    of_videos: int
+    seconds: float
+    """Seconds of sound that are heard, in earlier runs too."""
+    of_seconds: float
+    fresh: float
+    """Seconds of sound heard in this run; the time left is estimated from it."""
+    elapsed: float
+    name: str
+    """Name of the present video."""
+
+
+@dataclass(frozen=True)
 class IngestNote:
     """A note about a file, or about the whole run, that a person may want to read at once."""
 
@@ -62,7 +79,7 @@ class VideoNote:
     text: str
 
 
-ShowIngest = Callable[[IngestStep | IngestNote], None]
+ShowIngest = Callable[[IngestStep | HearingStep | IngestNote], None]
 
 
 @dataclass
@@ -85,6 +102,9 @@ class AddReport:
     resumed: list[ResumedVideo] = field(default_factory=list)
     interrupted_before: bool = False
     """Whether the last ``add`` had been interrupted."""
+    heard: int = 0
+    """Number of videos without subtitles in which a recogniser listened for speech."""
+    heard_seconds: float = 0.0
     seconds: float = 0.0
     elapsed: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
@@ -124,6 +144,8 @@ class AddReport:
             usable = sum(not what.startswith("failed") for _, what in said)
             phrases[max(usable - 1, 0)] += f" ({partly:,} of them only in part)"
         text = ", ".join(phrases)
+        if self.heard:
+            text += f"; {count(self.heard, 'video')} heard ({clock_text(self.heard_seconds)})"
         if self.seconds:
             rate = self.seconds / max(self.elapsed, 1e-9)
             text += f"; {clock_text(self.seconds)} of video in {self.elapsed:,.0f} s ({rate:,.0f} x real time)"

@@ -60,6 +60,8 @@ class IngestRun:
         self.of_bytes = sum(file.size for file in files)
         self.shown_at = 0.0
         self.last = ""
+        self.beside: Callable[[], None] = lambda: None
+        """Called now and then, for what goes on beside the pictures."""
 
     def go(self) -> None:
         """Work through all files; on Ctrl-C, videos that are whole are still written."""
@@ -197,6 +199,7 @@ class IngestRun:
         if now - self.shown_at < SECONDS_BETWEEN_STEPS and self.done < len(self.files):
             return
         self.shown_at = now
+        self.beside()
         present = self.encoder.open[0] if self.encoder.open else None
         at, duration, part = 0.0, 0.0, 0
         seconds = self.report.seconds

@@ -9,7 +9,9 @@ from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.encoders import SPEECH_ENCODER, encoder_row
 from momentseek.library.ingest.writer import encode_cues, store_segment
 from momentseek.library.paths import LibraryPaths
+from momentseek.library.reader import LibraryReader
 from momentseek.library.vectors import StoredVectors, segment_of
+from momentseek.media.cue import Cue
 
 VIDEOS_PER_SEGMENT = 500
 """Videos whose cues are encoded and written at a time."""
@@ -39,3 +41,12 @@ def store_speech(
         content = segment_of("speech", part, [StoredVectors.of(found) for found in vectors if found is not None])
         rows.append(store_segment(paths, content))
     return rows
+
+
+def store_cue_vectors(library: LibraryReader, video: int, cues: Sequence[Cue]) -> list[SegmentRow]:
+    """Write a segment for cues that a video of the library is about to get; it counts once the row returned does."""
+    encoder = library.encoders.speech
+    (vectors,) = encode_cues(encoder, [cues]) if encoder is not None else (None,)
+    if vectors is None:
+        return []
+    return [store_segment(library.paths, segment_of("speech", [video], [StoredVectors.of(vectors)]))]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from momentseek.media.cue import Cue
-from momentseek.media.subtitles.srt import times
+from momentseek.media.subtitles.srt import srt_text, times
 
 SUFFIXES = (".vtt", ".webvtt")
 
@@ -28,3 +28,14 @@ def parse(text: str) -> Iterator[Cue]:
         span, lines = found, []
     if span is not None:
         yield Cue(*span, "\n".join(lines).strip())
+
+
+def vtt_text(cues: Iterable[Cue]) -> str:
+    r"""Cues as the text of a WebVTT file; signs that would begin a tag are written as such.
+
+    >>> vtt_text([Cue(1.0, 2.5, "a < b")])
+    'WEBVTT\n\n1\n00:00:01.000 --> 00:00:02.500\na &lt; b\n'
+    """
+    plain = [Cue(c.start, c.end, c.text.replace("&", "&amp;").replace("<", "&lt;").replace("-->", "→")) for c in cues]
+    lines = srt_text(plain).splitlines(keepends=True)
+    return "WEBVTT\n\n" + "".join(line.replace(",", ".") if " --> " in line else line for line in lines)

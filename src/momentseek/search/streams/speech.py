@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog, CueMatch
+from momentseek.library.transcripts import transcribed_videos
 from momentseek.library.words import WordMatcher, content_words
 from momentseek.media.cue import Cue
 from momentseek.search.confidence import MIN_CLIPS, Scale
@@ -31,6 +32,8 @@ FAIR_SHARE = 0.6
 MAX_CUE_GAP_SECONDS = 2.0
 """Longest pause between two cues of one utterance."""
 MAX_UTTERANCE_SECONDS = 15.0
+HEARD_WEIGHT = 0.9
+"""What words count that a recogniser heard, against words of subtitles: it may have misheard."""
 
 
 def search_speech(
@@ -56,6 +59,7 @@ def _search_words(catalog: Catalog, text: str, allowed: Ids | None, only_speech:
     matches = catalog.best_cues(_rarest_words(terms, counts), allowed, MAX_CUES)
     if not matches:
         return []
+    heard = transcribed_videos(catalog)
     has = WordMatcher([m.cue.text for m in matches]).matches(terms)
     out = []
     for utterance in _join_cues(matches, has):
@@ -64,6 +68,8 @@ def _search_words(catalog: Catalog, text: str, allowed: Ids | None, only_speech:
         first, last = matches[utterance[0]].cue, matches[utterance[-1]].cue
         bm25 = max(matches[i].bm25 for i in utterance)
         score = float(weight[covered].sum()) + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
+        if matches[utterance[0]].video in heard:
+            score *= HEARD_WEIGHT
         level = _level(share, int(covered.sum()), only_speech)
         out.append(StreamHit(matches[utterance[0]].video, first.start, max(first.end, last.end), score, level))
     return sorted(out, key=lambda u: (-u.score, u.video, u.start, u.end))

@@ -31,7 +31,7 @@ class LikeIn(ExampleIn):
     ]
 
 
-class PictureIn(ExampleIn):
+class UploadedPictureIn(ExampleIn):
     """A picture, and how to answer."""
 
     model_config = ConfigDict(strict=True)
@@ -69,7 +69,7 @@ async def search_like(service: ServiceParam, asked: Annotated[LikeIn, InQuery()]
 
 
 @router.post("/search/picture", summary="Search by a picture", responses=BODY_ERRORS)
-async def search_picture(service: ServiceParam, asked: PictureIn) -> SearchOut:
+async def search_picture(service: ServiceParam, asked: UploadedPictureIn) -> SearchOut:
     """The moments that look like a picture, which is looked at and not kept."""
     try:
         picture = base64.b64decode(asked.picture, validate=True)

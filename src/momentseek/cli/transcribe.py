@@ -1,0 +1,61 @@
+"""``momentseek transcribe``: hear what is said in videos that came without subtitles."""
+
+from __future__ import annotations
+
+import click
+
+from momentseek.cli import options
+from momentseek.cli.ingesting import IngestLines, ingest
+
+
+@click.command()
+@click.argument("videos", nargs=-1, metavar="[VIDEO]...")
+@options.library
+@click.option("--transcriber", metavar="SPEC", help="whisper-base (default), or whisper:FOLDER.")
+@click.option("--again", is_flag=True, help="Also try videos whose sound could not be heard before.")
+@options.wait
+@options.quiet
+@options.as_json
+def command(
+    videos: tuple[str, ...],
+    library: str | None,
+    transcriber: str | None,
+    again: bool,
+    wait: float,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Hear what is said in videos that have sound and no subtitles.
+
+    `add` does the same for what it adds; this is for videos that were added without it. Videos
+    with subtitles are left alone. Stop it at any time: the next call continues from there.
+
+    \b
+    All of them:
+      momentseek transcribe
+    Some, with a larger model of faster-whisper that lies in a folder:
+      momentseek transcribe 'talks/*' --transcriber whisper:~/models/whisper-small
+    What was heard, as subtitles to correct; `momentseek add` takes them when they lie beside the video:
+      momentseek transcript talks/one.mp4 > talks/one.srt
+    """
+    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library.paths import clock_text
+    from momentseek.tables import count
+
+    display = IngestLines(quiet=quiet, what="hearing")
+    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
+        report = ingest(
+            lambda tell: opened.transcribe(videos, transcriber=transcriber, again=again, progress=tell),
+            display,
+            library=library,
+            as_json=as_json,
+            again=["transcribe", *videos, *([] if transcriber is None else ["--transcriber", transcriber])],
+        )
+    if as_json:
+        options.echo_json(report.as_dict())
+    for note in report.notes:
+        options.say(f"note: {note}")
+    if not quiet:
+        seconds = f" ({clock_text(report.heard_seconds)} in {report.elapsed:,.0f} s)" if report.heard else ""
+        unheard = f", {len(report.noted):,} could not be heard" if report.noted else ""
+        options.say(f"{count(report.heard, 'video')} heard{seconds}{unheard}")

@@ -1,0 +1,165 @@
+"""What a recogniser hears becomes cues of its video, once, whatever happens in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any, ClassVar
+
+import pytest
+
+from momentseek.errors import MediaError, MomentseekError
+from momentseek.library import AddInterrupted, LibraryStore
+from momentseek.library.ingest import transcribing
+from momentseek.library.transcripts import heard_counts, transcribed_videos, transcript
+from momentseek.transcription import HeardPart, SpokenCue, SpokenWord
+
+RED, BLUE = (200, 20, 20), (20, 20, 200)
+
+
+def _cue(start: float, *words: str) -> SpokenCue:
+    return SpokenCue(tuple(SpokenWord(start + 0.2 * i, start + 0.2 * i + 0.2, f" {w}") for i, w in enumerate(words)))
+
+
+class Parrot:
+    """A recogniser's process that hears the same two parts in every file, and what a test tells it to suffer."""
+
+    suffers: ClassVar[dict[str, Exception]] = {}
+    hangs = False
+    jobs: ClassVar[list[tuple[str, float]]] = []
+
+    def __init__(self, spec: str, threads: int = 1) -> None:
+        self.closed = Event()
+
+    def hear(self, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[HeardPart]:
+        self.jobs.append((path.name, begin))
+        if begin < 1.0:
+            yield HeardPart(1.0, "en", (_cue(0.2, "a", "purple", "balloon"),))
+        if self.hangs:
+            self.closed.wait(60)
+            raise MediaError("was closed")
+        if error := self.suffers.get(path.name):
+            raise error
+        yield HeardPart(3.0, "en", (_cue(2.0, "lands", "softly"),))
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+@pytest.fixture(autouse=True)
+def parrot(monkeypatch: pytest.MonkeyPatch) -> type[Parrot]:
+    monkeypatch.setattr(transcribing, "TranscriberProcess", Parrot)
+    monkeypatch.setattr(transcribing, "transcriber_print", lambda spec: f"print of {spec}")
+    Parrot.suffers, Parrot.jobs, Parrot.hangs = {}, [], False
+    return Parrot
+
+
+@pytest.fixture
+def talks(tmp_path: Path, film: Callable[..., Path]) -> Path:
+    """Two films with sound, one of them with subtitles, and a silent one."""
+    folder = tmp_path / "talks"
+    folder.mkdir()
+    film(folder / "a.mp4", RED, audio=True)
+    film(folder / "b.mp4", BLUE, audio=True)
+    (folder / "b.srt").write_text("1\n00:00:00,500 --> 00:00:02,000\nwritten by hand\n")
+    film(folder / "c.mp4", BLUE, RED)
+    return folder
+
+
+def texts(library: LibraryStore) -> dict[str, list[str]]:
+    return {v.name: [cue.text for cue in library.catalog.cues(v.id)] for v in library.videos()}
+
+
+HEARD = {"a.mp4": ["a purple balloon", "lands softly"], "b.mp4": ["written by hand"], "c.mp4": []}
+
+
+def test_only_what_has_sound_and_no_subtitles_is_heard(library: LibraryStore, talks: Path) -> None:
+    library.transcriber = "whisper-base"
+    report = library.add(talks)
+    assert (report.added, report.heard) == (3, 1)
+    assert texts(library) == HEARD
+    (a,) = [v for v in library.videos() if v.name == "a.mp4"]
+    assert transcribed_videos(library.catalog) == {a.id}
+    found = transcript(library.catalog, a.id)
+    assert found is not None
+    assert [w.text for w in found.cues[0].words] == [" a", " purple", " balloon"]
+    assert (found.transcriber, found.language) == ("whisper-base", "en")
+    assert library.verify().problems == []
+    assert library.add(talks).heard == 0
+    assert heard_counts(library.catalog) == {"heard": 1, "heard_seconds": a.duration, "unheard": 0, "unhearable": 0}
+
+
+def test_videos_that_were_added_unheard_can_be_heard_later(library: LibraryStore, talks: Path) -> None:
+    library.add(talks)
+    assert library.status().unheard == 1
+    assert library.transcribe(["c*"]).heard == 0
+    assert library.transcribe().heard == 1
+    assert texts(library) == HEARD
+    assert library.status().unheard == 0
+
+
+def test_what_was_heard_before_an_interrupt_is_not_heard_again(
+    library: LibraryStore, talks: Path, parrot: type[Parrot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.add(talks)
+    step = transcribing.TranscribeRun.step
+
+    def interrupt(self: Any) -> Any:
+        found = step(self)
+        if found.fresh:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(transcribing.TranscribeRun, "step", interrupt)
+    parrot.hangs = True
+    with pytest.raises(AddInterrupted):
+        library.transcribe()
+    monkeypatch.setattr(transcribing.TranscribeRun, "step", step)
+    assert texts(library)["a.mp4"] == []  # nothing is searched before it is whole
+    parrot.hangs = False
+    assert library.transcribe().heard == 1
+    assert parrot.jobs == [("a.mp4", 0.0), ("a.mp4", 1.0)]
+    assert texts(library) == HEARD
+
+
+def test_a_sound_that_cannot_be_heard_costs_one_video(library: LibraryStore, talks: Path, parrot: type[Parrot]) -> None:
+    parrot.suffers = {"a.mp4": MediaError("its sound makes the recogniser stop; convert it")}
+    library.transcriber = "whisper-base"
+    report = library.add(talks)
+    assert [noted.text for noted in report.noted] == [
+        "what is said in it was not heard: its sound makes the recogniser stop; convert it"
+    ]
+    assert library.status().unhearable == 1
+    assert library.transcribe().heard == 0  # not tried again unasked
+    parrot.suffers = {}
+    assert library.transcribe(again=True).heard == 1
+    assert texts(library) == HEARD
+
+
+def test_a_broken_recogniser_costs_no_pictures(library: LibraryStore, talks: Path, parrot: type[Parrot]) -> None:
+    parrot.suffers = {"a.mp4": MomentseekError("the transcriber cannot be started")}
+    library.transcriber = "whisper-base"
+    report = library.add(talks)
+    assert report.added == 3
+    assert report.notes[-1] == "what is said was not heard: the transcriber cannot be started"
+    with pytest.raises(MomentseekError, match="cannot be started"):
+        library.transcribe()
+
+
+def test_subtitles_replace_what_was_heard(library: LibraryStore, talks: Path) -> None:
+    library.transcriber = "whisper-base"
+    library.add(talks)
+    (talks / "a.srt").write_text("1\n00:00:00,500 --> 00:00:02,000\ncorrected by hand\n")
+    library.add(talks)
+    assert texts(library)["a.mp4"] == ["corrected by hand"]
+    assert transcribed_videos(library.catalog) == frozenset()
+
+
+def test_a_library_of_an_older_release_gets_transcripts_when_it_is_written(library: LibraryStore, talks: Path) -> None:
+    library.add(talks)
+    with library.catalog.changes() as db:
+        db.execute("DROP TABLE transcripts")
+    assert transcribed_videos(library.catalog) == frozenset()
+    assert library.status().unheard == 1
+    assert library.transcribe().heard == 1
