@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.cli import main
-from momentseek.cli.terminal import GuardedStream, draw, escape_controls, guard_streams, unguarded
+from momentseek.cli.terminal import GuardedStream, bare_stream, draw, escape_controls, guard_streams
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\rspoof\x08\x7f\u202egpj.mp4"
 CONTROLS = set(map(chr, (*range(9), 11, 12, *range(14, 32), *range(127, 160)))) | {"\u202e"}
@@ -77,7 +77,7 @@ def test_what_we_draw_goes_past_it() -> None:
         guard_streams()
         click.echo("\x1b[2J", color=True)
         draw("\x1b[1A")
-        assert unguarded(sys.stdout) is screen
+        assert bare_stream(sys.stdout) is screen
         with pytest.raises(TypeError):
             sys.stdout.write(b"\x1b")  # type: ignore[arg-type]
         assert not hasattr(sys.stdout, "buffer")

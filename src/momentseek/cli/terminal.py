@@ -66,13 +66,13 @@ def guard_streams() -> None:
             setattr(sys, name, GuardedStream(stream))
 
 
-def unguarded(stream: Any) -> Any:
+def bare_stream(stream: Any) -> Any:
     """The stream beneath the filter, for what we draw ourselves; never for text from elsewhere."""
     return stream.beneath if isinstance(stream, GuardedStream) else stream
 
 
 def draw(sequence: str, *, err: bool = False) -> None:
     """Write control sequences of our own to the terminal."""
-    stream = unguarded(sys.stderr if err else sys.stdout)
+    stream = bare_stream(sys.stderr if err else sys.stdout)
     stream.write(sequence)
     stream.flush()

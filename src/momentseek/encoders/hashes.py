@@ -42,7 +42,7 @@ def hashes(paths: Iterable[Path], memory: Path | None = None, *, fresh: bool = F
     news: dict[str, object] = {}
     for path in paths:
         stamp = _stamp(path)
-        remembered = _remembered(known.get(str(path)), stamp)
+        remembered = _hashes_of_entry(known.get(str(path)), stamp)
         if remembered is None or not is_unchanged(path, remembered):
             remembered = file_hashes(path)
             news[str(path)] = {"stamp": stamp, "sha256": remembered.sha256, "blocks": remembered.blocks}
@@ -107,7 +107,7 @@ def _stamp(path: Path) -> list[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def _remembered(entry: object, stamp: list[int]) -> FileHashes | None:
+def _hashes_of_entry(entry: object, stamp: list[int]) -> FileHashes | None:
     match entry:
         case {"stamp": list(before), "sha256": str(digest), "blocks": str(blocks)} if before == stamp:
             return FileHashes(digest, blocks)

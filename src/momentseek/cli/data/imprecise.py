@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from momentseek.cli import options
-from momentseek.cli.terminal import unguarded
+from momentseek.cli.terminal import bare_stream
 from momentseek.tables import count
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _refuse_given(*names: str) -> None:
 def _bar(total: int) -> Any:
     import sys
 
-    return click.progressbar(length=total, label="rewriting", file=unguarded(sys.stderr))
+    return click.progressbar(length=total, label="rewriting", file=bare_stream(sys.stderr))
 
 
 def _print_summary(result: ImpreciseQueries, as_json: bool, facts: dict[str, Any], queue: str | None) -> None:
