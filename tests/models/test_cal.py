@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from torch.nn.functional import normalize
 
 from momentseek.models import Batch, Dims, build, take_rows
 from momentseek.models.cal import CAL
@@ -27,12 +28,13 @@ def test_a_span_scores_by_the_mean_of_its_clips_distances(
             for last in range(s + 1, min(s + 5, count)):
                 far = []
                 for name, part in (("video", batch.clips.video), ("subtitle", batch.clips.subtitle)):
-                    stream = model.stream[name]
+                    rows = part[i, :count]
+                    known = [rows.mean(0)] + ([torch.tensor([s / count, (last + 1) / count])] if endpoints else [])
+                    known[0] = known[0] / (known[0].norm() + 1e-5)
                     for c in range(s, last + 1):
-                        vector = stream.local(stream.clip(part[i, c]))
-                        if endpoints:
-                            vector = vector + s / count * stream.endpoints[0] + (last + 1) / count * stream.endpoints[1]
-                        far.append(float((vector - queries[name][i]).square().sum()))
+                        own = rows[c] / (rows[c].norm() + 1e-5)
+                        vector = normalize(model.moment[name](torch.cat([own, *known])), dim=0)
+                        far.append(float((vector - queries["query"][i]).square().sum()))
                 assert grid[i, s, last - s - 1].item() == pytest.approx(-sum(far) / len(far), abs=1e-5)
 
 

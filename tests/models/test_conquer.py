@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -25,7 +27,7 @@ def by_hand(model: Conquer, batch: Batch, query: int, video: int) -> tuple[torch
     words = batch.words.features[query : query + 1, : int(batch.words.mask[query].sum())]
     count = int(batch.clips.mask[video].sum())
     there, said = torch.ones(1, count, dtype=torch.bool), torch.ones(words.shape[:2], dtype=torch.bool)
-    q = model.word_encoder(model.word_positions(model.project_words(words)), said)
+    q = model.word_encoder(model.word_positions(model.project_words(words) + model.word_kind), said)
     both = []
     for m, (name, part) in enumerate((("video", batch.clips.video), ("subtitle", batch.clips.subtitle))):
         typed = model.project_clips[name](part[video : video + 1, :count]) + model.kind(torch.tensor(m))
@@ -33,9 +35,11 @@ def by_hand(model: Conquer, batch: Batch, query: int, video: int) -> tuple[torch
     joint = model.joint(torch.cat(both, 1), torch.ones(1, 2 * count, dtype=torch.bool))
     weight = model.weigh(q, said)[0]
     clips = weight[0] * joint[:, :count] + weight[1] * joint[:, count:]
-    clips = model.contextual(model.read(clips, there, q, said), there)
-    begun = model.begin.encoder(clips, there)
-    ended = model.end.encoder(begun, there)
+    aware = model.read(clips, there, q, said)
+    context = model.contextual(aware, there)
+    known = torch.cat([aware, context], -1)
+    begun = model.begin.encoder(known, there)
+    ended = model.end.encoder(torch.cat([context, begun], -1), there)
     logits = []
     for head, x in ((model.begin, begun[0]), (model.end, ended[0])):
         wide = torch.zeros(count, model.config.head)
@@ -43,24 +47,27 @@ def by_hand(model: Conquer, batch: Batch, query: int, video: int) -> tuple[torch
             for tap in range(5):
                 if 0 <= t + tap - 2 < count:
                     wide[t] += head.wide.weight[:, :, tap] @ x[t + tap - 2]
-            wide[t] = (wide[t] + head.wide.bias).relu()
-        logits.append(wide @ head.narrow.weight[0, :, 0])
-    return logits[0], logits[1], clips[0]
+        logits.append(wide.relu() @ head.narrow.weight[0, :, 0])
+    return logits[0], logits[1], known[0]
+
+
+def video_score(model: Conquer, known: torch.Tensor) -> torch.Tensor:
+    there = torch.ones(1, len(known), dtype=torch.bool)
+    return model.whole_score(model.whole(known[None], there)[0].amax(0))
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("score", ["disjoint", "general", "exclusive"])
 def test_a_span_scores_by_begin_and_end(make_batch: Make, dims: Dims, score: str) -> None:
-    model, batch = conquer(dims, score=score), make_batch()
+    model, batch = conquer(dims, score=score, alpha=1.0 if score == "general" else 0.0), make_batch()
     queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
     pick = torch.arange(4)
     grid = model.spans(take_rows(queries, pick), take_rows(videos, pick))
     for i in range(4):
-        begin, end, clips = by_hand(model, batch, i, i)
-        video = 0.0
-        if score == "exclusive":
-            there = torch.ones(1, len(clips), dtype=torch.bool)
-            video = float(model.whole_score.weight[0] @ model.whole(clips[None], there)[0].amax(0))
+        begin, end, known = by_hand(model, batch, i, i)
+        if score != "disjoint":
+            begin, end = begin.log_softmax(0), end.log_softmax(0)
+        video = float(video_score(model, known)) if score == "exclusive" else 0.0
         for s in range(len(begin)):
             for w in range(min(5, len(begin) - s)):
                 assert grid[i, s, w].item() == pytest.approx(float(begin[s] + end[s + w]) + video, abs=1e-5)
@@ -77,10 +84,7 @@ def test_clips_of_wrong_videos_share_the_normalisation(make_batch: Make, dims: D
             parts = [by_hand(model, batch, q, o) for o in shown]
             for which, place in ((0, pairs.start[p]), (1, pairs.end[p])):
                 span -= float(pairs.weight[p] * torch.cat([part[which] for part in parts]).log_softmax(0)[place])
-            scores = [
-                model.whole_score(model.whole(c[None], torch.ones(1, len(c), dtype=torch.bool))[0].amax(0))
-                for *_, c in parts
-            ]
+            scores = [video_score(model, known) for *_, known in parts]
             video -= float(pairs.weight[p] * torch.cat(scores).log_softmax(0)[0])
     assert found["span"].item() == pytest.approx(0.01 * span / len(pairs.query), rel=1e-4)
     assert found["video"].item() == pytest.approx(0.05 * video / len(pairs.query), rel=1e-4)
@@ -97,6 +101,29 @@ def test_without_negatives_each_video_is_normalised_alone(make_batch: Make, dims
     assert found["span"].item() == pytest.approx(total / len(pairs.query), rel=1e-4)
 
 
+def test_wrong_videos_are_those_that_the_batch_brings(make_batch: Make, dims: Dims) -> None:
+    """With one listed video for each query, the normalisation is shared with that one alone."""
+    model, batch = conquer(dims, negatives=3, span_weight=1.0, positive_mask=False), make_batch(2, 4, 2)
+    pairs, total = batch.pairs, 0.0
+    hard = torch.tensor([[False, False, True, False], [False, False, False, True]])
+    found = model.loss(replace(batch, pairs=replace(pairs, hard_videos=hard)), 0, torch.Generator())
+    with torch.no_grad():
+        for p in range(2):
+            parts = [by_hand(model, batch, p, v) for v in (p, p + 2)]
+            for which, place in ((0, pairs.start[p]), (1, pairs.end[p])):
+                total -= float(pairs.weight[p] * torch.cat([part[which] for part in parts]).log_softmax(0)[place])
+    assert found["span"].item() == pytest.approx(total / 2, rel=1e-4)
+
+
+def test_a_first_stages_scores_multiply_probabilities(dims: Dims) -> None:
+    scores = np.array([[0.5, 2.0, -np.inf]])
+    product = conquer(dims, score="general", alpha=1.0)
+    np.testing.assert_allclose(np.exp(product.weigh_first_stage(scores)), [[0.5, 2.0, 0.0]])
+    assert conquer(dims, score="general", alpha=1.0, multiply=False).weigh_first_stage(scores) is scores
+    with pytest.raises(MomentseekError, match="multiply=false"):
+        product.weigh_first_stage(-scores[:, :2])
+
+
 def test_the_query_weighs_the_modalities(make_batch: Make, dims: Dims) -> None:
     weights = conquer(dims).encode_words(make_batch().words)["weights"]
     torch.testing.assert_close(weights.sum(1), torch.ones(5))
@@ -106,12 +133,14 @@ def test_the_query_weighs_the_modalities(make_batch: Make, dims: Dims) -> None:
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"score": "joint"}, "one of disjoint, general, exclusive"),
+        ({"score": "joint"}, "disjoint or general or exclusive"),
+        ({"score": "general"}, "set alpha"),
+        ({"negatives_from": "corpus"}, "list or batch"),
         ({"alpha": 2.0}, "set score to general"),
         ({"kernel": 4}, "must be odd"),
         ({"heads": 3}, "cannot be shared out among 3 heads"),
     ],
-    ids=["score", "alpha", "kernel", "heads"],
+    ids=["score", "no alpha", "negatives", "alpha", "kernel", "heads"],
 )
 def test_settings_that_do_not_go_together_are_named(dims: Dims, settings: dict[str, object], told: str) -> None:
     with pytest.raises(MomentseekError, match=told):

@@ -70,5 +70,15 @@ def test_it_prefers_no_span(make_batch: Callable[..., Batch], dims: Dims) -> Non
 
 
 def test_an_unknown_pooling_is_named(dims: Dims) -> None:
-    with pytest.raises(MomentseekError, match="one of max, mean, netvlad, not 'sum'"):
+    with pytest.raises(MomentseekError, match="max or mean or netvlad, not 'sum'"):
         mee(dims, pooling="sum")
+
+
+@torch.no_grad()
+def test_raw_weights_are_the_public_codes(make_batch: Callable[..., Batch], dims: Dims) -> None:
+    model, batch = mee(dims, weights="raw", pooling="mean", unit=True), make_batch()
+    queries, videos = model.encode_words(batch.words), model.encode_clips(batch.clips)
+    expected = sum(queries["weights"][:, m, None] * (queries[n] @ videos[n].T) for m, n in enumerate(model.modalities))
+    torch.testing.assert_close(model.match(queries, videos), expected)
+    rows = batch.clips.video[0, batch.clips.mask[0]].mean(0)
+    torch.testing.assert_close(videos["video"][0], model.experts["video"](rows / (rows.norm() + 1e-5)))

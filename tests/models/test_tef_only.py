@@ -24,7 +24,7 @@ def test_a_span_scores_by_where_it_lies(make_batch: Callable[..., Batch], dims: 
         for s in range(count):
             for w in range(min(4, count - s)):
                 m = model.moment(torch.tensor([s / count, (s + w + 1) / count]))
-                far = (m - queries["endpoints"][i]).square().sum()
+                far = (m / m.norm() - queries["query"][i]).square().sum()
                 assert grid[i, s, w].item() == pytest.approx(-float(far), abs=1e-5)
 
 

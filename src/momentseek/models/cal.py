@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from momentseek.models.mcn import MCN, MCNConfig
+from momentseek.models.batch import Encodings
+from momentseek.models.mcn import MCN, MCNConfig, gather_spans, unit
 from momentseek.models.registry import register
 
 
@@ -16,16 +17,28 @@ class CALConfig(MCNConfig):
 
 
 class CAL(MCN):
-    """``mean_i |c_i + T [s/L, e/L] - q|^2`` over the clips i of a span: not a mean's distance, a mean of distances.
+    """``mean_i |c_i - q|^2`` over the clips i of a span: not a mean's distance, a mean of distances.
 
-    There is no context of the whole video. A moment's squared length is the mean of its clips'.
+    Each clip goes through the network by itself, with the video's context and the moment's endpoints beside it.
     """
 
     config: CALConfig
-    context = False
 
-    def content(self, x: Tensor) -> Tensor:
-        return self._means(x.square().sum(-1))
+    def moments(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
+        count = (last - first + 1)[..., None]
+        found = [self.moments_of(name, videos, first, last).sum(2) / count for name in self.modalities]
+        return sum(found[1:], found[0]) / len(found)
+
+    def moments_of(self, name: str, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
+        """(n, spans, most, space): the vectors of each span's clips in one modality, zero after its last."""
+        rows, there = gather_spans(videos[name], first, last)
+        return self._unit_moments(name, videos, rows, first, last) * there[..., None]
+
+    def _own_rows(self, rows: Tensor) -> Tensor:
+        return unit(rows)
+
+    def _scales(self, name: str, rows: Tensor) -> Encodings:
+        return {}
 
 
 register("cal", CALConfig, CAL, "clip alignment with language: mean of the clips' squared distances")

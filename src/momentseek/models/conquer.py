@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from momentseek.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.checks import one_of
 from momentseek.models.layers import Positions, Projection, clip_width, initialise, span_grid
 from momentseek.models.layers.fusion import ModalityWeights, fuse
 from momentseek.models.layers.query_aware import QueryAware
-from momentseek.models.layers.transformer import TransformerLayer
+from momentseek.models.layers.transformer import ProjectedTransformer, TransformerLayer
 from momentseek.models.losses import draw_negatives, pair_weights, related_masks, weighted_mean
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import register
+from momentseek.moments.arrays import FloatArray
 
 SCORE_KINDS = ("disjoint", "general", "exclusive")
 
@@ -25,6 +29,7 @@ SCORE_KINDS = ("disjoint", "general", "exclusive")
 class ConquerConfig(ModelConfig):
     """Settings of CONQUER; the defaults are the published ones."""
 
+    official: ClassVar[Mapping[str, Any]] = {"masked": False, "positive_mask": False, "weighting": "none"}
     hidden: int = 768
     heads: int = 12
     feedforward: int = 3072
@@ -37,10 +42,21 @@ class ConquerConfig(ModelConfig):
     videos: int = 10
     score: str = "disjoint"
     """What ranks moments of different videos: ``disjoint`` begin + end alone, which shared normalisation has made
-    comparable; ``general`` adds ``alpha`` times the first stage's score, ``exclusive`` a video score of its own."""
+    comparable; ``general`` probabilities within the video and the first stage's score; ``exclusive`` such probabilities
+    and a score of the video that is learned beside them."""
+    video_head: int | None = None
+    """Columns between the two linear maps that score a video, for ``exclusive``; nothing takes ``head``."""
     alpha: float = 0.0
+    """The power of the first stage's score r in ``p_begin p_end r^alpha``, for ``general``; 1 as published."""
+    multiply: bool = True
+    """False takes ``p_begin p_end exp(alpha r)`` for ``general``, as XML does, where r may be below 0."""
     negatives: int = 3
-    """Wrong videos of the batch that share the normalisation with the right one; 0 in TVR-Ranking's runs."""
+    """Wrong videos that share the normalisation with the right one; 0 in TVR-Ranking's runs and for ``general``."""
+    negatives_from: str = "list"
+    """Draw wrong videos from a first stage's ``list`` (see ``lists``), or from the ``batch``."""
+    masked: bool = True
+    """Keep padding away from every score; False lets it reach words' pooling, the heads' convolutions and the video's
+    maximum, as the public code does."""
     span_weight: float = 0.01
     video_weight: float = 0.05
     """Weight of the video's cross-entropy, for ``exclusive``."""
@@ -49,21 +65,35 @@ class ConquerConfig(ModelConfig):
     positive_mask: bool = True
     """Use no video as a negative that the training set says is related to the query."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of(self, "score", *SCORE_KINDS)
+        one_of(self, "negatives_from", "list", "batch")
+        if self.alpha and self.score != "general":
+            raise MomentseekError(f"{self.score} scores leave the first stage out; set score to general, or alpha to 0")
+        if not self.alpha and self.score == "general":
+            raise MomentseekError("general scores weigh the first stage's; set alpha (1 as published)")
+        if self.kernel % 2 == 0:
+            raise MomentseekError(f"the heads' kernel must be odd, not {self.kernel}")
+
 
 class ConquerHead(nn.Module):
-    """An encoder and two convolutions: ``W2 relu(conv(x))``, one logit per clip."""
+    """A linear map, an encoder and two convolutions without bias: ``W2 relu(conv(x))``, one logit per clip."""
 
-    def __init__(self, config: ConquerConfig) -> None:
+    def __init__(self, width: int, config: ConquerConfig) -> None:
         super().__init__()
-        self.encoder = _layer(config)
-        self.wide = nn.Conv1d(config.hidden, config.head, config.kernel, padding=config.kernel // 2)
+        self.encoder = _projected(width, config)
+        self.wide = nn.Conv1d(config.hidden, config.head, config.kernel, padding=config.kernel // 2, bias=False)
         self.narrow = nn.Conv1d(config.head, 1, 1, bias=False)
+        self.masked = config.masked
 
     def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, L, hidden), (n, L) -> encoded clips (n, L, hidden) and logits (n, L), minus infinity in the padding."""
-        x = self.encoder(x, mask) * mask[..., None]
+        """(n, L, width), (n, L) -> encoded clips (n, L, hidden) and logits (n, L), minus infinity in the padding."""
+        x = self.encoder(x, mask)
+        if self.masked:
+            x = x * mask[..., None]
         logits = self.narrow(self.wide(x.transpose(1, 2)).relu()).squeeze(1)
-        return x, logits.float().masked_fill(~mask, -torch.inf)
+        return x, logits.masked_fill(~mask, -torch.inf)
 
 
 class Conquer(CorpusModel):
@@ -78,15 +108,10 @@ class Conquer(CorpusModel):
 
     def __init__(self, config: ConquerConfig, dims: Dims) -> None:
         super().__init__(config, dims)
-        if config.score not in SCORE_KINDS:
-            raise MomentseekError(f"score must be one of {', '.join(SCORE_KINDS)}, not {config.score!r}")
-        if config.alpha and config.score == "disjoint":
-            raise MomentseekError("disjoint scores leave the first stage out; set score to general, or alpha to 0")
-        if config.kernel % 2 == 0:
-            raise MomentseekError(f"the heads' kernel must be odd, not {config.kernel}")
         hidden, dropout = config.hidden, config.dropout
         self.modalities = config.modality_names
         self.project_words = Projection(dims.query, hidden, dropout)
+        self.word_kind = nn.Parameter(torch.empty(hidden))
         self.word_positions = Positions(config.max_words, hidden, dropout)
         self.word_encoder = _layer(config)
         self.project_clips = nn.ModuleDict(
@@ -95,21 +120,35 @@ class Conquer(CorpusModel):
         self.kind = nn.Embedding(len(self.modalities), hidden)
         self.clip_positions = Positions(config.max_clips, hidden, dropout)
         self.joint = _layer(config)
+        several = len(self.modalities)
         self.weigh = (
-            ModalityWeights(hidden, config.clusters, len(self.modalities)) if len(self.modalities) > 1 else None
+            ModalityWeights(hidden, config.clusters, several, dropout, masked=config.masked) if several > 1 else None
         )
-        self.read = QueryAware(hidden, dropout)
-        self.contextual = _layer(config)
-        self.begin = ConquerHead(config)
-        self.end = ConquerHead(config)
-        self.whole = _layer(config) if config.score == "exclusive" else None
-        self.whole_score = nn.Linear(hidden, 1, bias=False) if config.score == "exclusive" else None
+        self.read = QueryAware(hidden)
+        self.contextual = _projected(4 * hidden, config)
+        self.begin = ConquerHead(5 * hidden, config)
+        self.end = ConquerHead(2 * hidden, config)
+        self.whole = _projected(5 * hidden, config) if config.score == "exclusive" else None
+        between = config.video_head or config.head
+        self.whole_score = (
+            nn.Sequential(nn.Linear(hidden, between, bias=False), nn.ReLU(), nn.Linear(between, 1, bias=False))
+            if config.score == "exclusive"
+            else None
+        )
         initialise(self)
+        nn.init.normal_(self.word_kind, std=0.02)
+        if self.weigh is not None:
+            nn.init.normal_(self.weigh.pool.assign.weight, std=hidden**-0.5)
+
+    @property
+    def listed_negatives(self) -> int:
+        return self.config.negatives if self.config.negatives_from == "list" else 0
 
     def encode_words(self, words: Words) -> Encodings:
-        x = self.word_encoder(self.word_positions(self.project_words(words.features)), words.mask)
+        x = self.project_words(words.features) + self.word_kind
+        x = self.word_encoder(self.word_positions(x), words.mask)
         weight = self.weigh(x, words.mask) if self.weigh is not None else x.new_ones(len(x), 1)
-        return {"words": x * words.mask[..., None], "word_mask": words.mask, "weights": weight}
+        return {"words": self._there(x, words.mask), "word_mask": words.mask, "weights": weight}
 
     def encode_clips(self, clips: Clips) -> Encodings:
         parts = [
@@ -117,10 +156,8 @@ class Conquer(CorpusModel):
             for m, name in enumerate(self.modalities)
         ]
         several = len(self.modalities)
-        x = (
-            self.joint(torch.cat(parts, dim=1), clips.mask.repeat(1, several))
-            * clips.mask.repeat(1, several)[..., None]
-        )
+        mask = clips.mask.repeat(1, several)
+        x = self._there(self.joint(torch.cat(parts, dim=1), mask), mask)
         return {"mask": clips.mask} | dict(zip(self.modalities, x.chunk(several, dim=1), strict=True))
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
@@ -133,28 +170,46 @@ class Conquer(CorpusModel):
         Logits of different videos can be compared for one query: they share their normalisation in training.
         """
         mask = videos["mask"]
-        clips = fuse(queries["weights"], [videos[name] for name in self.modalities])
-        clips = self.contextual(self.read(clips, mask, queries["words"], queries["word_mask"]), mask)
-        begun, begin = self.begin(clips, mask)
-        _, end = self.end(begun, mask)
+        fused = fuse(queries["weights"], [videos[name] for name in self.modalities])
+        aware = self.read(fused, mask, queries["words"], queries["word_mask"])
+        context = self.contextual(aware, mask)
+        both = torch.cat([aware, context], dim=-1)
+        begun, begin = self.begin(both, mask)
+        _, end = self.end(torch.cat([context, begun], dim=-1), mask)
         if self.whole is None or self.whole_score is None:
             return begin, end, None
-        seen = self.whole(clips, mask).masked_fill(~mask[..., None], -torch.inf).amax(1)
-        return begin, end, self.whole_score(seen).squeeze(-1)
+        seen = self.whole(both, mask)
+        if self.config.masked:
+            seen = seen.masked_fill(~mask[..., None], -torch.inf)
+        return begin, end, self.whole_score(seen.amax(1)).squeeze(-1)
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         begin, end, video = self.logits(queries, videos)
+        if self.config.score != "disjoint":
+            begin, end = begin.log_softmax(1), end.log_softmax(1)
         grid = span_grid(begin, end, self.config.shortest, self.config.longest)
         return grid if video is None else grid + video[:, None, None]
+
+    def weigh_first_stage(self, scores: FloatArray) -> FloatArray:
+        """Logarithms of the first stage's scores where these multiply the probabilities."""
+        if not self.config.multiply:
+            return scores
+        if (scores[scores > -np.inf] <= 0).any():
+            raise MomentseekError(
+                "the first stage has scores of 0 and below, which cannot multiply a probability; set multiply=false"
+            )
+        return np.log(scores, where=scores > 0, out=np.full_like(scores, -np.inf))
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """Cross-entropy of begin and end over the clips of the right video and of ``negatives`` wrong ones.
 
-        Every video of the batch that is not related to the query can be drawn, also one that no pair names: whoever
-        makes the batch may add a first stage's videos.
+        The wrong ones are those that the batch brings for the query (``BatchPairs.hard_videos``), else any of the batch
+        that is not related to it.
         """
         c, pairs = self.config, batch.pairs
         wrong = ~related_masks(pairs, masked=c.positive_mask).videos
+        if pairs.hard_videos is not None:
+            wrong = wrong & pairs.hard_videos[pairs.query]
         chosen, there = [pairs.video], [torch.ones_like(pairs.video, dtype=torch.bool)]
         for _ in range(c.negatives):
             video, found = draw_negatives(wrong.float(), wrong, None, rng)
@@ -169,9 +224,12 @@ class Conquer(CorpusModel):
         weight = pair_weights(pairs.weight, c.weighting)
         terms = {"span": c.span_weight * weighted_mean(values, weight)}
         if video_score is not None:
-            scores = video_score.float().view(valid.shape).masked_fill(~valid, -torch.inf)
+            scores = video_score.view(valid.shape).masked_fill(~valid, -torch.inf)
             terms["video"] = c.video_weight * weighted_mean(-scores.log_softmax(1)[:, 0], weight)
         return terms
+
+    def _there(self, x: Tensor, mask: Tensor) -> Tensor:
+        return x * mask[..., None] if self.config.masked else x
 
 
 def shared_cross_entropy(logits: Tensor, valid: Tensor, target: Tensor) -> Tensor:
@@ -190,6 +248,10 @@ def shared_cross_entropy(logits: Tensor, valid: Tensor, target: Tensor) -> Tenso
 
 def _layer(config: ConquerConfig) -> TransformerLayer:
     return TransformerLayer(config.hidden, config.heads, config.feedforward, config.dropout)
+
+
+def _projected(width: int, config: ConquerConfig) -> ProjectedTransformer:
+    return ProjectedTransformer(width, config.hidden, config.heads, config.feedforward, config.dropout)
 
 
 register("conquer", ConquerConfig, Conquer, "contextual query-aware ranking in the videos of a first stage")

@@ -1,12 +1,19 @@
-"""Models that score a moment by minus its squared distance from the query, and search a corpus by that alone."""
+"""Models that score a moment by minus its squared distance from the query, and search a corpus by that alone.
+
+Query and moments are vectors of length 1, so a moment that is one such vector m, or the mean of several (its clips, its
+modalities), lies ``mean |m - q|^2 = 2 - 2 q . mean(m)`` away: one inner product for each moment.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from momentseek.models.batch import Batch, Encodings, Words, take_rows
 from momentseek.models.layers import Dropout
@@ -15,14 +22,27 @@ from momentseek.models.layers.windows import cell, fits, overlaps
 from momentseek.models.losses import draw_negatives, hinge, pair_weights, related_masks, weighted_mean
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 
-MAX_SPAN_SCORES = 1 << 23
-"""Scores of spans held at a time while matching: 32 MB."""
+MAX_CLIP_NUMBERS = 1 << 23
+"""Numbers of moments' clips held at a time: 32 MB."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceConfig(ModelConfig):
     """Settings of models trained by the ranking loss of MCN (Hendricks et al., ICCV 2017)."""
 
+    official: ClassVar[Mapping[str, Any]] = {
+        "intra_weight": 1.0,
+        "inter_weight": 0.4,
+        "intra_overlap": 0.35,
+        "positive_mask": False,
+        "weighting": "none",
+    }
+    dropout: float = 0.0
+    """Applied to the query's state; the public code has none."""
+    word_hidden: int | None = None
+    """Columns of the LSTM that reads the query; nothing takes ``hidden``."""
+    space: int | None = None
+    """Columns of the space where query and moments meet; nothing takes ``hidden``."""
     alpha: float = 0.0
     """A moment's distance ranks it in the whole corpus; a first stage's score may be added."""
     margin: float = 0.1
@@ -39,49 +59,61 @@ class DistanceConfig(ModelConfig):
 
 
 class DistanceModel(CorpusModel):
-    """What MCN, CAL and the endpoint-only model share; each says how far its moments are from a query.
+    """What MCN, CAL and the endpoint-only model share; each says which vectors its moments are.
 
-    The query is the last state of an LSTM over its words, mapped into each of ``spaces`` (TVR, section 5.2: one space
-    per modality, predictions averaged).
+    The query is the last state of an LSTM over its words, mapped into the moments' space and of length 1.
     """
 
     config: DistanceConfig
 
-    def __init__(self, config: DistanceConfig, dims: Dims, spaces: tuple[str, ...]) -> None:
+    def __init__(self, config: DistanceConfig, dims: Dims) -> None:
         super().__init__(config, dims)
-        self.spaces = spaces
-        self.words = Recurrent(dims.query, config.hidden, both_ways=False)
+        states = config.word_hidden or config.hidden
+        self.space = config.space or config.hidden
+        self.words = Recurrent(dims.query, states, both_ways=False)
         self.dropout = Dropout(config.dropout)
-        self.query = nn.ModuleDict({name: nn.Linear(config.hidden, config.hidden) for name in spaces})
+        self.query = nn.Linear(states, self.space)
 
     @abstractmethod
-    def distances(self, queries: Encodings, videos: Encodings, *, crossed: bool) -> Tensor:
-        """Squared distance of every span, averaged over the spaces, by first clip and length.
+    def moments(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
+        """(n, spans, space): the vectors of spans ``first`` to ``last``, both (n, spans), of video i.
 
-        Of query i and video i, (n, clips, lengths), or ``crossed`` of every query and every video, (queries, videos,
-        clips, lengths). What is said of spans that leave the video does not matter.
+        What is said of spans that leave the video does not matter.
         """
+
+    def moment_mlp(self, width: int) -> nn.Sequential:
+        """``W2 relu(W1 x + b1) + b2``: from what is known of a moment into the space."""
+        return nn.Sequential(nn.Linear(width, self.config.hidden), nn.ReLU(), nn.Linear(self.config.hidden, self.space))
 
     def encode_words(self, words: Words) -> Encodings:
         _, last = self.words(words.features, words.mask)
-        last = self.dropout(last)
-        return {name: self.query[name](last) for name in self.spaces}
+        return {"query": normalize(self.query(self.dropout(last)), dim=-1)}
+
+    def distances(self, queries: Encodings, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
+        """(n, spans): squared distance of spans of video i from query i."""
+        return 2 - 2 * torch.einsum("nd,nsd->ns", queries["query"], self.moments(videos, first, last))
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """The score of the video's best moment."""
-        counted = len(next(iter(queries.values())))
-        there = self._there(videos)
-        step = max(1, MAX_SPAN_SCORES // max(1, there.numel()))
-        blocks = []
-        for first in range(0, counted, step):
-            block = {name: part[first : first + step] for name, part in queries.items()}
-            far = self.distances(block, videos, crossed=True).masked_fill(~there, torch.inf)
-            blocks.append(-far.flatten(2).min(2).values)
-        return torch.cat(blocks) if blocks else there.new_zeros((0, len(there)), dtype=torch.float32)
+        query, mask = queries["query"], videos["mask"]
+        best = query.new_full((len(query), len(mask)), -torch.inf)
+        for length, inside in self._lengths(mask):
+            vectors = self._of_length(videos, length)
+            scores = torch.einsum("qd,vld->qvl", query, vectors).mul(2).sub(2).masked_fill(~inside, -torch.inf)
+            best = torch.maximum(best, scores.amax(2))
+        return best
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
-        scores = -self.distances(queries, videos, crossed=False)
-        return scores.masked_fill(~self._there(videos), -torch.inf)
+        mask, query = videos["mask"], queries["query"]
+        columns = []
+        # one video that many queries search is not computed for each of them
+        once = len(mask) > 1 and mask.stride(0) == 0
+        shown = {name: part[:1] for name, part in videos.items()} if once else videos
+        for length, inside in self._lengths(mask):
+            vectors = self._of_length(shown, length).expand(len(mask), -1, -1)
+            scores = torch.einsum("nd,nld->nl", query, vectors).mul(2).sub(2)
+            columns.append(scores.masked_fill(~inside, -torch.inf))
+        return torch.stack(columns, 2)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """``max(0, d(right) - d(wrong) + margin)`` with a wrong moment of the same video, and one of a wrong video.
@@ -91,44 +123,55 @@ class DistanceModel(CorpusModel):
         c, pairs = self.config, batch.pairs
         queries = take_rows(self.encode_words(batch.words), pairs.query)
         videos = self.encode_clips(batch.clips)
-        weight = pair_weights(pairs.weight, c.weighting)
-        counts = batch.clips.mask.sum(1)
+        mask = batch.clips.mask
+        counts = mask.sum(1)
+        own = take_rows(videos, pairs.video)
+        right = self._far(queries, own, *cell(pairs.start, pairs.end, counts[pairs.video], c.shortest, c.longest))
 
-        own = self.distances(queries, take_rows(videos, pairs.video), crossed=False)
-        first, column = cell(pairs.start, pairs.end, counts[pairs.video], c.shortest, c.longest)
-        each = torch.arange(len(own), device=own.device)
-        right = own[each, first, column]
-        apart = overlaps(pairs.start, pairs.end, own.shape[1], c.shortest, c.longest) < c.intra_overlap
-        allowed = (apart & fits(batch.clips.mask[pairs.video], c.shortest, c.longest)).flatten(1)
-        flat = own.flatten(1)
-        chosen, found = draw_negatives(flat, allowed, None, rng)
-        intra = torch.where(found, hinge(-right, -flat[each, chosen], c.margin), 0.0)
+        apart = overlaps(pairs.start, pairs.end, mask.shape[1], c.shortest, c.longest) < c.intra_overlap
+        allowed = (apart & fits(mask[pairs.video], c.shortest, c.longest)).flatten(1)
+        chosen, found = draw_negatives(allowed, allowed, None, rng)
+        lengths = c.longest - c.shortest + 1
+        intra = self._far(queries, own, chosen // lengths, chosen % lengths)
 
         wrong = ~related_masks(pairs, masked=c.positive_mask).videos
-        video, found = draw_negatives(wrong.float(), wrong, None, rng)
-        first, column = cell(pairs.start, pairs.end, counts[video], c.shortest, c.longest)
-        other = self.distances(queries, take_rows(videos, video), crossed=False)[each, first, column]
-        inter = torch.where(found, hinge(-right, -other, c.margin), 0.0)
-        return {
-            "intra": c.intra_weight * weighted_mean(intra, weight),
-            "inter": c.inter_weight * weighted_mean(inter, weight),
-        }
+        video, other = draw_negatives(wrong, wrong, None, rng)
+        place = cell(pairs.start, pairs.end, counts[video], c.shortest, c.longest)
+        inter = self._far(queries, take_rows(videos, video), *place)
+        weight = pair_weights(pairs.weight, c.weighting)
+        parts = ((c.intra_weight, intra, found), (c.inter_weight, inter, other))
+        values = [w * torch.where(there, hinge(-right, -far, c.margin), 0.0) for w, far, there in parts]
+        return {"intra": weighted_mean(values[0], weight), "inter": weighted_mean(values[1], weight)}
 
-    def _there(self, videos: Encodings) -> Tensor:
-        return fits(videos["mask"], self.config.shortest, self.config.longest)
+    def _far(self, queries: Encodings, videos: Encodings, first: Tensor, column: Tensor) -> Tensor:
+        """(n,): distance of one span of each video, given by first clip and column of the grid of spans."""
+        last = first + column + self.config.shortest - 1
+        return self.distances(queries, videos, first[:, None], last[:, None]).squeeze(1)
+
+    def _lengths(self, mask: Tensor) -> list[tuple[int, Tensor]]:
+        """Each length of spans, and (n, clips) where one of it may begin."""
+        inside = fits(mask, self.config.shortest, self.config.longest)
+        return list(enumerate(inside.unbind(2), self.config.shortest))
+
+    def _of_length(self, videos: Encodings, length: int) -> Tensor:
+        """(n, clips, space): the vectors of all spans of a length, by first clip."""
+        count, clips = videos["mask"].shape
+        first = torch.arange(clips, device=videos["mask"].device)[None]
+        step = max(1, MAX_CLIP_NUMBERS // (clips * length * max(self.config.hidden, self.space)))
+        parts = []
+        for begin in range(0, count, step):
+            some = {name: part[begin : begin + step] for name, part in videos.items()}
+            here = first.expand(len(some["mask"]), -1)
+            parts.append(self.moments(some, here, here + length - 1))
+        return torch.cat(parts) if len(parts) != 1 else parts[0]
 
 
-def dots(queries: Tensor, videos: Tensor, *, crossed: bool) -> Tensor:
-    """Inner products of (n, d) with (n, ..., d): (n, ...); crossed, of (q, d) with (v, ..., d): (q, v, ...).
+def endpoints_of(mask: Tensor, first: Tensor, last: Tensor, dtype: torch.dtype) -> Tensor:
+    """(n, spans, 2): where spans begin and end as shares of their video (the temporal endpoint feature, TEF).
 
-    >>> dots(torch.ones(2, 3), torch.ones(2, 5, 3), crossed=False).shape
-    torch.Size([2, 5])
-    >>> dots(torch.ones(2, 3), torch.ones(4, 5, 3), crossed=True).shape
-    torch.Size([2, 4, 5])
+    >>> there = torch.tensor([[True, True]])
+    >>> endpoints_of(there, torch.tensor([[0, 1]]), torch.tensor([[0, 1]]), torch.float32).tolist()
+    [[[0.0, 0.5], [0.5, 1.0]]]
     """
-    return torch.einsum("qd,v...d->qv..." if crossed else "nd,n...d->n...", queries, videos)
-
-
-def squares(queries: Tensor, *, crossed: bool, axes: int) -> Tensor:
-    """Squared lengths of queries, shaped to be added to ``axes`` axes of each video's."""
-    return queries.square().sum(-1).reshape(len(queries), *(1,) * (axes + crossed))
+    count = mask.sum(1).clamp(min=1)[:, None]
+    return (torch.stack([first, last + 1], dim=2).to(dtype)) / count[..., None]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,7 @@ PREDICTORS = ("mlp", "tied-lstm", "conditioned-lstm")
 class ExCLConfig(ModelConfig):
     """Settings of the model ExCL."""
 
+    official: ClassVar[Mapping[str, Any]] = {"weighting": "none"}
     predictor: str = "tied-lstm"
     """What reads clips and query together: ``mlp`` each clip by itself, ``tied-lstm`` one LSTM for start and end,
     ``conditioned-lstm`` a second LSTM for the end on top of the start's (ExCL, section 3.3)."""
@@ -92,7 +94,8 @@ class ExCL(CorpusModel):
         mask = videos["mask"]
         logits = [self.predictors[name](videos[name], queries["query"], mask) for name in self.modalities]
         start, end = (torch.stack(parts).mean(0) for parts in zip(*logits, strict=True))
-        return tuple(part.float().masked_fill(~mask, -torch.inf).log_softmax(1) for part in (start, end))  # type: ignore[return-value]
+        start, end = (part.masked_fill(~mask, -torch.inf).log_softmax(1) for part in (start, end))
+        return start, end
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         return span_grid(*self.boundaries(queries, videos), self.config.shortest, self.config.longest)

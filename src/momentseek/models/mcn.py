@@ -6,122 +6,121 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from momentseek.models.batch import Clips, Encodings
-from momentseek.models.distances import DistanceConfig, DistanceModel, dots, squares
-from momentseek.models.layers import Projection, clip_width
-from momentseek.models.layers.windows import window_squares, window_sums
+from momentseek.models.distances import DistanceConfig, DistanceModel, endpoints_of
+from momentseek.models.layers import clip_width
+from momentseek.models.layers.windows import window_squares
 from momentseek.models.model import Dims
 from momentseek.models.registry import register
+
+UNIT_EPSILON = 1e-5
+"""Added to a length before dividing by it, as in TVR's public code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MCNConfig(DistanceConfig):
     """Settings of MCN, and of CAL."""
 
+    context: bool = True
+    """Let a moment know the mean of its whole video."""
     moment_endpoints: bool = True
     """Let a moment know where it lies, its endpoints as shares of the video: the (TEF) models of TVR, Table 3."""
 
 
-class MomentStream(nn.Module):
-    """The moments of one modality: ``m = U mean(f(its clips)) + V mean(f(all clips)) + T [s/L, e/L] + b``.
-
-    f is a projection with ReLU. The papers have their non-linear layer after the means; before them, a moment is a sum
-    over its clips and every span's distance follows from window sums.
-    """
-
-    def __init__(self, width: int, hidden: int, dropout: float, *, context: bool, endpoints: bool) -> None:
-        super().__init__()
-        self.clip = Projection(width, hidden, dropout)
-        self.local = nn.Linear(hidden, hidden)
-        self.whole = nn.Linear(hidden, hidden, bias=False) if context else None
-        self.endpoints = nn.Parameter(torch.empty(2, hidden)) if endpoints else None
-        if self.endpoints is not None:
-            nn.init.normal_(self.endpoints, std=hidden**-0.5)
-
-    def forward(self, features: Tensor, mask: Tensor) -> Tensor:
-        """(n, L, width), (n, L) -> (n, L, hidden): vectors whose mean over a moment is it, but for endpoints."""
-        seen = self.clip(features) * mask[..., None]
-        clips: Tensor = self.local(seen)
-        if self.whole is not None:
-            clips = clips + self.whole(seen.sum(1) / mask.sum(1, keepdim=True).clamp(min=1))[:, None]
-        return clips * mask[..., None]
-
-
 class MCN(DistanceModel):
-    """``|m - q|^2`` of every span m, from |m|^2 (kept with the video), m . q (window sums) and |q|^2."""
+    """``m = unit(W2 relu(W1 [unit(mean of its clips); unit(mean of all clips); s/L, e/L] + b1) + b2)``.
+
+    Each modality has such a vector, and all are compared with one query (TVR, section 5.2). The first linear map is
+    applied to clips once: what a moment's mean becomes is the mean of what its clips become.
+    """
 
     config: MCNConfig
-    context = True
-    """Whether a moment knows the mean of its video."""
 
     def __init__(self, config: MCNConfig, dims: Dims) -> None:
-        names = config.modality_names
-        super().__init__(config, dims, names)
-        tef = config.moment_endpoints
-        self.stream = nn.ModuleDict()
-        for name in names:
-            width = clip_width(dims, config, name)
-            self.stream[name] = MomentStream(width, config.hidden, config.dropout, context=self.context, endpoints=tef)
+        super().__init__(config, dims)
+        self.modalities = config.modality_names
+        self.widths = {name: clip_width(dims, config, name) for name in self.modalities}
+        more = 2 * config.moment_endpoints
+        self.moment = nn.ModuleDict(
+            {name: self.moment_mlp(width * (1 + config.context) + more) for name, width in self.widths.items()}
+        )
 
     def encode_clips(self, clips: Clips) -> Encodings:
-        encoded: Encodings = {"mask": clips.mask}
-        for name in self.spaces:
-            x = self._stream(name)(clips.modality(name), clips.mask)
-            encoded[name], encoded[f"{name}.square"] = x, self._squares(name, x, clips.mask)
+        mask = clips.mask
+        encoded: Encodings = {"mask": mask}
+        for name, width in self.widths.items():
+            rows = clips.modality(name) * mask[..., None]
+            first = self._layer(name, 0)
+            own, whole = first.weight[:, :width], first.weight[:, width : 2 * width]
+            constant = first.bias.expand(len(rows), -1)
+            if self.config.context:
+                constant = constant + unit(rows.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)) @ whole.T
+            encoded |= {name: self._own_rows(rows) @ own.T, f"{name}.context": constant}
+            encoded |= self._scales(name, rows)
         return encoded
 
-    def distances(self, queries: Encodings, videos: Encodings, *, crossed: bool) -> Tensor:
-        total: Tensor | None = None
-        for name in self.spaces:
-            q, ends = queries[name], self._stream(name).endpoints
-            inner = self._means(dots(q, videos[name], crossed=crossed))
-            if ends is not None:
-                start, end = (q @ ends.T).reshape(len(q), *(1,) * (2 + crossed), 2).unbind(-1)
-                s, e = places(videos["mask"], self.config.shortest, self.config.longest)
-                inner = inner + start * s + end * e
-            far = videos[f"{name}.square"] - 2 * inner + squares(q, crossed=crossed, axes=2)
-            total = far if total is None else total + far
-        assert total is not None
-        return total / len(self.spaces)
+    def moments(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
+        found = [self.moments_of(name, videos, first, last).mean(2) for name in self.modalities]
+        return torch.stack(found).mean(0)
 
-    def content(self, x: Tensor) -> Tensor:
-        """Squared length of every moment without its endpoints, (n, L, lengths): of the mean of its clips."""
-        return window_squares(x, self.config.longest)[..., self.config.shortest - 1 :] / self._lengths(x).square()
+    def moments_of(self, name: str, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
+        """(n, spans, 1, space): the vectors of spans in one modality."""
+        rows, there = gather_spans(videos[name], first, last)
+        count = there.sum(2).to(rows.dtype)[..., None]
+        scale = videos[f"{name}.scale"]
+        column = (last - first + 1 - self.config.shortest).clamp(max=scale.shape[2] - 1)
+        each = scale[torch.arange(len(scale), device=scale.device)[:, None], first, column][..., None]
+        return self._unit_moments(name, videos, (rows.sum(2) / count * each)[:, :, None], first, last)
 
-    def _squares(self, name: str, x: Tensor, mask: Tensor) -> Tensor:
-        """``|x + s t0 + e t1|^2`` of every span, multiplied out."""
-        total, ends = self.content(x), self._stream(name).endpoints
-        if ends is None:
-            return total
-        s, e = places(mask, self.config.shortest, self.config.longest)
-        first, second = self._means((x @ ends.T).transpose(1, 2)).unbind(1)
-        own = ends @ ends.T
-        linear = total + 2 * s * first + 2 * e * second
-        return torch.add(linear, s * s * own[0, 0] + 2 * s * e * own[0, 1] + e * e * own[1, 1])
+    def _own_rows(self, rows: Tensor) -> Tensor:
+        return rows
 
-    def _stream(self, name: str) -> MomentStream:
-        found = self.stream[name]
-        assert isinstance(found, MomentStream)
+    def _scales(self, name: str, rows: Tensor) -> Encodings:
+        """(n, L, lengths): what brings the mean of each span's clips to length 1."""
+        c = self.config
+        lengths = torch.arange(c.shortest, c.longest + 1, device=rows.device)
+        means = window_squares(rows, c.longest)[..., c.shortest - 1 :].clamp(min=0).sqrt() / lengths
+        return {f"{name}.scale": 1 / (means + UNIT_EPSILON)}
+
+    def _unit_moments(self, name: str, videos: Encodings, own: Tensor, first: Tensor, last: Tensor) -> Tensor:
+        """From ``own`` (n, spans, clips, hidden), the moment's own share of the first layer, to unit vectors."""
+        before = own + videos[f"{name}.context"][:, None, None]
+        if self.config.moment_endpoints:
+            ends = endpoints_of(videos["mask"], first, last, own.dtype) @ self._layer(name, 0).weight[:, -2:].T
+            before = before + ends[:, :, None]
+        moments: Tensor = normalize(self._layer(name, 2)(before.relu()), dim=-1)
+        return moments
+
+    def _layer(self, name: str, place: int) -> nn.Linear:
+        stream = self.moment[name]
+        assert isinstance(stream, nn.Sequential)
+        found = stream[place]
+        assert isinstance(found, nn.Linear)
         return found
 
-    def _means(self, x: Tensor) -> Tensor:
-        return window_sums(x, self.config.longest)[..., self.config.shortest - 1 :] / self._lengths(x)
 
-    def _lengths(self, like: Tensor) -> Tensor:
-        return torch.arange(self.config.shortest, self.config.longest + 1, device=like.device, dtype=like.dtype)
+def unit(x: Tensor) -> Tensor:
+    """Rows brought to length 1, all but for a constant in the divisor that keeps rows of zeros."""
+    length: Tensor = x.norm(dim=-1, keepdim=True)
+    return x / (length + UNIT_EPSILON)
 
 
-def places(mask: Tensor, shortest: int, longest: int) -> tuple[Tensor, Tensor]:
-    """Start, (n, L, 1), and end, (n, L, lengths), of every span as shares of its video.
+def gather_spans(rows: Tensor, first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+    """(n, L, d) and spans (n, S) -> their rows (n, S, most, d), zero after a span's end, and which rows there are.
 
-    >>> start, end = places(torch.tensor([[True, True]]), 1, 2)
-    >>> start.flatten().tolist(), end.tolist()
-    ([0.0, 0.5], [[[0.5, 1.0], [1.0, 1.5]]])
+    >>> video = torch.tensor([[[1.0], [2.0], [4.0]]])
+    >>> rows, there = gather_spans(video, torch.tensor([[0, 2]]), torch.tensor([[1, 2]]))
+    >>> rows.squeeze(-1).tolist(), there.tolist()
+    ([[[1.0, 2.0], [4.0, 0.0]]], [[[True, True], [True, False]]])
     """
-    count = mask.sum(1).clamp(min=1)[:, None, None]
-    start = torch.arange(mask.shape[1], device=mask.device)[:, None]
-    return start / count, (start + torch.arange(shortest, longest + 1, device=mask.device)) / count
+    most = int((last - first).max()) + 1 if first.numel() else 1
+    place = first[..., None] + torch.arange(most, device=rows.device)
+    there = place <= last[..., None]
+    each = torch.arange(len(rows), device=rows.device)[:, None, None]
+    found = rows[each, place.clamp(max=rows.shape[1] - 1)]
+    return found * there[..., None], there
 
 
 register("mcn", MCNConfig, MCN, "moment context network: means of moment and video, squared distance")

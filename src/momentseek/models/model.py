@@ -8,9 +8,9 @@ moments as XML's ``p_start p_end exp(alpha s)`` does (TVR, section 4.4). All thr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -23,11 +23,15 @@ from momentseek.features.data import Dims as Dims
 from momentseek.features.modalities import MODALITIES, parse_modalities
 from momentseek.features.preparation import Preparation
 from momentseek.models.batch import Batch, Clips, Encodings, Words
+from momentseek.moments.arrays import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """Settings that every model has; each model adds its own in a subclass."""
+
+    official: ClassVar[Mapping[str, Any]] = {}
+    """Settings that make the model compute what the public implementation does, quirks included (``as=official``)."""
 
     hidden: int = 256
     dropout: float = 0.1
@@ -104,6 +108,11 @@ class CorpusModel(nn.Module, ABC):
         self.config = config
         self.dims = dims
 
+    @property
+    def listed_negatives(self) -> int:
+        """How many wrong videos of each query the loss takes from a first stage's list."""
+        return 0
+
     def prepare(self, queries: Iterable[tuple[str, NDArray[np.float32]]]) -> None:
         """Look at the training queries, each a text and its words' features, before the first step of new training."""
 
@@ -127,6 +136,10 @@ class CorpusModel(nn.Module, ABC):
         ``w < longest - shortest + 1``; spans that leave the video are minus infinity. Scores are logarithms of
         probabilities where the model has such.
         """
+
+    def weigh_first_stage(self, scores: FloatArray) -> FloatArray:
+        """What ``alpha`` multiplies of another system's scores of videos: the scores themselves, if not said."""
+        return scores
 
     @abstractmethod
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:

@@ -7,7 +7,9 @@ FrameCL contrasts the clips of the moment with the others of its video.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -24,6 +26,7 @@ from momentseek.models.xml import XML, XMLConfig
 class ReLoCLNetConfig(XMLConfig):
     """Settings of ReLoCLNet; the defaults are the paper's."""
 
+    official: ClassVar[Mapping[str, Any]] = {**XMLConfig.official, "weighted": "not-hinge", "pair_once": False}
     hidden: int = 384
     heads: int = 8
     query_layers: int = 2
@@ -34,6 +37,8 @@ class ReLoCLNetConfig(XMLConfig):
     """Weight of the contrastive loss between queries and videos (VideoCL)."""
     frame_weight: float = 0.03
     """Weight of the contrastive loss between clips in and outside the moment (FrameCL)."""
+    pair_once: bool = True
+    """VideoCL's denominator holds the pair once, as MIL-NCE defines it; the public code has it twice."""
 
 
 class ReLoCLNet(XML):
@@ -41,6 +46,7 @@ class ReLoCLNet(XML):
 
     config: ReLoCLNetConfig
     clip_layers = 3
+    lone_layers = 0
     match_layer = -1
     contrast_layer = 1
 
@@ -63,8 +69,8 @@ class ReLoCLNet(XML):
         kept: Encodings = {"mask": mask}
         for m, layers in stack.items():
             last = layers[-1]
-            kept[m] = normalize(last, dim=-1) * mask[..., None]
-            kept[f"{m}_length"] = last.norm(dim=-1) * mask
+            kept[m] = self._there(normalize(last, dim=-1), mask)
+            kept[f"{m}_length"] = self._there(last.norm(dim=-1, keepdim=True), mask).squeeze(-1)
         return kept
 
     def _curve_parts(self) -> list[str]:
@@ -82,7 +88,7 @@ class ReLoCLNet(XML):
             scores.append(best_clip(query, clips, mask))
             curve = (clips[pairs.video] @ query[pairs.query][..., None]).squeeze(-1)
             frames.append(frame_contrast(curve, moment, seen))
-        video = mil_nce(self._mean(scores), pairs, known)
+        video = mil_nce(self._mean(scores), pairs, known, pair_once=config.pair_once)
         return {
             "video_contrast": weighted_mean(video, weight * config.video_weight),
             "frame_contrast": weighted_mean(self._mean(frames), weight * config.frame_weight),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn.functional import normalize
 
 from momentseek.models.batch import Clips, Encodings
-from momentseek.models.distances import DistanceConfig, DistanceModel, dots, squares
-from momentseek.models.mcn import places
+from momentseek.models.distances import DistanceConfig, DistanceModel, endpoints_of
 from momentseek.models.model import Dims
 from momentseek.models.registry import register
 
@@ -22,28 +21,20 @@ class TEFOnlyConfig(DistanceConfig):
 
 
 class TEFOnly(DistanceModel):
-    """MCN without content: ``|W2 relu(W1 [s/L, e/L]) - q|^2``. Whatever it finds, the data's habits gave away."""
+    """MCN without content: ``unit(W2 relu(W1 [s/L, e/L]))``. Whatever it finds, the data's habits gave away."""
 
     config: TEFOnlyConfig
 
     def __init__(self, config: TEFOnlyConfig, dims: Dims) -> None:
-        super().__init__(config, dims, ("endpoints",))
-        self.moment = nn.Sequential(nn.Linear(2, config.hidden), nn.ReLU(), nn.Linear(config.hidden, config.hidden))
+        super().__init__(config, dims)
+        self.moment = self.moment_mlp(2)
 
     def encode_clips(self, clips: Clips) -> Encodings:
         return {"mask": clips.mask}
 
-    def distances(self, queries: Encodings, videos: Encodings, *, crossed: bool) -> Tensor:
-        """Videos of as many clips have the same moments, so each length is looked at once."""
-        mask, q = videos["mask"], queries["endpoints"]
-        counts, which = torch.unique(mask.sum(1), return_inverse=True)
-        lengths = torch.arange(mask.shape[1], device=mask.device) < counts[:, None]
-        start, end = places(lengths, self.config.shortest, self.config.longest)
-        m = self.moment(torch.stack([start.expand_as(end), end], dim=-1))
-        inner = dots(q, m, crossed=True)
-        inner = inner[:, which] if crossed else inner[torch.arange(len(q), device=q.device), which]
-        far: Tensor = m.square().sum(-1)[which] - 2 * inner + squares(q, crossed=crossed, axes=2)
-        return far
+    def moments(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
+        where = endpoints_of(videos["mask"], first, last, self.query.weight.dtype)
+        return normalize(self.moment(where), dim=-1)
 
 
 register("tef-only", TEFOnlyConfig, TEFOnly, "blind baseline: only where a moment lies in its video")

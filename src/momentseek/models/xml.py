@@ -7,8 +7,9 @@ over the curve of query-clip similarities of the last layer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -47,6 +48,13 @@ WEIGHTED_TERMS = ("all", "not-hinge", "none")
 class XMLConfig(ModelConfig):
     """Settings of XML; the defaults are the paper's."""
 
+    official: ClassVar[Mapping[str, Any]] = {
+        "masked": False,
+        "cross_linear": False,
+        "lstm_positions": False,
+        "positive_mask": False,
+        "weighted": "none",
+    }
     heads: int = 4
     encoder: str = "transformer"
     """``transformer``, ``lstm`` or ``cnn`` (Table 5)."""
@@ -55,6 +63,14 @@ class XMLConfig(ModelConfig):
     """Clips a boundary filter sees."""
     modular: bool = True
     """One attention over the words per modality; False takes the largest value of each column (Table 5)."""
+    third_encoder: bool = True
+    """With one modality, a third transformer encoder in place of cross-attention, as in the public code; the paper says
+    nothing of it."""
+    lstm_positions: bool = True
+    """Learned positions before LSTMs too, as the paper has them before every encoder; the public code has none."""
+    masked: bool = True
+    """Keep padding away from every score; False lets it reach the boundary filters and the CNN, as the public code
+    does."""
     cross_linear: bool = True
     """A linear map after cross-attention, as in the paper; the public code has none."""
     query_linear: bool = True
@@ -80,6 +96,8 @@ class XML(CorpusModel):
     config: XMLConfig
     clip_layers = 2
     """Encoders per modality; cross-attention stands before the second."""
+    lone_layers = 1
+    """Encoders more where there is one modality, and no cross-attention."""
     match_layer = 0
     """The layer whose clips are compared with the query to rank videos."""
 
@@ -91,25 +109,34 @@ class XML(CorpusModel):
         hidden, dropout = config.hidden, config.dropout
 
         def stack(count: int) -> Stack:
-            return Stack(count, config.encoder, hidden, config.heads, dropout)
+            return Stack(count, config.encoder, hidden, config.heads, dropout, masked=config.masked)
+
+        def positions(most: int) -> nn.Module:
+            if config.encoder == "lstm" and not config.lstm_positions:
+                return nn.Identity()
+            return Positions(most, hidden, dropout)
+
+        def cross_encoder() -> CrossEncoder:
+            return CrossEncoder(hidden, config.heads, dropout, linear=config.cross_linear, masked=config.masked)
 
         def by_modality(make: Callable[[str], nn.Module]) -> nn.ModuleDict:
             return nn.ModuleDict({m: make(m) for m in self.modalities})
 
         self.word_projection = Projection(dims.query, hidden, dropout)
-        self.word_positions = Positions(config.max_words, hidden, dropout)
+        self.word_positions = positions(config.max_words)
         self.word_encoders = stack(config.query_layers)
         self.pooling: ModularQuery | MaxQuery = (
             ModularQuery(hidden, len(self.modalities)) if config.modular else MaxQuery(len(self.modalities))
         )
         self.clip_projections = by_modality(lambda m: Projection(clip_width(dims, config, m), hidden, dropout))
-        self.clip_positions = Positions(config.max_clips, hidden, dropout)
+        self.clip_positions = positions(config.max_clips)
         self.clip_first = by_modality(lambda m: stack(1))
-        self.clip_later = by_modality(lambda m: stack(self.clip_layers - 1))
+        lone = len(self.modalities) == 1 and config.third_encoder and config.encoder == "transformer"
+        self.clip_later = by_modality(lambda m: stack(self.clip_layers - 1 + (self.lone_layers if lone else 0)))
         if len(self.modalities) == 2:
-            self.cross = by_modality(lambda m: CrossEncoder(hidden, config.heads, dropout, linear=config.cross_linear))
+            self.cross = by_modality(lambda m: cross_encoder())
         self.span_queries = by_modality(lambda m: nn.Linear(hidden, hidden) if config.query_linear else nn.Identity())
-        self.boundaries_head = BoundaryFilters(config.kernel)
+        self.boundaries_head = BoundaryFilters(config.kernel, masked=config.masked)
         initialise(self)
 
     def encode_words(self, words: Words) -> Encodings:
@@ -185,9 +212,13 @@ class XML(CorpusModel):
         """What is kept of encoded clips: unit vectors to match, the last layer for the curve; zero where padded."""
         kept: Encodings = {"mask": mask}
         for m, layers in stack.items():
-            kept[m] = normalize(layers[self.match_layer], dim=-1) * mask[..., None]
-            kept[f"{m}_span"] = layers[-1] * mask[..., None]
+            kept[m] = self._there(normalize(layers[self.match_layer], dim=-1), mask)
+            kept[f"{m}_span"] = self._there(layers[-1], mask)
         return kept
+
+    def _there(self, clips: Tensor, mask: Tensor) -> Tensor:
+        """Rows of clips, with zeros in the padding unless it may be seen."""
+        return clips * mask[..., None] if self.config.masked else clips
 
     def _curve_parts(self) -> list[str]:
         """Names of what the curve takes of the videos."""

@@ -28,6 +28,7 @@ from momentseek.models.inputs import (
 from momentseek.models.model import ModelConfig
 from momentseek.training.config import TrainingSettings
 from momentseek.training.hard_negatives import HardNegatives, NegativePairs
+from momentseek.training.list_negatives import ListNegatives
 from momentseek.training.order import Ints
 from momentseek.training.pairs import training_pairs
 
@@ -38,7 +39,7 @@ class Batches:
     def __init__(self, data: Data, split: DataSplit, config: ModelConfig, training: TrainingSettings) -> None:
         self.pairs = training_pairs(split.truth, training.similarity, split.related)
         self._data, self._split, self._config, self._training = data, split, config, training
-        self.hard: HardNegatives | None = None
+        self.hard: HardNegatives | ListNegatives | None = None
         self._cache = ArrayCache(training.cache_mb)
         self._tables = tables(data, config)
         self._roles = needs_roles(config)

@@ -89,6 +89,8 @@ class TrainingSettings:
     """How much likelier a negative is drawn the closer it scores to the truth: a in ``exp(-a (r - aim)^2)``."""
     hard_pool: int = 0
     """Draw only from so many best-scored negatives; 0 draws from all."""
+    list_reach: int = 1000
+    """Wrong videos from a first stage's list are drawn down to so many places below the right one (CONQUER)."""
     cache_mb: float = 1024.0
     """Megabytes of features kept in memory."""
     prefetch: int = 2
@@ -115,6 +117,7 @@ class TrainingSettings:
             "hard_queries",
             "sharpness",
             "hard_pool",
+            "list_reach",
         ):
             _at_least(name, getattr(self, name), 0)
         for name in ("epochs", "minutes", "validations", "save_minutes"):
@@ -154,6 +157,9 @@ class DataSettings:
     """Split that is evaluated once, at the end, with the best checkpoint."""
     first_stage: str | None = None
     """A checkpoint of another model, or a run, that finds the videos for models that only search within videos."""
+    lists: str | None = None
+    """A checkpoint of a model that ranks videos, or a run for the training queries, whose lists of videos give their
+    wrong ones (CONQUER); ``first_stage`` if not given."""
     begin: str | None = None
     """A checkpoint whose weights training begins from: the folder of a training run, or a .safetensors file."""
 

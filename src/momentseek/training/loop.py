@@ -25,6 +25,7 @@ from momentseek.training.checkpoint import save_checkpoint
 from momentseek.training.config import TrainConfig
 from momentseek.training.folder import BEST_CHECKPOINT, LAST_CHECKPOINT
 from momentseek.training.interrupts import Interrupts, TrainingInterrupted
+from momentseek.training.list_negatives import read_lists
 from momentseek.training.log import TrainingLog
 from momentseek.training.optimisers import clip_gradients, optimiser_tensors, restore_optimiser
 from momentseek.training.processes import Processes, join_processes
@@ -128,14 +129,18 @@ class TrainingLoop:
         )
 
     def _score(self) -> None:
-        """Score training queries and videos with the model that training began from, if hard negatives are drawn."""
-        if self.scorer is None:
-            return
+        """Score training queries and videos with the model that training began from, if hard negatives are drawn.
+
+        A model that draws wrong videos from a first stage's lists has these made instead.
+        """
 
         def report_scoring(done: int, total: int) -> None:
             self.interrupts.check()
             self._report_progress("scoring", done / total)
 
+        if self.scorer is None:
+            self.batches.hard = read_lists(self.config, self.model, self.data, self.batches.pairs, report_scoring)
+            return
         trained = self.scorer.to(_device(self.model))
         split = self.data.split(self.config.data.train)
         pairs = self.batches.pairs

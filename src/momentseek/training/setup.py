@@ -18,6 +18,7 @@ from momentseek.training.batches import Batches
 from momentseek.training.checkpoint import Checkpoint, load_checkpoint, refuse_other_dims, training_splits
 from momentseek.training.config import TrainConfig
 from momentseek.training.folder import LAST_CHECKPOINT, prepare_folder, saved_config
+from momentseek.training.list_negatives import check_lists
 from momentseek.training.optimisers import build_optimiser
 from momentseek.training.order import PairOrder
 from momentseek.training.processes import Processes, torch_device
@@ -69,6 +70,7 @@ def prepare_training(
     validation = Validation(config, data)
     validation.check(model)
     warm_start.check_hard_negatives(config, model)
+    check_lists(config, model)
     batches = Batches(data, split, model.config, training)
     order = PairOrder(
         batches.pairs.video,
@@ -100,15 +102,19 @@ def used_splits(config: TrainConfig) -> list[str]:
 
 
 def resolve_config(config: TrainConfig) -> TrainConfig:
-    """The config as config.toml keeps it: paths absolute, {seed} in ``begin`` filled in, the query parser chosen."""
+    """The config as config.toml keeps it: paths absolute, {seed} in them filled in, the query parser chosen."""
     settings = dict(config.settings)
     if getattr(config.model_config, "parse", "") == "auto":
         settings["parse"] = resolve_parser("auto")
     source = config.data
     path = str(Path(source.path).resolve()) if source.path else ""
-    first_stage = str(Path(source.first_stage).resolve()) if source.first_stage else None
-    begin = str(Path(source.begin.replace("{seed}", str(config.training.seed))).resolve()) if source.begin else None
-    return replace(config, settings=settings, data=replace(source, path=path, first_stage=first_stage, begin=begin))
+    seed = str(config.training.seed)
+    others = {
+        name: str(Path(value.replace("{seed}", seed)).resolve())
+        for name in ("first_stage", "lists", "begin")
+        if (value := getattr(source, name))
+    }
+    return replace(config, settings=settings, data=replace(source, path=path, **others))
 
 
 def _start_from(

@@ -28,6 +28,16 @@ def test_filters_are_the_papers_formula(kernel: int) -> None:
             torch.testing.assert_close(head.responses(curve, mask)[row, side, :length].detach(), torch.tensor(raw))
 
 
+@torch.no_grad()
+def test_padding_reaches_the_last_clips_only_if_asked() -> None:
+    curve, mask = torch.ones(1, 5), torch.arange(5)[None] < 3
+    masked, open_ = BoundaryFilters(3), BoundaryFilters(3, masked=False)
+    open_.load_state_dict(masked.state_dict())
+    one, other = masked.responses(curve, mask), open_.responses(curve, mask)
+    torch.testing.assert_close(one[..., :2], other[..., :2])
+    torch.testing.assert_close(other[..., 2] - one[..., 2], masked.filters.weight[:, 0, 2][None])
+
+
 def test_kernel_must_be_odd() -> None:
     with pytest.raises(MomentseekError, match="must be odd, not 4"):
         BoundaryFilters(4)

@@ -27,10 +27,10 @@ def test_cnn_is_a_separable_convolution() -> None:
     torch.manual_seed(1)
     layer = CnnEncoder(4, 0.1, kernel=3).eval()
     x, mask = torch.randn(1, 5, 4), torch.ones(1, 5, dtype=torch.bool)
-    filters = layer.depth.weight
+    filters, bias = layer.depth.weight, layer.depth.bias
     raw = torch.zeros(5, 4)
     for i in range(5):
-        seen = torch.zeros(4)
+        seen = bias.clone()
         for column in range(4):
             for k in range(3):
                 if 0 <= i + k - 1 < 5:

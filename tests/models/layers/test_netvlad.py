@@ -34,6 +34,22 @@ def test_netvlad_gathers_what_lies_beyond_each_centre() -> None:
 
 
 @torch.no_grad()
+def test_without_a_mask_padding_is_shared_out_too() -> None:
+    torch.manual_seed(0)
+    layer, x = NetVLAD(4, 3, masked=False), torch.randn(2, 5, 4)
+    found = layer(x, torch.arange(5) < torch.tensor([[5], [2]]))
+    torch.testing.assert_close(found[1], by_hand(layer, x[1]))
+
+
+def test_statistics_of_a_batch_are_those_of_its_words() -> None:
+    layer, x = NetVLAD(4, 3, norm="batch"), torch.randn(2, 5, 4)
+    mask = torch.arange(5) < torch.tensor([[5], [2]])
+    layer(x, mask)
+    products = layer.assign(x[mask])
+    torch.testing.assert_close(layer.norm.running_mean, 0.1 * products.mean(0))
+
+
+@torch.no_grad()
 def test_the_order_of_words_does_not_matter() -> None:
     torch.manual_seed(1)
     layer, x = NetVLAD(4, 2), torch.randn(1, 6, 4)

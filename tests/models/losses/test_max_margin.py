@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from momentseek.models import Batch
+from momentseek.models import Batch, BatchPairs
 from momentseek.models.losses import related_masks
 from momentseek.models.losses.max_margin import max_margin
 
@@ -23,5 +23,13 @@ def test_every_wrong_video_and_query_counts(make_batch: Callable[..., Batch], ma
         for other in range(scores.shape[0]):
             if other != q and not (masked and pairs.positive[other, v]):
                 wrong["queries"].append(max(0.0, 0.2 + float(scores[other, v] - scores[q, v])))
-        expected = sum(sum(part) / len(part) for part in wrong.values() if part)
+        expected = sum(sum(part) / len(part) for part in wrong.values() if part) / 2
         assert found[p].item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_pair_against_itself_costs_the_margin() -> None:
+    pairs = BatchPairs(*(torch.arange(2) for _ in range(4)), torch.ones(2), torch.zeros(2, 2, dtype=torch.bool))
+    scores = torch.tensor([[5.0, 0.0], [0.0, 5.0]])
+    known = related_masks(pairs, masked=False)
+    assert max_margin(scores, pairs, known, 0.2).tolist() == [0.0, 0.0]
+    torch.testing.assert_close(max_margin(scores, pairs, known, 0.2, true_pairs=True), torch.tensor([0.1, 0.1]))

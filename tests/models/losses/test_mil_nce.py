@@ -32,3 +32,12 @@ def test_large_scores_stay_finite(make_batch: Callable[..., Batch]) -> None:
     assert torch.isfinite(total)
     assert scores.grad is not None
     assert torch.isfinite(scores.grad).all()
+
+
+def test_the_public_code_counts_a_pair_twice(make_batch: Callable[..., Batch]) -> None:
+    pairs = make_batch(5, 4, 8).pairs
+    scores = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
+    known = related_masks(pairs, masked=False)
+    once, twice = mil_nce(scores, pairs, known), mil_nce(scores, pairs, known, pair_once=False)
+    own = scores[pairs.query, pairs.video]
+    torch.testing.assert_close(twice, torch.logaddexp(once + own, own) - own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +29,9 @@ from momentseek.trained.manifest import CLIPS_GRAPH, WORDS_GRAPH
 
 
 def draw(model: XML, settings: Mapping[str, Any]) -> ModelGraphs:
-    """Both graphs, and the filters for the manifest."""
+    """Both graphs, and the filters for the manifest. Padding reaches no exported score, whatever the model allows."""
+    if not model.config.masked:
+        model = _masked_twin(model)
     graphs = {CLIPS_GRAPH: clips_network(model), WORDS_GRAPH: words_network(model)}
     filters = model.boundaries_head.filters.weight.detach().cpu().numpy()[:, 0]
     width = model.config.hidden * len(model.modalities)
@@ -93,6 +96,13 @@ def widths(model: XML) -> dict[str, int]:
         assert isinstance(projection, Projection)
         found[part] = projection.linear.in_features
     return found
+
+
+def _masked_twin(model: XML) -> XML:
+    """The same weights in a model that keeps padding out."""
+    twin = type(model)(dataclasses.replace(model.config, masked=True), model.dims).eval()
+    twin.load_state_dict(model.state_dict())
+    return twin
 
 
 def _join(nodes: Nodes, parts: list[str], scale: float) -> str:

@@ -74,7 +74,9 @@ class Nodes:
         return self.add("Relu", self.linear(layer.linear, self.norm(layer.norm, x)))
 
     def positions(self, layer: nn.Module, x: str) -> str:
-        """Add nodes that add each row's position vector and then normalise."""
+        """Add nodes that add each row's position vector and then normalise; an identity stays one."""
+        if isinstance(layer, nn.Identity):
+            return x
         assert isinstance(layer, Positions)
         count = self.add("Gather", self.add("Shape", x), self.integers(1), axis=0)
         places = self.add("Slice", self.constant(layer.place.weight), self.integers(0), count, self.integers(0))
@@ -160,8 +162,10 @@ class Nodes:
         """A depthwise convolution over the rows, columns mixed, residual, norm."""
         there = self.fill_outside(x, mask)
         kernel, columns = layer.depth.kernel_size[0], layer.depth.in_channels
+        assert layer.depth.bias is not None
         deep = self.add(
             "Conv", self.add("Transpose", there, perm=[0, 2, 1]), self.constant(layer.depth.weight),
+            self.constant(layer.depth.bias),
             kernel_shape=[kernel], pads=[kernel // 2, kernel // 2], group=columns,
         )  # fmt: skip
         mixed = self.add("Relu", self.linear(layer.point, self.add("Transpose", deep, perm=[0, 2, 1])))

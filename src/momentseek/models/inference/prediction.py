@@ -120,6 +120,8 @@ def predict(
         model, truth, queries, corpus, task, k if task == "VR" else (first or model.config.videos), videos,
         pooled=pooled, ranks=ranks, scored=weight != 0, cells=cells, progress=progress,
     )  # fmt: skip
+    if videos is not None and weight and task == "VCMR":
+        candidates = RankedVideos(candidates.video, model.weigh_first_stage(candidates.score))
     if searched is not None:
         searched(np.count_nonzero(candidates.video >= 0, axis=1))
     if task == "VR":

@@ -17,7 +17,10 @@ from momentseek.models.layers.dropout import Dropout
 
 
 class Attention(nn.Module):
-    """What each row of ``x`` takes from the rows of ``other`` that are there; ``mask`` is ``other``'s."""
+    """What each row of ``x`` takes from the rows of ``other`` that are there.
+
+    ``mask`` is ``other``'s, or (n, rows of x, rows of other) where each row of ``x`` sees others.
+    """
 
     def __init__(self, hidden: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -31,7 +34,7 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, other: Tensor, mask: Tensor) -> Tensor:
         query = self._split(self.query(x))
         key, value = (self._split(part) for part in self.key_value(other).chunk(2, dim=-1))
-        seen = mask[:, None, None, :]
+        seen = mask[:, None, None, :] if mask.ndim == 2 else mask[:, None]
         if self.training and self.dropout.p:
             scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-1, -2)
             out = self.dropout(scores.masked_fill(~seen, -torch.inf).softmax(-1)) @ value
@@ -62,16 +65,20 @@ class SelfEncoder(nn.Module):
 class CrossEncoder(nn.Module):
     """Rows look at another modality's: ``LN(x + W A(x, other, other))``.
 
-    The paper has the linear map ``W``, the public code leaves it out (``linear=False``).
+    The paper has the linear map ``W``, the public code leaves it out (``linear=False``). Both modalities have as many
+    rows; without ``masked`` rows of padding look at all, padding too, as in the public code.
     """
 
-    def __init__(self, hidden: int, heads: int, dropout: float, *, linear: bool = True) -> None:
+    def __init__(self, hidden: int, heads: int, dropout: float, *, linear: bool = True, masked: bool = True) -> None:
         super().__init__()
+        self.masked = masked
         self.attention = Attention(hidden, heads, dropout)
         self.linear = nn.Linear(hidden, hidden) if linear else nn.Identity()
         self.dropout = Dropout(dropout if linear else 0.0)
         self.norm = nn.LayerNorm(hidden)
 
     def forward(self, x: Tensor, other: Tensor, mask: Tensor) -> Tensor:
+        if not self.masked:
+            mask = mask[:, None, :] | ~mask[:, :, None]
         out: Tensor = self.norm(x + self.dropout(self.linear(self.attention(x, other, mask))))
         return out

@@ -33,31 +33,35 @@ class LstmEncoder(nn.Module):
 
 
 class CnnEncoder(nn.Module):
-    """A depthwise separable convolution: each column over ``kernel`` rows, then columns mixed; ReLU, residual, norm."""
+    """A depthwise separable convolution: each column over ``kernel`` rows, then columns mixed; ReLU, residual, norm.
 
-    def __init__(self, hidden: int, dropout: float, kernel: int = 5) -> None:
+    Padding counts as 0; without ``masked`` it is read as it is, as in the public code of XML.
+    """
+
+    def __init__(self, hidden: int, dropout: float, kernel: int = 5, *, masked: bool = True) -> None:
         super().__init__()
-        self.depth = nn.Conv1d(hidden, hidden, kernel, padding=kernel // 2, groups=hidden, bias=False)
+        self.masked = masked
+        self.depth = nn.Conv1d(hidden, hidden, kernel, padding=kernel // 2, groups=hidden)
         self.point = nn.Linear(hidden, hidden)
         self.dropout = Dropout(dropout)
         self.norm = nn.LayerNorm(hidden)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        there = x.masked_fill(~mask[..., None], 0.0)
+        there = x.masked_fill(~mask[..., None], 0.0) if self.masked else x
         mixed = self.point(self.depth(there.transpose(1, 2)).transpose(1, 2)).relu()
         out: Tensor = self.norm(there + self.dropout(mixed))
         return out
 
 
-SEQUENCE_ENCODERS: dict[str, Callable[[int, int, float], Encoder]] = {
-    "transformer": SelfEncoder,
-    "lstm": lambda hidden, heads, dropout: LstmEncoder(hidden, dropout),
-    "cnn": lambda hidden, heads, dropout: CnnEncoder(hidden, dropout),
+SEQUENCE_ENCODERS: dict[str, Callable[[int, int, float, bool], Encoder]] = {
+    "transformer": lambda hidden, heads, dropout, masked: SelfEncoder(hidden, heads, dropout),
+    "lstm": lambda hidden, heads, dropout, masked: LstmEncoder(hidden, dropout),
+    "cnn": lambda hidden, heads, dropout, masked: CnnEncoder(hidden, dropout, masked=masked),
 }
 
 
-def encoder(kind: str, hidden: int, heads: int, dropout: float) -> Encoder:
-    """A fresh encoder of a kind.
+def encoder(kind: str, hidden: int, heads: int, dropout: float, *, masked: bool = True) -> Encoder:
+    """A fresh encoder of a kind; without ``masked`` padding reaches what convolves.
 
     >>> encoder("gru", 8, 2, 0.1)
     Traceback (most recent call last):
@@ -66,15 +70,15 @@ def encoder(kind: str, hidden: int, heads: int, dropout: float) -> Encoder:
     """
     if kind not in SEQUENCE_ENCODERS:
         raise MomentseekError(f"there is no encoder {kind!r}; choose {', '.join(SEQUENCE_ENCODERS)}")
-    return SEQUENCE_ENCODERS[kind](hidden, heads, dropout)
+    return SEQUENCE_ENCODERS[kind](hidden, heads, dropout, masked)
 
 
 class Stack(nn.Module):
     """Encoders of one kind, one after another."""
 
-    def __init__(self, count: int, kind: str, hidden: int, heads: int, dropout: float) -> None:
+    def __init__(self, count: int, kind: str, hidden: int, heads: int, dropout: float, *, masked: bool = True) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(encoder(kind, hidden, heads, dropout) for _ in range(count))
+        self.layers = nn.ModuleList(encoder(kind, hidden, heads, dropout, masked=masked) for _ in range(count))
 
     def forward(self, x: Tensor, mask: Tensor) -> list[Tensor]:
         """What each of them gives, the last one's last."""

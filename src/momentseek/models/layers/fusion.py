@@ -7,20 +7,22 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from momentseek.models.layers.dropout import Dropout
 from momentseek.models.layers.netvlad import NetVLAD
 
 
 class ModalityWeights(nn.Module):
-    """Weights that sum to 1, from the words pooled by NetVLAD: ``softmax(W vlad(q) + b)``."""
+    """Weights that sum to 1, from the words pooled by NetVLAD: ``softmax(W vlad(q))``."""
 
-    def __init__(self, dim: int, clusters: int, modalities: int) -> None:
+    def __init__(self, dim: int, clusters: int, modalities: int, dropout: float = 0.0, *, masked: bool = True) -> None:
         super().__init__()
-        self.pool = NetVLAD(dim, clusters)
-        self.weigh = nn.Linear(self.pool.width, modalities)
+        self.pool = NetVLAD(dim, clusters, norm="layer", masked=masked)
+        self.dropout = Dropout(dropout)
+        self.weigh = nn.Linear(self.pool.width, modalities, bias=False)
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
         """(n, T, dim), (n, T) -> (n, modalities)."""
-        weights: Tensor = self.weigh(self.pool(words, mask)).softmax(-1)
+        weights: Tensor = self.weigh(self.dropout(self.pool(words, mask))).softmax(-1)
         return weights
 
 

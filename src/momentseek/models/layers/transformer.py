@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from momentseek.models.layers.attention import SelfEncoder
 from momentseek.models.layers.dropout import Dropout
+from momentseek.models.layers.projection import Projection
 
 
 class TransformerLayer(nn.Module):
@@ -24,4 +25,18 @@ class TransformerLayer(nn.Module):
         """(n, T, hidden), (n, T) -> (n, T, hidden)."""
         x = self.attend(x, mask)
         out: Tensor = self.norm(x + self.dropout(self.narrow(F.gelu(self.wide(x)))))
+        return out
+
+
+class ProjectedTransformer(nn.Module):
+    """Features of any width brought to the model's (layer norm, linear map, ReLU), then a transformer layer."""
+
+    def __init__(self, width: int, hidden: int, heads: int, feedforward: int, dropout: float) -> None:
+        super().__init__()
+        self.project = Projection(width, hidden, dropout)
+        self.layer = TransformerLayer(hidden, heads, feedforward, dropout)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """(n, T, width), (n, T) -> (n, T, hidden)."""
+        out: Tensor = self.layer(self.project(x), mask)
         return out

@@ -7,18 +7,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def window_sums(x: Tensor, longest: int) -> Tensor:
-    """(..., L) -> (..., L, longest): entry [s, w] is the sum of x from s to s + w, both included.
-
-    Only the span's own clips are added up, so nothing is lost by subtracting long running totals. Past the end, x
-    counts as zero.
-
-    >>> window_sums(torch.tensor([1.0, 2.0, 4.0]), 2).tolist()
-    [[1.0, 3.0], [2.0, 6.0], [4.0, 4.0]]
-    """
-    return F.pad(x, (0, longest - 1)).unfold(-1, longest, 1).cumsum(-1)
-
-
 def window_squares(x: Tensor, longest: int) -> Tensor:
     """(n, L, d) -> (n, L, longest): entry [s, w] is the squared length of the sum of rows s to s + w.
 
