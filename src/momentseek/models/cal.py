@@ -41,4 +41,4 @@ class CAL(MCN):
         return {}
 
 
-register("cal", CALConfig, CAL, "clip alignment with language: mean of the clips' squared distances")
+register("cal", CALConfig, CAL, "clip alignment with language: mean of the clips' squared distances", format=2)

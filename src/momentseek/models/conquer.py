@@ -82,7 +82,7 @@ class ConquerHead(nn.Module):
 
     def __init__(self, width: int, config: ConquerConfig) -> None:
         super().__init__()
-        self.encoder = _projected(width, config)
+        self.encoder = _context_layer(width, config)
         self.wide = nn.Conv1d(config.hidden, config.head, config.kernel, padding=config.kernel // 2, bias=False)
         self.narrow = nn.Conv1d(config.head, 1, 1, bias=False)
         self.masked = config.masked
@@ -125,10 +125,10 @@ class Conquer(CorpusModel):
             ModalityWeights(hidden, config.clusters, several, dropout, masked=config.masked) if several > 1 else None
         )
         self.read = QueryAware(hidden)
-        self.contextual = _projected(4 * hidden, config)
+        self.contextual = _context_layer(4 * hidden, config)
         self.begin = ConquerHead(5 * hidden, config)
         self.end = ConquerHead(2 * hidden, config)
-        self.whole = _projected(5 * hidden, config) if config.score == "exclusive" else None
+        self.whole = _context_layer(5 * hidden, config) if config.score == "exclusive" else None
         between = config.video_head or config.head
         self.whole_score = (
             nn.Sequential(nn.Linear(hidden, between, bias=False), nn.ReLU(), nn.Linear(between, 1, bias=False))
@@ -250,8 +250,8 @@ def _layer(config: ConquerConfig) -> TransformerLayer:
     return TransformerLayer(config.hidden, config.heads, config.feedforward, config.dropout)
 
 
-def _projected(width: int, config: ConquerConfig) -> ProjectedTransformer:
+def _context_layer(width: int, config: ConquerConfig) -> ProjectedTransformer:
     return ProjectedTransformer(width, config.hidden, config.heads, config.feedforward, config.dropout)
 
 
-register("conquer", ConquerConfig, Conquer, "contextual query-aware ranking in the videos of a first stage")
+register("conquer", ConquerConfig, Conquer, "contextual query-aware ranking in the videos of a first stage", format=2)

@@ -123,4 +123,4 @@ def gather_spans(rows: Tensor, first: Tensor, last: Tensor) -> tuple[Tensor, Ten
     return found * there[..., None], there
 
 
-register("mcn", MCNConfig, MCN, "moment context network: means of moment and video, squared distance")
+register("mcn", MCNConfig, MCN, "moment context network: means of moment and video, squared distance", format=2)

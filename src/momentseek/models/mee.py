@@ -98,15 +98,15 @@ class MEE(CorpusModel):
         self.dropout = Dropout(config.dropout)
         self.weigh = nn.Linear(self.words.width, len(self.modalities)) if len(self.modalities) > 1 else None
 
-        def gated(width: int) -> GatedEmbedding:
+        def embedding(width: int) -> GatedEmbedding:
             return GatedEmbedding(width, config.hidden, batch_norm=config.batch_norm)
 
-        self.text = nn.ModuleDict({name: gated(self.words.width) for name in self.modalities})
+        self.text = nn.ModuleDict({name: embedding(self.words.width) for name in self.modalities})
         widths = {name: clip_width(dims, config, name) for name in self.modalities}
         pools = {n: NetVLAD(w, config.clip_clusters) for n, w in widths.items() if config.pooling == "netvlad"}
         widths |= {n: pool.width for n, pool in pools.items()}
         self.pools = nn.ModuleDict(pools)
-        self.experts = nn.ModuleDict({n: gated(w) for n, w in widths.items()})
+        self.experts = nn.ModuleDict({n: embedding(w) for n, w in widths.items()})
 
     def encode_words(self, words: Words) -> Encodings:
         pooled = self.dropout(self.words(words.features, words.mask))

@@ -30,6 +30,8 @@ class ModelSpec:
 
 SETTING_ALIASES = {"as": "follow"}
 """Other spellings of settings: ``as=official`` cannot be the name of an attribute."""
+FOLLOWED = ("paper", "official")
+"""Whose ways a model has: its paper's, or its public implementation's with all its quirks."""
 MODELS: Registry[ModelSpec] = Registry("model", package="momentseek.models")
 C = TypeVar("C")
 
@@ -75,16 +77,22 @@ def build_config(kind: type[C], settings: Mapping[str, Any], what: str) -> C:
 
 
 def plain_settings(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings under their own names, where another spelling was given.
+    """Settings under their own names; ``as=official`` stands for all that the public implementation does otherwise.
 
-    >>> @dataclass
-    ... class Example:
-    ...     follow: str = "paper"
-    >>> plain_settings(Example, {"as": "official"})
-    {'follow': 'official'}
+    Those that are given beside it count.
+
+    >>> from momentseek.models.conquer import ConquerConfig
+    >>> plain_settings(ConquerConfig, {"weighting": "linear", "as": "official"})
+    {'masked': False, 'positive_mask': False, 'weighting': 'linear'}
     """
+    given = {SETTING_ALIASES.get(name, name): value for name, value in settings.items()}
     known = {f.name for f in dataclasses.fields(kind)}
-    return {SETTING_ALIASES[n] if SETTING_ALIASES.get(n) in known else n: value for n, value in settings.items()}
+    if "follow" not in given or "follow" in known:
+        return given
+    followed = given.pop("follow")
+    if followed not in FOLLOWED:
+        raise MomentseekError(f"as must be {' or '.join(FOLLOWED)}, not {followed!r}")
+    return {**getattr(kind, "official", {}), **given} if followed == "official" else given
 
 
 def _check_type(value: Any, hint: Any, where: str) -> Any:

@@ -37,4 +37,4 @@ class TEFOnly(DistanceModel):
         return normalize(self.moment(where), dim=-1)
 
 
-register("tef-only", TEFOnlyConfig, TEFOnly, "blind baseline: only where a moment lies in its video")
+register("tef-only", TEFOnlyConfig, TEFOnly, "blind baseline: only where a moment lies in its video", format=2)
