@@ -251,3 +251,28 @@ def test_silent_subtitles_give_finite_scores(make_batch: Make, dims: Dims) -> No
     queries, videos = model.encode_words(batch.words), model.encode_clips(silent)
     assert torch.isfinite(model.match(queries, videos)).all()
     assert not model.spans(take_rows(queries, torch.tensor([0])), take_rows(videos, torch.tensor([0]))).isnan().any()
+
+
+def test_as_official_is_the_public_codes_ways(dims: Dims) -> None:
+    """One setting stands for all of them, and those that are given beside it count."""
+    model = made(dims, **{"as": "official", "cross_linear": True})
+    assert (model.config.masked, model.config.positive_mask, model.config.cross_linear) == (False, False, True)
+    assert made(dims, **{"as": "paper"}).config == made(dims).config
+    with pytest.raises(MomentseekError, match="as must be paper or official, not 'theirs'"):
+        made(dims, **{"as": "theirs"})
+
+
+@torch.no_grad()
+def test_padding_reaches_the_filters_only_as_official(make_batch: Make, dims: Dims) -> None:
+    batch = make_batch()
+    clips, longest = batch.clips, batch.clips.mask.shape[1]
+    wide = Clips(*(None if x is None else pad(x, (0, 0, 0, 2)) for x in (clips.video, clips.subtitle)),
+                 pad(clips.mask, (0, 2)))  # fmt: skip
+    changed = {}
+    for masked in (True, False):
+        model = made(dims, masked=masked, cross_linear=False)
+        queries = take_rows(model.encode_words(batch.words), torch.arange(4))
+        before, after = (model.responses(queries, model.encode_clips(x)) for x in (clips, wide))
+        changed[masked] = (after[..., :longest] - before).abs()[clips.mask[:, None].expand_as(before)].max().item()
+    assert changed[True] < 1e-4
+    assert changed[False] > 1e-2

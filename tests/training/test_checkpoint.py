@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,36 @@ def test_metadata_that_lack_something_are_said(written: Path, key: str, value: s
     save_file(tensors, written, metadata=metadata)
     with pytest.raises(MomentseekError, match=f"its metadata lack a readable '{key}'; train again"):
         load_checkpoint(written)
+
+
+def rewrite(path: Path, drop: tuple[str, ...] = ()) -> None:
+    """Make a checkpoint one from before formats were written, without some of the model's settings."""
+    with safe_open(path, framework="pt") as opened:
+        metadata = dict(opened.metadata())
+        tensors = {name: opened.get_tensor(name).clone() for name in opened.keys()}  # noqa: SIM118
+    del metadata["format"]
+    table = json.loads(metadata["config"])
+    table["model"] = {name: value for name, value in table["model"].items() if name not in drop}
+    save_file(tensors, path, metadata | {"config": json.dumps(table)})
+
+
+def test_a_run_of_one_modality_from_before_is_what_it_was(tmp_path: Path) -> None:
+    """XML had no third encoder then, and its checkpoints did not say which format they are of."""
+    settings = {"hidden": 8, "heads": 2, "modalities": "video"}
+    config = TrainConfig.of({"model": {"name": "xml", **settings, "third_encoder": False}})
+    model = build("xml", config.settings, Dims(6, 7, None))
+    path = tmp_path / "old.safetensors"
+    save_checkpoint(path, model, config, "", 0, None)
+    rewrite(path, drop=("third_encoder",))
+    again = load_checkpoint(path).model
+    assert [t.shape for t in again.state_dict().values()] == [t.shape for t in model.state_dict().values()]
+
+
+@pytest.mark.parametrize("name", ["conquer", "mcn", "cal", "tef-only"])
+def test_a_network_that_is_no_more_is_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
+    config = TrainConfig.of({"model": {"name": name, "hidden": 12}})
+    path = tmp_path / "old.safetensors"
+    save_checkpoint(path, build(name, config.settings, Dims(6, 7, 5)), config, "", 0, None)
+    rewrite(path)
+    with pytest.raises(MomentseekError, match=rf"holds format 1 of {name}, .*another network .*train again$"):
+        load_checkpoint(path)

@@ -84,7 +84,12 @@ def prepare_training(
     last = _last(config, data, out) if resume else None
     if last is not None:
         refuse_other_dims(last, data, config.data.train, str(out / LAST_CHECKPOINT))
-        model.load_state_dict(last.model.state_dict())
+        try:
+            model.load_state_dict(last.model.state_dict())
+        except RuntimeError:
+            raise MomentseekError(
+                f"{out}: was begun by a version whose {config.model} was another network; train in another folder"
+            ) from None
     begun, scorer = _start_from(config, data, model, out, last)
     if last is None and begun is None:
         model.prepare(batches.queries())

@@ -39,7 +39,7 @@ def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
     state |= take_netvlad(weights, "weigh.pool", POOL)
     state |= weights.take_layer("weigh.pool.norm", f"{POOL}.LayerNorm")
     state["weigh.weigh.weight"] = by_cluster(weights.take("query_weight.moe_fc_txt.weight"), hidden)
-    clip, word, both = weights.take(f"{READ}.similarity_weight.weight").split(hidden, dim=1)
+    clip, word, both = weights.take(f"{READ}.similarity_weight.weight").chunk(3, dim=1)
     state |= {"read.clip.weight": clip, "read.word.weight": word, "read.both": both.squeeze(0)}
     state |= _take_projected(weights, "contextual", "contextual_QAL_feature_learning")
     for side in ("begin", "end"):
