@@ -117,6 +117,22 @@ def test_damage_to_what_was_removed_is_no_obstacle(films_added: LibraryStore) ->
     assert films_added.verify().clean
 
 
+def test_a_segment_that_cannot_be_read_stops_no_adding(
+    films_added: LibraryStore, films: Path, film: Film, content: Content
+) -> None:
+    library, want = films_added, content(films_added)
+    flip(file_of(library), 3)
+    shutil.copy(films / "a.mp4", films / "copy.mp4")
+    report = library.add([film(films / "new.mp4", BLUE, seconds=1), films / "copy.mp4"])
+    assert (report.added, len(report.failed)) == (1, 1)
+    assert any("run: momentseek verify" in note for note in report.notes)
+    assert not library.status().unfinished
+    assert library.verify(repair=True).clean
+    assert library.retry().copied == 1
+    found = content(library)
+    assert {name: found[name] for name in want} == want
+
+
 def test_a_copy_of_a_damaged_video_is_not_made(films_added: LibraryStore, films: Path) -> None:
     flip_vector(films_added, "a.mp4")
     shutil.copy(films / "a.mp4", films / "copy.mp4")

@@ -6,6 +6,7 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
+from momentseek.errors import LibraryError
 from momentseek.library.damage import DamagedVectorsError, SegmentDamage, damage_message, proven_videos
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
 from momentseek.library.file_stamp import path_text
@@ -81,7 +82,7 @@ def add_files(
         if writer.damages:
             report.notes.append(damage_message(catalog, writer.damages.values()))
         with timer.stage("plan"):
-            refresh_plan(library.snapshot().vision, library.paths.plan)
+            _refresh_plan(library, report)
         with catalog.changes():
             catalog.run("DELETE FROM settings WHERE key = ?", (ADDING_SETTING,))
     except KeyboardInterrupt:
@@ -110,6 +111,14 @@ def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None
     elif catalog.encoder("speech") is None:
         with timer.stage("encode speech"):
             fill_speech(catalog, library.paths, speech)
+
+
+def _refresh_plan(library: LibraryReader, report: AddReport) -> None:
+    """Build the plan if one is due; a segment that cannot be read stops searches, not what was just added."""
+    try:
+        refresh_plan(library.snapshot().vision, library.paths.plan)
+    except LibraryError as e:
+        report.notes.append(str(e))
 
 
 def _stored_video(library: LibraryReader, id: int, whole: dict[str, bool]) -> tuple[Video, StoredVectors] | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from momentseek.encoders.protocol import ImageTextEncoder
-from momentseek.library.damage import DamagedVectorsError
+from momentseek.errors import LibraryError
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.batches import BatchEncoder, VideoAssembly
@@ -146,7 +146,7 @@ class IngestRun:
         """Copy a video's vectors, since the same bytes are in the library already."""
         try:
             found = self.copy(event.known.id)
-        except DamagedVectorsError as e:
+        except LibraryError as e:  # its vectors are damaged
             self.fail(FileFailure(event.file, str(e), None))
             return
         if found is None:  # removed since the reader looked
