@@ -11,6 +11,7 @@ import os
 import pathlib
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from momentseek.errors import MomentseekError
 
@@ -40,7 +41,7 @@ def write_all(files: Mapping[Path, bytes], *, flush: bool = True) -> None:
             _flush_folders(target for _, target in waiting)
     finally:
         for temporary, _ in waiting:
-            temporary.unlink(missing_ok=True)
+            drop_temporary(temporary)
 
 
 def make_folder(folder: Path) -> None:
@@ -52,6 +53,13 @@ def make_folder(folder: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     for each in missing:
         flush_folder(each.parent)
+
+
+def drop_temporary(path: pathlib.Path | None) -> None:
+    """Delete a file that was not renamed, if it is there; a disk that refuses even that has been told of already."""
+    if path is not None:
+        with suppress(OSError):
+            path.unlink()
 
 
 def flush_file(handle: int) -> None:
@@ -121,8 +129,7 @@ def _written_beside(target: pathlib.Path, data: bytes, flush: bool) -> pathlib.P
                 flush_file(file.fileno())
         temporary.chmod(0o666 & ~_umask())
     except OSError as e:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        drop_temporary(temporary)
         raise _unwritable(target, e) from None
     return temporary
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.atomic import flush_file, flush_folder
+from momentseek.atomic import drop_temporary, flush_file, flush_folder
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import LibraryError, MomentseekError
 from momentseek.library.checksums import Sums, sum_videos
@@ -160,8 +160,7 @@ def write_joined(folder: Path, stream: str, parts: Sequence[Segment]) -> str:
             f"{folder}: vectors cannot be written ({e.strerror}); make room or check the rights"
         ) from e
     finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        drop_temporary(temporary)
     return name
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.atomic import flush_file, flush_folder, make_folder
+from momentseek.atomic import drop_temporary, flush_file, flush_folder, make_folder
 from momentseek.errors import MomentseekError
 from momentseek.library.vectors import StoredVectors
 
@@ -62,8 +62,7 @@ class VideoParts:
                 f"{self.folder}: what is done of a long video cannot be kept ({e.strerror}); make room"
             ) from None
         finally:
-            if temporary is not None:
-                temporary.unlink(missing_ok=True)
+            drop_temporary(temporary)
 
     def drop(self) -> None:
         """Delete the parts, once the video is in the library or given up."""
