@@ -3,7 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations 20
+# One worker more than there are cores: a test that waits for a browser or another process leaves its core idle.
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 20
 # Some tests start processes; each would compile the package anew where this is set.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -15,12 +17,12 @@ demo: .venv/installed-demo
 # What every change must pass: all but the tests that only repeat a published figure. It leaves pictures of every view
 # of the page, to keep and to look at.
 test test-all: export MOMENTSEEK_SCREENSHOTS ?= $(CURDIR)/artefacts/screenshots
-test: .venv/installed-dev .venv/browser lint
+test: .venv/installed-dev .venv/chromium lint
 	$(PYTEST) -m 'not figures'
 
 # Every test there is: before a release, and when a figure in the docs may have changed.
 test-all: export MOMENTSEEK_EXAMPLES ?= thorough
-test-all: .venv/installed-dev .venv/browser lint
+test-all: .venv/installed-dev .venv/chromium lint
 	$(PYTEST)
 
 # Without the browser and what takes more than a few seconds: while one works.
@@ -28,7 +30,7 @@ test-quick: .venv/installed-dev
 	$(PYTEST) -m 'not figures and not slow and not browser'
 
 # Every test, and which lines none of them reaches; slower.
-coverage: .venv/installed-dev .venv/browser
+coverage: .venv/installed-dev .venv/chromium
 	$(PYTEST) --cov --cov-report=term
 
 lint: .venv/installed-dev
@@ -74,10 +76,12 @@ clean:
 	$(PIP) -e '.[fuzz]'
 	@touch $@
 
-# The page's tests drive Debian's chromium; where it can neither be found nor installed they are skipped, and say so.
-.venv/browser: .venv/bin/python
-	@command -v chromium >/dev/null || \
+# The page's tests drive Debian's chromium without its windows, or with them; where neither can be found nor installed
+# they are skipped, and say so.
+.venv/chromium: .venv/bin/python
+	@command -v chromium-headless-shell >/dev/null || \
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
-	  apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
+	  apt-get install -y -qq --no-install-recommends chromium-headless-shell >/dev/null 2>&1; } || \
+	command -v chromium >/dev/null || \
 	echo "chromium is not here: the browser tests will be skipped"
 	@touch $@

@@ -41,13 +41,14 @@ def job(number: int, state: str, **more: Any) -> dict[str, Any]:
 @pytest.fixture
 def crowded(served: Any, open_page: Callable[..., Any]) -> tuple[Any, list[dict[str, Any]]]:
     """A page of a server with one job running and many waiting, and these jobs, the newest first."""
-    page = open_page(served.address)
     jobs = [job(n, "running" if n == 0 else "waiting") for n in reversed(range(COUNT))]
-    page.context.add_init_script(EVENTS)
-    page.route("**/api/v1/jobs", lambda route: route.fulfill(json={"jobs": jobs}))
-    page.clock.install()
-    page.goto(served.address + "#library")
-    page.reload()
+
+    def prepare(page: Any) -> None:
+        page.add_init_script(EVENTS)
+        page.route("**/api/v1/jobs", lambda route: route.fulfill(json={"jobs": jobs}))
+        page.clock.install()
+
+    page = open_page(served.address + "#library", prepare=prepare)
     page.get_by_text("Folder 0").wait_for()
     return page, jobs
 

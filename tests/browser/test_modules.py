@@ -14,7 +14,7 @@ from momentseek.media.edit_lists.timecode import frame_at, timecode
 @pytest.fixture
 def call(served: Any, open_page: Callable[..., Any]) -> Callable[..., Any]:
     """``call("format.js", "clock", 83.4)``: what a function of a module gives."""
-    page = open_page(served.address)
+    page = open_page(served.address + "js/format.js")  # shown as text: nothing of the page itself runs
 
     def run(module: str, name: str, *given: Any) -> Any:
         script = "([module, name, given]) => import(module).then((m) => m[name](...given))"

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
-PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-SCREENS = {
-    f"{device}-{scheme}": {**options, "color_scheme": scheme}
-    for device, options in (("desktop", DESKTOP), ("phone", PHONE))
-    for scheme in ("light", "dark")
+DEVICES: dict[str, dict[str, Any]] = {
+    "desktop": {"viewport": {"width": 1280, "height": 900}},
+    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
 }
+SCHEMES = ("dark", "light")
 TOKEN = "a token nobody would guess"
 JUDGED, OPEN = "a motorcycle in a garage", "a red cup on a table"
 JUDGE = """async ([judged, open]) => {
@@ -50,8 +48,8 @@ def folder() -> Path:
     return Path(named)
 
 
-def picture(page: Any, path: Path) -> None:
-    """The whole page, when every picture in it is there."""
+def picture(page: Any, folder: Path, name: str) -> None:
+    """The whole page in the dark and in the light, when every picture in it is there."""
     page.mouse.move(0, 0)
     page.evaluate("scrollTo(0, 0)")
     page.wait_for_function("""() => {
@@ -59,8 +57,11 @@ def picture(page: Any, path: Path) -> None:
         pictures.forEach((picture) => (picture.loading = "eager"));
         return pictures.every((picture) => picture.complete);
     }""")
-    page.screenshot(path=path, full_page=True)
-    assert path.stat().st_size > 10_000
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        path = folder / f"{name}-{scheme}.png"
+        page.screenshot(path=path, full_page=True)
+        assert path.stat().st_size > 10_000
 
 
 @pytest.fixture(scope="session")
@@ -76,8 +77,8 @@ def shown(judged: Any, start_browser: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("screen", SCREENS)
-def test_screenshots(screen: str, folder: Path, shown: Any, open_page: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("device", DEVICES)
+def test_screenshots(device: str, folder: Path, shown: Any, open_page: Callable[..., Any]) -> None:
     def results() -> None:
         page.get_by_role("button", name="weaker results").click()
         page.wait_for_selector("ol.hits .level.weak")
@@ -107,7 +108,7 @@ def test_screenshots(screen: str, folder: Path, shown: Any, open_page: Callable[
         "judge": ("#judge", ".figures select", judge),
         "compare": ("#compare", ".settings", compare),
     }
-    page = open_page(shown.address, reduced_motion="reduce", **SCREENS[screen])
+    page = open_page(shown.address, reduced_motion="reduce", **DEVICES[device])
     page.wait_for_selector("#q")
     for name, (fragment, sign, act) in views.items():
         page.goto("about:blank")
@@ -116,20 +117,20 @@ def test_screenshots(screen: str, folder: Path, shown: Any, open_page: Callable[
         page.goto(shown.address + fragment)
         page.wait_for_selector(sign)
         act()
-        picture(page, folder / f"{name}-{screen}.png")
+        picture(page, folder, f"{name}-{device}")
         page.unroute("**/api/v1/jobs")
 
 
 @pytest.mark.slow
 def test_screenshots_of_the_way_in(folder: Path, guarded: Any, open_page: Callable[..., Any]) -> None:
-    for screen, options in SCREENS.items():
+    for device, options in DEVICES.items():
         page = open_page(guarded.address, expected=("401",), **options)
         page.get_by_label("Token", exact=True).fill("a wrong one")
         page.get_by_role("button", name="Log in").click()
         page.get_by_text("The token is wrong").wait_for()
-        picture(page, folder / f"login-{screen}.png")
+        picture(page, folder, f"login-{device}")
         page.get_by_label("Token", exact=True).fill(TOKEN)
         page.get_by_role("button", name="Log in").click()
         page.get_by_role("button", name="Log out").wait_for()
         page.locator(".lead:visible", has_text="4 videos").wait_for()
-        picture(page, folder / f"begin-{screen}.png")
+        picture(page, folder, f"begin-{device}")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import stats
@@ -137,7 +137,6 @@ def test_effect_sizes() -> None:
     assert np.isnan(effect_size(difference)[4])
 
 
-@settings(max_examples=50)
 @given(samples)
 def test_outcomes_count_every_query_and_mirror(values: FloatArray) -> None:
     difference = differences(values, values[::-1])

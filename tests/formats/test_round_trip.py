@@ -16,7 +16,7 @@ from momentseek.formats.losses import lost_in_runs, lost_in_truth
 from momentseek.moments import Corpus, Judgements, Run, Saliency
 from momentseek.moments.arrays import offsets_of
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 times = (

@@ -53,5 +53,7 @@ def test_twenty_pairs_are_learnt_by_heart(name: str, make_batch: Callable[..., B
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         losses.append(loss.item())
-    assert sum(losses[-10:]) < 0.3 * sum(losses[:10])
-    assert ndcg(model, batch) > 0.9
+        if step % 20 == 19 and sum(losses[-10:]) < 0.3 * sum(losses[:10]) and ndcg(model, batch) > 0.9:
+            return
+        model.train()
+    pytest.fail(f"the loss fell from {losses[0]:.3f} to {losses[-1]:.3f}, and NDCG is {ndcg(model, batch):.3f}")

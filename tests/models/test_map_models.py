@@ -97,6 +97,7 @@ def test_gradients_reach_every_parameter(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_it_learns_a_handful_of_pairs_by_heart(name: str) -> None:
     m, b = model(name).train(), batch()
+    assert overlap(m, b) < 0.5
     optimiser = torch.optim.Adam(m.parameters(), lr=5e-3 if "et" not in name else 2e-3)
     first = last = 0.0
     for step in range(300 if "mdd" in name else 150):
@@ -106,15 +107,26 @@ def test_it_learns_a_handful_of_pairs_by_heart(name: str) -> None:
         optimiser.step()
         last = loss.item()
         first = first or last
-    assert last < first / 2
+        if step % 25 == 24 and last < first / 2 and overlap(m, b) > 0.5:
+            return
+    pytest.fail(
+        f"after {step + 1} steps the loss fell from {first:.3f} to {last:.3f}, and the worst IoU {overlap(m, b)}"
+    )
+
+
+@torch.no_grad()
+def overlap(m: CorpusModel, b: Batch) -> float:
+    """The IoU of the best span with the moment, of the pair for which it is worst."""
     m.eval()
-    with torch.no_grad():
-        queries, videos = m.encode_words(b.words), m.encode_clips(b.clips)
-        best = m.spans(take_rows(queries, b.pairs.query), take_rows(videos, b.pairs.video)).flatten(1).argmax(1)
+    queries, videos = m.encode_words(b.words), m.encode_clips(b.clips)
+    best = m.spans(take_rows(queries, b.pairs.query), take_rows(videos, b.pairs.video)).flatten(1).argmax(1)
+    m.train()
+    found = []
     for place, (start, end) in zip(best.tolist(), b.pairs.times.tolist(), strict=True):
         s, n = place // 8, place % 8 + 1
         shared = max(0.0, min((s + n) / 8, end) - max(s / 8, start))
-        assert shared / (n / 8 + end - start - shared) > 0.5
+        found.append(shared / (n / 8 + end - start - shared))
+    return min(found)
 
 
 def test_crocs_without_filter_is_mmn_and_with_it_spares_related_videos() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
@@ -57,7 +57,6 @@ def test_scotts_rule_is_scipys(clumped):
     assert ours / (len(plane) * 2 * np.pi * np.sqrt(np.linalg.det(kde.covariance))) == pytest.approx(theirs, rel=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=2, max_size=60),
     st.floats(0.01, 3.0),

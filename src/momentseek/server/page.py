@@ -40,11 +40,15 @@ def page_files(folder: Path = STATIC_FOLDER) -> dict[str, Path]:
 
 
 def router(folder: Path = STATIC_FOLDER) -> APIRouter:
-    """The routes of the page: ``/`` and, for each file, ``/NAME`` and ``/static/NAME``."""
-    routes = APIRouter(include_in_schema=False)
+    """The routes of the page: ``/`` and, for each file, ``/NAME`` and ``/static/NAME``.
+
+    They are no operations of the API: without parameters there is nothing to read from a request and to check, and
+    making an operation of each would take most of the time in which a server starts.
+    """
+    routes = APIRouter()
     for name, path in page_files(folder).items():
         for address in {f"/{name}", f"/static/{name}"}:
-            routes.add_api_route(address, _sender(path), methods=["GET", "HEAD"])
+            routes.add_route(address, _sender(path), methods=["GET", "HEAD"], include_in_schema=False)
     return routes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.evaluation.diagnose.axiom_cases import Case, ListedMoment, Trials
@@ -146,7 +146,6 @@ cases = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(cases, min_size=1, max_size=20), st.integers(1, 10))
 def test_axiou_satisfies_both_axioms(some: list[Case], k: int) -> None:
     measure = parse(f"AxIoU@{k}")
@@ -154,7 +153,6 @@ def test_axiou_satisfies_both_axioms(some: list[Case], k: int) -> None:
     assert not breaks("MON-k", measure, some).any()
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(cases, min_size=1, max_size=20), st.sampled_from([0.3, 0.5, 0.7]))
 def test_proved_halves(some: list[Case], threshold: float) -> None:
     """R satisfies INV-k (property 2), DCG satisfies MON-k (property 6) and breaks INV-k wherever it is asked."""
@@ -163,7 +161,6 @@ def test_proved_halves(some: list[Case], threshold: float) -> None:
     assert (breaks("INV-k", parse("DCG@10"), some) == Trials(some).invariant).all()
 
 
-@settings(max_examples=50, deadline=None)
 @given(cases)
 def test_shrinking_keeps_what_it_is_told_to_keep(case: Case) -> None:
     measure = parse("R@10[IoU>=0.5]")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -50,7 +50,6 @@ def libraries(draw: st.DrawFn) -> tuple[list[Segment], NDArray[np.float32]]:
     return segments, queries
 
 
-@settings(max_examples=200, deadline=None)
 @given(libraries(), st.integers(1, 30), st.sets(st.integers(0, 59)), st.randoms(use_true_random=False))
 def test_the_best_videos_are_those_of_the_definition(library, k, gone, random):
     segments, queries = library

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.library.scan.choice import KERNEL_VARIABLE, KernelChoice
@@ -23,7 +23,6 @@ def random_segment(rng: np.random.Generator, videos: int, dim: int, longest: int
     return build_segment("vision", range(videos), [r / np.linalg.norm(r, axis=1, keepdims=True) for r in rows])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 64, 256, 1500]), st.integers(1, 9))
 def test_bounds_of_all_kernels_agree_to_the_last_bit(seed, dim, count):
     rng = np.random.default_rng(seed)
@@ -36,7 +35,6 @@ def test_bounds_of_all_kernels_agree_to_the_last_bit(seed, dim, count):
     np.testing.assert_array_equal(mine, other)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 64, 256, 1500]), st.sampled_from([1e-7, 1e-3, 1, 30]))
 def test_bounds_are_never_below_the_score_nor_far_above(seed, dim, size):
     rng = np.random.default_rng(seed)

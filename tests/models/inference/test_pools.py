@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
@@ -93,7 +93,6 @@ def by_loops(model, world, pools, k, nms, alpha):
     return found
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 30), st.sampled_from([None, 0.0, 0.3, 0.5]),
     st.sampled_from([0.0, 2.0]), st.booleans(),

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
@@ -15,7 +15,6 @@ from momentseek.moments import Run
 from momentseek.moments.overlap import iou
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 3), st.integers(0, 3), st.integers(1, 30), st.integers(1, 12))
 def test_moments_are_those_of_loops_over_everything(small, seed, shortest, more, k, videos):
     world = small.world(seed=seed)

@@ -3,13 +3,12 @@ from __future__ import annotations
 import math
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.models.layers import inside, span_grid
 
 
-@settings(deadline=None)
 @given(clips=st.integers(1, 9), shortest=st.integers(1, 12), more=st.integers(0, 12), seed=st.integers(0, 99))
 def test_grid_holds_every_span_once(clips: int, shortest: int, more: int, seed: int) -> None:
     rng = torch.Generator().manual_seed(seed)
@@ -26,7 +25,6 @@ def test_grid_holds_every_span_once(clips: int, shortest: int, more: int, seed: 
                 assert grid[row, s, w].item() == expected
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=4))
 def test_inside_is_from_start_to_end(spans: list[tuple[int, int]]) -> None:
     start, end = torch.tensor(spans).T

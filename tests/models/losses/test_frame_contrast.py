@@ -4,14 +4,13 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.models.layers import inside
 from momentseek.models.losses import frame_contrast
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-30, 30, width=32), min_size=1, max_size=9), st.data())
 def test_jensen_shannon_estimate_by_hand(curve: list[float], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(curve) - 1))

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.models.losses import draw_negatives
 
 
-@settings(deadline=None)
 @given(st.integers(0, 999), st.integers(1, 6), st.one_of(st.none(), st.integers(1, 8)))
 def test_draws_are_allowed_and_among_the_hardest(seed: int, columns: int, pool: int | None) -> None:
     rng = torch.Generator().manual_seed(seed)

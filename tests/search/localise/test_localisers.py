@@ -41,7 +41,6 @@ def video(seed: int, clips: int, kind: str = "noise") -> Curve:
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     clips=st.integers(1, 60),
@@ -72,7 +71,6 @@ def test_one_and_two_clips(name):
 
 
 @pytest.mark.parametrize("name", EXACT)
-@settings(max_examples=40, deadline=None)
 @given(start=st.integers(0, 50), size=st.integers(4, 20), after=st.integers(4, 30), height=st.floats(0.02, 0.8))
 def test_a_clean_plateau_is_found_exactly(name, start, size, after, height):
     size = min(size, max(4, (start + after) // 2))  # tag and contrast look at half a video at most
@@ -85,7 +83,6 @@ def test_a_clean_plateau_is_found_exactly(name, start, size, after, height):
     assert float(iou(spans.start[0], spans.end[0], *truth)) > (0.95 if name != "tag" else 0.5)
 
 
-@settings(max_examples=40, deadline=None)
 @given(gap=st.integers(3, 30), sizes=st.tuples(st.integers(4, 15), st.integers(4, 15)), noise=st.floats(0, 0.01))
 def test_scenes_finds_both_plateaus_and_no_union(gap, sizes, noise):
     rng = np.random.default_rng(gap)
@@ -166,7 +163,6 @@ def test_curves_that_make_no_sense_are_refused(scores, edges, features):
         Curve(np.array(scores, dtype=np.float32), np.array(edges), features)
 
 
-@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 1000), limit=st.integers(1, 8))
 def test_suppression_keeps_the_best_and_only_unlike_ones(seed, limit):
     rng = np.random.default_rng(seed)

@@ -21,7 +21,6 @@ from momentseek.search.localise.watershed import watershed
 curves = arrays(np.float64, st.integers(2, 25), elements=st.floats(-1, 1, width=32))
 
 
-@settings(deadline=None)
 @given(scores=curves, longest=st.integers(1, 30), extra=st.integers(0, 4))
 def test_contrast_equals_the_loop(scores, longest, extra):
     shortest = max(1, longest - extra)
@@ -63,7 +62,6 @@ def test_straightening_keeps_the_order_and_takes_out_skew():
     assert (y.min(), y.max()) == (0.0, 1.0)
 
 
-@settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 1000), count=st.integers(1, 6))
 def test_posterior_equals_the_sum_over_all_sets(seed, count):
     rng = np.random.default_rng(seed)

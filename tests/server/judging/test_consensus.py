@@ -24,7 +24,7 @@ def said(levels: list[list[int]]) -> list[JudgementRow]:
 
 
 @given(levels=CAMPAIGNS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_it_is_the_rule_on_the_exported_labels(levels: list[list[int]], tmp_path: Path) -> None:
     given = said(levels)
     names = [f"1/{pair}" for pair in range(1, len(levels) + 1)]
@@ -46,7 +46,6 @@ def test_it_is_the_rule_on_the_exported_labels(levels: list[list[int]], tmp_path
 
 
 @given(levels=st.lists(st.integers(0, 4), min_size=6, max_size=6))
-@settings(deadline=None)
 def test_whoever_is_needed_ends_in_two_or_four_labels(levels: list[int]) -> None:
     given: list[JudgementRow] = []
     for who, level in enumerate(levels):
