@@ -113,28 +113,35 @@ def test_a_library_beside_is_served_and_an_open_stream_does_not_hold_up_the_end(
     stream.close()
 
 
-def test_a_taken_port_and_a_missing_library_are_said_in_a_sentence(shared: Path, tmp_path: Path) -> None:
-    def fails(*arguments: object) -> str:
-        words = [sys.executable, str(LIGHT), "serve", *map(str, arguments)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30)
-        assert (done.returncode, done.stdout) == (2, "")
-        return done.stderr
-
+def test_a_taken_port_is_said_in_a_sentence(shared: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert "is taken" in fails("--library", shared / "library", "--port", port)
-    assert "has no library" in fails("--library", tmp_path / "none")
-    assert "is not an address" in fails("--library", shared / "library", "--host", "203.0.113.7", "--token", "x" * 20)
-    assert "16 or more" in fails("--library", shared / "library", "--token", "short")
+        words = [sys.executable, str(LIGHT), "serve", "--library", shared / "library", "--port", taken.getsockname()[1]]
+        done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, timeout=30)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is taken" in done.stderr
+
+
+def test_what_cannot_be_served_is_said_in_a_sentence(
+    shared: Path, light: None, tmp_path: Path, momentseek: Callable[..., Any]
+) -> None:
+    wrong = {
+        "has no library": ["--library", tmp_path / "none"],
+        "is not an address": ["--library", shared / "library", "--host", "203.0.113.7", "--token", "x" * 20],
+        "16 or more": ["--library", shared / "library", "--token", "short"],
+    }
+    for words, arguments in wrong.items():
+        done = momentseek("serve", *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert words in done.stderr
 
 
 @pytest.fixture
 def large(place: Path, tmp_path: Path) -> Path:
-    """A video of 1 GB that takes no room; only its last bytes are something."""
+    """A video of 256 MB that takes no room; only its last bytes are something."""
     big = tmp_path / "large.mp4"
     with big.open("wb") as file:
-        file.truncate(1 << 30)
-        file.seek((1 << 30) - 1000)
+        file.truncate(1 << 28)
+        file.seek((1 << 28) - 1000)
         file.write(bytes(i % 251 for i in range(1000)))
     with Library.open(place) as library, library.catalog.changes() as db:
         db.execute("UPDATE videos SET path = ? WHERE id = 1", (os.fsencode(big),))
@@ -158,9 +165,9 @@ def test_a_large_file_is_sent_in_bounded_memory(start: Callable[..., Running], p
         return got
 
     with ThreadPoolExecutor(8) as pool:
-        seeks = [{"Range": f"bytes={i * 30_000_000}-"} for i in range(30)]
+        seeks = [{"Range": f"bytes={i * 8_000_000}-"} for i in range(30)]
         assert min(pool.map(lambda h: fetch(h, 1 << 20), seeks)) >= 1 << 20
-    assert fetch({}, 1 << 31) == 1 << 30  # the whole of it
+    assert fetch({}, 1 << 31) == 1 << 28  # the whole of it
     assert server.memory() - before < 64 << 20
     assert server.stop()[0] == 0
 
@@ -186,7 +193,7 @@ def test_curl_gets_the_same_bytes(start: Callable[..., Running], place: Path, la
         return subprocess.run(["curl", "-sS", *options, url], capture_output=True, check=True, timeout=60).stdout
 
     with large.open("rb") as file:
-        for first, last in ((0, 0), (size - 1500, size - 1), (size - 500, size + 500), (1 << 29, (1 << 29) + 300_000)):
+        for first, last in ((0, 0), (size - 1500, size - 1), (size - 500, size + 500), (1 << 27, (1 << 27) + 300_000)):
             file.seek(first)
             assert curl("-r", f"{first}-{last}") == file.read(last - first + 1)
         file.seek(size - 700)

@@ -85,14 +85,16 @@ def test_all_missing_vectors_are_named_at_once(tmp_path):
     assert error.value.texts == ("x y", "z")
 
 
-def test_tvr_names_are_gone(data):
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.figures)])
+def test_tvr_names_are_gone(data, every):
     """The demand: no character's name left in at least 99 % of the val set's video-type descriptions."""
     rows = [json.loads(line) for line in (data / "tvr/tvr_val_release.jsonl").read_text().splitlines()]
     cast = build_gazetteer([(r["desc"], show_of(r["vid_name"])) for r in rows])
     chosen = [(r["desc"], show_of(r["vid_name"])) for r in rows if r["type"] == "v"]
     assert len(chosen) == 8097
+    chosen = chosen[::every]
     after = [substitute(text, cast, show=show).text for text, show in chosen]
     before_named = sum(bool(names_left(text, cast, show)) for text, show in chosen)
     named = sum(bool(names_left(text, cast, show)) for text, (_, show) in zip(after, chosen, strict=True))
-    assert before_named > 7500
+    assert before_named > 0.92 * len(chosen)
     assert named <= 0.01 * len(chosen)

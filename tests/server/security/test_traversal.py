@@ -41,7 +41,7 @@ def _leaks(text: str) -> bool:
 def test_every_parameter(client: TestClient, secret: Path) -> None:
     document = client.get("/api/v1/openapi.json").json()
     tried = 0
-    spellings = [*_spellings(PATHS[0]), *(one for path in PATHS[1:] for one in _spellings(path)[:2]), str(secret)]
+    spellings = [*_spellings(PATHS[0]), *PATHS[1:], str(secret)]
     for spelling in spellings:
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
