@@ -40,6 +40,7 @@ VERBS = {
     "data": "Build datasets as the papers do: consensus, re-splits, pools, ….",
     "simulate": "Make a corpus to train and test on, with every truth known.",
     "train": "Train a model to find moments.",
+    "import-checkpoint": "Use the public weights of a model.",
     "predict": "Answer queries with a trained model.",
     "sweep": "Train many models, and make one table.",
     "debias": "Compare models where moments lie as in training, and where not.",

@@ -111,11 +111,12 @@ def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str
         return {}, 1.5, (None, None), f"{unusable}the checkpoint does not say where its data are; give --data DIR"
     try:
         with Data.open(folder) as data:
-            same = trained.was_trained_on(data)
+            same = trained.imported or trained.was_trained_on(data)
             encoders, clip_seconds = sources_of(data.path), data.clip_seconds
             data.use(trained.model.config.modalities)
             split = trained.config.data.train
-            usual = (longest_video(data, split), longest_video(data, split, 0.5)) if same else (None, None)
+            known = same and split in data.splits
+            usual = (longest_video(data, split), longest_video(data, split, 0.5)) if known else (None, None)
     except MomentseekError as e:
         if asked:
             raise

@@ -30,6 +30,8 @@ from momentseek.training.folder import find_checkpoint
 
 CHECKPOINT_KIND = "momentseek checkpoint"
 OPTIMISER_PREFIX = "optimiser/"
+IMPORTED = "imported"
+"""The fingerprint of the training data of public weights, which nobody knows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,11 @@ class Checkpoint:
     """The tensors of the optimiser; empty for a checkpoint that is not continued from."""
     state: Mapping[str, Any] = field(default_factory=dict)
     """The counters of the training loop."""
+
+    @property
+    def imported(self) -> bool:
+        """Whether the weights are public ones, so that their training data are unknown."""
+        return self.fingerprint == IMPORTED
 
     def was_trained_on(self, data: Data) -> bool:
         """Whether ``data`` are the data that the model was trained on."""

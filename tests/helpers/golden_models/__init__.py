@@ -97,3 +97,21 @@ def read_golden(path: Path, dtype: torch.dtype) -> GoldenFile:
         config = json.loads(str(arrays["config.json"]))["config"]
     norms = {name: float(value) for name, value in parts["gradnorm"].items()}
     return GoldenFile(path.stem, parts["weight"], parts["input"], parts["output"], norms, config, dtype)
+
+
+def settings_of(golden: GoldenFile) -> dict[str, Any]:
+    """The settings of a file's model that its weights do not tell."""
+    config = golden.config
+    if golden.kind == "mmn":
+        own = config["MODEL"]["MMN"]
+        return {"max_clips": own["NUM_CLIPS"], "stride": own["FEATPOOL"]["KERNEL_SIZE"]}
+    if golden.kind == "tan2d":
+        return {
+            "max_clips": config["NUM_SAMPLE_CLIPS"] // config["TARGET_STRIDE"],
+            "stride": config["TAN"]["FRAME_MODULE"]["PARAMS"]["STRIDE"],
+        }
+    if "n_heads" in config:
+        return {"heads": config["n_heads"]}
+    if "model_config" in config:
+        return {"heads": config["model_config"]["bert_config"]["num_attention_heads"]}
+    return {}

@@ -21,6 +21,7 @@ file registers it by the model's name::
   tell (``settings``) and a user contradicts is refused.
 - ``settings`` of the registration are those under which our model computes what the public code does, quirks included
   (``as=official``). Axes of length 1 at the end (a convolution of width 1 for our linear layer) are dropped.
+- ``training`` of the registration are settings of training that decide how a run predicts (``task``, ``end_time``).
 - ``marks`` are names that every state dict of this model has and those of other models lack.
 
 ``load_public(name, tensors, settings)`` makes the model. Everything is compared with files of the public

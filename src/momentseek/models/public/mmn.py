@@ -12,6 +12,7 @@ from momentseek.models.public.registry import register_public
 from momentseek.models.public.weights import PublicWeights, Translation
 
 MARKS = ("featpool.conv.weight", "proposal_conv.conv1x1_contrastive.weight", "text_encoder.fc_out2.weight")
+TRAINING = {"task": "SVMR", "nms": 0.5}
 SETTINGS = {"padding": "first", "fit": "rounded", "text": "mean", "norm": True, "follow": "official"}
 
 STRIDES, POWERS = {16: 2, 64: 4, 128: 2}, {128: 0.3}
@@ -49,5 +50,14 @@ def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
     return Translation(settings, Dims(words, columns, None), state, assumed)
 
 
-register_public("mmn", translate, marks=MARKS, source="MCG-NJU/MMN, mmn/modeling/mmn/mmn.py: MMN", settings=SETTINGS)
-register_public("crocs", translate, marks=MARKS, source="CroCs, whose network is MMN's", settings=SETTINGS)
+register_public(
+    "mmn",
+    translate,
+    marks=MARKS,
+    source="MCG-NJU/MMN, mmn/modeling/mmn/mmn.py: MMN",
+    settings=SETTINGS,
+    training=TRAINING,
+)
+register_public(
+    "crocs", translate, marks=MARKS, source="CroCs, whose network is MMN's", settings=SETTINGS, training=TRAINING
+)

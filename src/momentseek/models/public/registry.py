@@ -21,6 +21,9 @@ class PublicSpec:
     source: str
     """Repository, file and class."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the model."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of training that decide how a run of it predicts: task, end_time, nms."""
 
 
 PUBLIC_MODELS: Registry[PublicSpec] = Registry("public model", package="momentseek.models.public")
@@ -33,6 +36,7 @@ def register_public(
     marks: tuple[str, ...],
     source: str,
     settings: Mapping[str, Any] | None = None,
+    training: Mapping[str, Any] | None = None,
 ) -> None:
     """Make the weights of a public implementation of the model ``name`` known; its file calls this once, at its end."""
-    PUBLIC_MODELS.add(name, PublicSpec(name, translate, marks, source, settings or {}))
+    PUBLIC_MODELS.add(name, PublicSpec(name, translate, marks, source, settings or {}, training or {}))

@@ -79,4 +79,5 @@ register_public(
     marks=("frame_layer.vis_conv.weight", "fusion_layer.tex_linear.weight"),
     source="microsoft/2D-TAN, lib/models/tan.py: TAN",
     settings={"padding": "first", "fit": "rounded"},
+    training={"task": "SVMR", "nms": 0.5},
 )
