@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 20
 # Some tests start processes; each would compile the package anew where this is set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-quick coverage lint bench fuzz clean
+.PHONY: demo test test-all test-quick coverage lint bench fuzz clean install-locked lock
 
 demo: .venv/installed-demo
 	@sh examples/demo.sh $(BIN)/momentseek .venv/demo
@@ -52,6 +52,14 @@ bench: .venv/installed-dev
 FUZZ_SECONDS ?= 60
 fuzz: .venv/installed-fuzz
 	$(BIN)/python fuzz/run.py --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+# Everything but training, each file checked by its SHA-256; `make lock` writes the hashes after constraints.txt changed.
+install-locked: .venv/bin/python
+	$(BIN)/python -m pip install --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --no-deps --no-build-isolation .
+
+lock: .venv/installed-dev
+	$(BIN)/python tools/lock.py
 
 clean:
 	rm -rf .venv artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -101,9 +101,10 @@ class Registry(MutableMapping[str, T]):
         self._load()
 
     def _load(self) -> dict[str, T]:
-        if self._package is not None:
-            for module in iter_modules(import_module(self._package).__path__):
+        package = self._package  # another thread may finish meanwhile
+        if package is not None:
+            for module in iter_modules(import_module(package).__path__):
                 if not module.ispkg:
-                    import_module(f"{self._package}.{module.name}")
+                    import_module(f"{package}.{module.name}")
             self._package = None
         return self._things
