@@ -223,10 +223,11 @@ def guesses(port: int, count: int) -> list[Outcome]:
     address.tried *= per + 1
     ratio = statistics.median(times[True]) / statistics.median(times[False])
     address.note = f"(time with the right one among them / without: {ratio:.2f})"
+    begun = time.monotonic()
     for n in range(count):
         status, data = stranger.ask("GET", f"{API}/status", Authorization=f"Bearer guess-number-{n:012}")
         header.take(status, data)
-    header.bad += header.statuses["401"] > count / 20
+    header.bad += header.statuses["401"] > 5 * (1 + (time.monotonic() - begun) // 60)
     header.note = "(401: compared, 429: not even looked at)"
     return [address, header]
 

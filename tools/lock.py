@@ -28,7 +28,7 @@ from packaging.version import Version
 ROOT = Path(__file__).parent.parent
 EXTRAS = ("parquet", "plots", "offline", "large", "demo", "serve")
 """All that people use but training: torch's builds differ by machine, and its index is another one."""
-BUILDING = ("hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers")
+BUILDING = ("hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers")
 """What building the project itself needs; it is not installed here, so that nobody can ask it."""
 PLATFORMS = ({"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"},
              {"sys_platform": "darwin", "platform_system": "Darwin", "os_name": "posix"},
