@@ -35,6 +35,11 @@ class LibraryPaths:
         return self.folder / "thumbnails"
 
     @property
+    def previews(self) -> Path:
+        """The folder of the previews that a server makes of videos that browsers cannot play."""
+        return self.folder / "previews"
+
+    @property
     def models(self) -> Path:
         """The folder of copies of the trained models that make the vectors, each named by its fingerprint."""
         return self.folder / "models"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from momentseek.errors import MediaError
 from momentseek.media.container import FilePath, libav, open_media, packets, sound_stream
 from momentseek.media.decode import Picture, Reader
-from momentseek.media.picture import orientation
+from momentseek.media.picture import orientation, shrunk
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -49,8 +49,18 @@ _SAMPLE_RATE = 48_000  # a second; both AAC and Opus take it
 
 def recode(source: FilePath, start: float, end: float, out: Path) -> tuple[float, int]:
     """Encode ``[start, end)`` into ``out``, whose first instant is ``start``; returns that and the pictures written."""
+    written = sum(1 for _ in recoding(source, start, end, out, CODECS_BY_SUFFIX[out.suffix]))
+    return start, written
+
+
+def recoding(
+    source: FilePath, start: float, end: float, out: Path, codecs: Codecs, short_side: int | None = None
+) -> Iterator[float]:
+    """Encode ``[start, end)`` into ``out``, picture by picture; yields until when each is shown in the source.
+
+    ``short_side`` shrinks pictures, and never enlarges them.
+    """
     av = libav()
-    codecs = CODECS_BY_SUFFIX[out.suffix]
     flags = {"movflags": "+faststart"} if out.suffix in (".mp4", ".mov") else {}
     with (
         open_media(source) as container,
@@ -62,24 +72,22 @@ def recode(source: FilePath, start: float, end: float, out: Path) -> tuple[float
         sound = None if heard is None else _SoundTrack(second, heard, reader.start, start, end)
         encoder: _PictureEncoder | None = None
         tone: Any = None
-        written = 0
         for picture, until in _displayed_pictures(reader, start, end):
             if encoder is None:
-                encoder = _PictureEncoder(clip, codecs, reader, picture.frame)
+                encoder = _PictureEncoder(clip, codecs, reader, picture.frame, short_side)
                 if sound is not None:
                     tone = clip.add_stream(codecs.audio, rate=_SAMPLE_RATE, layout=sound.layout)
             clip.mux(encoder.encode(picture.frame, max(0.0, picture.time - start), until - start))
-            written += 1
             if sound is not None:
                 for frame in sound.until(until):
                     clip.mux(tone.encode(frame))
+            yield until
         if encoder is None:
             reader.refuse_hunger()
             raise MediaError(f"{source}: no picture can be decoded at {start:.1f} s; get another copy")
         clip.mux(encoder.encode(None))
         if tone is not None:
             clip.mux(tone.encode(None))
-    return start, written
 
 
 def _displayed_pictures(reader: Reader, start: float, end: float) -> Iterator[tuple[Picture, float]]:
@@ -98,9 +106,12 @@ def _displayed_pictures(reader: Reader, start: float, end: float) -> Iterator[tu
 class _PictureEncoder:
     """Turns frames upright, to even sides, and encodes them."""
 
-    def __init__(self, clip: Any, codecs: Codecs, reader: Reader, frame: VideoFrame) -> None:
+    def __init__(
+        self, clip: Any, codecs: Codecs, reader: Reader, frame: VideoFrame, short_side: int | None = None
+    ) -> None:
         turned = orientation(frame)[0] == 0
         width, height = (frame.height, frame.width) if turned else (frame.width, frame.height)
+        width, height = shrunk(width, height, short_side)
         self.size = max(2, width // 2 * 2), max(2, height // 2 * 2)
         self.stream = clip.add_stream(codecs.video, rate=reader.rate, options=codecs.options)
         self.stream.width, self.stream.height = self.size

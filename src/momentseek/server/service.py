@@ -10,12 +10,14 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from momentseek.api import Library
+from momentseek.library.paths import LibraryPaths
 from momentseek.library.video import Video
 from momentseek.server.companions import CompanionLibraries
 from momentseek.server.errors import ApiError
 from momentseek.server.event_streams import EventStreams
 from momentseek.server.folders import FolderIds
 from momentseek.server.jobs import Jobs
+from momentseek.server.previews import Previews
 from momentseek.server.security.tokens import Sessions
 from momentseek.server.settings import ServerSettings
 from momentseek.server.workers import LibraryWorkers
@@ -37,6 +39,7 @@ class Service:
     companions: CompanionLibraries
     jobs: Jobs
     sessions: Sessions
+    previews: Previews
     roots: tuple[Path, ...] = ()
     """Folders from which videos may be added, without links in their paths: where they led when the server started."""
     folders: FolderIds = field(default_factory=FolderIds)
@@ -60,6 +63,7 @@ class Service:
             CompanionLibraries(library, settings.beside, limits),
             Jobs(library, limits.jobs, lambda: searchers.busy),
             Sessions(settings),
+            Previews(LibraryPaths(library).previews, limits.previews, limits.jobs, limits.preview_bytes),
             tuple(folder.resolve() for folder in settings.folders),
             event_streams=EventStreams(limits.event_streams, limits.event_streams_per_client),
         )
@@ -71,6 +75,7 @@ class Service:
     def close(self) -> None:
         """Finish what is being written, then close everything."""
         self.jobs.close()
+        self.previews.close()
         for workers in (self.readers, self.searchers, self.pictures, self.cutters, self.listers, self.companions):
             workers.close()
 

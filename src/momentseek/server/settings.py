@@ -34,6 +34,10 @@ class Limits:
     """Time after which counting stops."""
     pictures: int = 2
     """Thumbnails that are made at a time."""
+    previews: int = 1
+    """Previews that are made at a time."""
+    preview_bytes: int = 2 * 2**30
+    """Size of all previews together."""
     waiting: int = 400
     """Requests that may wait for each of these; further ones get 503."""
     seconds: float = 30.0

@@ -66,6 +66,16 @@ def cut(path: FilePath, start: float, end: float, out: FilePath, *, exact: bool 
     return place_clip(path, out, write)
 
 
+def preview(path: FilePath, out: Path) -> Generator[float]:
+    """Write a preview of a video, as `media.preview` does; yields the share done. Closing it stops the work."""
+    messages = run_task("preview", os.fspath(path), {"path": file_as_json(path), "out": os.path.abspath(out)})
+    try:
+        for message in messages:
+            yield float(message.content["share"])
+    finally:
+        messages.close()
+
+
 def frames(
     path: FilePath,
     rate: float,

@@ -6,6 +6,7 @@ A further kind of decoding (sound for a recogniser of speech, say) is one more g
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -13,12 +14,14 @@ from typing import Any
 
 from momentseek.media.cut import write_clip
 from momentseek.media.decode import frames
+from momentseek.media.preview import preview
 from momentseek.media.probe import probe
 from momentseek.media.sandbox.wire import FileText, Message, file_of_json
 from momentseek.media.shots import ShotDetector
 from momentseek.media.subtitles import cues_of
 from momentseek.media.thumbnails import thumbnail
 
+SECONDS_BETWEEN_SHARES = 0.2
 Task = Callable[..., Iterator[Message]]
 """Replies are of the kind ``item``, while the work goes on, and ``end``, once."""
 
@@ -59,10 +62,21 @@ def cut_clip(path: FileText, clip: str, **settings: Any) -> Iterator[Message]:
     yield Message("end", asdict(write_clip(file_of_json(path), Path(clip), **settings)))
 
 
+def make_preview(path: FileText, out: str) -> Iterator[Message]:
+    """How much of a preview is written, now and then."""
+    due = 0.0
+    for share in preview(file_of_json(path), Path(out)):
+        if (now := time.monotonic()) >= due:
+            due = now + SECONDS_BETWEEN_SHARES
+            yield Message("item", {"share": share})
+    yield Message("end")
+
+
 TASKS: dict[str, Task] = {
     "probe": probe_file,
     "frames": read_frames,
     "cues": read_cues,
     "thumbnail": make_thumbnail,
     "cut": cut_clip,
+    "preview": make_preview,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,6 +69,15 @@ async def media_head(request: Request, service: ServiceParam, id: VideoId) -> Re
 
 
 async def _send(service: Service, id: int, client: str) -> Response:
+    def read(library: Library) -> tuple[OpenFile, str, str]:
+        video = find_video(library, id)
+        return OpenFile(video.file), video_media_type(video.path), video.name
+
+    return await send_video(service, client, read)
+
+
+async def send_video(service: Service, client: str, read: Callable[[Library], tuple[OpenFile, str, str]]) -> Response:
+    """Send the file that ``read`` opens, of its media type and name, unless too many are being sent."""
     limits, streams = service.settings.limits, service.streams
     if streams.total() >= limits.streams or streams[client] >= limits.streams_per_client:
         raise ApiError(503, "too many videos are being sent; try again in a moment", headers={"Retry-After": "2"})
@@ -77,10 +87,6 @@ async def _send(service: Service, id: int, client: str) -> Response:
         streams[client] -= 1
         if not streams[client]:
             del streams[client]
-
-    def read(library: Library) -> tuple[OpenFile, str, str]:
-        video = find_video(library, id)
-        return OpenFile(video.file), video_media_type(video.path), video.name
 
     try:
         file, kind, name = await service.readers.run(read)

@@ -6,7 +6,7 @@ import { screen } from "./screen.js";
 
 /** `judge(level)`, `undo()` and `skip()` do the work. */
 export function judgeStage(judge, undo, skip) {
-  const shown = screen(updateButton, { class: "film", onclick: () => shown.toggle() });
+  const shown = screen(updateButton, { class: "film", onclick: () => shown.toggle() }, explain);
   const title = h("h2", { tabindex: "-1" });
   const progress = h("progress", { max: 1, "aria-label": "Judged" });
   const left = h("p", { class: "quiet" });
@@ -15,7 +15,7 @@ export function judgeStage(judge, undo, skip) {
   const example = h("p", { class: "quiet" });
   const back = actionButton("Undo", undo, { class: "small", title: "Shortcut: U" });
   const skipButton = actionButton("Skip", skip, { class: "small" });
-  const missing = h("p", { class: "problem", hidden: true }, "This browser cannot play the video. Skip it, or use another browser.");
+  const missing = h("p", { class: "problem", hidden: true });
   const done = h("p", { class: "empty", hidden: true });
   const frame = h("div", { class: "frame" }, shown.video);
   const play = h("button", { type: "button", class: "small", onclick: () => shown.toggle() }, icon("play"), "Play");
@@ -38,7 +38,11 @@ export function judgeStage(judge, undo, skip) {
     if (play.textContent !== label) setChildren(play, icon(label.toLowerCase()), label);
   }
 
-  shown.video.addEventListener("error", () => shown.video.getAttribute("src") && (missing.hidden = false));
+  /** What hinders the film, if anything does. */
+  function explain(text) {
+    missing.textContent = text;
+    missing.hidden = !text;
+  }
 
   return {
     element,

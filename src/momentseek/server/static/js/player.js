@@ -9,8 +9,6 @@ import { screen } from "./screen.js";
 import { timeline } from "./timeline.js";
 import { transcript } from "./transcript.js";
 
-const CANNOT_PLAY = `The video cannot be played: its file is not available, or this browser does not support its format.
-  Cutting a clip may still work.`;
 const SHORTCUTS = `Space plays and pauses. Comma and full stop step by one frame. I and O set the start and the end at the
   current frame. L turns looping on and off. Escape goes back. On a handle, the arrow keys move by one frame, with Shift
   by one second; Page Up and Page Down jump to cuts and cues. Hold Alt while dragging to turn off snapping.`;
@@ -27,7 +25,7 @@ export function playerView(go, lastSearch, origin) {
   let waiting = 0;
   let turn = 0;
 
-  const shown = screen(updateControls, { class: "film", onclick: () => shown.toggle() });
+  const shown = screen(updateControls, { class: "film", onclick: () => shown.toggle() }, explain);
   const film = shown.video;
   const line = timeline({ onSeek: seek, onSpan: moveEdge, onSettled: saveAddress });
   const words = transcript(seek);
@@ -41,7 +39,7 @@ export function playerView(go, lastSearch, origin) {
     { class: "panel", "aria-labelledby": "others-title" },
     h("h2", { id: "others-title" }, "Matches in this video"), others,
   );
-  const missing = h("p", { class: "problem", hidden: true }, CANNOT_PLAY);
+  const missing = h("p", { class: "problem", hidden: true });
 
   const play = tool("play", "Play", () => shown.toggle());
   const sound = tool("sound", "Mute", () => (film.muted = !film.muted));
@@ -80,8 +78,11 @@ export function playerView(go, lastSearch, origin) {
     return h("button", { type: "button", class: "tool", "aria-label": label, title: label, onclick: work }, icon(name));
   }
 
-  film.addEventListener("error", () => film.getAttribute("src") && (missing.hidden = false));
-  film.addEventListener("loadedmetadata", () => (missing.hidden = true));
+  /** What hinders the film, if anything does. */
+  function explain(text) {
+    missing.textContent = text;
+    missing.hidden = !text;
+  }
 
   function updateControls() {
     const now = film.currentTime;

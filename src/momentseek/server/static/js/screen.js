@@ -1,16 +1,24 @@
 // The video itself: opens at a span, loops it, steps by frames.
 
 import { h, prefersReducedMotion } from "./dom.js";
+import { previewOf } from "./preview.js";
 
 const NUDGE_SECONDS = 0.001;
+const CANNOT_PLAY = "This browser cannot play the video.";
 
-/** A video element with a span to loop; `changed()` is called when it moves, plays or stops. */
-export function screen(changed, props = {}) {
+/**
+ * A video element with a span to loop; `changed()` is called when it moves, plays or stops. Where the browser cannot play
+ * the file, a preview takes its place; `explain(text)` is told of that, and of nothing ("") when all is well. Without it, there is none.
+ */
+export function screen(changed, props = {}, explain = null) {
   const video = h("video", { playsinline: true, preload: "auto", tabindex: "-1", ...props });
   let span = null;
   let looping = true;
   let rate = 25;
   let was = 0;
+  let asked = null;
+  let begin = null;
+  let making = null;
 
   /** Only crossing the end from inside loops: who goes elsewhere on purpose may stay there. */
   function watch(now) {
@@ -37,6 +45,46 @@ export function screen(changed, props = {}) {
   video.addEventListener("ended", () => looping && span && (seek(span[0]), video.play().catch(() => {})));
   for (const name of ["play", "pause", "seeked", "volumechange", "loadedmetadata"]) video.addEventListener(name, changed);
 
+  video.addEventListener("loadedmetadata", () => {
+    if (!video.videoWidth) return usePreview(); // sound alone: the pictures are of a kind that the browser lacks
+    explain?.("");
+    begin?.();
+    begin = null;
+  });
+  video.addEventListener("error", () => {
+    const interrupted = video.error?.code <= MediaError.MEDIA_ERR_NETWORK;
+    if (video.getAttribute("src") && !interrupted) usePreview();
+  });
+
+  /** Play the server's preview instead, once it is made. */
+  async function usePreview() {
+    if (making || !explain) return;
+    if (video.getAttribute("src") !== asked) return explain(CANNOT_PLAY); // not even the preview
+    making = new AbortController();
+    const { signal } = making;
+    try {
+      const preview = await previewOf(asked, explain, signal);
+      begin ??= start;
+      video.src = preview;
+      video.load();
+    } catch (error) {
+      if (!signal.aborted) explain(`${CANNOT_PLAY} ${error.message}`);
+    }
+    if (!signal.aborted) making = null;
+  }
+
+  function leave() {
+    making?.abort();
+    making = null;
+    asked = begin = null;
+    explain?.("");
+  }
+
+  function start() {
+    seek(span ? span[0] : 0);
+    if (!prefersReducedMotion()) play();
+  }
+
   /** A hair after the time, so that rounding never shows the frame before. */
   function seek(t) {
     const last = Number.isFinite(video.duration) ? video.duration : Infinity;
@@ -62,12 +110,10 @@ export function screen(changed, props = {}) {
     open(source, given, framesPerSecond) {
       span = given;
       rate = framesPerSecond;
-      const begin = () => {
-        seek(span ? span[0] : 0);
-        if (!prefersReducedMotion()) play();
-      };
-      if (video.getAttribute("src") === source && video.readyState >= 1) return begin();
-      video.addEventListener("loadedmetadata", begin, { once: true });
+      if (asked === source && video.readyState >= 1) return start();
+      leave();
+      asked = source;
+      begin = start;
       video.src = source;
       video.load();
     },
@@ -91,6 +137,7 @@ export function screen(changed, props = {}) {
     },
     close() {
       span = null;
+      leave();
       video.pause();
       video.removeAttribute("src");
       video.load();
