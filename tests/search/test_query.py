@@ -144,3 +144,14 @@ def test_dates_are_local_days_months_and_years():
     for wrong in ("2024-02-30", "1900", "24-05-01", "d", "x"):
         with pytest.raises(ValueError, match=r"\w"):
             date_interval(wrong)
+
+
+@pytest.mark.parametrize("text", ["-ca\\\x1c", "2:dog\\ ", "said:\\ x", "-a\\ b", "\\ "])
+def test_an_escaped_space_at_the_edge_of_a_word_is_no_part_of_it(text: str) -> None:
+    query = Query.parse(text)
+    assert Query.parse(str(query)) == query
+
+
+def test_a_sign_before_a_mere_space_is_refused() -> None:
+    with pytest.raises(QueryError, match="write a word after it"):
+        Query.parse("-\\ ")

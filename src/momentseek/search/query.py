@@ -196,6 +196,8 @@ def _read_token(query: str, start: int) -> tuple[SyntaxToken, int]:
         raise QueryError(
             query, start, f"{key}: with nothing after it", f"write {key}:SOMETHING, or {key}\\: for the word"
         )
+    if (minus or weight is not None) and not value:
+        raise QueryError(query, start, "a sign or a weight before a mere space", "write a word after it")
     return SyntaxToken(start, value, key, weight, minus), end
 
 
@@ -205,7 +207,7 @@ def _read_word(query: str, at: int) -> tuple[str, int]:
         at += query[at] == "\\" and at + 1 < len(query)
         out.append(query[at])
         at += 1
-    return "".join(out), at
+    return " ".join("".join(out).split()), at  # spaces that were escaped count inside a word only
 
 
 def _read_quoted(query: str, start: int) -> tuple[str, int]:
