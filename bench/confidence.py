@@ -21,6 +21,7 @@ import numpy as np
 
 from momentseek.library.segments import build_segment
 from momentseek.library.video import Video
+from momentseek.search.localise.localiser import DEFAULT_LOCALISER
 from momentseek.search.query import Part
 from momentseek.search.state import StreamIndex
 from momentseek.search.streams.vision import build_vision_query, search_vision
@@ -78,7 +79,7 @@ class World:
 def best(world: World, vector: np.ndarray) -> tuple[str, int, float]:
     query = build_vision_query(world.vision, [Part("")], [], lambda texts: np.stack([vector] * len(texts)))
     state = SimpleNamespace(vision=world.vision, videos=lambda ids: world.videos)
-    found = search_vision(state, query, None, "scenes", page=1).hits[0]
+    found = search_vision(state, query, None, DEFAULT_LOCALISER, page=1).hits[0]
     return found.level, found.video, found.peak
 
 

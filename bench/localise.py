@@ -26,7 +26,7 @@ from momentseek.moments.overlap import iou
 from momentseek.search.localise import LOCALISERS, Curve, Proposals, localise
 
 SEED = 30_000
-NAMES = ["scenes", "tag", "contrast", "merge", "watershed", "window", "whole"]
+NAMES = ["scenes", "height", "tag", "contrast", "merge", "watershed", "window", "whole"]
 PLAIN = World()
 CONDITIONS = {
     "plain": PLAIN,

@@ -145,7 +145,7 @@ def test_reencoding_to_a_model_and_back(tmp_path: Path, films: Path, model: Path
         wanted = vectors(opened)
     with Library.open(tmp_path / "plain", create=True, encoder="colours") as opened:
         opened.add(films)
-        assert opened.localiser == "scenes"
+        assert opened.localiser == "height"
         plain = vectors(opened)
         opened.reencode(f"model:{model}")
         assert opened.verify().clean

@@ -90,7 +90,7 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
         assert opened.verify().clean
         assert opened.search("a green thing", all=True)
         opened.reencode("colours")
-        assert (opened.verify().clean, opened.localiser, opened.encoders.model_kind) == (True, "scenes", "")
+        assert (opened.verify().clean, opened.localiser, opened.encoders.model_kind) == (True, "height", "")
         assert opened.search("a green thing", all=True, localiser="map")  # as scenes, where there is no map
         opened.reencode(f"model:{model}")
         assert (opened.verify().clean, opened.localiser) == (True, "map")

@@ -1,7 +1,12 @@
+from fractions import Fraction
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from momentseek.search.fusion import Candidate, drop_repeats, is_same_moment, rank_candidates
+from momentseek.library.video import Video
+from momentseek.search.fusion import Candidate, drop_repeats, is_same_moment, merge_hits, rank_candidates
+from momentseek.search.hit import StreamHit
 
 SPANS = st.lists(st.tuples(st.integers(1, 2), st.integers(0, 20), st.integers(1, 9)), max_size=12)
 
@@ -60,3 +65,13 @@ def test_what_is_kept_is_apart_and_what_is_dropped_repeats_something_better(span
 def test_a_cue_at_the_edge_of_a_span_is_another_moment():
     assert is_same_moment(9.0, 11.0, 10.0, 20.0)
     assert not is_same_moment(9.0, 11.0, 10.5, 20.0)
+
+
+def test_weak_pictures_do_not_move_what_is_said():
+    video = Video(1, Path("v"), "v", 1, 0, "", 60.0, 1, 1, Fraction(25), "", 40, 0, (), 0.0)
+    said = StreamHit(1, 20.5, 24.0, 3.0, "strong")
+    weak, fair = (StreamHit(1, 1.5, 36.0, 0.1, level, 30.0) for level in ("weak", "fair"))
+    (one,) = merge_hits([weak], [said], {1: video})
+    assert (one.start, one.end, one.peak, set(one.ranks)) == (20.5, 24.0, 24.0, {"vision", "speech"})
+    (other,) = merge_hits([fair], [said], {1: video})
+    assert (other.start, other.end) == (1.5, 36.0)

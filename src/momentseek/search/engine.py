@@ -347,7 +347,7 @@ class SearchSession:
         return Results(hits, self.query, hidden, note="; ".join(notes))
 
     def _set_times_by_picture(self, chosen: list[Candidate]) -> list[Candidate]:
-        """Give moments that are only said the times that the picture near the words has, if it shows anything there.
+        """Give moments that are only said the times that the picture near the words has, if it is at least fair there.
 
         Done last, and only for what is shown. A moment that would then repeat another, or hold words that must not be
         said, keeps the time of its words.
@@ -361,20 +361,18 @@ class SearchSession:
         return out
 
     def _with_picture_times(self, said: Candidate) -> Candidate | None:
-        """A spoken moment with the times of the span that the picture shows there; None if it shows nothing."""
+        """A spoken moment with the times of the span that the picture shows there; None if that is not even fair."""
         video = self.state.known_videos[said.video]
         curve = self.curve(video)
         if self.vision_query is None or curve is None:
             return None
         scale = self.vision_query.scale
         near = curve.around(said.start, said.end, CONTEXT_SECONDS)
-        if scale.z(float(near.scores.max())) <= 1:
-            return None
         spans = localise(near, self.options.localiser)
         starts, ends = fit_spans(spans.start, spans.end, video.duration)
         for start, end, peak in zip(starts.tolist(), ends.tolist(), spans.peak.tolist(), strict=True):
             covers = min(end, said.end) - max(start, said.start) >= (said.end - said.start) / 2
-            if covers and scale.z(evidence(curve.scores_within(start, end))) > 1:
+            if covers and scale.level(evidence(curve.scores_within(start, end))) != "weak":
                 return replace(said, start=start, end=end, peak=peak)
         return None
 

@@ -181,7 +181,8 @@ def _shared_seconds(start: float, end: float, other_start: float, other_end: flo
 def merge_hits(seen: Sequence[StreamHit], spoken: Sequence[StreamHit], videos: Mapping[int, Video]) -> list[Candidate]:
     """Candidates of what the vision and the speech stream found.
 
-    Hits of both on the same moment become one candidate, with the times that the picture gives.
+    Hits of both on the same moment become one candidate, with the times that the picture gives if it is at least fair,
+    else with those of what is said: words have exact times, and weak pictures are no evidence against them.
     """
     out: list[Candidate] = []
     by_video: dict[int, list[Candidate]] = {}
@@ -203,6 +204,9 @@ def merge_hits(seen: Sequence[StreamHit], spoken: Sequence[StreamHit], videos: M
             if rank > MAX_SPOKEN_CANDIDATES or hit.video not in videos:
                 continue
             found = add(hit)
+        elif "speech" not in found.ranks and found.levels["vision"] == "weak":
+            found.start, found.end = fit_span(hit.start, hit.end, videos[hit.video].duration)
+            found.peak = min(max(found.peak, found.start), found.end)
         found.add_stream("speech", rank, hit.score, hit.level)
     return out
 

@@ -89,7 +89,7 @@ def test_scenes_finds_both_plateaus_and_no_union(gap, sizes, noise):
     parts = [np.full(10, 0.1), np.full(sizes[0], 0.3), np.full(gap, 0.1), np.full(sizes[1], 0.3), np.full(10, 0.1)]
     scores = np.concatenate(parts)
     edges = np.cumsum([len(p) for p in parts])
-    spans = localise(Curve.regular(scores + noise * rng.normal(size=len(scores)), 1.0))
+    spans = localise(Curve.regular(scores + noise * rng.normal(size=len(scores)), 1.0), "scenes")
     for a, b in (edges[:2], edges[2:4]):
         assert iou(spans.start[:2], spans.end[:2], a, b).max() > 0.7
     assert not ((spans.start < edges[1]) & (spans.end > edges[2])).any()
@@ -104,16 +104,34 @@ def test_adding_a_constant_moves_no_span(name, seed, shift):
     assert sorted(zip(plain.start, plain.end, strict=True)) == sorted(zip(moved.start, moved.end, strict=True))
 
 
-def test_cuts_give_the_exact_edges():
+@pytest.mark.parametrize("name", ["height", "scenes"])
+def test_cuts_give_the_exact_edges(name):
     scores = np.where((np.arange(40) >= 10) & (np.arange(40) < 16), 0.3, 0.1)
     curve = Curve.regular(scores, 2.0, shots=[20.7, 31.4, 50.0])
-    spans = localise(curve)
+    spans = localise(curve, name)
     assert (spans.start[0], spans.end[0]) == (20.7, 31.4)
 
 
-def test_a_video_that_is_all_alike_is_shown_whole():
-    spans = localise(Curve.regular([0.3] * 20, 1.5, shots=[6.0, 12.0]))
+@pytest.mark.parametrize("name", ["height", "scenes"])
+def test_a_video_that_is_all_alike_is_shown_whole(name):
+    spans = localise(Curve.regular([0.3] * 20, 1.5, shots=[6.0, 12.0]), name)
     assert (spans.start.tolist(), spans.end.tolist()) == ([0.0], [30.0])
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 1000), clips=st.integers(1, 20))
+def test_a_short_video_that_shows_the_thing_throughout_is_not_cut_to_pieces(seed, clips):
+    rng = np.random.default_rng(seed)
+    usual = Background.of(rng.normal(0.0, 0.1, 400))
+    spans = localise(Curve.regular(0.6 + 0.05 * rng.normal(size=clips), 1.5, background=usual))
+    assert (spans.start.tolist(), spans.end.tolist()) == ([0.0], [clips * 1.5])
+
+
+def test_a_shot_is_one_moment_though_its_clips_scatter():
+    scores = np.array([0.0, 0.1, -0.1, 0.0, 0.7, 0.2, 0.4, 0.7, 0.3, 0.0, -0.1, 0.1])
+    usual = Background.of(np.random.default_rng(1).normal(0.0, 0.1, 400))
+    spans = localise(Curve.regular(scores, 1.5, shots=[6.2, 13.4], background=usual))
+    assert (spans.start.tolist(), spans.end.tolist()) == ([6.2], [13.4])
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -23,7 +23,7 @@ from momentseek.trained.moment_map import MomentScores
 
 Floats32 = NDArray[np.float32]
 
-DEFAULT_LOCALISER = "scenes"
+DEFAULT_LOCALISER = "height"
 LEARNED_LOCALISER = "learned"
 """The default where a trained model with a boundary head (XML, ReLoCLNet) made the library's vectors."""
 MAP_LOCALISER = "map"

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
 from momentseek.library.video import Video
+from momentseek.moments.arrays import FloatArray
 from momentseek.search.confidence import SCENE_CLIPS, Scale, evidence
 from momentseek.search.hit import StreamHit
-from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, localise
+from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, Proposals, localise
 from momentseek.search.query import Part
 from momentseek.search.state import Encode, Ids, LibraryState, StreamIndex
 from momentseek.search.streams.moment_map import TOLERATED_SPREADS, MapQuery, build_map_query, score_moments
@@ -203,14 +204,33 @@ def hits_on_curve(video: int, curve: Curve, query: VisionQuery, localiser: str) 
     """
     spans = localise(curve, localiser)
     bounds = curve.bounds if localiser == LEARNED_LOCALISER else None
+    scores = spans.score if bounds is not None else rank_scores(curve, spans)
     out = []
-    for start, end, score, peak in zip(spans.start, spans.end, spans.score, spans.peak, strict=True):
+    for start, end, score, peak in zip(spans.start, spans.end, scores, spans.peak, strict=True):
         if bounds is not None and query.videos is not None:
             level = query.videos.level(bounds.match)
         else:
             level = query.scale.level(evidence(curve.scores_within(start, end)))
         out.append(StreamHit(video, float(start), float(end), float(score), level, float(peak)))
     return out
+
+
+def rank_scores(curve: Curve, spans: Proposals) -> FloatArray:
+    """By what spans of one video, in their localiser's order, are ranked among those of other videos.
+
+    Which video comes first, which span of a video, and where it begins and ends are three questions. A localiser
+    answers the last two, by scores that only its own curve gives a meaning to; videos are compared by their best clip.
+    So the first span has the score of the video's best clip, each other one that of the best clip in it, or its
+    predecessor's if that is less.
+
+    >>> curve = Curve.regular([0.5, 0.1, 0.3, 0.4], seconds=1.5)
+    >>> rank_scores(curve, Proposals.from_columns([0, 3, 4.5], [1.5, 4.5, 6], [3, 2, 1], [1, 4, 5])).round(2).tolist()
+    [0.5, 0.3, 0.3]
+    """
+    best = [curve.scores_within(start, end).max() for start, end in zip(spans.start, spans.end, strict=True)]
+    best[:1] = [curve.scores.max()]
+    result: FloatArray = np.minimum.accumulate(np.asarray(best, np.float64))
+    return result
 
 
 def _clip_scores(

@@ -1,0 +1,167 @@
+"""`height`, the default: the shots that come near to the moment's height, seen from what is usual in the library.
+
+Other localisers ask what stands out *within* a video, and so cut a short video that shows the thing from beginning to
+end into pieces. What "nothing to see here" looks like is known from the whole library instead (:class:`Background`).
+A clip counts as the mean of its neighbours in the same shot (a clear change of the clips' vectors ends one too). With
+``b`` the library's median score for the query, ``s`` its spread and ``h`` the score of the best clip's neighbourhood,
+clip ``t`` speaks for being part of the moment by
+
+    g(t) = (h - b) (x(t) - b - 0.7 (h - b)) / (s / 2)²
+
+(for 0.5 instead of 0.7 the log likelihood ratio of two normal distributions about ``h`` and ``b``), and the moment is
+the stretch about the best clip in the likeliest row of states "moment" and "background", where every change of state
+costs 1 at a cut and 4 elsewhere (Viterbi 1967). docs/localising.md has what other numbers give on real videos.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from momentseek.moments.arrays import FloatArray, Positions
+from momentseek.search.confidence import NORMAL_QUARTILE
+from momentseek.search.localise.localiser import LOCALISERS, MAX_SPANS, Background, Curve, Proposals
+from momentseek.search.localise.scenes import clearness, edge_times, feature_change
+
+NEIGHBOUR_CLIPS = 4
+"""Clips on either side, in the same shot, with which a clip is averaged."""
+HEIGHT_SHARE = 0.7
+"""Share of the height that a clip must reach to speak for the moment."""
+NOISE_SPREADS = 0.5
+"""Scatter of clips about the height of their moment, in spreads of the library."""
+CUT_COST, EDGE_COST = 1.0, 4.0
+"""Log odds against an edge of a moment at a cut, and at any other boundary of clips."""
+CLEAR_CHANGE = 0.7
+"""Clearness (0 to 1) from which a change of the clips' vectors counts as a cut."""
+MIN_CLIPS_FOR_CHANGES = 5
+"""Clips below which no change of vectors can be told from scatter."""
+MIN_SPREAD = 1e-3
+"""Least distance of a quartile from the median: cosines are not more exact than that."""
+MAX_CLIP_GAIN = 20.0
+"""What one clip can say at most."""
+MIN_HEIGHT_SHARE = 0.5
+"""Share of the first moment's height that a further one must reach."""
+
+
+@LOCALISERS.register("height")
+def height(curve: Curve) -> Proposals:
+    """Propose the moment about the best clip, then those about the best of the other clips.
+
+    >>> usual = Background.of(np.linspace(0, 0.2, 100))
+    >>> scores = [0.1] * 10 + [0.5] * 5 + [0.1] * 10
+    >>> spans = height(Curve.regular(scores, seconds=2, shots=[20.4, 29.7], background=usual))
+    >>> spans.start.tolist(), spans.end.tolist()
+    ([20.4], [29.7])
+    >>> short = Curve.regular([0.4, 0.5, 0.35, 0.45], seconds=2, background=usual)
+    >>> height(short).start.tolist(), height(short).end.tolist()
+    ([0.0], [8.0])
+    """
+    scores = curve.scores.astype(np.float64)
+    smooth = neighbour_means(curve)
+    base, spread = usual_level(curve)
+    costs = edge_costs(curve)
+    free = np.ones(len(scores), bool)
+    spans: list[tuple[int, int]] = []
+    least = base + MIN_HEIGHT_SHARE * (float(scores.max()) - base)
+    while free.any() and len(spans) < MAX_SPANS:
+        peak = int(np.argmax(np.where(free, scores, -np.inf)))
+        if spans and scores[peak] <= least:
+            break
+        rise = max(float(smooth[peak]) - base, 0.0)  # 0: nothing speaks for or against any clip
+        gains = rise * (smooth - base - HEIGHT_SHARE * rise) / (NOISE_SPREADS * spread) ** 2
+        gains = np.clip(gains, -MAX_CLIP_GAIN, MAX_CLIP_GAIN)
+        gains[~free] = -len(scores) * MAX_CLIP_GAIN
+        gains[peak] = len(scores) * MAX_CLIP_GAIN
+        first, last = stretch(likeliest_states(gains, costs), peak)
+        free[first:last] = False
+        spans.append((first, last))
+    firsts, lasts = np.array(spans).T
+    times = edge_times(curve)
+    best = np.array([scores[a:b].max() for a, b in spans])
+    return Proposals.of_clips(curve, firsts, lasts, np.minimum.accumulate(best), times[firsts], times[lasts])
+
+
+def neighbour_means(curve: Curve) -> FloatArray:
+    """(T,) mean score of each clip and its neighbours in the same shot.
+
+    >>> neighbour_means(Curve.regular([0.25, 0.25, 1.0, 0.5], seconds=2, shots=[4.2])).tolist()
+    [0.25, 0.25, 0.75, 0.75]
+    """
+    places = np.arange(len(curve))
+    bounds = np.concatenate(([0], scene_edges(curve), [len(curve)]))
+    shot = np.searchsorted(bounds, places, side="right")
+    low = np.maximum(places - NEIGHBOUR_CLIPS, bounds[shot - 1])
+    high = np.minimum(places + NEIGHBOUR_CLIPS + 1, bounds[shot])
+    sums = np.concatenate(([0.0], np.cumsum(curve.scores, dtype=np.float64)))
+    result: FloatArray = (sums[high] - sums[low]) / (high - low)
+    return result
+
+
+def scene_edges(curve: Curve) -> Positions:
+    """Boundaries of clips, ascending, at which a shot ends or the clips' vectors change as clearly.
+
+    >>> vectors = np.repeat(np.eye(2, dtype=np.float32), 12, axis=0)
+    >>> scene_edges(Curve.regular([0.1] * 24, seconds=2, features=vectors, shots=[4.2])).tolist()
+    [2, 12]
+    """
+    cuts, _ = curve.cuts
+    if curve.features is None or len(curve) < MIN_CLIPS_FOR_CHANGES:
+        return np.unique(cuts)
+    clear = np.flatnonzero(clearness(feature_change(curve.features)) >= CLEAR_CHANGE) + 1
+    return np.union1d(cuts, clear)
+
+
+def usual_level(curve: Curve) -> tuple[float, float]:
+    """Median and spread of the query's scores in the library; without one, of the lower half of the curve.
+
+    >>> base, spread = usual_level(Curve.regular([0.2], 1.5, background=Background.of(range(101))))
+    >>> base, round(spread, 2)
+    (50.0, 37.07)
+    """
+    if (usual := curve.background) is None:
+        usual = Background.of(np.sort(curve.scores)[: max(1, (len(curve) + 1) // 2)])
+    low, middle, high = (usual.quantile(share) for share in (0.25, 0.5, 0.75))
+    return middle, max(middle - low, high - middle, MIN_SPREAD) / NORMAL_QUARTILE
+
+
+def edge_costs(curve: Curve) -> FloatArray:
+    """(T + 1,) cost of a moment's edge at each boundary of clips; the ends of the video cost nothing.
+
+    >>> edge_costs(Curve.regular([0.1] * 4, seconds=2, shots=[4.2])).tolist()
+    [0.0, 4.0, 1.0, 4.0, 0.0]
+    """
+    costs = np.full(len(curve) + 1, EDGE_COST)
+    costs[scene_edges(curve)] = CUT_COST
+    costs[[0, -1]] = 0.0
+    return costs
+
+
+def likeliest_states(gains: FloatArray, costs: FloatArray) -> list[bool]:
+    """Whether each clip belongs to a moment, in the row of states with the greatest sum of gains less costs.
+
+    >>> likeliest_states(np.array([-2.0, 5.0, -1.0, 5.0, -9.0]), np.array([0.0, 1.0, 1.0, 1.0, 1.0, 0.0]))
+    [False, True, True, True, False]
+    """
+    outside, inside = 0.0, float(gains[0])
+    came: list[tuple[bool, bool]] = []
+    for gain, cost in zip(gains.tolist()[1:], costs.tolist()[1:-1], strict=True):
+        leaves, enters = inside - cost > outside, outside - cost > inside
+        came.append((leaves, not enters))
+        outside, inside = max(outside, inside - cost), max(inside, outside - cost) + gain
+    states = [inside > outside]
+    for from_inside in reversed(came):
+        states.append(from_inside[states[-1]])
+    return states[::-1]
+
+
+def stretch(states: list[bool], peak: int) -> tuple[int, int]:
+    """First and last clip (exclusive) of the stretch of clips about the peak that belong to a moment.
+
+    >>> stretch([True, False, True, True, False], 3)
+    (2, 4)
+    """
+    first, last = peak, peak + 1
+    while first > 0 and states[first - 1]:
+        first -= 1
+    while last < len(states) and states[last]:
+        last += 1
+    return first, last
