@@ -199,7 +199,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("videos", nargs="*", type=Path, help="videos of your own, measured besides")
     parser.add_argument("--quick", action="store_true", help="shorter videos")
-    parser.add_argument("--encoder", default="labels")
+    parser.add_argument("--encoder", default="things")
     parser.add_argument("--child", nargs=2, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:

@@ -62,7 +62,7 @@ def photographs() -> dict[str, np.ndarray]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--encoder", default="labels")
+    parser.add_argument("--encoder", default="things")
     parser.add_argument("--misses", action="store_true", help="name the captions whose photograph is not first")
     args = parser.parse_args()
     encoder, images = image_text_encoder(args.encoder), photographs()

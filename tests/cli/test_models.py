@@ -88,8 +88,8 @@ def test_verifying_finds_a_changed_file(home, tmp_path):
 
 def test_the_list_says_what_each_is_good_for():
     listed = run("list").stdout
-    assert [line.split()[0] for line in listed.splitlines()[1:7]] == [
-        *("minilm", "labels", "hub:siglip2-base", "hub:siglip2-base-small", "hub:clip-b32", "hub:tiny")
+    assert [line.split()[0] for line in listed.splitlines()[1:8]] == [
+        *("minilm", "things", "labels", "hub:siglip2-base", "hub:siglip2-base-small", "hub:clip-b32", "hub:tiny")
     ]
     assert "recommended: free descriptions, many languages" in listed
     assert "To get one that is absent: momentseek models get NAME" in listed

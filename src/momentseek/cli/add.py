@@ -16,7 +16,7 @@ from momentseek.cli.ingesting import IngestLines, conclude, ingest
 @click.option(
     "--subtitles", type=click.Path(), metavar="DIR", help="Look for subtitles here too; remembered for these videos."
 )
-@click.option("--encoder", metavar="SPEC", help="For a new library: labels (default), file:FOLDER or hub:NAME.")
+@click.option("--encoder", metavar="SPEC", help="For a new library: things (default), file:FOLDER or hub:NAME.")
 @click.option(
     "--model", type=click.Path(), metavar="FOLDER", help="For a new library: a trained model (`momentseek export`)."
 )

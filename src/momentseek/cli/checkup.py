@@ -94,6 +94,7 @@ def _ffmpeg() -> Iterator[Item]:
 
 def _encoders(full: bool) -> Iterator[Item]:
     from momentseek.encoders.inventory import inventory
+    from momentseek.library.encoders import OFFLINE_ENCODERS
 
     entries = inventory(fresh=full)
     for entry in entries:
@@ -107,10 +108,10 @@ def _encoders(full: bool) -> Iterator[Item]:
     if not ready:
         advice = "pip install 'momentseek[offline]', or: momentseek models get siglip2-base"
         yield Item("an image encoder", "failed", "none is ready", advice)
-    elif all(entry.name == "labels" for entry in ready):
+    elif all(entry.name in OFFLINE_ENCODERS for entry in ready):
         size = next(entry.megabytes for entry in entries if entry.name == "hub:siglip2-base")
         advice = f"it knows 1,000 labels, no actions; far better: momentseek models get siglip2-base ({size:,.0f} MB)"
-        yield Item("an image encoder", "note", "only labels is ready", advice)
+        yield Item("an image encoder", "note", "only the offline one is ready", advice)
     yield Item("downloads", "ok", "none; only `momentseek models get` downloads")
 
 

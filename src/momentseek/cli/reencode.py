@@ -10,7 +10,7 @@ from momentseek.cli.ingesting import IngestLines, conclude, ingest
 
 @click.command()
 @options.library
-@click.option("--encoder", metavar="SPEC", help="The new encoder: labels, file:FOLDER or hub:NAME.")
+@click.option("--encoder", metavar="SPEC", help="The new encoder: things, file:FOLDER or hub:NAME.")
 @click.option("--model", type=click.Path(), metavar="FOLDER", help="A trained model (`momentseek export`).")
 @options.wait
 @options.quiet

@@ -55,13 +55,16 @@ def inventory(*, fresh: bool = False, only: str | None = None) -> list[EncoderEn
 def _entries(fresh: bool) -> dict[str, Callable[[], EncoderEntry]]:
     from momentseek.encoders import minilm
     from momentseek.encoders.labels import encoder as labels
+    from momentseek.encoders.labels import things
 
-    texts, images = minilm.ASSET, labels.ASSET
+    texts = minilm.ASSET
     about_texts = "comparing sentences, subtitles; English"
-    about_images = "offline default: 1,000 kinds of things, no actions"
+    about_things = "offline default: 1,000 kinds of things, no actions"
+    about_labels = "the same for libraries made by momentseek 0.1; less exact"
     found: dict[str, Callable[[], EncoderEntry]] = {
         "minilm": lambda: _from_packages("minilm", "text", (texts,), about_texts, fresh),
-        "labels": lambda: _from_packages("labels", "image-text", (images, texts), about_images, fresh),
+        "things": lambda: _from_packages("things", "image-text", (things.ASSET, texts), about_things, fresh, 417),
+        "labels": lambda: _from_packages("labels", "image-text", (labels.ASSET, texts), about_labels, fresh),
     }
     found |= {f"{HUB_PREFIX}{name}": partial(_downloadable, model, fresh) for name, model in HUB_MODELS.items()}
     for name in (*TEXT_ENCODERS, *IMAGE_TEXT_ENCODERS):
@@ -71,7 +74,7 @@ def _entries(fresh: bool) -> dict[str, Callable[[], EncoderEntry]]:
 
 
 def _from_packages(
-    name: str, kind: EncoderKind, assets: tuple[PackagedWeights, ...], good_for: str, fresh: bool
+    name: str, kind: EncoderKind, assets: tuple[PackagedWeights, ...], good_for: str, fresh: bool, dim: int = 384
 ) -> EncoderEntry:
     def check() -> None:
         for asset in assets:
@@ -79,7 +82,7 @@ def _from_packages(
 
     state, problem = _state(check, _absent(assets))
     source = "package " + ", ".join(asset.package for asset in assets)
-    return EncoderEntry(name, kind, 384, source, state, problem, _size_of(assets), "Apache-2.0", good_for)
+    return EncoderEntry(name, kind, dim, source, state, problem, _size_of(assets), "Apache-2.0", good_for)
 
 
 def _downloadable(model: HubModel, fresh: bool) -> EncoderEntry:

@@ -6,6 +6,7 @@ was trained (Reimers and Gurevych, Sentence-BERT, EMNLP 2019, section 3: MEAN po
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ DIM = 384
 MAX_TOKENS = 256
 """The model's own limit; the tokenizer file in the package says 128, which would cut long subtitles."""
 TEXTS_PER_BATCH = 32
+MIN_PIECE = 2.7
+"""Mean letters of the pieces of a word that is known."""
 
 
 class MiniLM:
@@ -57,6 +60,19 @@ class MiniLM:
         """Whether it was trained on any word of a text: its vocabulary is English, other scripts are but letters."""
         tokens = self._tokenizer.encode(text, add_special_tokens=False).tokens
         return any(token != "[UNK]" and token.isascii() and token.strip("#").isalnum() for token in tokens)
+
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that it hardly met in training: those that fall into pieces of few letters.
+
+        Rare English words fall apart too, but mostly into longer pieces ("para glider", against "q wer tz").
+        """
+        return [word for word in re.findall(r"\w+", text) if not self._is_familiar(word)]
+
+    def _is_familiar(self, word: str) -> bool:
+        tokens = self._tokenizer.encode(word, add_special_tokens=False).tokens
+        if not tokens or not all(token != "[UNK]" and token.isascii() for token in tokens):
+            return False
+        return len(tokens) == 1 or sum(len(token.removeprefix("##")) for token in tokens) >= MIN_PIECE * len(tokens)
 
     def words(self, texts: Sequence[str]) -> list[Vectors]:
         """The token vectors of the last layer, a table per text, without the marks around it: what models train on.

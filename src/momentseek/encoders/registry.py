@@ -32,6 +32,13 @@ def _load_labels() -> ImageTextEncoder:
     return load_label_encoder(text_encoder("minilm"))
 
 
+@IMAGE_TEXT_ENCODERS.register("things")
+def _load_things() -> ImageTextEncoder:
+    from momentseek.encoders.labels.things import load_thing_encoder
+
+    return load_thing_encoder(text_encoder("minilm"))
+
+
 def register(name: str, load: Callable[[], TextEncoder]) -> None:
     """Add a text encoder of your own, so that ``--encoder NAME`` and ``text_encoder(NAME)`` find it."""
     TEXT_ENCODERS.add(name, load)
@@ -60,10 +67,10 @@ def text_encoder(name: str = "minilm") -> TextEncoder:
     return _load_text_once(TEXT_ENCODERS[name])
 
 
-def image_text_encoder(spec: str = "labels") -> ImageTextEncoder:
+def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
     """The encoder of images and texts that ``spec`` names.
 
-    ``labels`` is the offline default; ``file:FOLDER`` an ONNX export of CLIP or SigLIP; ``hub:NAME`` one that
+    ``things`` is the offline default; ``file:FOLDER`` an ONNX export of CLIP or SigLIP; ``hub:NAME`` one that
     ``momentseek models get NAME`` has downloaded; any other a name given to ``register_image_text``. Trained models
     (``model:FOLDER``) are opened by :func:`momentseek.trained.encoder.resolve_encoder`. Nothing is downloaded here.
     ``MOMENTSEEK_THREADS`` says how many threads it uses, else all cores.

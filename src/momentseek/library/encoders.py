@@ -17,8 +17,10 @@ from momentseek.library.paths import LibraryPaths
 from momentseek.trained.encoder import TrainedEncoder, load_trained_encoder, resolve_encoder
 from momentseek.trained.manifest import CLIPS_GRAPH, MANIFEST_FILE, WORDS_GRAPH, read_encoder_manifest, read_kind
 
-DEFAULT_ENCODER = "labels"
+DEFAULT_ENCODER = "things"
 """The spec of the image-text encoder that a library is made with unless another is named."""
+OFFLINE_ENCODERS = ("things", "labels")
+"""Specs of the encoders that know labels alone; the second is that of libraries made at first."""
 SPEECH_ENCODER = "minilm"
 """The spec of the text encoder of cues."""
 FINGERPRINT_DIGITS = 16

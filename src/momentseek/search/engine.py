@@ -18,7 +18,6 @@ from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.reader import LibraryReader
 from momentseek.library.video import Video
-from momentseek.search.confidence import evidence
 from momentseek.search.dates import time_period
 from momentseek.search.fusion import (
     DEFAULT_FUSION,
@@ -178,6 +177,8 @@ class SearchSession:
         self.vision = VisionResult([], {})
         self.unknown_words = False
         """Whether the vision stream was asked in words that its encoder does not know."""
+        self.strange_words: list[str] = []
+        """The words among those of which its encoder knows nothing."""
         self.phrases: list[StreamHit] = []
         """Where the phrases of the query are said, word for word."""
         self.unsaid: dict[int, list[tuple[float, float]]] = {}
@@ -209,10 +210,13 @@ class SearchSession:
         """Search for what the query's words describe. Where the encoder knows none of them, nothing is sure."""
         query, index = self.query, self.state.vision
         encode = self.state.encoder.encode
-        self.unknown_words = not self.state.encoder.knows_words("vision", [part.text for part in query.picture_parts])
+        texts = [part.text for part in query.picture_parts]
+        self.unknown_words = not self.state.encoder.knows_words("vision", texts)
+        self.strange_words = self.state.encoder.unknown_words("vision", texts)
         encode_spans = partial(encode, "spans") if index.head or index.moments else None
+        named = self.state.encoder.evidence("vision", " ".join(texts))
         self.search_vision(
-            build_vision_query(index, query.picture_parts, query.avoid, partial(encode, "vision"), encode_spans)
+            build_vision_query(index, query.picture_parts, query.avoid, partial(encode, "vision"), encode_spans, named)
         )
         if self.unknown_words:
             weak = [replace(hit, level="weak") for hit in self.vision.hits]
@@ -335,6 +339,8 @@ class SearchSession:
                 notes.append("nothing matches well; these are the nearest" if shown else "nothing matches well")
         if self.unknown_words:
             notes.append(UNKNOWN_WORDS_NOTE)
+        elif self.strange_words:
+            notes.append(f"the encoder of pictures does not know: {', '.join(self.strange_words)}")
         if self.state.damaged:
             notes.append(DAMAGED_NOTE)
         if self.options.rerank is not None and not self.query.picture_parts:
@@ -366,13 +372,12 @@ class SearchSession:
         curve = self.curve(video)
         if self.vision_query is None or curve is None:
             return None
-        scale = self.vision_query.scale
         near = curve.around(said.start, said.end, CONTEXT_SECONDS)
         spans = localise(near, self.options.localiser)
         starts, ends = fit_spans(spans.start, spans.end, video.duration)
         for start, end, peak in zip(starts.tolist(), ends.tolist(), spans.peak.tolist(), strict=True):
             covers = min(end, said.end) - max(start, said.start) >= (said.end - said.start) / 2
-            if covers and scale.level(evidence(curve.scores_within(start, end))) != "weak":
+            if covers and self.vision_query.level(curve, start, end) != "weak":
                 return replace(said, start=start, end=end, peak=peak)
         return None
 

@@ -6,7 +6,7 @@ import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,8 @@ MAX_REMEMBERED_TEXTS = 512
 
 Encode = Callable[[Sequence[str]], Vectors]
 """Turns texts into vectors, one row each."""
+Evidence = Callable[[Vectors], Vectors]
+"""Says how surely clips show what a query names, 0 to 1 for each, given their vectors."""
 Ids = NDArray[np.int64]
 """Ids of videos in the catalogue."""
 
@@ -183,6 +185,16 @@ class QueryEncoder:
         """Whether a stream's encoder knows any word of the texts; if it cannot tell, whether they have letters."""
         knows = getattr(self._encoders.for_queries(stream), "knows", None)
         return any(map(knows or _is_legible, texts))
+
+    def evidence(self, stream: str, text: str) -> Evidence | None:
+        """What a stream's encoder can tell of things that a text names; None if it knows nothing by name."""
+        tell = getattr(self._encoders.for_queries(stream), "evidence", None)
+        return None if tell is None else partial(tell, text)
+
+    def unknown_words(self, stream: str, texts: Iterable[str]) -> list[str]:
+        """The words of texts that a stream's encoder does not know, each once; none if it cannot tell."""
+        find = getattr(self._encoders.for_queries(stream), "unknown_words", None)
+        return [] if find is None else list(dict.fromkeys(word for text in texts for word in find(text)))
 
     def forget(self) -> None:
         """Forget all vectors, because another encoder now makes the library's."""

@@ -1,4 +1,6 @@
-"""Images as mixtures of label sentences (ConSE), texts as sentences: one space, no download, no torch.
+"""`labels`, the first offline encoder, for libraries that were made with it: images as mixtures of label sentences.
+
+Texts are sentences: one space, no download, no torch.
 
 Norouzi et al., "Zero-Shot Learning by Convex Combination of Semantic Embeddings" (ICLR 2014): a classifier's most
 probable labels c, with probabilities p, become ``v = Σ p(c)·e(c)``, where ``e(c)`` is a sentence encoder's vector of
@@ -59,7 +61,7 @@ class LabelEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text."""
-        return _unit(self._sentences.encode(texts) - self._labels.mean(axis=0))
+        return unit_vectors(self._sentences.encode(texts) - self._labels.mean(axis=0))
 
     def knows(self, text: str) -> bool:
         """Whether any word of a text means something to it."""
@@ -86,7 +88,7 @@ class LabelEncoder:
 
     @cached_property
     def _centred_labels(self) -> Vectors:
-        return _unit(self._labels - self._labels.mean(axis=0))
+        return unit_vectors(self._labels - self._labels.mean(axis=0))
 
     @cached_property
     def _network(self) -> Any:
@@ -141,9 +143,10 @@ def mixture(logits: Vectors, labels: Vectors, top: int = LABELS_PER_IMAGE, tempe
     best = np.argpartition(-logits, top - 1, axis=1)[:, :top]
     chosen = np.take_along_axis(logits, best, axis=1)
     weight = np.exp((chosen - chosen.max(axis=1, keepdims=True)) / temperature)
-    return _unit(np.einsum("ij,ijk->ik", weight, labels[best]))
+    return unit_vectors(np.einsum("ij,ijk->ik", weight, labels[best]))
 
 
-def _unit(rows: Vectors) -> Vectors:
+def unit_vectors(rows: Vectors) -> Vectors:
+    """Rows scaled to length 1."""
     unit: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return unit

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 as an ONNX graph, from the torch weights in a package.
+"""EfficientNet-Lite0 and Lite2 as ONNX graphs, from the torch weights in a package.
 
 The architecture is Tan and Le's EfficientNet (ICML 2019) in its variant for small devices: no squeeze-and-excitation,
 ReLU6 for swish. It is a stem, stages of inverted residual blocks (expand 1×1, depthwise k×k, project 1×1; the input
@@ -20,6 +20,7 @@ from momentseek.encoders.onnx_writer import Graph
 
 LITE0_STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
 """Each stage's number of blocks, and the stride of its first."""
+LITE2_STAGES = ((1, 1), (3, 2), (3, 2), (4, 2), (4, 1), (5, 2), (1, 1))
 EPSILON = 1e-3
 MEAN, DEVIATION = 127.0, 128.0
 """Mean and deviation by which pixels of every colour are scaled, as for the original TensorFlow models."""

