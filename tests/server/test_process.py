@@ -144,7 +144,8 @@ def large(place: Path, tmp_path: Path) -> Path:
         file.seek((1 << 28) - 1000)
         file.write(bytes(i % 251 for i in range(1000)))
     with Library.open(place) as library, library.catalog.changes() as db:
-        db.execute("UPDATE videos SET path = ? WHERE id = 1", (os.fsencode(big),))
+        values = (os.fsencode(big), big.stat().st_size, big.stat().st_mtime_ns)
+        db.execute("UPDATE videos SET path = ?, size = ?, mtime_ns = ? WHERE id = 1", values)
     return big
 
 
