@@ -248,7 +248,7 @@ export function playerView(go, lastSearch, origin) {
     rate = rateOf(video.rate);
     film.poster = "";
     title.textContent = video.name;
-    words.set(said.cues);
+    words.set(said.cues, said.heard_by);
     line.setVideo({ duration: video.duration, rate, shots: video.shots, cues: said.cues });
   }
 

@@ -1,4 +1,4 @@
-// What is said, following the video; each line goes to its time.
+// What is said, following the video; each line goes to its time. Words that a recogniser heard are marked one by one.
 
 import { h, prefersReducedMotion, setChildren } from "./dom.js";
 import { clock } from "./format.js";
@@ -6,22 +6,37 @@ import { clock } from "./format.js";
 export function transcript(onSeek) {
   const list = h("ol", { class: "lines" });
   const box = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Lines of the transcript" }, list);
+  const origin = h("p", { class: "heard-by", hidden: true });
   const element = h(
     "section",
     { class: "panel transcript", "aria-labelledby": "transcript-title" },
-    h("h2", { id: "transcript-title" }, "Transcript"), box,
+    h("h2", { id: "transcript-title" }, "Transcript"), origin, box,
   );
   let cues = [];
   let lines = [];
   let current = -1;
+  let word = null;
+
+  /** Mark the word of the present line that is being spoken, where the times of words are known. */
+  function followWord(time) {
+    const at = cues[current]?.words.findLastIndex((spoken) => spoken.start <= time + 0.01) ?? -1;
+    const now = at < 0 ? null : lines[current].querySelectorAll(".word")[at];
+    if (now === word) return;
+    word?.classList.remove("spoken");
+    word = now;
+    word?.classList.add("spoken");
+  }
 
   return {
     element,
-    set(given) {
+    set(given, heardBy) {
       cues = given;
       current = -1;
+      word = null;
+      origin.hidden = !heardBy;
+      origin.textContent = heardBy ? `Heard by a machine (${heardBy}); words may be wrong.` : "";
       lines = cues.map((cue) => {
-        const words = [h("span", { class: "at" }, clock(cue.start)), h("span", { lang: cue.language }, cue.text)];
+        const words = [h("span", { class: "at" }, clock(cue.start)), h("span", { lang: cue.language }, spokenWords(cue))];
         return h("button", { type: "button", class: "line", onclick: () => onSeek(cue.start) }, words);
       });
       setChildren(list, lines.map((line) => h("li", {}, line)));
@@ -37,10 +52,11 @@ export function transcript(onSeek) {
         else high = middle;
       }
       const now = low - 1 >= 0 && time < cues[low - 1].end ? low - 1 : -1;
-      if (now === current) return;
+      if (now === current) return followWord(time);
       lines[current]?.removeAttribute("aria-current");
       current = now;
       const line = lines[now];
+      followWord(time);
       if (!line) return;
       line.setAttribute("aria-current", "true");
       if (box.contains(document.activeElement)) return;
@@ -48,4 +64,8 @@ export function transcript(onSeek) {
       box.scrollTo({ top, behavior: prefersReducedMotion() ? "auto" : "smooth" });
     },
   };
+}
+
+function spokenWords(cue) {
+  return cue.words.length ? cue.words.map((spoken) => h("span", { class: "word" }, spoken.text)) : cue.text;
 }
