@@ -386,3 +386,15 @@ def test_a_foreign_safetensors_file_is_refused(tmp_path: Path) -> None:
     save_file({"w": torch.ones(2)}, tmp_path / "x.safetensors", metadata={"kind": "momentseek checkpoint"})
     with pytest.raises(MomentseekError, match="its metadata lack a readable 'config'"):
         load_checkpoint(tmp_path / "x.safetensors")
+
+
+def test_json_without_a_bottom_is_refused_in_reports_and_encoded_corpora(tmp_path: Path) -> None:
+    from momentseek.models.inference.ragged import CONTENTS_FILE, EncodedCorpus
+    from momentseek.training.report import REPORT_FILE, read_report
+
+    for name in (CONTENTS_FILE, REPORT_FILE):
+        (tmp_path / name).write_text("[" * 200_000)
+    with pytest.raises(MomentseekError, match="encode it again"):
+        EncodedCorpus.open(tmp_path)
+    with pytest.raises(MomentseekError, match="delete it and continue"):
+        read_report(tmp_path)

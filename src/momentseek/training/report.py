@@ -64,7 +64,7 @@ def read_report(out: Path) -> dict[str, Any] | None:
         found = json.loads((out / REPORT_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as e:
+    except (OSError, ValueError, RecursionError) as e:
         raise MomentseekError(f"{out / REPORT_FILE}: cannot be read ({e}); delete it and continue (`resume`)") from None
     if not isinstance(found, dict):
         raise MomentseekError(f"{out / REPORT_FILE}: is no report of a training run; delete it and continue (`resume`)")

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.media.container import FilePath
-from momentseek.media.sound import SAMPLE_RATE, Samples, sound
+from momentseek.media.sandbox import sound
+from momentseek.media.sound import SAMPLE_RATE, Samples
 from momentseek.transcription.transcriber import Transcriber
 from momentseek.transcription.transcript import SpokenCue, SpokenWord, cues_from_words
 

@@ -22,6 +22,7 @@ from momentseek.media import sandbox
 from momentseek.media.container import MAX_EMPTY_PACKETS, packets
 from momentseek.media.sandbox.wire import Message, WireError, receive_message, send_message
 from momentseek.media.shots import ShotDetector
+from momentseek.media.sound import sound
 from momentseek.media.subtitles import cues_of
 from momentseek.plain_file import NotThatFileError, PlainFile
 
@@ -54,6 +55,7 @@ def test_answers_are_those_of_this_process_bit_for_bit(counting: Video, tmp_path
     assert sandbox.thumbnail(path, 1.0, 64) == media.thumbnail(path, 1.0, 64)
     (tmp_path / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nGrüße\n")
     assert sandbox.cues_of(path, duration=4.0) == cues_of(path, duration=4.0)
+    assert np.array_equal(np.concatenate(list(sandbox.sound(path))), np.concatenate(list(sound(path))))
     made = sandbox.cut(path, 1.0, 2.0, tmp_path / "one.mp4")
     assert made == media.cut(path, 1.0, 2.0, tmp_path / "one.mp4")
     assert sorted(os.listdir(tmp_path)) == ["a.mp4", "a.srt", "one.mp4"]

@@ -9,6 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from momentseek.errors import MediaError
 from momentseek.media.container import FilePath
 from momentseek.media.cue import Cue
@@ -17,6 +19,7 @@ from momentseek.media.decode import Damage, Frame
 from momentseek.media.probe import Probe
 from momentseek.media.sandbox.pool import run_task
 from momentseek.media.sandbox.wire import Message, file_as_json
+from momentseek.media.sound import Samples
 from momentseek.media.subtitles import VideoCues
 from momentseek.plain_file import PlainFile
 
@@ -74,6 +77,26 @@ def preview(path: FilePath, out: Path) -> Generator[float]:
             yield float(message.content["share"])
     finally:
         messages.close()
+
+
+def sound(path: FilePath) -> Generator[Samples]:
+    """The samples of a file's sound in blocks of a second or more, as `media.sound` gives them."""
+    messages = run_task("sound", os.fspath(path), {"path": file_as_json(path)})
+    try:
+        while True:
+            try:
+                yield _samples(next(messages))
+            except StopIteration as e:
+                last = _samples(e.value)
+                break
+    finally:
+        messages.close()
+    if len(last):
+        yield last
+
+
+def _samples(message: Message) -> Samples:
+    return np.frombuffer(message.payload, np.float32)
 
 
 def frames(

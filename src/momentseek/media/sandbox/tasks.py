@@ -1,7 +1,6 @@
 """What the process can be asked to do: each task is a generator of replies, by name, in the order of its work.
 
-A further kind of decoding (sound for a recogniser of speech, say) is one more generator here and one more function in
-`calls`.
+A further kind of decoding is one more generator here and one more function in `calls`.
 """
 
 from __future__ import annotations
@@ -12,12 +11,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from momentseek.media.cut import write_clip
 from momentseek.media.decode import frames
 from momentseek.media.preview import preview
 from momentseek.media.probe import probe
 from momentseek.media.sandbox.wire import FileText, Message, file_of_json
 from momentseek.media.shots import ShotDetector
+from momentseek.media.sound import SAMPLE_RATE, Samples, sound
 from momentseek.media.subtitles import cues_of
 from momentseek.media.thumbnails import thumbnail
 
@@ -43,6 +45,17 @@ def read_frames(path: FileText, shots: bool, **settings: Any) -> Iterator[Messag
     damage = None if source.damage is None else asdict(source.damage)
     cuts = [] if detector is None else detector.boundaries()
     yield Message("end", {"duration": source.duration, "damage": damage, "shots": cuts})
+
+
+def read_sound(path: FileText) -> Iterator[Message]:
+    """Samples, a second or more at a time."""
+    waiting: list[Samples] = []
+    for samples in sound(file_of_json(path)):
+        waiting.append(samples)
+        if sum(map(len, waiting)) >= SAMPLE_RATE:
+            yield Message("item", payload=np.concatenate(waiting).view(np.uint8))
+            waiting = []
+    yield Message("end", payload=np.concatenate([*waiting, np.zeros(0, np.float32)]).view(np.uint8))
 
 
 def read_cues(video: FileText, **settings: Any) -> Iterator[Message]:
@@ -75,6 +88,7 @@ def make_preview(path: FileText, out: str) -> Iterator[Message]:
 TASKS: dict[str, Task] = {
     "probe": probe_file,
     "frames": read_frames,
+    "sound": read_sound,
     "cues": read_cues,
     "thumbnail": make_thumbnail,
     "cut": cut_clip,

@@ -197,7 +197,7 @@ class EncodedCorpus:
             counts = np.array(contents["counts"], dtype=np.int64)
             values = {key: np.load(folder / f"{key}.npy", mmap_mode="r") for key in shapes}
             names = tuple(contents["names"])
-        except (OSError, ValueError, KeyError, TypeError) as e:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
             raise MomentseekError(f"{folder}: holds no complete encoded corpus ({e}); encode it again") from None
         if any(values[key].shape != shape.space(counts) for key, shape in shapes.items()):
             raise MomentseekError(f"{folder}: files and contents do not agree; encode the corpus again")
