@@ -51,6 +51,11 @@ from momentseek.optional import optional_module
 @click.option(
     "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="Another host name that clients may use."
 )
+@click.option(
+    "--changes/--no-changes",
+    default=None,
+    help="Whether the page may remove videos and change the encoder. Default: only where others cannot reach it.",
+)
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
 def command(
     library: str | None,
@@ -61,6 +66,7 @@ def command(
     beside: tuple[str, ...],
     rerank: tuple[str, ...],
     allowed_hosts: tuple[str, ...],
+    changes: bool | None,
     open_page: bool,
 ) -> None:
     """Serve the library: a web page to search, watch and judge, and an HTTP API.
@@ -95,5 +101,6 @@ def command(
         tuple(folder.resolve() for folder in folders),
         beside=tuple(library_folder(one) for one in beside),
         rerank=tuple(Path(one).expanduser().absolute() for one in rerank),
+        allow_changes=changes,
     )
     serve(library_folder(library), settings, open_page=open_page, show_token=generated, echo=click.echo)

@@ -179,6 +179,8 @@ class SearchSession:
         """Whether the vision stream was asked in words that its encoder does not know."""
         self.strange_words: list[str] = []
         """The words among those of which its encoder knows nothing."""
+        self.unfamiliar: tuple[str, ...] = ()
+        """Words of the query for which an encoder that works by labels has none."""
         self.phrases: list[StreamHit] = []
         """Where the phrases of the query are said, word for word."""
         self.unsaid: dict[int, list[tuple[float, float]]] = {}
@@ -215,6 +217,7 @@ class SearchSession:
         self.strange_words = self.state.encoder.unknown_words("vision", texts)
         encode_spans = partial(encode, "spans") if index.head or index.moments else None
         named = self.state.encoder.evidence("vision", " ".join(texts))
+        self.unfamiliar = self.state.encoder.unfamiliar_words("vision", [part.text for part in query.picture_parts])
         self.search_vision(
             build_vision_query(index, query.picture_parts, query.avoid, partial(encode, "vision"), encode_spans, named)
         )
@@ -350,7 +353,9 @@ class SearchSession:
             hidden = max(0, min(len(chosen) - len(sure), MAX_HIDDEN) - (0 if sure else len(shown)))
         places = stream_places(chosen if self.options.all else sure or shown)
         hits = [self._hit(rank, c, places) for rank, c in enumerate(self._set_times_by_picture(shown), 1)]
-        return Results(hits, self.query, hidden, note="; ".join(notes))
+        results = Results(hits, self.query, hidden, note="; ".join(notes))
+        results.unfamiliar = self.unfamiliar
+        return results
 
     def _set_times_by_picture(self, chosen: list[Candidate]) -> list[Candidate]:
         """Give moments that are only said the times that the picture near the words has, if it is at least fair there.

@@ -130,6 +130,8 @@ class Results(list[Hit], Tabular):
         """Seconds that the search took."""
         self.note = note
         """What a person should know about the answer; empty if there is nothing to say."""
+        self.unfamiliar: tuple[str, ...] = ()
+        """Words of the query for which an encoder that works by labels has none: it guesses by the nearest meaning."""
 
     def __repr__(self) -> str:
         hidden = f", {hidden_text(self.hidden, 'weaker one')} hidden" if self.hidden else ""

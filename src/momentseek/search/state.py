@@ -20,6 +20,7 @@ from momentseek.library.scan import Scan
 from momentseek.library.segments import Segment, locate
 from momentseek.library.snapshot import Snapshot
 from momentseek.library.video import Video
+from momentseek.library.words import content_words
 from momentseek.trained.boundary_head import BoundaryHead
 from momentseek.trained.moment_map import MomentMap
 
@@ -195,6 +196,13 @@ class QueryEncoder:
         """The words of texts that a stream's encoder does not know, each once; none if it cannot tell."""
         find = getattr(self._encoders.for_queries(stream), "unknown_words", None)
         return [] if find is None else list(dict.fromkeys(word for text in texts for word in find(text)))
+
+    def unfamiliar_words(self, stream: str, texts: Iterable[str]) -> tuple[str, ...]:
+        """The words of texts for which a stream's encoder has no label; none if it does not work by labels."""
+        unfamiliar = getattr(self._encoders.for_queries(stream), "unfamiliar", None)
+        if unfamiliar is None:
+            return ()
+        return tuple(unfamiliar(list(dict.fromkeys(word for text in texts for word in content_words(text)))))
 
     def forget(self) -> None:
         """Forget all vectors, because another encoder now makes the library's."""

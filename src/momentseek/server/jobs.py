@@ -1,4 +1,4 @@
-"""Jobs: adding a folder, or retrying what failed, one after another in a thread of their own."""
+"""Jobs: adding a folder, retrying what failed, getting and using another encoder, one after another in a thread."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from momentseek.api import Library
+from momentseek.encoders.hub.catalogue import HubModel
+from momentseek.encoders.hub.get import fetch_model
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, AddReport
 from momentseek.library.file_stamp import path_text
@@ -20,10 +22,16 @@ from momentseek.server.errors import ApiError, hide_paths
 from momentseek.server.right_of_way import give_way, lower_priority
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
+JobKind = Literal["add", "retry", "download", "reencode"]
 MAX_ENDED_JOBS = 100
 """Number of ended jobs that are remembered."""
 LOCK_WAIT_SECONDS = 5.0
 """How long a job waits for another process that is changing the library."""
+
+
+ShowJob = Callable[[IngestStep | IngestNote], None]
+JobWork = Callable[[Library, ShowJob], AddReport | None]
+"""What a job does; it tells how far it is, which is also where it is stopped."""
 
 
 class JobStop(KeyboardInterrupt):
@@ -35,9 +43,9 @@ class AddJob:
     """The state of a job that adds videos; it is replaced, never changed, so that any thread may hold one."""
 
     id: str
-    kind: Literal["add", "retry"]
+    kind: JobKind
     folder: str | None
-    """The name of the folder that is added; None when failures are retried."""
+    """The name of the folder that is added, or of the encoder; None when failures are retried."""
     state: JobState = "waiting"
     files_done: int = 0
     files_total: int = 0
@@ -67,7 +75,9 @@ class _JobOrder:
     """What the working thread needs to know of a job."""
 
     id: str
-    path: Path | None
+    key: Path | str | None
+    """What the work is about: the same is not done twice at a time."""
+    work: JobWork
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -88,11 +98,27 @@ class Jobs:
 
     def add(self, path: Path, name: str) -> AddJob:
         """Start to add a folder; refused while the same one is being added already."""
-        return self._submit("add", path, name)
+        return self._submit("add", path, name, lambda library, show: library.add(path, progress=show, links=False))
 
     def retry(self) -> AddJob:
         """Start to retry the files that could not be added."""
-        return self._submit("retry", None, None)
+        return self._submit("retry", None, None, lambda library, show: library.retry(progress=show, links=False))
+
+    def reencode(self, spec: str) -> AddJob:
+        """Start to encode all videos with another encoder."""
+        return self._submit("reencode", spec, spec, lambda library, show: library.reencode(spec, progress=show))
+
+    def download(self, model: HubModel) -> AddJob:
+        """Start to download an encoder."""
+
+        def work(_: Library, show: ShowJob) -> None:
+            def tell(done: int, total: int) -> None:
+                show(IngestStep(0, 1, done, total, model.name, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
+
+            tell(0, max(1, round(model.megabytes)))
+            fetch_model(model, progress=tell)
+
+        return self._submit("download", model.name, model.name, work)
 
     def all(self) -> list[AddJob]:
         """All jobs, newest first."""
@@ -137,12 +163,12 @@ class Jobs:
         if self._thread is not None:
             self._thread.join()
 
-    def _submit(self, kind: Literal["add", "retry"], path: Path | None, name: str | None) -> AddJob:
+    def _submit(self, kind: JobKind, key: Path | str | None, name: str | None, work: JobWork) -> AddJob:
         with self._lock:
             if self.stopping.is_set():
                 raise ApiError(503, "the server is stopping; try again when it is back", headers={"Retry-After": "5"})
             open = [id for id, job in self._jobs.items() if not job.over]
-            if any(self._jobs[id].kind == kind and self._orders[id].path == path for id in open):
+            if any(self._jobs[id].kind == kind and self._orders[id].key == key for id in open):
                 raise ApiError(409, "this is already in progress; GET /api/v1/jobs shows how far it has got")
             if len(open) > self._waiting:
                 raise ApiError(
@@ -150,7 +176,7 @@ class Jobs:
                 )
             job = AddJob(secrets.token_hex(8), kind, name)
             self._jobs[job.id] = job
-            order = self._orders[job.id] = _JobOrder(job.id, path)
+            order = self._orders[job.id] = _JobOrder(job.id, key, work)
             self._forget_old()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
@@ -197,11 +223,7 @@ class Jobs:
             with Library.open(self._library, create=False, wait=LOCK_WAIT_SECONDS) as library:
                 if order.stop.is_set():
                     raise JobStop
-                report = (
-                    library.retry(progress=progress, links=False)
-                    if order.path is None
-                    else library.add(order.path, progress=progress, links=False)
-                )
+                report = order.work(library, progress)
             state = "done"
         except AddInterrupted as e:
             state, report = "cancelled", e.report

@@ -68,6 +68,11 @@ class Service:
             event_streams=EventStreams(limits.event_streams, limits.event_streams_per_client),
         )
 
+    def check_changes(self) -> None:
+        """Refuse what this server does not let clients do; 403."""
+        if not self.settings.changes:
+            raise ApiError(403, "this server allows no such change; start it with momentseek serve --changes")
+
     async def video(self, id: int) -> Video:
         """The video with an id; 404 if there is none."""
         return await self.readers.run(lambda library: find_video(library, id))

@@ -80,6 +80,9 @@ class ServerSettings:
     rerank: tuple[Path, ...] = ()
     """Folders of exported models that can re-rank searches; clients call them by the folders' names."""
 
+    allow_changes: bool | None = None
+    """Whether clients may remove videos and change the encoder; None: only where others cannot reach the server."""
+
     def __post_init__(self) -> None:
         if self.token is None and not self.loopback:
             raise MomentseekError(f"others can reach {self.host}, so a token is needed; give one (`token`)")
@@ -89,6 +92,15 @@ class ServerSettings:
             )
         if len(self.rerankers) < len(self.rerank):
             raise MomentseekError("two of the folders in `rerank` have the same name; rename one of them")
+
+    @property
+    def changes(self) -> bool:
+        """Whether clients may remove videos and change the encoder.
+
+        >>> ServerSettings().changes, ServerSettings(host="0.0.0.0", token="x" * 20).changes
+        (True, False)
+        """
+        return self.loopback if self.allow_changes is None else self.allow_changes
 
     @property
     def rerankers(self) -> dict[str, Path]:

@@ -14,8 +14,9 @@ relations ("left of"), no colours, and of people only a baseball player, a bride
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
@@ -68,6 +69,11 @@ class LabelEncoder:
         own = getattr(self._sentences, "knows", None)
         return own is None or bool(own(text))
 
+    def unfamiliar(self, words: Sequence[str]) -> list[str]:
+        """Those of some words that no label has, in whatever form: it can only guess by the nearest meaning there."""
+        known = _label_stems()
+        return [word for word in words if _stem(word) not in known]
+
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image; of an image that is not square, the middle square counts."""
         rows = np.empty((len(images), self.dim), dtype=np.float32)
@@ -112,6 +118,24 @@ def convert_network() -> bytes:
 
     (file,) = ASSET.files
     return build_network(read_tensors(verify(ASSET) / file))
+
+
+@cache
+def _label_stems() -> frozenset[str]:
+    return frozenset(_stem(word) for name in label_names() for word in re.findall(r"\w+", name))
+
+
+def _stem(word: str) -> str:
+    """A word without the usual endings, so that "dogs" is known by "dog".
+
+    >>> [_stem(word) for word in ("Dogs", "beaches", "running", "bus")]
+    ['dog', 'beach', 'runn', 'bus']
+    """
+    word = word.lower()
+    for ending in ("ing", "es", "ed", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word
 
 
 def label_names() -> list[str]:

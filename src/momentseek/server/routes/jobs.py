@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi import Path as InPath
@@ -15,7 +15,7 @@ from momentseek.api import Library
 from momentseek.library.known_files import failed_files
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
 from momentseek.server.folders import find_folder
-from momentseek.server.jobs import AddJob, Jobs, JobState
+from momentseek.server.jobs import AddJob, JobKind, Jobs, JobState
 from momentseek.server.schemas import StrictBody, clean_text
 from momentseek.server.security.clients import client_of
 from momentseek.server.service import Service, ServiceParam
@@ -51,8 +51,8 @@ class JobOut(BaseModel):
     )  # fmt: skip
     id: str
     state: JobState
-    kind: Literal["add", "retry"]
-    folder: str | None
+    kind: JobKind
+    folder: str | None = Field(description="The folder that is added, or the encoder that is downloaded or used.")
     files_done: int
     files_total: int
     file: str = Field(description="The file that is being added.")

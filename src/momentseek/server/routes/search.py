@@ -29,6 +29,9 @@ class SearchOut(BaseModel):
     more: bool = Field(description="Whether there is another page.")
     hidden: int = Field(description="Number of weak hits that `all` would add, on whatever page; 20 means 20 or more.")
     note: str = Field(description="What a person should know about the answer; usually empty.")
+    unfamiliar: list[str] = Field(
+        description="Words for which the encoder of pictures has no label; empty if it does not work by labels."
+    )
     hits: list[HitOut]
 
 
@@ -61,5 +64,6 @@ def search_out(page: ResultPage) -> SearchOut:
         more=page.more,
         hidden=page.hidden,
         note=results.note,
+        unfamiliar=list(results.unfamiliar),
         hits=hits_out(page.hits, results.query),
     )

@@ -54,7 +54,7 @@ class StatusOut(BaseModel):
                 },
                 "version": "0.1.0", "localisers": ["scenes", "watershed"], "localiser": "scenes",
                 "streams": ["vision", "speech", "name"], "fusions": ["rrf", "scores"], "fusion": "rrf",
-                "encoders": ["labels"], "rerankers": [], "busy": False,
+                "encoders": ["labels"], "rerankers": [], "busy": False, "changes": True,
             }
         }
     )  # fmt: skip
@@ -68,6 +68,7 @@ class StatusOut(BaseModel):
     encoders: list[str] = Field(description="The served library's encoder, then those of its companion libraries.")
     rerankers: list[str] = Field(description="Models that can re-rank a search.")
     busy: bool = Field(description="Whether videos are being added.")
+    changes: bool = Field(description="Whether clients may remove videos and change the encoder.")
 
 
 @router.get("/status", summary="What is served")
@@ -87,6 +88,7 @@ async def status(service: ServiceParam) -> StatusOut:
         encoders=[library.encoder.spec, *service.companions.names],
         rerankers=[clean_text(name) for name in service.settings.rerankers],
         busy=service.jobs.busy,
+        changes=service.settings.changes,
     )
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
 from momentseek.library.transcripts import transcript
-from momentseek.server.errors import error_responses
+from momentseek.server.errors import BODY_ERRORS, error_responses
 from momentseek.server.schemas import StrictModel, VideoId, VideoOut, clean_text, video_out
 from momentseek.server.service import ServiceParam, find_video
 from momentseek.transcription import SpokenWord
@@ -92,6 +92,20 @@ async def video(service: ServiceParam, id: VideoId) -> VideoDetailsOut:
         return VideoDetailsOut(**video_out(found).model_dump(), shots=list(found.shots))
 
     return await service.readers.run(read)
+
+
+@router.delete("/videos/{id}", summary="Remove a video", responses={**error_responses(404, 409), **BODY_ERRORS})
+async def remove_video(service: ServiceParam, id: VideoId) -> VideoOut:
+    """Take a video out of the library; its file stays where it is. Refused unless the server allows changes."""
+    service.check_changes()
+
+    def remove(library: Library) -> VideoOut:
+        found = find_video(library, id)
+        removed = video_out(found)
+        library.remove([found.path])
+        return removed
+
+    return await service.readers.run(remove)
 
 
 @router.get("/videos/{id}/cues", summary="The cues of a video", responses=error_responses(404))

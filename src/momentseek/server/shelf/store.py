@@ -1,0 +1,172 @@
+"""ShelfStore: favourites and saved searches of each person, one SQLite database beside the catalogue; its SQL is here.
+
+Videos are known by the hash of their bytes, so that a favourite outlives a file that is moved, or removed and added
+again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from momentseek.errors import LibraryBusyError, LibraryError
+from momentseek.library.database import transaction
+from momentseek.server.errors import ConflictError
+
+SHELF_FILE = "shelf.sqlite"
+LOCK_WAIT_SECONDS = 10.0
+MAX_KEPT = 2000
+"""Favourites, and saved searches, that one person can keep."""
+MAX_PEOPLE = 1000
+SHELF_VERSION = 1
+_SCHEMA = """
+CREATE TABLE favourites (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, person TEXT NOT NULL, video TEXT NOT NULL, name TEXT NOT NULL,
+    start REAL NOT NULL, end REAL NOT NULL, query TEXT NOT NULL, added REAL NOT NULL,
+    UNIQUE (person, video, start, end)
+);
+CREATE TABLE searches (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, person TEXT NOT NULL, query TEXT NOT NULL, settings TEXT NOT NULL,
+    added REAL NOT NULL, UNIQUE (person, query, settings)
+);
+"""
+
+
+@dataclass(frozen=True)
+class FavouriteRow:
+    """A moment that somebody keeps, with the query that found it."""
+
+    id: int
+    video: str
+    """The hash of the video's bytes."""
+    name: str
+    start: float
+    end: float
+    query: str
+    added: float
+
+
+@dataclass(frozen=True)
+class SavedSearchRow:
+    """A query that somebody keeps, with how to search."""
+
+    id: int
+    query: str
+    settings: str
+    """As in addresses of the page: ``localiser=whole&group=video``."""
+    added: float
+
+
+class ShelfStore:
+    """The open database of what people keep; use it in one thread and close it soon."""
+
+    def __init__(self, folder: Path, *, create: bool = False) -> None:
+        self.path = folder / SHELF_FILE
+        exists = create or self.path.is_file()  # reading creates no file
+        try:
+            self._db = sqlite3.connect(
+                self.path if exists else ":memory:",
+                timeout=LOCK_WAIT_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            self._db.execute("PRAGMA synchronous = FULL")
+            if not self._version():
+                self._db.execute("PRAGMA journal_mode = WAL")
+                with self.changes():
+                    if not self._version():  # another thread may have been quicker
+                        for statement in filter(str.strip, _SCHEMA.split(";")):
+                            self._db.execute(statement)
+                        self._db.execute(f"PRAGMA user_version = {SHELF_VERSION}")
+            found = self._version()
+        except sqlite3.Error as e:
+            raise _shelf_error(self.path, e) from None
+        if found != SHELF_VERSION:
+            self.close()
+            raise LibraryError(f"{self.path}: was made by another release (format {found}); update momentseek")
+
+    def _version(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+
+    def __enter__(self) -> ShelfStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def changes(self) -> Iterator[None]:
+        """A transaction for writing: all of it happens or nothing."""
+        try:
+            with transaction(self._db, "BEGIN IMMEDIATE"):
+                yield
+        except sqlite3.Error as e:
+            raise _shelf_error(self.path, e) from None
+
+    def _rows(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as e:
+            raise _shelf_error(self.path, e) from None
+
+    def favourites(self, person: str) -> list[FavouriteRow]:
+        """The moments that a person keeps, newest first."""
+        sql = "SELECT id, video, name, start, end, query, added FROM favourites WHERE person = ? ORDER BY id DESC"
+        return [FavouriteRow(*row) for row in self._rows(sql, (person,))]
+
+    def searches(self, person: str) -> list[SavedSearchRow]:
+        """The searches that a person keeps, newest first."""
+        sql = "SELECT id, query, settings, added FROM searches WHERE person = ? ORDER BY id DESC"
+        return [SavedSearchRow(*row) for row in self._rows(sql, (person,))]
+
+    # writing, inside changes()
+
+    def keep_moment(self, person: str, video: str, name: str, start: float, end: float, query: str) -> None:
+        """Keep a moment; one that is kept already stays as it is."""
+        self._check_room("favourites", person)
+        self._db.execute(
+            "INSERT OR IGNORE INTO favourites (person, video, name, start, end, query, added) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (person, video, name, start, end, query, time.time()),
+        )
+
+    def keep_search(self, person: str, query: str, settings: str) -> None:
+        """Keep a search; one that is kept already stays as it is."""
+        self._check_room("searches", person)
+        self._db.execute(
+            "INSERT OR IGNORE INTO searches (person, query, settings, added) VALUES (?, ?, ?, ?)",
+            (person, query, settings, time.time()),
+        )
+
+    def drop_moment(self, person: str, id: int) -> bool:
+        """Forget a favourite; whether there was such a one."""
+        return self._db.execute("DELETE FROM favourites WHERE person = ? AND id = ?", (person, id)).rowcount > 0
+
+    def drop_search(self, person: str, id: int) -> bool:
+        """Forget a saved search; whether there was such a one."""
+        return self._db.execute("DELETE FROM searches WHERE person = ? AND id = ?", (person, id)).rowcount > 0
+
+    def _check_room(self, table: str, person: str) -> None:
+        kept, people = self._rows(
+            f"SELECT (SELECT count(*) FROM {table} WHERE person = ?), (SELECT count(DISTINCT person) FROM {table} "
+            "WHERE person != ?)",
+            (person, person),
+        )[0]
+        if kept >= MAX_KEPT or people >= MAX_PEOPLE:
+            raise ConflictError("no more can be kept here; remove some first", "shelf_full")
+
+
+def _shelf_error(path: Path, e: sqlite3.Error) -> LibraryError:
+    text = str(e)
+    if "locked" in text or "busy" in text:
+        return LibraryBusyError("another process is writing what people keep; try again in a moment")
+    return LibraryError(f"{path}: cannot be used ({text}); check the disk and the folder's permissions")
