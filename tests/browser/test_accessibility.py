@@ -54,6 +54,7 @@ def test_axe_finds_nothing_serious(served: Any, open_page: Callable[..., Any], a
         "#q=will%20they%20accept%20the%20old%20money": "ol.hits mark",
         f"#v={served.ids['lecture.mp4']}&t=13.5,22.5&q=a%20rocket": ".other",
         "#library": ".videos li",
+        "#saved": ".saved .none",
         "#judge": ".figures select",
         "#compare": ".settings",
     }

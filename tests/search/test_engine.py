@@ -425,3 +425,11 @@ def test_where_things_are_known_by_name_only_that_is_strong(tmp_path):
     assert (ask(on, "castle sunset")[0].name, ask(on, "castle sunset")[0].level) == ("hill.mp4", "fair")
     assert ask(on, "hund castle sunset").note == "the encoder of pictures does not know: hund"
     assert ask(on, "castle sunset").note == ""
+
+
+def test_words_without_a_label_are_named(tmp_path, monkeypatch):
+    on = engine(tmp_path, BACKGROUND)
+    assert ask(on, "a dog runs").unfamiliar == ()
+    monkeypatch.setattr(WordVectors, "unfamiliar", lambda self, words: [w for w in words if w != "dog"], raising=False)
+    assert ask(on, "a dog runs").unfamiliar == ("runs",)
+    assert ask(on, "said:runs").unfamiliar == ()

@@ -23,6 +23,8 @@ def test_every_answer_is_a_documented_one(
             continue
         tried.add(operation.label)
         documented.attempt(operation, mode)
+        if operation.label.startswith("DELETE /api/v1/videos"):
+            continue  # the others need the video; test_encoders.py removes one
         if mode == "positive" and operation.path.startswith("/api/v1/videos/{id}"):
             documented.attempt(operation, mode, {"path_parameters": {"id": 1}})
         if mode == "positive" and operation.path == "/api/v1/moments/{id}":

@@ -1,8 +1,8 @@
-// The address says what is shown, so that a link reopens it: #q=… · #v=7&t=3,9&q=… · #library · #judge · #compare
+// The address says what is shown, so that a link reopens it: #q=… · #v=7&t=3,9&q=… · #like=7:3.000-9.000 · #library · #saved · #judge · #compare
 
 import { exact } from "./format.js";
 
-const VIEWS = ["library", "judge", "compare"];
+const VIEWS = ["library", "judge", "compare", "saved"];
 
 /** Settings of a search, by their names in addresses. */
 const SETTINGS = ["localiser", "fusion", "streams", "rerank"];
@@ -16,6 +16,8 @@ export function parse(fragment) {
   return {
     view,
     query: given.get("q") ?? "",
+    like: given.get("like") ?? "", // the moment that others should look like
+    picture: given.has("picture"), // a search by a picture, which no address can hold
     video: Number(given.get("v")) || 0,
     span: timed ? [exact(start), exact(end)] : null,
     params: given,

@@ -9,9 +9,10 @@ import { libraryView } from "./library.js";
 import { logoutButton } from "./login.js";
 import { playerView } from "./player.js";
 import { searchView } from "./search.js";
+import { savedView } from "./shelf.js";
 
 const main = document.getElementById("main");
-const makers = { search: searchView, player: playerView, library: libraryView, judge: judgeView, compare: compareView };
+const makers = { search: searchView, player: playerView, library: libraryView, judge: judgeView, compare: compareView, saved: savedView };
 const views = {};
 const scrolls = {};
 let current = null;
@@ -97,7 +98,7 @@ jobs.listen((all) => {
   working.hidden = !left.length;
   if (left.length) {
     const job = left.at(-1);
-    const text = job.files_total ? `Adding ${Math.min(job.files_done + 1, job.files_total)} of ${job.files_total}` : "Adding";
+    const text = job.files_total ? `${jobs.verb(job)} ${Math.min(job.files_done + 1, job.files_total)} of ${job.files_total}` : jobs.verb(job);
     if (working.textContent !== text) working.textContent = text;
   }
   if (left.length < open) views.search?.refresh().catch(() => {});

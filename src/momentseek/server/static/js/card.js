@@ -4,6 +4,7 @@ import { momentLink } from "./address.js";
 import { h, prefersReducedMotion } from "./dom.js";
 import { clock, rateOf } from "./format.js";
 import { screen } from "./screen.js";
+import { keepButton } from "./shelf.js";
 
 const PREVIEW_DELAY_MS = 250;
 const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Weak match" };
@@ -53,6 +54,9 @@ export function card(hit, query, { small = false, settings = {} } = {}) {
     { class: "hit" },
     link,
     small ? null : saidCues(hit),
+    small ? null : h("p", { class: "acts" },
+      h("a", { href: `#like=${hit.moment}`, "aria-label": `More like ${hit.name}, ${clock(hit.start)}` }, "More like this"),
+      keepButton(hit.moment, query)),
     !small && hit.also.length ? h("p", { class: "also" }, `Identical files: ${hit.also.join(", ")}`) : null,
   );
 }

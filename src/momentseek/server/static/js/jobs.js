@@ -80,7 +80,9 @@ addEventListener("pageshow", (event) => event.persisted && refreshQuietly());
 
 function reportEnd(job) {
   const failed = job.failed.length ? `, ${count(job.failed.length, "file")} could not be added` : "";
-  if (job.state === "failed") warn(job.error ?? "Adding failed.");
+  if (job.state === "failed") warn(job.error ?? `${verb(job)} failed.`);
+  else if (job.kind === "download") notify(job.state === "done" ? `${job.folder} is installed.` : "Stopped; a new download continues from there.");
+  else if (job.kind === "reencode" && job.state === "done") notify(`All videos are encoded with ${job.folder}${failed}.`);
   else if (job.state === "cancelled") notify(`Stopped; ${count(job.added, "video")} added${failed}. Add the folder again to continue.`);
   else notify(`${count(job.added, "video")} added, ${job.unchanged} unchanged${failed}.`);
 }
@@ -95,9 +97,14 @@ async function change(path, body) {
 
 async function start(path, body) {
   await change(path, body);
-  announce("Adding started");
+  announce("Started");
 }
 
+/** What a job is doing, in a word. */
+export const verb = ({ kind }) => ({ download: "Downloading", reencode: "Encoding" })[kind] ?? "Adding";
+
+export const downloadEncoder = (encoder) => start("/encoders/download", { encoder });
+export const useEncoder = (encoder) => start("/encoders/use", { encoder });
 export const add = (folder) => start("/jobs", { folder });
 export const retry = () => start("/jobs/retry");
 export const cancel = (id) => change(`/jobs/${id}/cancel`);

@@ -5,6 +5,7 @@ import * as api from "./api.js";
 import { actionButton, announce, h, runOnce, setChildren } from "./dom.js";
 import { clock, count, day, length } from "./format.js";
 import { folderChooser } from "./folders.js";
+import { encoderPanel } from "./encoders.js";
 import * as jobs from "./jobs.js";
 
 const PAGE_SIZE = 60;
@@ -22,6 +23,7 @@ export function libraryView() {
     { class: "panel", hidden: true, "aria-labelledby": "failures-title" },
     h("h2", { id: "failures-title" }, "Could not be added"), failed, actionButton("Try again", () => jobs.retry()),
   );
+  const encoders = encoderPanel();
   const filter = h("input", { type: "search", id: "filter", maxlength: 200, placeholder: "part of a name", autocomplete: "off" });
   const videos = h("ul", { class: "videos" });
   const more = h("button", { type: "button", onclick: () => runOnce(more, () => list(videos.children.length)) }, "More videos");
@@ -35,12 +37,14 @@ export function libraryView() {
     h("div", { class: "columns" },
       h("section", { class: "panel", "aria-labelledby": "add-title" }, h("h2", { id: "add-title" }, "Add a folder"), chooser.element),
       h("section", { class: "panel", "aria-labelledby": "work-title" }, h("h2", { id: "work-title" }, "In progress"), work)),
+    encoders.element,
     failures,
     h("div", { class: "bar" }, h("h2", {}, "Videos"), h("label", { for: "filter", class: "unseen" }, "Filter by name"), filter, total),
     videos,
     more,
   );
   let generation = null;
+  let changes = false;
   let waiting = 0;
   let open = 0;
 
@@ -73,12 +77,23 @@ export function libraryView() {
         h("span", { class: video.available ? "quiet" : "problem" }, `${video.width}×${video.height}, ${state}, ${day(video.added)}`),
       ),
       video.notes.map((one) => h("p", { class: "quiet odd" }, one)),
+      changes && actionButton("Remove", () => remove(video), { class: "small remove", "aria-label": `Remove ${video.name}` }),
     );
+  }
+
+  async function remove(video) {
+    if (!confirm(`Take ${video.name} out of the library? Its file stays where it is.`)) return;
+    await api.change("DELETE", `/videos/${video.id}`);
+    announce(`${video.name} removed`);
+    await refresh();
+    heading.focus({ preventScroll: true });
   }
 
   async function refresh() {
     const [status, failureList] = await Promise.all([api.status(true), api.get("/failures")]);
     const held = status.library;
+    changes = status.changes;
+    encoders.show(held).catch(() => {});
     const many = (n) => n.toLocaleString("en");
     setChildren(
       facts,
@@ -129,16 +144,18 @@ export function libraryView() {
   };
 }
 
-function outcomeText({ error, added, unchanged, failed }) {
+function outcomeText({ kind, error, added, unchanged, failed }) {
+  if (kind === "download") return error ?? "";
   return error ?? `${added} added, ${unchanged} unchanged${failed.length ? `, ${failed.length} could not be added` : ""}`;
 }
 
-function progressText({ files_done: done, files_total: total, file, rate, seconds_left: left }) {
+function progressText({ kind, fraction, files_done: done, files_total: total, file, rate, seconds_left: left }) {
+  if (kind === "download") return `${Math.round(100 * fraction)} %`;
   const parts = [`${done} of ${total}`, file, rate && `${Math.round(rate)}× real time`, left && `${length(left)} left`];
   return parts.filter(Boolean).join(", ");
 }
 
-const STATES = { waiting: "waiting", running: "adding", done: "done", failed: "failed", cancelled: "stopped" };
+const STATES = { waiting: "waiting", done: "done", failed: "failed", cancelled: "stopped" };
 
 function jobRow(first) {
   const name = first.kind === "retry" ? "Retrying failed files" : first.folder;
@@ -155,7 +172,7 @@ function jobRow(first) {
       bar.value = job.fraction;
       bar.hidden = done;
       stop.hidden = done;
-      state.textContent = STATES[job.state];
+      state.textContent = STATES[job.state] ?? jobs.verb(job).toLowerCase();
       detail.textContent = done ? outcomeText(job) : progressText(job);
       // when it is over, they stand among all failures
       setChildren(bad, !done && job.failed.map((one) => h("li", {}, h("strong", {}, one.name), h("span", {}, one.reason))));

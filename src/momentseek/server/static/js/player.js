@@ -60,6 +60,7 @@ export function playerView(go, lastSearch, origin) {
     actionButton("Cut clip", cut, { class: "main" }),
     actionButton("EDL", () => exportAs("edl")),
     actionButton("FCPXML", () => exportAs("fcpxml")),
+    h("button", { type: "button", onclick: () => go(`#like=${video.id}:${span[0].toFixed(3)}-${span[1].toFixed(3)}`) }, "More like this"),
     h("button", { type: "button", onclick: () => copy(link(), "Link") }, "Copy link"),
     h("button", { type: "button", onclick: () => copy(codes().join(" "), "Timecode") }, "Copy timecode"),
   );

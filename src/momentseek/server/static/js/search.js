@@ -7,7 +7,9 @@ import { announce, h, menu, setChildren, warn } from "./dom.js";
 import { count } from "./format.js";
 import { HINTS, hintFor } from "./hints.js";
 import { forget, recentQueries, remember } from "./history.js";
+import { pictureText } from "./picture.js";
 import { settingsControls } from "./settings.js";
+import { saveSearchButton } from "./shelf.js";
 
 const PAGE_SIZE = 20;
 const MAX_OFFSET = 500; // the server answers no page that begins further down
@@ -35,6 +37,8 @@ export function searchView(go) {
     box.focus();
     showHint();
   });
+  const chosenPicture = h("input", { type: "file", accept: "image/*", id: "picture", class: "unseen", onchange: searchPicture });
+  const pictureButton = h("label", { for: "picture", class: "button small by-picture" }, "Search by a picture");
   const before = h("div", { class: "past" });
   const summary = h("p", { class: "summary" });
   const results = h("ol", { class: "hits" });
@@ -45,11 +49,12 @@ export function searchView(go) {
     "section",
     { class: "search" },
     h("div", { class: "hero" }, heading, library),
-    form, hint, h("div", { class: "helps" }, help, options), before, summary, results, after,
+    form, hint, h("div", { class: "helps" }, help, options, chosenPicture, pictureButton), before, summary, results, after,
   );
 
   let settings = null;
   let group = null;
+  let picture = null; // the last one that was searched by
   let asked = null;
   let pending = new AbortController();
 
@@ -104,7 +109,7 @@ export function searchView(go) {
   function showRecent() {
     const queries = recentQueries();
     setChildren(list, queries.map((one) => h("option", { value: one })));
-    const shown = asked?.query ? [] : queries.slice(0, 8);
+    const shown = asked?.query || asked?.like || asked?.picture ? [] : queries.slice(0, 8);
     setChildren(before, shown.length && [
       h("h2", {}, "Recent searches"),
       h("ul", { class: "chips" }, shown.map((one) => h("li", {}, h("a", { href: searchLink(one) }, one)))),
@@ -112,18 +117,38 @@ export function searchView(go) {
     ]);
   }
 
-  async function run(query, all = false) {
+  /** A picture in the place of words: it is made small here, and the server does not keep it. */
+  async function searchPicture() {
+    const [file] = chosenPicture.files;
+    if (!file) return;
+    try {
+      picture = { text: await pictureText(file), name: file.name };
+    } catch {
+      return warn("This file is no picture that the browser can read.");
+    } finally {
+      chosenPicture.value = "";
+    }
+    box.value = "";
+    if (location.hash === "#picture") await run("", false, { picture });
+    else go("#picture");
+  }
+
+  /** `example` is `{like}` or `{picture}`, in the place of words. */
+  async function run(query, all = false, example = {}) {
     pending.abort();
     pending = new AbortController();
     stopPreview();
-    asked = { query, params: { q: query, k: PAGE_SIZE, ...chosen(), all: all || "" } };
-    element.classList.toggle("found", Boolean(query));
-    if (!query) {
+    const { group, localiser } = chosen();
+    const how = example.like || example.picture ? { moment: example.like, group, localiser } : { q: query, ...chosen() };
+    asked = { query, ...example, params: { k: PAGE_SIZE, ...how, all: all || "" } };
+    const asks = Boolean(query || example.like || example.picture);
+    element.classList.toggle("found", asks);
+    if (!asks) {
       clear();
       element.removeAttribute("aria-busy");
     }
     showRecent();
-    if (query) await page(0, pending.signal);
+    if (asks) await page(0, pending.signal);
   }
 
   function clear() {
@@ -134,7 +159,7 @@ export function searchView(go) {
     const mine = asked;
     element.setAttribute("aria-busy", "true");
     try {
-      const answer = await api.get("/search", { ...mine.params, offset }, signal);
+      const answer = await ask(mine, offset, signal);
       if (mine === asked) showAnswer(answer, offset);
     } catch (error) {
       if (error.name === "AbortError" || mine !== asked) return;
@@ -145,6 +170,17 @@ export function searchView(go) {
       if (mine === asked) element.removeAttribute("aria-busy");
     }
   }
+
+  function ask({ like, picture: shown, params }, offset, signal) {
+    if (like) return api.get("/search/like", { ...params, offset }, signal);
+    if (!shown) return api.get("/search", { ...params, offset }, signal);
+    const { k, group, localiser, all } = params;
+    const more = { ...(group && { group }), ...(localiser && { localiser }), all: Boolean(all) };
+    return api.change("POST", "/search/picture", { picture: shown.text, k, offset, ...more });
+  }
+
+  /** What the answer is to, where no words say it. */
+  const example = () => (asked.like ? "More like this: " : asked.picture ? `Like ${asked.picture.name}: ` : "");
 
   function showAnswer(answer, offset) {
     remember(asked.query);
@@ -157,7 +193,9 @@ export function searchView(go) {
     const nothing = answer.hidden ? "No confident match" : "No moments found";
     const time = `${Math.max(1, Math.round(1000 * answer.took_seconds))} ms`;
     const words = shown ? `${found} in ${time}${shown > 1 ? ", best match first" : ""}` : nothing;
-    setChildren(summary, h("span", {}, words), answer.note && h("span", { class: "note" }, answer.note), shown > 0 && exports());
+    const tools = asked.query && [saveSearchButton(asked.query, chosen()), shown > 0 && exports()];
+    setChildren(summary, h("span", {}, example() + words), answer.note && h("span", { class: "note" }, answer.note),
+      answer.unfamiliar.length > 0 && h("span", { class: "note" }, warnOfLabels(answer.unfamiliar)), tools);
     announce(`${shown ? found : words}${answer.hidden ? `, ${weaker(answer.hidden)} hidden` : ""}`);
     setChildren(
       after,
@@ -170,7 +208,7 @@ export function searchView(go) {
 
   async function showWeaker() {
     const shown = results.children.length;
-    await run(asked.query, true);
+    await run(asked.query, true, { like: asked.like, picture: asked.picture });
     results.children[Math.min(shown, results.children.length - 1)]?.querySelector("a").focus();
   }
 
@@ -184,16 +222,19 @@ export function searchView(go) {
 
   return {
     element,
-    title: () => asked?.query || "Search",
+    title: () => asked?.query || (asked?.like ? "More like this" : asked?.picture ? asked.picture.name : "Search"),
     focus: ({ query }) => (query || matchMedia("(pointer: coarse)").matches ? heading : box).focus({ preventScroll: true }),
-    async show({ query, params }) {
+    async show({ query, params, like, picture: byPicture }) {
       if (asked?.query !== query) box.value = query; // at once: what somebody types meanwhile must stay
       showHint();
       await prepare();
       choose(params);
-      const key = JSON.stringify({ q: query, k: PAGE_SIZE, ...chosen(), all: "" });
-      const same = asked && JSON.stringify({ ...asked.params, all: "" }) === key;
+      if (like) return asked?.like === like ? undefined : run("", false, { like });
+      if (byPicture && picture) return asked?.picture === picture ? undefined : run("", false, { picture });
+      const key = JSON.stringify({ k: PAGE_SIZE, q: query, ...chosen(), all: "" });
+      const same = asked && !asked.like && !asked.picture && JSON.stringify({ ...asked.params, all: "" }) === key;
       if (!same || !query) await run(query);
+      return undefined;
     },
     hide: stopPreview,
     async refresh() {
@@ -201,6 +242,12 @@ export function searchView(go) {
     },
     findBox: () => (box.focus(), box.select()),
   };
+}
+
+/** An encoder that works by labels can only guess at words that none of them has. */
+function warnOfLabels(words) {
+  const named = new Intl.ListFormat("en").format(words.slice(0, 6).map((word) => `“${word}”`));
+  return `The encoder of pictures has no label for ${named}: it knows a thousand kinds of things, and no actions. Library shows encoders that understand sentences.`;
 }
 
 /** The server counts weak moments up to a limit. */

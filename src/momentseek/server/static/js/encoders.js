@@ -1,0 +1,41 @@
+// Which encoder recognises the pictures: what there is, a guided download, and encoding all videos with another.
+
+import * as api from "./api.js";
+import { actionButton, h, setChildren } from "./dom.js";
+import { count } from "./format.js";
+import * as jobs from "./jobs.js";
+
+const STATES = { ready: "installed", absent: "not installed", damaged: "damaged" };
+
+export function encoderPanel() {
+  const list = h("ul", { class: "encoders" });
+  const element = h("details", { class: "panel encoder-panel" }, h("summary", {}, "Encoders: what recognises the pictures"), list);
+  let videos = 0;
+
+  function row(one, changes) {
+    const size = one.megabytes ? `${Math.round(one.megabytes).toLocaleString("en")} MB` : "";
+    const facts = [one.used ? "in use" : STATES[one.state], size, one.licence, one.source].filter(Boolean).join(", ");
+    const get = () => confirm(`Download ${one.name} to the server: ${size} from ${one.source} (licence ${one.licence})?`)
+      && jobs.downloadEncoder(one.name);
+    const use = () => confirm(`Encode ${count(videos, "video")} again with ${one.name}? That takes about as long as adding them. `
+      + "Searches use the old encoder until everything is done.") && jobs.useEncoder(one.name);
+    const absent = one.state !== "ready";
+    return h("li", {},
+      h("div", { class: "bar" },
+        h("strong", {}, one.name),
+        changes && !one.used && absent && one.downloadable && actionButton(`Download ${size}`, get, { class: "small", "aria-label": `Download ${one.name}, ${size}` }),
+        changes && !one.used && !absent && actionButton("Use it", use, { class: "small", "aria-label": `Use ${one.name}` })),
+      h("span", {}, one.good_for),
+      h("span", { class: "quiet" }, facts));
+  }
+
+  return {
+    element,
+    async show(held) {
+      videos = held.videos;
+      const { encoders, changes } = await api.get("/encoders");
+      setChildren(list, encoders.map((one) => row(one, changes)),
+        !changes && h("li", { class: "quiet" }, "This server allows no changes here: start it with momentseek serve --changes."));
+    },
+  };
+}

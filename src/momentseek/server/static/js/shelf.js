@@ -1,0 +1,131 @@
+// What somebody keeps: favourite moments and saved searches, on the server under their name.
+
+import { momentLink, searchLink } from "./address.js";
+import * as api from "./api.js";
+import { actionButton, announce, download, h, notify, setChildren } from "./dom.js";
+import { clock, count } from "./format.js";
+import { setting } from "./history.js";
+
+/** Whose things: the name that is used for judging too; whoever gives none is "me". */
+const person = () => setting("annotator").trim() || "me";
+
+let shelf = { favourites: [], searches: [] };
+let owner = null;
+const listeners = new Set();
+
+function update(found) {
+  shelf = found;
+  owner = found.person;
+  for (const callback of listeners) callback();
+}
+
+/** Ask once for each person. */
+async function load() {
+  if (owner !== person()) update(await api.get("/shelf", { person: person() }));
+}
+
+const sameMoment = (moment) => shelf.favourites.find((one) => one.moment === moment);
+
+/** A button that keeps a moment, or forgets it. */
+export function keepButton(moment, query) {
+  const button = actionButton("Keep", toggle, { class: "small plain keep", "aria-pressed": "false" });
+
+  function show() {
+    const kept = Boolean(sameMoment(moment));
+    button.setAttribute("aria-pressed", String(kept));
+    button.textContent = kept ? "★ Kept" : "☆ Keep";
+  }
+
+  function hear() {
+    if (button.isConnected) show();
+    else listeners.delete(hear); // its card is gone
+  }
+
+  async function toggle() {
+    const kept = sameMoment(moment);
+    if (kept) update(await api.change("DELETE", `/shelf/favourites/${kept.id}`, undefined, { person: person() }));
+    else update(await api.change("PUT", "/shelf/favourites", { person: person(), moment, query }));
+    announce(kept ? "Not kept any more" : "Kept under Saved");
+  }
+
+  listeners.add(hear);
+  show();
+  load().catch(() => {});
+  return button;
+}
+
+/** A button that saves a search with its settings. */
+export function saveSearchButton(query, settings) {
+  return actionButton("Save search", async () => {
+    const given = new URLSearchParams(searchLink("", settings).slice(1));
+    update(await api.change("PUT", "/shelf/searches", { person: person(), query, settings: String(given) }));
+    notify("Saved; you find it under Saved.");
+  }, { class: "small" });
+}
+
+export function savedView() {
+  const heading = h("h1", { tabindex: "-1" }, "Saved");
+  const name = h("input", { id: "shelf-person", maxlength: 64, autocomplete: "nickname" });
+  const searches = h("ul", { class: "saved-searches" });
+  const moments = h("ol", { class: "hits" });
+  const keep = async () => download(await api.file("/shelf/export", null, { person: person() }));
+  const element = h(
+    "section",
+    { class: "saved" },
+    heading,
+    h("p", { class: "lead" }, "Moments and searches that you keep. They are on the server, under your name, and not only in this browser."),
+    h("div", { class: "inline" },
+      h("div", { class: "field" }, h("label", { for: "shelf-person" }, "Your name"), name),
+      actionButton("Save as a file", keep)),
+    h("h2", {}, "Searches"), searches, h("h2", {}, "Moments"), moments,
+  );
+  name.addEventListener("change", () => {
+    setting("annotator", name.value.trim());
+    load().catch((error) => notify(error.message));
+  });
+
+  function showAll() {
+    setChildren(searches, shelf.searches.length ? shelf.searches.map(searchItem) : h("li", { class: "quiet" }, "No searches yet: press Save search above results."));
+    setChildren(moments, shelf.favourites.length ? shelf.favourites.map(momentItem) : h("li", { class: "quiet none" }, "No moments yet: press Keep below one."));
+  }
+
+  const drop = (kind, id, what) => async () => {
+    update(await api.change("DELETE", `/shelf/${kind}/${id}`, undefined, { person: person() }));
+    announce(`${what} removed`);
+    heading.focus({ preventScroll: true });
+  };
+
+  function searchItem(one) {
+    const link = searchLink(one.query, Object.fromEntries(new URLSearchParams(one.settings)));
+    return h("li", { class: "bar" },
+      h("a", { href: link }, one.query), one.settings && h("span", { class: "quiet" }, one.settings),
+      actionButton("Remove", drop("searches", one.id, one.query), { class: "small", "aria-label": `Remove the search ${one.query}` }));
+  }
+
+  function momentItem(one) {
+    const when = `${clock(one.start)} – ${clock(one.end)}`;
+    const facts = h("span", { class: "facts" }, h("span", { class: "name" }, one.name), h("span", { class: "when" }, when),
+      one.query && h("span", { class: "quiet" }, one.query));
+    const remove = actionButton("Remove", drop("favourites", one.id, one.name), { class: "small", "aria-label": `Remove ${one.name}, ${when}` });
+    if (one.video_id === null) {
+      return h("li", { class: "hit" }, h("div", { class: "moment" }, facts), h("p", { class: "acts" }, h("span", { class: "problem" }, "The video is not in the library now."), remove));
+    }
+    const image = h("img", { src: one.thumbnail, alt: "", loading: "lazy", onerror: (e) => e.target.remove() });
+    return h("li", { class: "hit" },
+      h("a", { class: "moment", href: momentLink(one.video_id, [one.start, one.end], one.query) }, h("span", { class: "picture" }, image), facts),
+      h("p", { class: "acts" }, h("a", { href: `#like=${one.moment}` }, "More like this"), remove));
+  }
+
+  listeners.add(showAll);
+  return {
+    element,
+    title: () => `Saved: ${count(shelf.favourites.length, "moment")}`,
+    focus: () => heading.focus({ preventScroll: true }),
+    async show() {
+      name.value = person() === "me" ? "" : person();
+      owner = null; // others may have changed it
+      await load();
+    },
+    hide() {},
+  };
+}

@@ -1,0 +1,82 @@
+"""What people look for beside searching: more like this, keeping, removing, another encoder; all in one visit."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+SHOTS = os.environ.get("MOMENTSEEK_SCREENSHOTS")
+
+
+def picture_of(page: Any, name: str) -> None:
+    if SHOTS:
+        Path(SHOTS).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=f"{SHOTS}/{name}.png", full_page=True)
+
+
+def test_a_visit_that_keeps_finds_and_removes(
+    demo: Path, serving: Callable[..., Any], open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    shutil.copytree(demo / "library", tmp_path / "library")
+    served = serving(tmp_path / "library")
+    page = open_page(served.address + "#q=a%20rocket%20taking%20off", reduced_motion="reduce")
+    page.wait_for_selector("ol.hits > li")
+    assert "no label for “taking” and “off”" in page.locator(".summary").inner_text()
+    first = page.locator("ol.hits > li").first
+    moment = first.locator("a.moment").get_attribute("href").split("&q=")[0]
+    first.get_by_role("button", name="Keep").click()
+    first.get_by_role("button", name="Kept").wait_for()
+    page.get_by_role("button", name="Save search").click()
+    page.get_by_text("Saved; you find it under Saved.").wait_for()
+    picture_of(page, "search-tools")
+
+    first.get_by_role("link", name="More like").click()
+    page.get_by_text("More like this: ").wait_for()
+    page.wait_for_selector("ol.hits > li")
+    assert moment not in [link.get_attribute("href") for link in page.locator("ol.hits a.moment").all()]
+    picture_of(page, "more-like-this")
+
+    out = io.BytesIO()
+    Image.new("RGB", (2000, 900), (250, 250, 250)).save(out, "PNG")
+    page.locator("#picture").set_input_files({"name": "cup.png", "mimeType": "image/png", "buffer": out.getvalue()})
+    page.get_by_text("Like cup.png: ").wait_for()
+
+    page.get_by_role("link", name="Saved", exact=True).click()
+    page.locator(".saved a.moment").wait_for()
+    assert page.locator(".saved a.moment").get_attribute("href").startswith(moment)
+    assert page.locator(".saved-searches a").inner_text() == "a rocket taking off"
+    picture_of(page, "saved")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as a file").click()
+    kept = json.loads(Path(saved.value.path()).read_bytes())
+    assert (kept["person"], len(kept["favourites"]), len(kept["searches"])) == ("me", 1, 1)
+    page.locator(".saved .hit").get_by_role("button", name="Remove").click()
+    page.locator(".saved .none").wait_for()
+
+    page.get_by_role("link", name="Library", exact=True).click()
+    page.locator(".videos li").first.wait_for()
+    before = page.locator(".videos li").count()
+    asked: list[str] = []
+    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    page.locator(".videos li").first.get_by_role("button", name="Remove").click()
+    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+    page.locator(".videos li").first.get_by_role("button", name="Remove").click()
+    page.wait_for_function("n => document.querySelectorAll('.videos li').length === n", arg=before - 1)
+    assert all("Its file stays where it is" in message for message in asked)
+    assert len(asked) == 2
+
+    page.locator(".encoder-panel summary").click()
+    row = page.locator(".encoders li", has_text="hub:clip-b32")
+    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    row.get_by_role("button", name="Download hub:clip-b32").click()
+    assert "608 MB" in asked[-1]
+    assert "licence MIT" in asked[-1]
+    assert "in use" in page.locator(".encoders li", has_text="labels").inner_text()
+    picture_of(page, "library-tools")
