@@ -75,7 +75,7 @@ def test_a_visit_that_keeps_finds_and_removes(
     page.locator(".encoder-panel summary").click()
     row = page.locator(".encoders li", has_text="hub:clip-b32")
     page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
-    row.get_by_role("button", name="Download hub:clip-b32").click()
+    row.get_by_role("button", name="Download 608 MB: hub:clip-b32").click()
     assert "608 MB" in asked[-1]
     assert "licence MIT" in asked[-1]
     assert "in use" in page.locator(".encoders li", has_text="labels").inner_text()

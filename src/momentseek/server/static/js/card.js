@@ -55,7 +55,7 @@ export function card(hit, query, { small = false, settings = {} } = {}) {
     link,
     small ? null : saidCues(hit),
     small ? null : h("p", { class: "acts" },
-      h("a", { href: `#like=${hit.moment}`, "aria-label": `More like ${hit.name}, ${clock(hit.start)}` }, "More like this"),
+      h("a", { href: `#like=${hit.moment}`, "aria-label": `More like this: ${hit.name}, ${clock(hit.start)}` }, "More like this"),
       keepButton(hit.moment, query)),
     !small && hit.also.length ? h("p", { class: "also" }, `Identical files: ${hit.also.join(", ")}`) : null,
   );

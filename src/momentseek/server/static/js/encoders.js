@@ -23,8 +23,8 @@ export function encoderPanel() {
     return h("li", {},
       h("div", { class: "bar" },
         h("strong", {}, one.name),
-        changes && !one.used && absent && one.downloadable && actionButton(`Download ${size}`, get, { class: "small", "aria-label": `Download ${one.name}, ${size}` }),
-        changes && !one.used && !absent && actionButton("Use it", use, { class: "small", "aria-label": `Use ${one.name}` })),
+        changes && !one.used && absent && one.downloadable && actionButton(`Download ${size}`, get, { class: "small", "aria-label": `Download ${size}: ${one.name}` }),
+        changes && !one.used && !absent && actionButton("Use it", use, { class: "small", "aria-label": `Use it: ${one.name}` })),
       h("span", {}, one.good_for),
       h("span", { class: "quiet" }, facts));
   }
