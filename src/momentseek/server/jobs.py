@@ -17,7 +17,7 @@ from momentseek.encoders.hub.get import fetch_model
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, AddReport
 from momentseek.library.file_stamp import path_text
-from momentseek.library.ingest.report import HearingStep, IngestNote, IngestStep
+from momentseek.library.ingest.report import HearingStep, IngestNote, IngestStep, ShowIngest
 from momentseek.server.errors import ApiError, hide_paths
 from momentseek.server.right_of_way import give_way, lower_priority
 
@@ -29,7 +29,7 @@ LOCK_WAIT_SECONDS = 5.0
 """How long a job waits for another process that is changing the library."""
 
 
-ShowJob = Callable[[IngestStep | IngestNote], None]
+ShowJob = ShowIngest
 JobWork = Callable[[Library, ShowJob], AddReport | None]
 """What a job does; it tells how far it is, which is also where it is stopped."""
 
