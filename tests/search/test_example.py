@@ -52,7 +52,7 @@ def test_what_looks_like_a_hit_is_found_and_not_the_hit(library):
     hit = next(h for h in library.search("dog beach") if h.name == "shore.mp4")
     found = library.more_like(hit)
     assert (found[0].name, found[0].level) == ("pier.mp4", "strong")
-    assert abs(found[0].start - 15) < 2
+    assert found[0].start < 20 < found[0].end
     assert set(found[0].streams) == {"vision"}
     assert not any(h.name == "shore.mp4" and h.start < hit.end and hit.start < h.end for h in found)
     assert not library.more_like(hit, where="in:other*", group="video")
