@@ -54,6 +54,8 @@ def attempt(
     def one(case: Any) -> None:
         changed(case)
         response = case.call(base_url="http://localhost", headers={"Host": "localhost"})
-        case.validate_response(response, checks=every)
+        refused = response.status_code == 413  # too large a body is refused unread, which schemathesis does not know
+        known = [check for check in every if not (refused and check is checks.negative_data_rejection)]
+        case.validate_response(response, checks=known)
 
     one()
