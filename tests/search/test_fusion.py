@@ -25,7 +25,7 @@ def test_two_streams_beat_one_and_sureness_counts():
     assert rank_candidates([chatter, seen, both]) == [both, seen, chatter]
     assert seen.score == 0.2 + 1 / 61
     assert both.score == 0.2 + 2 / 62
-    assert chatter.score == 0.4 / 61
+    assert chatter.score == 0.1 / 61
 
 
 def test_a_surer_moment_goes_first_whatever_its_ranks():

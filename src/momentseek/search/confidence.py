@@ -30,9 +30,9 @@ from momentseek.search.hit import Level
 
 STRONG_CHANCE, FAIR_CHANCE = 1e-3, 0.15
 """Chances below which a hit is strong, or fair."""
-STRONG_EVIDENCE, FAIR_EVIDENCE = 0.25, 0.05
-"""Evidence by labels from which a hit is strong, or fair; on real videos 0.25 was right in 49 of 51 first hits."""
-LABELLED_FAIR_CHANCE = 0.75
+STRONG_EVIDENCE, FAIR_EVIDENCE = 0.3, 0.05
+"""Evidence by labels from which a hit that stands out is strong, and any hit is fair (docs/searching.md)."""
+LABELLED_FAIR_CHANCE = 0.5
 """Chance below which a hit is fair where labels can make it strong: it need only be worth a look."""
 MIN_CLIPS = 24
 """Clips (half a minute) below which a library says nothing about what is usual."""
@@ -90,17 +90,23 @@ class Scale:
         chance = self.chance(score)
         return "strong" if chance < STRONG_CHANCE else "fair" if chance < FAIR_CHANCE else "weak"
 
-    def labelled_level(self, score: float, evidence: float) -> Level:
-        """How sure a hit is that labels speak for with ``evidence`` (0 to 1), whatever its score.
+    def labelled_level(self, scores: ArrayLike, evidence: ArrayLike) -> Level:
+        """How sure a hit is, given its clips' scores and how surely labels say that each shows what is asked for.
+
+        It is strong if one clip both stands out and has the evidence. A tiny library cannot tell what stands out.
 
         >>> scale = Scale(0.0, 1.0, 400)
-        >>> [scale.labelled_level(*pair) for pair in ((9.0, 0.0), (1.0, 0.3), (1.0, 0.1), (1.0, 0.0))]
+        >>> pairs = (([9.0], [0.0]), ([1.0, 5.0], [0.0, 0.4]), ([1.0], [0.4]), ([1.0], [0.0]))
+        >>> [scale.labelled_level(*pair) for pair in pairs]
         ['fair', 'strong', 'fair', 'weak']
         """
-        if evidence >= STRONG_EVIDENCE:
+        values, sure = np.asarray(scores, np.float64), np.asarray(evidence, np.float64)
+        tiny = self.clips < MIN_CLIPS
+        named = values[sure >= STRONG_EVIDENCE]
+        if len(named) and (tiny or self.chance(float(named.max())) < FAIR_CHANCE):
             return "strong"
-        usual = self.clips >= MIN_CLIPS and self.chance(score) >= LABELLED_FAIR_CHANCE
-        return "weak" if usual and evidence < FAIR_EVIDENCE else "fair"
+        known = tiny or sure.max() >= FAIR_EVIDENCE or self.chance(float(values.max())) < LABELLED_FAIR_CHANCE
+        return "fair" if known else "weak"
 
 
 def combined_level(levels: Iterable[Level]) -> Level:

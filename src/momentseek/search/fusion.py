@@ -21,9 +21,9 @@ from momentseek.search.confidence import LEVELS, combined_level
 from momentseek.search.hit import Level, StreamHit, StreamRank
 
 STREAM_WEIGHTS = {"vision": 1.0, "speech": 1.0, "name": 0.5}
-LEVEL_WEIGHTS: Mapping[Level, float] = {"strong": 1.0, "fair": 0.7, "weak": 0.4}
+LEVEL_WEIGHTS: Mapping[Level, float] = {"strong": 1.0, "fair": 0.7, "weak": 0.1}
 """What a stream's rank counts by how sure it is: else the first hit of a stream that has nothing to do with the query
-would count fully."""
+would count fully. A weak one counts little: on real videos it is as often wrong as chance."""
 MIN_MOMENT_SECONDS = 0.5
 """Shortest moment that is shown, if the video is that long."""
 SAME_MOMENT_SHARE = 0.5

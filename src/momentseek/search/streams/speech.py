@@ -32,6 +32,9 @@ FAIR_SHARE = 0.6
 MAX_CUE_GAP_SECONDS = 2.0
 """Longest pause between two cues of one utterance."""
 MAX_UTTERANCE_SECONDS = 15.0
+MIN_MEANING = 0.45
+"""Cosine below which two sentences do not mean the same, however far it stands out: on real recordings with few cues,
+all that stood out with less was about something else."""
 HEARD_WEIGHT = 0.9
 """What words count that a recogniser heard, against words of subtitles: it may have misheard."""
 
@@ -130,13 +133,13 @@ def _search_meaning(state: LibraryState, text: str, allowed: Ids | None) -> list
         if not np.isfinite(scores).all():
             index.damaged_videos.add(id)
             scores = np.where(np.isfinite(scores), scores, -1)
-        if scale.level(float(scores.max())) == "weak":
+        if scores.max() < MIN_MEANING or scale.level(float(scores.max())) == "weak":
             break  # and so are all further videos
         scored += [(float(score), id, row) for row, score in enumerate(scores.tolist())]
     out = []
     cues: dict[int, list[Cue]] = {}
     for score, id, row in sorted(scored, key=lambda s: (-s[0], s[1], s[2]))[:MAX_CUES]:
-        if scale.level(score) == "weak":
+        if score < MIN_MEANING or scale.level(score) == "weak":
             break
         spoken = cues.get(id) or cues.setdefault(id, state.catalog.cues(id))
         if row < len(spoken):

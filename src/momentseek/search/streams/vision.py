@@ -62,9 +62,7 @@ class VisionQuery:
         if self.evidence is None or curve.features is None:
             return self.scale.level(evidence(curve.scores_within(start, end)))
         inside = curve.inside(start, end)
-        return self.scale.labelled_level(
-            float(curve.scores[inside].max()), float(self.evidence(curve.features[inside]).max())
-        )
+        return self.scale.labelled_level(curve.scores[inside], self.evidence(curve.features[inside]))
 
     def scores(self, clips: Vectors) -> NDArray[np.float32]:
         """The score of each clip, given the clips' vectors."""
