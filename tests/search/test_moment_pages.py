@@ -81,6 +81,15 @@ class OneVector:
     def knows_words(self, stream: str, texts: Sequence[str]) -> bool:
         return True
 
+    def unknown_words(self, stream: str, texts: Sequence[str]) -> list[str]:
+        return []
+
+    def unfamiliar_words(self, stream: str, texts: Sequence[str]) -> tuple[str, ...]:
+        return ()
+
+    def evidence(self, stream: str, text: str) -> None:
+        return None
+
 
 @pytest.mark.parametrize("group", ["clip", "video"])
 @pytest.mark.parametrize("seed", range(3))

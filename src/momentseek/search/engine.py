@@ -217,7 +217,7 @@ class SearchSession:
         self.strange_words = self.state.encoder.unknown_words("vision", texts)
         encode_spans = partial(encode, "spans") if index.head or index.moments else None
         named = self.state.encoder.evidence("vision", " ".join(texts))
-        self.unfamiliar = self.state.encoder.unfamiliar_words("vision", [part.text for part in query.picture_parts])
+        self.unfamiliar = self.state.encoder.unfamiliar_words("vision", texts)
         self.search_vision(
             build_vision_query(index, query.picture_parts, query.avoid, partial(encode, "vision"), encode_spans, named)
         )

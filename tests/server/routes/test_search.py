@@ -50,7 +50,7 @@ def test_pages_make_up_the_whole(client: TestClient) -> None:
 
 
 def test_words_that_are_said_are_marked(client: TestClient) -> None:
-    hit = client.get("/api/v1/search", params={"q": "running dog"}).json()["hits"][0]
+    hit = client.get("/api/v1/search", params={"q": "running dog", "localiser": "scenes"}).json()["hits"][0]
     [said] = hit["said"]
     assert [said["text"][a:b] for a, b in said["marks"]] == ["dogs", "running"]
 
@@ -107,7 +107,7 @@ def test_an_empty_library_says_so(serve: Callable[..., TestClient], tmp_path: Pa
 
 
 def test_a_curve_has_a_value_for_every_clip(client: TestClient) -> None:
-    answer = client.get("/api/v1/videos/1/curve", params={"q": "green"}).json()
+    answer = client.get("/api/v1/videos/1/curve", params={"q": "green", "localiser": "scenes"}).json()
     assert answer["edges"][0] == 0.0
     assert answer["edges"][-1] == 12.0
     seen, heard = answer["streams"]["vision"], answer["streams"]["speech"]

@@ -71,8 +71,7 @@ class LabelEncoder:
 
     def unfamiliar(self, words: Sequence[str]) -> list[str]:
         """Those of some words that no label has, in whatever form: it can only guess by the nearest meaning there."""
-        known = _label_stems()
-        return [word for word in words if _stem(word) not in known]
+        return words_without_label(words)
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image; of an image that is not square, the middle square counts."""
@@ -136,6 +135,16 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word.removesuffix(ending)
     return word
+
+
+def words_without_label(words: Sequence[str]) -> list[str]:
+    """Those of some words that are in no label's name, in whatever form.
+
+    >>> words_without_label(["dogs", "happiness"])
+    ['happiness']
+    """
+    known = _label_stems()
+    return [word for word in words if _stem(word) not in known]
 
 
 def label_names() -> list[str]:

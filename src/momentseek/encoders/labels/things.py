@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from momentseek.encoders.file_cache import load_or_make
-from momentseek.encoders.labels.encoder import label_names, mixture, sentences_for, unit_vectors
+from momentseek.encoders.labels.encoder import label_names, mixture, sentences_for, unit_vectors, words_without_label
 from momentseek.encoders.labels.kinds import named_kinds
 from momentseek.encoders.labels.label_columns import COLUMNS, add_label_columns, read_label_columns
 from momentseek.encoders.labels.network import LITE2_STAGES, build_network
@@ -70,6 +70,10 @@ class ThingEncoder:
         """The words of a text that mean nothing to it."""
         own = getattr(self._sentences, "unknown_words", None)
         return [] if own is None else list(own(text))
+
+    def unfamiliar(self, words: Sequence[str]) -> list[str]:
+        """Those of some words that are neither in a label's name nor name a kind of labels: there it can only guess."""
+        return [word for word in words_without_label(words) if not named_kinds(word)]
 
     def evidence(self, text: str, rows: Vectors) -> Vectors:
         """How surely images show the things that a text names, by their labels alone: 0 (no sign of it) to about 1.
