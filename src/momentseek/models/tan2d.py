@@ -30,6 +30,7 @@ from momentseek.models.registry import register
 class Tan2dConfig(ModelConfig):
     """2D-TAN's settings; the defaults are those for Charades-STA."""
 
+    official: ClassVar[Mapping[str, Any]] = {"padding": "first", "fit": "rounded"}
     hidden: int = 512
     max_clips: int = 16
     fit: str = "stretch"

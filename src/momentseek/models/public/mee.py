@@ -53,4 +53,5 @@ register_public(
     marks=(f"{POOL}.clusters", f"{POOL}.batch_norm.weight"),
     source="jayleicn/TVRetrieval, baselines/mixture_embedding_experts/model.py: MEE",
     settings=MEEConfig.official,
+    training={"task": "VR", "measure": "R@1[task=VR]", "report": ["R@{1,5,10,100}[task=VR]"]},
 )

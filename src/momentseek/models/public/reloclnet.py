@@ -23,5 +23,6 @@ register_public(
     translate,
     marks=("query_input_proj.net.1.weight", "query_encoder1.self.query.weight"),
     source="Ranking-VMR/TVR-Ranking, modules/ReLoCLNet.py: ReLoCLNet",
-    settings=ReLoCLNetConfig.official,
+    settings={**ReLoCLNetConfig.official, "shortest": 3, "longest": 16},
+    training={"end_label": "official", "end_time": "start"},
 )

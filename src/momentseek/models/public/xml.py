@@ -111,5 +111,6 @@ register_public(
     translate,
     marks=("query_input_proj.net.1.weight", "modular_vector_mapping.weight"),
     source="jayleicn/TVRetrieval, baselines/crossmodal_moment_localization/model_xml.py: XML",
-    settings=XMLConfig.official,
+    settings={**XMLConfig.official, "shortest": 3, "longest": 16},
+    training={"end_label": "official"},
 )
