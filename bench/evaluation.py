@@ -154,7 +154,7 @@ def command(*arguments: object) -> None:
 
 
 def authors(checkout: Path, truth: list[dict], run: dict[str, list[dict]]) -> float:
-    """Seconds of TVR-Ranking's own calculate_ndcg_iou, from a checkout of their repository."""
+    """Seconds of TVR-Ranking's own calculate_ndcg_iou, from a checkout of their repository; it needs pandas."""
     sys.path.insert(0, str(checkout))
     from modules.ndcg_iou import calculate_ndcg_iou  # type: ignore[import-not-found]
 
@@ -249,7 +249,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the size, for a first look")
     parser.add_argument(
-        "--tvr-ranking", type=Path, metavar="DIR", help="a checkout of TVR-Ranking, to time its evaluator"
+        "--tvr-ranking",
+        type=Path,
+        metavar="DIR",
+        help="a checkout of TVR-Ranking, to time its evaluator (pandas)",
     )
     options = parser.parse_args()
     quick = options.quick

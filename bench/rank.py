@@ -1,13 +1,16 @@
 """What it costs to rank moments with a trained model: time and memory per stage, and the setting of TVR's Table 6.
 
     python bench/rank.py [corpus] [million] [--quick] [--videos N] [--queries N] [--precision float16] [--json FILE]
+                         [--tvr-ranking CHECKOUT]
     python bench/rank.py trained --checkpoint RUN --data DIR [--split test]
 
 corpus: ReLoCLNet (hidden 384, at most 128 clips) on generated features of TVR-Ranking's sizes, 20,000 videos of about
 50 clips and 2,781 queries, 40 moments each. Features are drawn when they are asked for and that time is taken off. The
 peak of a stage is the memory of the process at its highest, less what was held when the stage began. Beside it: the
 public code's way to rank spans (every start with every end of 128 clips, for all queries at once), timed on a few
-queries and multiplied.
+queries and multiplied. With a checkout of TVR-Ranking's repository its own functions (mask and best cells, from
+utils/run_utils.py) are timed in their place as well; they need what that file imports, its evaluator (evaluation.py)
+pandas too.
 
 million: XML (hidden 256) on videos of 20 clips, spans of up to 14, queries of 15 words. Encoding is timed on real
 forwards; the corpus that is searched is generated in the encodings' place (scan_corpus.py, one set of vectors per
@@ -43,6 +46,7 @@ from momentseek.models.inference import EncodedCorpus, encode_corpus, encode_que
 from momentseek.models.inference.moment_ranking import ClipTimes, rank_moments
 from momentseek.models.inference.ragged import TensorShape
 from momentseek.models.model import CorpusModel
+from public_code import RANKING_FUNCTIONS, RANKING_MODULE, functions_of
 from scan_corpus import CHUNK, CLIPS, NOISE, chunk, unit
 
 Floats = NDArray[np.float32]
@@ -176,6 +180,12 @@ def corpus_part(args: argparse.Namespace) -> dict[str, object]:
     ours = (second.work + merging.work) / args.queries
     say(f"  every start with every end at once: {show(dense)} for one tensor, and a copy when it is masked")
     say(f"    processor's time per query: {1e3 * per_query:.0f} ms, ours {1e3 * ours:.1f} ms, {per_query / ours:.1f}x")
+    theirs: float | None = None
+    if args.tvr_ranking:
+        few = min(args.naive, args.queries)
+        stage = public_way(model, queries, corpus, candidates.video, few, args.tvr_ranking)
+        theirs = stage.work / few
+        say(f"    TVR-Ranking's own code: {1e3 * theirs:.0f} ms per query, {theirs / ours:.1f}x ours")
     stages = {"encode": encoding, "queries": asking, "first": first, "spans": second, "merge": merging, "nms": thinning}
     return {
         "corpus bytes": corpus.nbytes,
@@ -183,13 +193,23 @@ def corpus_part(args: argparse.Namespace) -> dict[str, object]:
         "naive bytes": dense,
         "naive ms per query": 1e3 * per_query,
         "ours ms per query": 1e3 * ours,
+        "public code ms per query": None if theirs is None else 1e3 * theirs,
     }
 
 
 def public_way(
-    model: CorpusModel, queries: EncodedCorpus, corpus: EncodedCorpus, videos: NDArray[np.int64], few: int
+    model: CorpusModel,
+    queries: EncodedCorpus,
+    corpus: EncodedCorpus,
+    videos: NDArray[np.int64],
+    few: int,
+    checkout: Path | None = None,
 ) -> Stage:
-    """Spans by the outer product of starts and ends over 128 clips, all videos of the queries in one tensor."""
+    """Spans by the outer product of starts and ends over 128 clips, all videos of the queries in one tensor.
+
+    With a checkout of TVR-Ranking its own functions mask the product and take the best cells, query by query.
+    """
+    theirs = functions_of(checkout, RANKING_MODULE, RANKING_FUNCTIONS) if checkout else []
     allowed = torch.ones(128, 128).triu(2).tril(15)
     with measured() as stage, torch.inference_mode():
         model.eval()
@@ -200,8 +220,14 @@ def public_way(
         start, end = model.boundaries(repeated, fetched)  # type: ignore[operator]
         room = 128 - start.shape[1]
         start, end = (torch.nn.functional.pad(x.exp(), (0, room)).view(few, -1, 128) for x in (start, end))
-        product = torch.einsum("qvs,qve->qvse", start, end) * allowed
-        torch.topk(product.reshape(few, -1), K)
+        product = torch.einsum("qvs,qve->qvse", start, end)
+        if theirs:
+            mask, best = theirs
+            product = product * mask(product.shape, min_l=2, max_l=16)
+            for scores in product:
+                best(scores, K)
+        else:
+            torch.topk((product * allowed).reshape(few, -1), K)
     return stage
 
 
@@ -435,8 +461,13 @@ def main() -> None:
     parser.add_argument("--checkpoint", help="of a trained XML or ReLoCLNet with both modalities")
     parser.add_argument("--data", help="the data folder for the checkpoint")
     parser.add_argument("--split", default="test", help="of the data")
+    parser.add_argument(
+        "--tvr-ranking", type=Path, metavar="DIR", help="a checkout of TVR-Ranking, to time its own ranking of spans"
+    )
     parser.add_argument("--json", type=Path, help="also write the figures here")
     args = parser.parse_args()
+    if args.tvr_ranking:
+        functions_of(args.tvr_ranking, RANKING_MODULE, RANKING_FUNCTIONS)  # before the long work
     args.videos = args.videos or (500 if args.quick else 20_000)
     args.queries = args.queries or (100 if args.quick else 2_781)
     args.searched = args.searched or (2_000 if args.quick else 100_000)
