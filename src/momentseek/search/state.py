@@ -6,7 +6,7 @@ import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -190,7 +190,8 @@ class QueryEncoder:
     def evidence(self, stream: str, text: str) -> Evidence | None:
         """What a stream's encoder can tell of things that a text names; None if it knows nothing by name."""
         tell = getattr(self._encoders.for_queries(stream), "evidence", None)
-        return None if tell is None else partial(tell, text)
+        found: Evidence | None = None if tell is None else tell(text)
+        return found
 
     def unknown_words(self, stream: str, texts: Iterable[str]) -> list[str]:
         """The words of texts that a stream's encoder does not know, each once; none if it cannot tell."""

@@ -59,10 +59,10 @@ def test_rows_are_units_and_find_their_photographs(encoder):
 @needs_labels
 def test_evidence_is_absolute(encoder):
     rows = encoder.encode_images([data.chelsea(), data.coffee(), data.rocket()])
-    cat, dog, animal = (encoder.evidence(text, rows) for text in ("a cat", "a dog", "an animal"))
+    cat, dog, animal = (encoder.evidence(text)(rows) for text in ("a cat", "a dog", "an animal"))
     assert cat[0] > 0.5
     assert animal[0] > 0.4
     assert max(cat[1:].max(), dog.max(), animal[1:].max()) < 0.05
-    assert not encoder.evidence("people walking", rows).any()
-    assert encoder.evidence("a cat", rows[:0]).shape == (0,)
+    assert not encoder.evidence("people walking")(rows).any()
+    assert encoder.evidence("a cat")(rows[:0]).shape == (0,)
     assert encoder.unknown_words("ein Hund, a dog, qwertz") == ["Hund", "qwertz"]

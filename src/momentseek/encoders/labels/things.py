@@ -8,7 +8,7 @@ can tell "nearest" from "surely there": :meth:`ThingEncoder.evidence`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -75,23 +75,27 @@ class ThingEncoder:
         """Those of some words that are neither in a label's name nor name a kind of labels: there it can only guess."""
         return [word for word in words_without_label(words) if not named_kinds(word)]
 
-    def evidence(self, text: str, rows: Vectors) -> Vectors:
-        """How surely images show the things that a text names, by their labels alone: 0 (no sign of it) to about 1.
+    def evidence(self, text: str) -> Callable[[Vectors], Vectors]:
+        """A function of images' vectors: how surely each shows the things that a text names, by its labels alone.
 
-        The sum over the text's nouns of w · (Σ p − a) / (1 − a), with p the probabilities of the labels of the noun's
-        kind, a what as many labels get by chance, and w how much the noun has of the text's meaning (their cosine).
+        0 is no sign of it. It is the sum over the text's nouns of w · (Σ p − a) / (1 − a), with p the probabilities of
+        the labels of the noun's kind, a what as many labels get by chance, and w how much the noun has of the text's
+        meaning (their cosine).
         """
-        total = np.zeros(len(rows), np.float32)
         kinds = named_kinds(text)
-        if not kinds or not len(rows):
+        whole, *nouns = self._meanings([text, *(noun for noun, _ in kinds)]) if kinds else (None,)
+        weights = [max(0.0, float(whole @ noun)) for noun in nouns]
+
+        def tell(rows: Vectors) -> Vectors:
+            numbers, chances = read_label_columns(rows)
+            total = np.zeros(len(rows), np.float32)
+            for weight, (_, labels) in zip(weights, kinds, strict=True):
+                share = np.where(np.isin(numbers, labels), chances, 0).sum(axis=1)
+                usual = min(CHANCE_PER_LABEL * len(labels), MOST_CHANCE)
+                total += weight * np.maximum(0, share - usual) / (1 - usual)
             return total
-        numbers, chances = read_label_columns(rows)
-        whole, *nouns = self._meanings([text, *(noun for noun, _ in kinds)])
-        for noun, (_, labels) in zip(nouns, kinds, strict=True):
-            share = np.where(np.isin(numbers, labels), chances, 0).sum(axis=1)
-            usual = min(CHANCE_PER_LABEL * len(labels), MOST_CHANCE)
-            total += max(0.0, float(whole @ noun)) * np.maximum(0, share - usual) / (1 - usual)
-        return total
+
+        return tell
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image; of an image that is not square, the middle square counts."""
