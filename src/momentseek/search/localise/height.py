@@ -56,9 +56,10 @@ def height(curve: Curve) -> Proposals:
     ([0.0], [8.0])
     """
     scores = curve.scores.astype(np.float64)
-    smooth = neighbour_means(curve)
+    edges = scene_edges(curve)
+    smooth = neighbour_means(curve, edges)
     base, spread = usual_level(curve)
-    costs = edge_costs(curve)
+    costs = edge_costs(len(curve), edges)
     free = np.ones(len(scores), bool)
     spans: list[tuple[int, int]] = []
     least = base + MIN_HEIGHT_SHARE * (float(scores.max()) - base)
@@ -80,14 +81,14 @@ def height(curve: Curve) -> Proposals:
     return Proposals.of_clips(curve, firsts, lasts, np.minimum.accumulate(best), times[firsts], times[lasts])
 
 
-def neighbour_means(curve: Curve) -> FloatArray:
-    """(T,) mean score of each clip and its neighbours in the same shot.
+def neighbour_means(curve: Curve, edges: Positions) -> FloatArray:
+    """(T,) mean score of each clip and its neighbours between the same two edges of shots.
 
-    >>> neighbour_means(Curve.regular([0.25, 0.25, 1.0, 0.5], seconds=2, shots=[4.2])).tolist()
+    >>> neighbour_means(Curve.regular([0.25, 0.25, 1.0, 0.5], seconds=2), np.array([2])).tolist()
     [0.25, 0.25, 0.75, 0.75]
     """
     places = np.arange(len(curve))
-    bounds = np.concatenate(([0], scene_edges(curve), [len(curve)]))
+    bounds = np.concatenate(([0], edges, [len(curve)]))
     shot = np.searchsorted(bounds, places, side="right")
     low = np.maximum(places - NEIGHBOUR_CLIPS, bounds[shot - 1])
     high = np.minimum(places + NEIGHBOUR_CLIPS + 1, bounds[shot])
@@ -123,14 +124,14 @@ def usual_level(curve: Curve) -> tuple[float, float]:
     return middle, max(middle - low, high - middle, MIN_SPREAD) / NORMAL_QUARTILE
 
 
-def edge_costs(curve: Curve) -> FloatArray:
+def edge_costs(count: int, edges: Positions) -> FloatArray:
     """(T + 1,) cost of a moment's edge at each boundary of clips; the ends of the video cost nothing.
 
-    >>> edge_costs(Curve.regular([0.1] * 4, seconds=2, shots=[4.2])).tolist()
+    >>> edge_costs(4, np.array([2])).tolist()
     [0.0, 4.0, 1.0, 4.0, 0.0]
     """
-    costs = np.full(len(curve) + 1, EDGE_COST)
-    costs[scene_edges(curve)] = CUT_COST
+    costs = np.full(count + 1, EDGE_COST)
+    costs[edges] = CUT_COST
     costs[[0, -1]] = 0.0
     return costs
 
