@@ -87,7 +87,7 @@ def test_conditions_hold_for_the_models_moments_too(searched: Library, tmp_path:
     told = searched.search('it "all red"', k=50, all=True, rerank=folder)
     assert told
     assert all(hit.name == "0.mp4" and hit.said for hit in told)
-    spared = searched.search("it -said:red", k=50, all=True, rerank=folder)
+    spared = searched.search("it -said:red", k=50, all=True, rerank=folder, localiser="scenes")
     assert {hit.name for hit in spared} == {"0.mp4", "1.mp4", "2.mp4"}
     assert not any(hit.said for hit in spared)
     only = searched.search("said:red", all=True, rerank=folder)

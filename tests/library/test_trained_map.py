@@ -64,7 +64,7 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
         assert all(0 <= hit.start < hit.end <= hit.duration and hit.end - hit.start <= WINDOW for hit in found)
         assert all(len(hit.curve) == {"long.mp4": 18, "short.mp4": 3}[hit.name] for hit in found)
         assert len({(hit.name, hit.start, hit.end) for hit in found}) == len(found)
-        for other in ("scenes", "watershed", "learned"):
+        for other in ("height", "scenes", "watershed"):
             assert opened.search("a green thing", all=True, localiser=other)
         own = load_trained_encoder(model)
         assert isinstance(own, MomentMapEncoder)

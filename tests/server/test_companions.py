@@ -44,7 +44,7 @@ def test_moments_of_a_library_beside_are_moments_of_the_served_one(both: TestCli
     assert {hit["name"] for hit in a["hits"]} == {hit["name"] for hit in b["hits"]}
     assert any(hit["other"] for hit in a["hits"])
     assert both.get(b["hits"][0]["media"]).status_code == 200
-    assert [c["text"] for h in b["hits"] for c in h["said"] if h["start"] < 7 < h["end"]] == ["It is green."]
+    assert [c["text"] for h in b["hits"] for c in h["said"] if h["start"] < 7 < h["end"]][-1:] == ["It is green."]
 
 
 def test_a_copy_of_a_video_is_the_same_moment(both: TestClient, place: Path, shared: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ VERBS = {
     "compact": "Rewrite the library without what was removed.",
     "reencode": "Encode all videos again with another encoder.",
     "explain": "Show why a trained model answers a query as it does.",
-    "export": "Write a trained model so that a library can be searched with it.",
+    "export": "Write a trained model for searching a library.",
     "models": "List, download and verify encoders.",
     "config": "Choose once what commands do by default.",
     "doctor": "Check what is installed, and say what is missing.",

@@ -68,7 +68,7 @@ def test_every_measure_of_every_setup_is_that_of_the_command(
 
 
 def test_the_comparison_is_that_of_the_command(judged: Any, tmp_path: Path) -> None:
-    page = judged.get("compare", a="localiser=scenes", b="localiser=whole;streams=vision").json()
+    page = judged.get("compare", a="localiser=height", b="localiser=whole;streams=vision").json()
     a, truth = files(judged, tmp_path)
     b, _ = files(judged, tmp_path / "other", localiser="whole", streams="vision")
     (found,) = run("compare", a, b, "--truth", truth, "-m", MEASURE, "--missing", "zero", "--json")["measures"]
@@ -83,7 +83,7 @@ def test_the_comparison_is_that_of_the_command(judged: Any, tmp_path: Path) -> N
 
 
 def test_a_setup_does_not_differ_from_itself(judged: Any) -> None:
-    page = judged.get("compare", a="", b="localiser=scenes").json()
+    page = judged.get("compare", a="", b="localiser=height").json()
     assert (page["difference"], page["p"], page["significant"], page["ties"]) == (0, 1, False, 3)
     assert page["a"] == page["b"]
 

@@ -44,7 +44,8 @@ def test_data_consensus_on_the_labels_finds_the_same(judged: Any, tmp_path: Path
     undecided = [pair for pair in every if pair["outcome"] == "waiting" and len(pair["labels"]) == 2]
     assert all(pair["needs"] == 2 for pair in undecided)
     assert report["discarded"] == len(undecided) + sum(pair["outcome"] == "discarded" for pair in every)
-    assert report["by_labels"]["4"] | {"kept": 1, "discarded": 1} == report["by_labels"]["4"]
+    assert report["by_labels"]["4"]["kept"]
+    assert report["by_labels"]["4"]["discarded"] == 1
     assert undecided
     assert report["kept"] > 5
 

@@ -67,7 +67,7 @@ def test_subtitles_that_are_links_are_not_read(serve: Callable[..., TestClient],
     client = serve(world / "library", folders=(films,))
     assert _add_all(client)["added"] == 1
     two = next(video for video in client.get("/api/v1/videos").json()["videos"] if video["name"] == "two.mp4")
-    assert (two["cues"], client.get(f"/api/v1/videos/{two['id']}/cues").json()) == (0, {"cues": []})
+    assert (two["cues"], client.get(f"/api/v1/videos/{two['id']}/cues").json()) == (0, {"cues": [], "heard_by": None})
     assert ["two.srt" in note and str(world) not in note for note in two["notes"]] == [True]
     with Library.open(world / "library") as library:
         assert library.add(films).refreshed == 1  # whoever owns the machine may use links

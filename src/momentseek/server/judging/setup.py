@@ -98,7 +98,7 @@ def pool_setups(
     """The setups whose moments are pooled for judging: the default one, and those that differ from it in one choice.
 
     >>> [str(setup) for setup in pool_setups()][0], len(pool_setups(encoders=["other"])) - len(pool_setups())
-    ('localiser=scenes;streams=vision,speech,name', 1)
+    ('localiser=height;streams=vision,speech,name', 1)
     >>> len(pool_setups("scenes", ["scenes", "whole"])) - len(pool_setups("scenes"))
     1
     """
