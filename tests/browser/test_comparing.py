@@ -60,11 +60,11 @@ def test_encoders_are_offered_if_there_are_several(served: Any, open_page: Calla
 
     def status(route: Any) -> None:
         answer = route.fetch()
-        route.fulfill(response=answer, json={**answer.json(), "encoders": ["labels", "hub:siglip2-base"]})
+        route.fulfill(response=answer, json={**answer.json(), "encoders": ["things", "hub:siglip2-base"]})
 
     def compare(route: Any) -> None:
         """As if the other encoder saw the same."""
-        route.fulfill(response=route.fetch(url=route.request.url.replace("hub%3Asiglip2-base", "labels")))
+        route.fulfill(response=route.fetch(url=route.request.url.replace("hub%3Asiglip2-base", "things")))
 
     page.route("**/api/v1/status", status)
     page.route("**/api/v1/compare?*", compare)
@@ -79,6 +79,6 @@ def test_encoders_are_offered_if_there_are_several(served: Any, open_page: Calla
     with page.expect_request("**/api/v1/compare?*") as asked:
         page.get_by_role("button", name="Compare", exact=True).click()
     given = parse_qs(urlsplit(asked.value.url).query)
-    assert "encoder=labels" in given["a"][0].split(";")
+    assert "encoder=things" in given["a"][0].split(";")
     assert "encoder=hub:siglip2-base" in given["b"][0].split(";")
     page.get_by_role("region", name="Setup B").locator("a.moment").first.wait_for()

@@ -78,5 +78,5 @@ def test_a_visit_that_keeps_finds_and_removes(
     row.get_by_role("button", name="Download 608 MB: hub:clip-b32").click()
     assert "608 MB" in asked[-1]
     assert "licence MIT" in asked[-1]
-    assert "in use" in page.locator(".encoders li", has_text="labels").inner_text()
+    assert "in use" in page.locator(".encoders li", has_text="things").inner_text()
     picture_of(page, "library-tools")
