@@ -14,6 +14,7 @@ from momentseek.errors import MomentseekError
 from momentseek.models import Dims, build
 from momentseek.training import load_checkpoint, save_checkpoint
 from momentseek.training.presets import configure
+from momentseek.training.setup import _refuse_former_network
 
 SMALL = ["hidden=8", "max_clips=8", "longest=8", "map_layers=1", "kernel=3", "stride=1"]
 
@@ -40,6 +41,15 @@ def test_a_former_network_that_settings_can_tell_is_used(tmp_path: Path) -> None
     file = former_checkpoint(tmp_path / "old.safetensors", "tan2d", ("stride", "fit_first", "normalise_words"))
     config = load_checkpoint(file).model.config
     assert (vars(config)["stride"], config.fit_first, config.normalise_words) == (1, True, None)
+
+
+def test_a_former_network_is_not_continued_as_another(tmp_path: Path) -> None:
+    file = former_checkpoint(tmp_path / "old.safetensors", "tan2d", ("stride", "fit_first", "normalise_words"))
+    today = configure({}, "tan2d", [*SMALL, "stride=4"])
+    with pytest.raises(MomentseekError, match=r"run: was begun by momentseek .*, whose tan2d had \w+="):
+        _refuse_former_network(load_checkpoint(file), today, Path("run"))
+    same = configure({}, "tan2d", [*SMALL, "stride=1", "fit_first=true", "normalise_words="])
+    _refuse_former_network(load_checkpoint(file), same, Path("run"))
 
 
 def test_a_former_network_that_is_gone_is_refused(tmp_path: Path) -> None:
