@@ -91,7 +91,8 @@ def test_a_library_of_moments_from_adding_to_searching(model: Path, tmp_path: Pa
         assert opened.search("a green thing", all=True)
         opened.reencode("colours")
         assert (opened.verify().clean, opened.localiser, opened.encoders.model_kind) == (True, "height", "")
-        assert opened.search("a green thing", all=True, localiser="map")  # as scenes, where there is no map
+        with pytest.raises(MomentseekError, match="the localiser 'map' needs a library"):
+            opened.search("a green thing", all=True, localiser="map")
         opened.reencode(f"model:{model}")
         assert (opened.verify().clean, opened.localiser) == (True, "map")
         again = StoredVectors.find(opened.snapshot().spans, next(v.id for v in opened.videos() if v.name == "long.mp4"))

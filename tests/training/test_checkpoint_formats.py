@@ -63,5 +63,3 @@ def test_as_is_another_spelling_of_follow() -> None:
     assert configure({}, "mmn", ["model.as=official"]).settings["follow"] == "official"
     with pytest.raises(MomentseekError, match="follow must be paper or official, not 'author'"):
         configure({}, "mmn", ["as=author"])
-    with pytest.raises(MomentseekError, match="model bet has no setting 'follow'"):
-        configure({}, "bet", ["as=official"])
