@@ -43,7 +43,7 @@ VERBS = {
     "import-checkpoint": "Use the public weights of a model.",
     "predict": "Answer queries with a trained model.",
     "sweep": "Train many models, and make one table.",
-    "debias": "Compare models on moments like those in training, and not.",
+    "debias": "Compare models where moments lie as in training, or not.",
     "baseline": "Predict without looking at the videos.",
     "convert": "Rewrite a file in another format.",
     "formats": "List the file formats that can be read and written.",
