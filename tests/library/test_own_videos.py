@@ -99,7 +99,7 @@ def test_features_that_cannot_be_made_are_refused(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["xml", "reloclnet"])
+@pytest.mark.parametrize("name", [pytest.param("xml", marks=pytest.mark.figures), "reloclnet"])
 def test_a_model_trained_on_ones_own_videos_finds_them(
     name: str, library: LibraryStore, annotated: Path, tmp_path: Path, light: ModuleType
 ):

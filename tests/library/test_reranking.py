@@ -185,7 +185,7 @@ def test_the_command_tells_both_scores(searched: Library, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mdd", "cet"])
+@pytest.mark.parametrize("name", [pytest.param("mdd", marks=pytest.mark.figures), "cet"])
 def test_a_model_trained_on_ones_own_videos_finds_the_moment(
     name: str, searched: Library, films: Path, tmp_path: Path
 ) -> None:
