@@ -107,3 +107,14 @@ def test_an_older_library_is_made_again(tmp_path: Path) -> None:
     database.close()
     with pytest.raises(MomentseekError, match=r"older release.*add the videos again"):
         Database(tmp_path)
+
+
+def test_a_message_that_quotes_damaged_bytes_is_a_sentence_too(tmp_path: Path) -> None:
+    Database(tmp_path, create=True).close()
+    file = tmp_path / "catalog.sqlite"
+    content = file.read_bytes()
+    assert b"tablecuescues" in content
+    content = content.replace(b"tablecuescues", b"tablec\xfc\xffsc\xfc\xffs")
+    file.write_bytes(content.replace(b"CREATE TABLE cues", b"CREXTE TABLE cues"))
+    with pytest.raises(MomentseekError, match=r"catalog\.sqlite: is damaged"):
+        Database(tmp_path)

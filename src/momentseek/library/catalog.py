@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.database import Database, unusable
+from momentseek.library.database import DATABASE_ERRORS, Database, unusable
 from momentseek.library.names import matcher, name_text
 from momentseek.library.video import Failure, Video
 from momentseek.library.words import match_any
@@ -303,7 +302,7 @@ class Catalog(Database):
                 self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
             self._db.execute("VACUUM")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error as e:
+        except DATABASE_ERRORS as e:
             raise unusable(self.path, e) from None
 
     def problems(self) -> list[str]:
@@ -314,7 +313,7 @@ class Catalog(Database):
         for table in ("cue_words", "name_words"):
             try:
                 self._db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
-            except sqlite3.Error as e:
+            except DATABASE_ERRORS as e:
                 found.append(f"the index {table} does not agree with its table ({e})")
         return found
 

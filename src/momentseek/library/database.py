@@ -18,6 +18,8 @@ from momentseek.library.location import library_option
 from momentseek.library.schema import SCHEMA, SCHEMA_VERSION, TRANSCRIPTS
 
 CATALOG_FILE = "catalog.sqlite"
+DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
+"""What SQLite raises; the others where its message quotes damaged bytes, or a damaged number asks for too much."""
 BUSY_SECONDS = 30.0
 """Seconds that a writer waits for another transaction; ours last milliseconds."""
 
@@ -40,7 +42,7 @@ class Database:
         try:
             self._db = self._connect(create)
             found = self.get("version")
-        except sqlite3.Error as e:
+        except DATABASE_ERRORS as e:
             raise unusable(self.path, e) from None
         if found != SCHEMA_VERSION:
             self._db.close()
@@ -106,7 +108,7 @@ class Database:
         try:
             with transaction(self._db, "BEGIN IMMEDIATE"):
                 yield self._db
-        except sqlite3.Error as e:
+        except DATABASE_ERRORS as e:
             raise unusable(self.path, e) from None
 
     @contextmanager
@@ -123,7 +125,7 @@ class Database:
         """The rows that an SQL query finds; for the modules of this package only."""
         try:
             return self._db.execute(sql, values).fetchall()
-        except sqlite3.Error as e:
+        except DATABASE_ERRORS as e:
             raise unusable(self.path, e) from None
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> None:
@@ -148,9 +150,9 @@ class Database:
         return self.generation(), self._db.total_changes
 
 
-def unusable(path: Path, e: sqlite3.Error) -> LibraryError:
+def unusable(path: Path, e: Exception) -> LibraryError:
     """A database's error as one that tells a user what to do."""
-    text = str(e)
+    text = str(e) if isinstance(e, sqlite3.Error) else "malformed content"
     if "locked" in text or "busy" in text:
         return LibraryBusyError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; try again later")
     if "full" in text:

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from momentseek.api import Library
 from momentseek.errors import LibraryBusyError, LibraryError
-from momentseek.library.database import transaction
+from momentseek.library.database import DATABASE_ERRORS, transaction
 from momentseek.server.errors import UnknownIdError
 from momentseek.server.judging.consensus import AnnotatorRule
 from momentseek.server.judging.rows import CandidateRow, JudgementRow, QueryRow
@@ -94,7 +94,7 @@ class JudgementStore:
             if not self._version():
                 self._create()
             found = self._version()
-        except sqlite3.Error as e:
+        except DATABASE_ERRORS as e:
             raise _store_error(self.path, e) from None
         if found != SCHEMA_VERSION:
             self.close()
@@ -141,13 +141,13 @@ class JudgementStore:
         try:
             with transaction(self._db, begin):
                 yield
-        except sqlite3.Error as e:
+        except DATABASE_ERRORS as e:
             raise _store_error(self.path, e) from None
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
             return self._db.execute(sql, values).fetchall()
-        except sqlite3.Error as e:
+        except DATABASE_ERRORS as e:
             raise _store_error(self.path, e) from None
 
     # reading
@@ -268,8 +268,8 @@ class JudgementStore:
         return last
 
 
-def _store_error(path: Path, e: sqlite3.Error) -> LibraryError:
-    text = str(e)
+def _store_error(path: Path, e: Exception) -> LibraryError:
+    text = str(e) if isinstance(e, sqlite3.Error) else "malformed content"
     if "locked" in text or "busy" in text:
         return LibraryBusyError("another process is writing judgements; try again in a moment")
     if "full" in text:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.errors import LibraryBusyError, LibraryError
-from momentseek.library.database import transaction
+from momentseek.library.database import DATABASE_ERRORS, transaction
 from momentseek.server.errors import ConflictError
 
 SHELF_FILE = "shelf.sqlite"
@@ -84,7 +84,7 @@ class ShelfStore:
                             self._db.execute(statement)
                         self._db.execute(f"PRAGMA user_version = {SHELF_VERSION}")
             found = self._version()
-        except sqlite3.Error as e:
+        except DATABASE_ERRORS as e:
             raise _shelf_error(self.path, e) from None
         if found != SHELF_VERSION:
             self.close()
@@ -109,13 +109,13 @@ class ShelfStore:
         try:
             with transaction(self._db, "BEGIN IMMEDIATE"):
                 yield
-        except sqlite3.Error as e:
+        except DATABASE_ERRORS as e:
             raise _shelf_error(self.path, e) from None
 
     def _rows(self, sql: str, values: Sequence[Any]) -> list[Any]:
         try:
             return self._db.execute(sql, values).fetchall()
-        except sqlite3.Error as e:
+        except DATABASE_ERRORS as e:
             raise _shelf_error(self.path, e) from None
 
     def favourites(self, person: str) -> list[FavouriteRow]:
@@ -165,8 +165,8 @@ class ShelfStore:
             raise ConflictError("no more can be kept here; remove some first", "shelf_full")
 
 
-def _shelf_error(path: Path, e: sqlite3.Error) -> LibraryError:
-    text = str(e)
+def _shelf_error(path: Path, e: Exception) -> LibraryError:
+    text = str(e) if isinstance(e, sqlite3.Error) else "malformed content"
     if "locked" in text or "busy" in text:
         return LibraryBusyError("another process is writing what people keep; try again in a moment")
     return LibraryError(f"{path}: cannot be used ({text}); check the disk and the folder's permissions")
