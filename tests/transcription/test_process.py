@@ -19,7 +19,7 @@ pytest.importorskip("espeakng_loader")
 
 @pytest.fixture(scope="module")
 def spoken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from momentseek.demo.voice import VOICE_RATE, speak
+    from voice import VOICE_RATE, speak
 
     path = tmp_path_factory.mktemp("voice") / "voice.wav"
     silence = np.zeros(2 * VOICE_RATE, "<i2")

@@ -1,4 +1,4 @@
-"""A synthetic voice for sample films: eSpeak NG, whose library and voices the package espeakng-loader carries."""
+"""A synthetic voice for tests: eSpeak NG, whose library and voices the package espeakng-loader carries."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SYNCHRONOUS, _UTF8, _RATE_PARAMETER = 2, 1, 1
 
 def speak(text: str, voice: str = "en-us") -> NDArray[np.int16]:
     """A text as samples at ``VOICE_RATE``; spoken in a process of its own, as the library keeps one state for all."""
-    optional_module("espeakng_loader", "demo")
-    command = [sys.executable, "-m", "momentseek.demo.voice", voice]
+    optional_module("espeakng_loader", "dev")
+    command = [sys.executable, __file__, voice]
     done = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
     if done.returncode or not done.stdout:
         raise MomentseekError(f"the synthetic voice {voice!r} cannot speak; reinstall the package espeakng-loader")
@@ -30,7 +30,7 @@ def speak(text: str, voice: str = "en-us") -> NDArray[np.int16]:
 
 
 def _synthesise(text: bytes, voice: str) -> bytes:
-    loader = optional_module("espeakng_loader", "demo")
+    loader = optional_module("espeakng_loader", "dev")
     library = ctypes.CDLL(loader.get_library_path())
     spoken = bytearray()
 
