@@ -58,7 +58,7 @@ SQL = re.compile(
     r"\s*(SELECT|PRAGMA|INSERT (OR|INTO)|REPLACE INTO|UPDATE \w+ SET|DELETE FROM|WITH \w+ AS|"
     r"(CREATE|DROP|ALTER) (TABLE|INDEX|UNIQUE|VIRTUAL|TRIGGER|VIEW))\b"
 )
-SQL_ROOMS = ("library", "server/judging", "server/shelf")
+SQL_ROOMS = ("library", "server/database", "server/judging", "server/shelf")
 
 
 @cache

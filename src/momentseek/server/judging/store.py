@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from momentseek.api import Library
 from momentseek.errors import LibraryBusyError, LibraryError
-from momentseek.library.database import DATABASE_ERRORS, transaction
+from momentseek.server.database import ServerDatabase
 from momentseek.server.errors import UnknownIdError
 from momentseek.server.judging.consensus import AnnotatorRule
 from momentseek.server.judging.rows import CandidateRow, JudgementRow, QueryRow
@@ -74,81 +73,26 @@ _LATEST = """SELECT max(h.id), c.query, h.candidate, h.annotator, h.relevance, h
              GROUP BY h.candidate, h.annotator ORDER BY 1"""
 
 
-class JudgementStore:
+class JudgementStore(ServerDatabase):
     """The open database of a library's judgements; use it in one thread and close it soon."""
 
+    schema, version, wait_seconds = _SCHEMA, SCHEMA_VERSION, LOCK_WAIT_SECONDS
+
     def __init__(self, folder: Path, *, create: bool = False) -> None:
-        self.path = folder / JUDGEMENTS_FILE
+        path = folder / JUDGEMENTS_FILE
         # reading creates no file: the library may lie where nothing can be written
-        exists = create or self.path.is_file()
-        try:
-            self._db = sqlite3.connect(
-                self.path if exists else ":memory:",
-                timeout=LOCK_WAIT_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-            self._db.execute("PRAGMA foreign_keys = ON")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.execute("PRAGMA fullfsync = ON")
-            if not self._version():
-                self._create()
-            found = self._version()
-        except DATABASE_ERRORS as e:
-            raise _store_error(self.path, e) from None
-        if found != SCHEMA_VERSION:
-            self.close()
-            raise LibraryError(f"{self.path}: was made by another release (format {found}); update momentseek")
+        super().__init__(path, in_memory=not create and not path.is_file())
 
-    def _version(self) -> int:
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
-
-    def _create(self) -> None:
-        self._db.execute("PRAGMA journal_mode = WAL")
-        with self.changes():
-            if not self._version():  # another thread may have been quicker
-                for statement in filter(str.strip, _SCHEMA.split(";")):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-    def close(self) -> None:
-        """Close the database of judgements."""
-        self._db.close()
-
-    def __enter__(self) -> JudgementStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @contextmanager
-    def changes(self) -> Iterator[None]:
-        """A transaction for writing: all of it happens or nothing, and nobody else writes meanwhile."""
-        with self._transaction("BEGIN IMMEDIATE"):
-            yield
-
-    @contextmanager
-    def view(self) -> Iterator[None]:
-        """A transaction for several reads of the same state, whatever others commit meanwhile; may be nested."""
-        if self._db.in_transaction:
-            yield
-            return
-        with self._transaction("BEGIN"):
-            yield
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        try:
-            with transaction(self._db, begin):
-                yield
-        except DATABASE_ERRORS as e:
-            raise _store_error(self.path, e) from None
-
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        try:
-            return self._db.execute(sql, values).fetchall()
-        except DATABASE_ERRORS as e:
-            raise _store_error(self.path, e) from None
+    def explain(self, e: Exception) -> LibraryError:
+        """An error of SQLite as one that says what to do."""
+        text = str(e) if isinstance(e, sqlite3.Error) else "malformed content"
+        if "locked" in text or "busy" in text:
+            return LibraryBusyError("another process is writing judgements; try again in a moment")
+        if "full" in text:
+            return LibraryError(f"{self.path}: the disk is full; make room and try again")
+        if "readonly" in text or "unable to open" in text:
+            return LibraryError(f"{self.path}: cannot be opened or written ({text}); check the folder's permissions")
+        return LibraryError(f"{self.path}: the judgements cannot be used ({text}); move the file away to start afresh")
 
     # reading
 
@@ -266,17 +210,6 @@ class JudgementStore:
         last = JudgementRow(*rows[0])
         self._db.execute("UPDATE history SET undone = ? WHERE id = ?", (time.time(), last.id))
         return last
-
-
-def _store_error(path: Path, e: Exception) -> LibraryError:
-    text = str(e) if isinstance(e, sqlite3.Error) else "malformed content"
-    if "locked" in text or "busy" in text:
-        return LibraryBusyError("another process is writing judgements; try again in a moment")
-    if "full" in text:
-        return LibraryError(f"{path}: the disk is full; make room and try again")
-    if "readonly" in text or "unable to open" in text:
-        return LibraryError(f"{path}: cannot be opened or written ({text}); check the folder's permissions")
-    return LibraryError(f"{path}: the judgements cannot be used ({text}); move the file away to start afresh")
 
 
 def with_store(work: Callable[[JudgementStore], T]) -> Callable[[Library], T]:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from momentseek.errors import LibraryBusyError, LibraryError
-from momentseek.library.database import DATABASE_ERRORS, transaction
+from momentseek.server.database import ServerDatabase
 from momentseek.server.errors import ConflictError
 
 SHELF_FILE = "shelf.sqlite"
@@ -62,61 +59,21 @@ class SavedSearchRow:
     added: float
 
 
-class ShelfStore:
+class ShelfStore(ServerDatabase):
     """The open database of what people keep; use it in one thread and close it soon."""
 
+    schema, version, wait_seconds = _SCHEMA, SHELF_VERSION, LOCK_WAIT_SECONDS
+
     def __init__(self, folder: Path, *, create: bool = False) -> None:
-        self.path = folder / SHELF_FILE
-        exists = create or self.path.is_file()  # reading creates no file
-        try:
-            self._db = sqlite3.connect(
-                self.path if exists else ":memory:",
-                timeout=LOCK_WAIT_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-            self._db.execute("PRAGMA synchronous = FULL")
-            if not self._version():
-                self._db.execute("PRAGMA journal_mode = WAL")
-                with self.changes():
-                    if not self._version():  # another thread may have been quicker
-                        for statement in filter(str.strip, _SCHEMA.split(";")):
-                            self._db.execute(statement)
-                        self._db.execute(f"PRAGMA user_version = {SHELF_VERSION}")
-            found = self._version()
-        except DATABASE_ERRORS as e:
-            raise _shelf_error(self.path, e) from None
-        if found != SHELF_VERSION:
-            self.close()
-            raise LibraryError(f"{self.path}: was made by another release (format {found}); update momentseek")
+        path = folder / SHELF_FILE
+        super().__init__(path, in_memory=not create and not path.is_file())  # reading creates no file
 
-    def _version(self) -> int:
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
-
-    def close(self) -> None:
-        """Close the database."""
-        self._db.close()
-
-    def __enter__(self) -> ShelfStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @contextmanager
-    def changes(self) -> Iterator[None]:
-        """A transaction for writing: all of it happens or nothing."""
-        try:
-            with transaction(self._db, "BEGIN IMMEDIATE"):
-                yield
-        except DATABASE_ERRORS as e:
-            raise _shelf_error(self.path, e) from None
-
-    def _rows(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        try:
-            return self._db.execute(sql, values).fetchall()
-        except DATABASE_ERRORS as e:
-            raise _shelf_error(self.path, e) from None
+    def explain(self, e: Exception) -> LibraryError:
+        """An error of SQLite as one that says what to do."""
+        text = str(e) if isinstance(e, sqlite3.Error) else "malformed content"
+        if "locked" in text or "busy" in text:
+            return LibraryBusyError("another process is writing what people keep; try again in a moment")
+        return LibraryError(f"{self.path}: cannot be used ({text}); check the disk and the folder's permissions")
 
     def favourites(self, person: str) -> list[FavouriteRow]:
         """The moments that a person keeps, newest first."""
@@ -163,10 +120,3 @@ class ShelfStore:
         )[0]
         if kept >= MAX_KEPT or people >= MAX_PEOPLE:
             raise ConflictError("no more can be kept here; remove some first", "shelf_full")
-
-
-def _shelf_error(path: Path, e: Exception) -> LibraryError:
-    text = str(e) if isinstance(e, sqlite3.Error) else "malformed content"
-    if "locked" in text or "busy" in text:
-        return LibraryBusyError("another process is writing what people keep; try again in a moment")
-    return LibraryError(f"{path}: cannot be used ({text}); check the disk and the folder's permissions")
