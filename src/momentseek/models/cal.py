@@ -24,7 +24,7 @@ class CAL(MCN):
 
     config: CALConfig
 
-    def moments(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
+    def moment_vectors(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
         count = (last - first + 1)[..., None]
         found = [self.moments_of(name, videos, first, last).sum(2) / count for name in self.modalities]
         return sum(found[1:], found[0]) / len(found)

@@ -75,7 +75,7 @@ class DistanceModel(CorpusModel):
         self.query = nn.Linear(states, self.space)
 
     @abstractmethod
-    def moments(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
+    def moment_vectors(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
         """(n, spans, space): the vectors of spans ``first`` to ``last``, both (n, spans), of video i.
 
         What is said of spans that leave the video does not matter.
@@ -91,7 +91,7 @@ class DistanceModel(CorpusModel):
 
     def distances(self, queries: Encodings, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
         """(n, spans): squared distance of spans of video i from query i."""
-        return 2 - 2 * torch.einsum("nd,nsd->ns", queries["query"], self.moments(videos, first, last))
+        return 2 - 2 * torch.einsum("nd,nsd->ns", queries["query"], self.moment_vectors(videos, first, last))
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """The score of the video's best moment."""
@@ -162,7 +162,7 @@ class DistanceModel(CorpusModel):
         for begin in range(0, count, step):
             some = {name: part[begin : begin + step] for name, part in videos.items()}
             here = first.expand(len(some["mask"]), -1)
-            parts.append(self.moments(some, here, here + length - 1))
+            parts.append(self.moment_vectors(some, here, here + length - 1))
         return torch.cat(parts) if len(parts) != 1 else parts[0]
 
 

@@ -61,7 +61,7 @@ class MCN(DistanceModel):
             encoded |= self._scales(name, rows)
         return encoded
 
-    def moments(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
+    def moment_vectors(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
         found = [self.moments_of(name, videos, first, last).mean(2) for name in self.modalities]
         return torch.stack(found).mean(0)
 

@@ -2,7 +2,8 @@
 
 Video retrieval (VR) is ``match``; moment retrieval in a known video (SVMR) is ``spans``; over a corpus (VCMR, RVMR)
 the best videos by ``match`` are searched by ``spans`` and a moment's score is ``span + alpha * match``, which orders
-moments as XML's ``p_start p_end exp(alpha s)`` does (TVR, section 4.4). All three come from the same encodings.
+moments as XML's ``p_start p_end exp(alpha s)`` does (TVR, section 4.4). All three come from the same encodings. Models
+that predict times rather than clips give ``moments`` instead of ``spans``, and are searched in the same way.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from momentseek.features.modalities import MODALITIES, parse_modalities
 from momentseek.features.preparation import Preparation
 from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.moments.arrays import FloatArray
+
+Predicted = tuple[Tensor, Tensor, Tensor]
+"""Predicted moments: starts and ends as shares of the video, and scores, each (n, k)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +132,20 @@ class CorpusModel(nn.Module, ABC):
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         """(queries, videos): the score of each video for each query."""
 
-    @abstractmethod
+    @property
+    def continuous(self) -> bool:
+        """Whether the model predicts times (``moments``), which need not lie between clips, and not ``spans``."""
+        return type(self).moments is not CorpusModel.moments
+
+    def moments(self, queries: Encodings, videos: Encodings) -> Predicted:
+        """Moments of video i for query i at any time: starts, ends and scores, each (n, k) with any k.
+
+        Starts and ends are shares of the time that the video's clips cover, as ``BatchPairs.times`` are; a score of
+        minus infinity stands where there is no moment. What leaves the video is cut when the times become seconds, and
+        what is then empty is dropped. A model has either this or ``spans``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} predicts spans of clips")
+
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         """(n, clips, lengths): row i scores spans of video i for query i, by first clip and length.
 
@@ -136,6 +153,12 @@ class CorpusModel(nn.Module, ABC):
         ``w < longest - shortest + 1``; spans that leave the video are minus infinity. Scores are logarithms of
         probabilities where the model has such.
         """
+        raise NotImplementedError(f"{type(self).__name__} predicts moments at any time")
+
+    @property
+    def pair_numbers(self) -> int:
+        """Numbers that are held, for each clip, while one pair of query and video is scored, beside its encodings."""
+        return 0
 
     def weigh_first_stage(self, scores: FloatArray) -> FloatArray:
         """What ``alpha`` multiplies of another system's scores of videos: the scores themselves, if not said."""

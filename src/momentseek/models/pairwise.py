@@ -1,4 +1,4 @@
-"""How models that look at query and video together match them: by the best span of each pair."""
+"""How models that look at query and video together match them: by the best moment of each pair."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from momentseek.models.model import CorpusModel
 
 
 def match_by_best_span(model: CorpusModel, queries: Encodings, videos: Encodings) -> Tensor:
-    """(queries, videos): the score of the best span of each pair, computed query by query."""
+    """(queries, videos): the score of the best span, or moment, of each pair, computed query by query."""
     mask = videos["mask"]
     found = []
     for i in range(len(next(iter(queries.values())))):
         here = torch.full((len(mask),), i, device=mask.device)
-        found.append(model.spans(take_rows(queries, here), videos).flatten(1).amax(1))
+        asked = take_rows(queries, here)
+        scores = model.moments(asked, videos)[2] if model.continuous else model.spans(asked, videos).flatten(1)
+        found.append(scores.amax(1))
     return torch.stack(found)

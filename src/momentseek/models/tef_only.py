@@ -32,7 +32,7 @@ class TEFOnly(DistanceModel):
     def encode_clips(self, clips: Clips) -> Encodings:
         return {"mask": clips.mask}
 
-    def moments(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
+    def moment_vectors(self, videos: Encodings, first: Tensor, last: Tensor) -> Tensor:
         where = endpoints_of(videos["mask"], first, last, self.query.weight.dtype)
         return normalize(self.moment(where), dim=-1)
 

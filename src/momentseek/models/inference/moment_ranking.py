@@ -1,9 +1,10 @@
-"""From the best spans of each video to the best moments of each query, in seconds."""
+"""From what a model found in each video, spans of clips or moments, to the best moments of each query, in seconds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from dataclasses import dataclass
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from momentseek.models.model import ModelConfig
 from momentseek.moments.arrays import BoolArray, FloatArray, IntArray, offsets_of
 from momentseek.ranking import Spans, merge, moments_of, suppress, top
 from momentseek.ranking.times import EndTime
+from momentseek.ranking.top import Scores
 
 DEPTH_GROWTH = 4
 """Factor by which more spans are looked at where suppression left too few moments."""
@@ -39,20 +41,58 @@ class ClipTimes:
         self.usable: IntArray = np.array(usable, dtype=np.int64)
 
 
+class Candidates(Protocol):
+    """What a model found in the videos of each query, with the times of any of it."""
+
+    @property
+    def score(self) -> Scores:
+        """(queries, videos, k), minus infinity where there is nothing."""
+        ...
+
+    def times(
+        self, query: IntArray, column: IntArray, place: IntArray, video: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Starts and ends in seconds of the entries at ``[query, column, place]``; a video of -1 is none."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ClipSpans:
+    """Spans of clips, whose times are those of the clips' edges."""
+
+    spans: Spans
+    clips: ClipTimes
+    end_time: EndTime
+
+    @property
+    def score(self) -> Scores:
+        """(queries, videos, spans)."""
+        return self.spans.score
+
+    def times(
+        self, query: IntArray, column: IntArray, place: IntArray, video: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """From the begin of the first clip to the end of the last."""
+        first, last = (
+            np.where(video >= 0, x[query, column, place], 0).astype(np.int64)
+            for x in (self.spans.first, self.spans.last)
+        )
+        begin = self.clips.place[np.maximum(video, 0)]
+        return moments_of(first, last, self.clips.edges, begin, self.end_time)
+
+
 MomentArrays = tuple[IntArray, FloatArray, FloatArray, FloatArray]
 """Videos, starts, ends and scores of moments, each ``(queries, k)``; a score of minus infinity where there is none."""
 
 
 def rank_moments(
-    spans: Spans,
+    spans: Candidates,
     candidates: RankedVideos,
-    times: ClipTimes,
     alpha: float,
     k: int,
     nms: float | None,
-    end_time: EndTime,
 ) -> MomentArrays:
-    """The ``k`` best spans of each query's videos, as moments in seconds.
+    """The ``k`` best candidates of each query's videos, as moments in seconds.
 
     With ``nms``, moments of a video that overlap a better one by more are dropped, and the ``k`` best of the others
     stay. What stays depends on better moments only, so the best few of a query are looked at first, and more of them
@@ -64,7 +104,7 @@ def rank_moments(
         rows = np.arange(first, min(first + each, len(candidates)))
         depth = k if nms is None else DEPTH_GROWTH * k
         while len(rows):
-            moments = _merge_spans(spans, candidates, rows, times, alpha, depth, end_time)
+            moments = _merge_spans(spans, candidates, rows, alpha, depth)
             enough = np.ones(len(rows), dtype=bool)
             if nms is not None:
                 complete = (moments[3][:, -1] == -np.inf) | (depth >= spans.score[0].size)
@@ -76,16 +116,8 @@ def rank_moments(
     return join_parts([moments for _, moments in found], min(k, spans.score[0].size), order)
 
 
-def _merge_spans(
-    spans: Spans,
-    candidates: RankedVideos,
-    rows: IntArray,
-    times: ClipTimes,
-    alpha: float,
-    depth: int,
-    end_time: EndTime,
-) -> MomentArrays:
-    """The ``depth`` best spans of all videos of the queries at ``rows``, best first."""
+def _merge_spans(spans: Candidates, candidates: RankedVideos, rows: IntArray, alpha: float, depth: int) -> MomentArrays:
+    """The ``depth`` best candidates of all videos of the queries at ``rows``, best first."""
     scores = spans.score[rows]
     if alpha:
         column, span, score = merge(scores, candidates.score[rows], alpha, depth)
@@ -95,10 +127,9 @@ def _merge_spans(
         score = best.astype(np.float64)
     here = rows[:, None]
     real = score > -np.inf
-    video = np.where(real, candidates.video[here, column], 0)
-    first, last = (np.where(real, x[here, column, span], 0).astype(np.int64) for x in (spans.first, spans.last))
-    start, end = moments_of(first, last, times.edges, times.place[video], end_time)
-    return video, start, end, score
+    video = np.where(real, candidates.video[here, column], -1)
+    start, end = spans.times(here, column, span, video)
+    return np.maximum(video, 0), start, end, score
 
 
 def _suppress_overlaps(moments: MomentArrays, nms: float, k: int) -> MomentArrays:
@@ -110,7 +141,7 @@ def _suppress_overlaps(moments: MomentArrays, nms: float, k: int) -> MomentArray
     return cast(MomentArrays, tuple(np.take_along_axis(x, order, axis=1) for x in (video, start, end, score)))
 
 
-def final_queries(spans: Spans, candidates: RankedVideos, alpha: float, found: MomentArrays, k: int) -> BoolArray:
+def final_queries(spans: Candidates, candidates: RankedVideos, alpha: float, found: MomentArrays, k: int) -> BoolArray:
     """(queries,): whether a query's moments would stay the same if more spans of each video were looked at.
 
     A span that was not looked at scores at most as high as the last one of its video that was.

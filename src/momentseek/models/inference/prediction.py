@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
+from momentseek.models.inference.continuous import CoveredTimes, moments_of_pairs
 from momentseek.models.inference.encode import (
     CountedQueryFeatures,
     StageCallback,
@@ -26,6 +27,8 @@ from momentseek.models.inference.first_stage import (
 )
 from momentseek.models.inference.moment_ranking import (
     DEPTH_GROWTH,
+    Candidates,
+    ClipSpans,
     ClipTimes,
     MomentArrays,
     final_queries,
@@ -45,6 +48,8 @@ MIN_SPANS_BEFORE_NMS = 200
 """Spans of each video that are looked at first when moments suppress each other, if more are not asked for."""
 MAX_HELD_SPANS = 1 << 25
 """Spans held at once between the second stage and the ranking."""
+EXPECTED_MOMENTS_PER_CLIP = 16
+"""Moments per clip that a model of times may predict; from more, more are held at once."""
 
 
 class SearchableSplit(CountedQueryFeatures, Protocol):
@@ -127,23 +132,36 @@ def predict(
     if task == "VR":
         return _video_run(candidates, corpus.names, truth)
     times = ClipTimes(data, corpus.names, model.config, split.durations)
-    grid = int(corpus.counts.max()) * (model.config.longest - model.config.shortest + 1)
+    covered = CoveredTimes(data, corpus.names, model.config, split.durations)
+    each_clip = EXPECTED_MOMENTS_PER_CLIP if model.continuous else model.config.longest - model.config.shortest + 1
+    grid = int(corpus.counts.max()) * each_clip
     least = 2 if end_time == "start" else 1  # a span of one clip would have no length
 
     def search(places: IntArray, wanted: int) -> Iterator[tuple[IntArray, MomentArrays]]:
-        """Moments of some queries from the ``wanted`` best spans of each video, from more where these are too few."""
-        wanted = grid if nms is not None and grid <= DEPTH_GROWTH * wanted else min(wanted, grid)
+        """Moments of some queries from the ``wanted`` best spans of each video, from more where these are too few.
+
+        A model of times gives all its moments at once.
+        """
+        every = model.continuous or (nms is not None and grid <= DEPTH_GROWTH * wanted)
+        wanted = grid if every else min(wanted, grid)
         most = max(1, MAX_HELD_SPANS // max(1, candidates.video.shape[1] * wanted))
         each = -(-len(places) // -(-len(places) // most))  # as few parts as that allows, alike in size
         for begin in range(0, len(places), each):
             mine = places[begin : begin + each]
             part = candidates.of(mine)
-            spans = spans_of(
-                model, queries, corpus, mine, part.video,
-                None if wanted == grid and nms is not None else wanted,
-                least=least, usable=times.usable, cells=cells, progress=progress,
-            )  # fmt: skip
-            found = rank_moments(spans, part, times, weight, k, nms, end_time)
+            spans: Candidates
+            if model.continuous:
+                spans = moments_of_pairs(
+                    model, queries, corpus, mine, part.video, covered, cells=cells, progress=progress
+                )
+            else:
+                best = spans_of(
+                    model, queries, corpus, mine, part.video,
+                    None if wanted == grid and nms is not None else wanted,
+                    least=least, usable=times.usable, cells=cells, progress=progress,
+                )  # fmt: skip
+                spans = ClipSpans(best, times, end_time)
+            found = rank_moments(spans, part, weight, k, nms)
             final = np.ones(len(mine), bool)
             if nms is not None and wanted != grid:
                 final = final_queries(spans, part, weight, found, k)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
 from momentseek.models.batch import Encodings
@@ -55,17 +55,12 @@ def spans_of(
         ends = (clip + config.shortest - 1 + length).astype(np.int16)
         first, last = np.broadcast_to(clip.astype(np.int16), shape), np.broadcast_to(ends, shape)
     best = Spans(first, last, score)
-    row, column = np.nonzero(videos >= 0)
-    video = videos[row, column]
-    order = np.lexsort((row, video))  # and then by size, in alike, which keeps this order among equals
-    row, column, video = row[order], column[order], video[order]
-    asking = int(queries.counts.max(initial=0)) * queries.width + queries.fixed
-    working = 0 if model.retrieves else map_numbers(model)
-    sizes = corpus.counts[video] * (corpus.width + lengths) + corpus.fixed + asking + working
+    row, column, video = sorted_pairs(videos)
     limits = corpus.counts if usable is None else usable
     done = 0
-    for part, grid in _grids(model, queries, corpus, places[row], video, sizes, cells):
+    for part, scores in score_pairs(model, model.spans, queries, corpus, places[row], video, cells):
         r, c, v = row[part], column[part], video[part]
+        grid = scores.float().cpu().numpy()
         if np.isnan(grid).any():
             raise MomentseekError("the model's scores are no numbers; its training has diverged")
         if (limits[v] < corpus.counts[v]).any():
@@ -86,16 +81,35 @@ def spans_of(
     return best
 
 
-def _grids(
+T = TypeVar("T")
+
+
+def sorted_pairs(videos: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Row, column and video of every pair in ``videos`` (queries, n), -1 for none; those of one video together."""
+    row, column = np.nonzero(videos >= 0)
+    video = videos[row, column]
+    order = np.lexsort((row, video))  # and then by size, in alike, which keeps this order among equals
+    return row[order], column[order], video[order]
+
+
+def score_pairs(
     model: CorpusModel,
+    score: Callable[[Encodings, Encodings], T],
     queries: EncodedCorpus,
     corpus: EncodedCorpus,
     query: IntArray,
     video: IntArray,
-    sizes: IntArray,
     cells: int,
-) -> Iterator[tuple[IntArray, NDArray[np.float32]]]:
-    """Blocks of pairs with the scores of their spans: first the videos that many queries search, then all others."""
+) -> Iterator[tuple[IntArray, T]]:
+    """Blocks of pairs with what ``score`` says of them: first the videos that many queries search, then all others.
+
+    ``score`` is the model's ``spans`` or ``moments``; blocks hold about ``cells`` numbers.
+    """
+    config = model.config
+    each = corpus.width + model.pair_numbers + (0 if model.continuous else config.longest - config.shortest + 1)
+    asking = int(queries.counts.max(initial=0)) * queries.width + queries.fixed
+    working = 0 if model.retrieves else map_numbers(model)
+    sizes = corpus.counts[video] * each + corpus.fixed + asking + working
     device = device_of(model)
     starts = np.flatnonzero(np.diff(video, prepend=-1))
     counts = np.diff(starts, append=len(video))
@@ -106,13 +120,11 @@ def _grids(
             step = max(1, SHARED_VIDEO_FACTOR * cells // int(sizes[first]))
             for a in range(first, first + count, step):
                 part = np.arange(a, min(a + step, first + count))
-                grid = model.spans(queries.take(query[part], device), _repeat(one, len(part)))
-                yield part, grid.float().cpu().numpy()
+                yield part, score(queries.take(query[part], device), _repeat(one, len(part)))
         rest = np.flatnonzero(~np.repeat(popular, counts))
         for block in like_sized_blocks(sizes[rest], cells):
             part = rest[block]
-            grid = model.spans(queries.spread(query[part], device), corpus.spread(video[part], device))
-            yield part, grid.float().cpu().numpy()
+            yield part, score(queries.spread(query[part], device), corpus.spread(video[part], device))
 
 
 def _repeat(one: Encodings, n: int) -> Encodings:
