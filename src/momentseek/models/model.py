@@ -24,6 +24,7 @@ from momentseek.features.data import Dims as Dims
 from momentseek.features.modalities import MODALITIES, parse_modalities
 from momentseek.features.preparation import Preparation
 from momentseek.models.batch import Batch, Clips, Encodings, Words
+from momentseek.models.phases import EVERYTHING, Phase
 from momentseek.moments.arrays import FloatArray
 
 Predicted = tuple[Tensor, Tensor, Tensor]
@@ -107,10 +108,15 @@ class CorpusModel(nn.Module, ABC):
     hard_negatives: ClassVar[bool] = False
     """Whether the loss uses hard negatives (``BatchPairs.hard_videos``); ``match`` is then a score's logarithm."""
 
+    rate_groups: ClassVar[tuple[str, ...]] = ()
+    """Parts of the model, by the prefixes of their parameters' names, that ``phase_at`` gives rates of their own."""
+
     def __init__(self, config: ModelConfig, dims: Dims) -> None:
         super().__init__()
         self.config = config
         self.dims = dims
+        self.phase = EVERYTHING
+        """The phase of the step that is being trained; training sets it before it asks for the loss."""
 
     @property
     def listed_negatives(self) -> int:
@@ -119,6 +125,10 @@ class CorpusModel(nn.Module, ABC):
 
     def prepare(self, queries: Iterable[tuple[str, NDArray[np.float32]]]) -> None:
         """Look at the training queries, each a text and its words' features, before the first step of new training."""
+
+    def phase_at(self, step: int, epoch: int) -> Phase:
+        """What is trained in a step, counted from 0, of an epoch: everything at the same rate, if not said."""
+        return EVERYTHING
 
     @abstractmethod
     def encode_words(self, words: Words) -> Encodings:

@@ -50,7 +50,9 @@ class TrainingSettings:
     minutes: float | None = None
     """Stop after this time, wherever training is; the schedule still goes by steps."""
     optimiser: str = "adamw"
-    """``adamw`` or ``bert_adam`` (as the public code of XML: no bias correction)."""
+    """``adamw``, ``bert_adam`` (as the public code of XML: no bias correction) or ``sgd``."""
+    momentum: float = 0.9
+    """Momentum of ``sgd``."""
     lr: float = 1e-4
     weight_decay: float = 0.01
     schedule: str = "constant"
@@ -60,7 +62,7 @@ class TrainingSettings:
     clip: float = 1.0
     """The longest gradient; 0 leaves gradients as they are."""
     clip_by: str = "all"
-    """``all`` parameters together, or each ``tensor``."""
+    """``all`` parameters together, each ``tensor``, or each ``value`` by itself."""
     measure: str = "NDCG@20[IoU>=0.5]"
     """What the best checkpoint is chosen by; several joined by `` + `` are summed."""
     task: str = "VCMR"
@@ -127,6 +129,8 @@ class TrainingSettings:
         for name in ("steps", "validate_every", "patience", "threads"):
             if getattr(self, name) is not None:
                 _at_least(name, getattr(self, name), 1)
+        if not 0 <= self.momentum < 1:
+            raise MomentseekError(f"training: momentum must be from 0 to below 1, not {self.momentum:g}")
         if not 0 <= self.warmup < 1:
             raise MomentseekError(f"training: warmup is a share of all steps, from 0 to below 1, not {self.warmup:g}")
         if self.nms is not None and not 0 <= self.nms <= 1:
@@ -136,9 +140,9 @@ class TrainingSettings:
 
 
 SETTING_CHOICES = {
-    "optimiser": ("adamw", "bert_adam"),
+    "optimiser": ("adamw", "bert_adam", "sgd"),
     "schedule": ("constant", "linear", "cosine"),
-    "clip_by": ("all", "tensor"),
+    "clip_by": ("all", "tensor", "value"),
     "task": ("VCMR", "SVMR", "VR"),
     "end_label": ("inclusive", "official"),
     "end_time": ("inclusive", "start"),

@@ -27,7 +27,13 @@ from momentseek.training.folder import BEST_CHECKPOINT, LAST_CHECKPOINT
 from momentseek.training.interrupts import Interrupts, TrainingInterrupted
 from momentseek.training.list_negatives import read_lists
 from momentseek.training.log import TrainingLog
-from momentseek.training.optimisers import clip_gradients, optimiser_tensors, restore_optimiser
+from momentseek.training.optimisers import (
+    clip_gradients,
+    optimiser_tensors,
+    restore_optimiser,
+    set_rates,
+    spare_frozen,
+)
 from momentseek.training.processes import Processes, join_processes
 from momentseek.training.progress import TrainingCallback, TrainingOutcome, TrainingProgress
 from momentseek.training.report import write_report
@@ -175,15 +181,17 @@ class TrainingLoop:
         rng = torch.Generator().manual_seed(step_seed(training.seed, step, self.processes.rank, 1))
         torch.manual_seed(step_seed(training.seed, step, self.processes.rank, 0))
         rate = training.lr * rate_factor(training.schedule, step, self.steps, training.warmup)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
+        epoch = step // self.per_epoch
+        self.model.phase = self.model.phase_at(step, epoch)
+        set_rates(self.optimiser, rate, self.model.phase)
         self.optimiser.zero_grad(set_to_none=True)
-        terms = self.model.loss(batch.to(_device(self.model)), step // self.per_epoch, rng)
+        terms = self.model.loss(batch.to(_device(self.model)), epoch, rng)
         loss = torch.stack(list(terms.values())).sum()
         if not bool(torch.isfinite(loss)):
             raise self._not_finite(terms)
         loss.backward()  # type: ignore[no-untyped-call]
         self.processes.average_gradients(self.model)
+        spare_frozen(self.optimiser, self.model.phase)
         clip_gradients(self.model, training.clip, training.clip_by)
         self.optimiser.step()
         self.counts.step += 1

@@ -1,4 +1,4 @@
-"""Optimisers: AdamW, and BertAdam as XML's public code uses it; weight decay leaves biases and norms alone."""
+"""Optimisers: AdamW, BertAdam as XML's public code uses it, and SGD; weight decay leaves biases and norms alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from momentseek.models.phases import REST, Phase, group_of
 from momentseek.training.config import TrainingSettings
+
+GROUP = "group"
+"""The key under which an optimiser's groups have the name of their rate group."""
 
 
 class BertAdam(torch.optim.Optimizer):
@@ -51,23 +55,47 @@ class BertAdam(torch.optim.Optimizer):
 
 
 def build_optimiser(model: nn.Module, training: TrainingSettings) -> torch.optim.Optimizer:
-    """The optimiser that the settings ask for, over a model's parameters."""
-    named = [p for p in model.parameters() if p.requires_grad]
+    """The optimiser that the settings ask for, over a model's parameters; each has the name of its rate group."""
+    names: tuple[str, ...] = getattr(model, "rate_groups", ())
+    by_group: dict[str, list[nn.Parameter]] = {group: [] for group in (REST, *names)}
+    for name, p in model.named_parameters():
+        if p.requires_grad:
+            by_group[group_of(name, names)].append(p)
     groups = [
-        {"params": [p for p in named if p.ndim > 1], "weight_decay": training.weight_decay},
-        {"params": [p for p in named if p.ndim <= 1], "weight_decay": 0.0},
+        {"params": [p for p in params if (p.ndim > 1) is decays], "weight_decay": decay, GROUP: group}
+        for group, params in by_group.items()
+        for decays, decay in ((True, training.weight_decay), (False, 0.0))
     ]
     groups = [g for g in groups if g["params"]]
     if training.optimiser == "bert_adam":
         return BertAdam(groups, training.lr)
+    if training.optimiser == "sgd":
+        return torch.optim.SGD(groups, training.lr, training.momentum)
     return torch.optim.AdamW(groups, training.lr)
 
 
+def set_rates(used: torch.optim.Optimizer, rate: float, phase: Phase) -> None:
+    """Give every group the learning rate that a phase has for it."""
+    for group in used.param_groups:
+        group["lr"] = rate * phase.rate(group[GROUP])
+
+
+def spare_frozen(used: torch.optim.Optimizer, phase: Phase) -> None:
+    """Forget the gradients of groups whose rate is 0: neither weights nor the optimiser's memory of them change."""
+    for group in used.param_groups:
+        if phase.rate(group[GROUP]) == 0:
+            for p in group["params"]:
+                p.grad = None
+
+
 def clip_gradients(model: nn.Module, limit: float, by: str) -> None:
-    """Shorten gradients longer than ``limit``: of all parameters together, or of each by itself."""
+    """Shorten gradients longer than ``limit``: of all parameters together, of each, or number by number."""
     if not limit:
         return
     params = [p for p in model.parameters() if p.grad is not None]
+    if by == "value":
+        nn.utils.clip_grad_value_(params, limit, foreach=False)
+        return
     if by == "all":
         nn.utils.clip_grad_norm_(params, limit, foreach=False)
         return
@@ -77,7 +105,8 @@ def clip_gradients(model: nn.Module, limit: float, by: str) -> None:
 
 def optimiser_tensors(used: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's state as named tensors."""
-    return {f"{i}.{name}": value for i, kept in used.state_dict()["state"].items() for name, value in kept.items()}
+    state = used.state_dict()["state"]
+    return {f"{i}.{n}": value for i, kept in state.items() for n, value in kept.items() if value is not None}
 
 
 def restore_optimiser(used: torch.optim.Optimizer, kept: dict[str, Tensor]) -> None:
