@@ -35,7 +35,7 @@ ORDER = (
     {"moments"},
     {"formats", "measures", "ranking", "language"},
     {"media", "encoders", "features", "baselines"},
-    {"trained", "demo", "transcription"},
+    {"trained", "demo", "transcription", "captioning"},
     {"library", "evaluation"},
     {"search", "construct"},
     {"simulation", "models"},

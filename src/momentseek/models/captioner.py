@@ -1,0 +1,199 @@
+"""What every captioner does: encode moments, say which word comes next, and give its loss; and captioners by name.
+
+A captioner describes a given moment, so it is no ``CorpusModel``, which finds moments; the same loop trains both.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from momentseek.captioning.decoding import DecodingSettings, decode_captions
+from momentseek.captioning.moment_input import CaptionPreparation, MomentInputs
+from momentseek.captioning.vocabulary import BOS, EOS, PAD, Vocabulary
+from momentseek.errors import MomentseekError
+from momentseek.moments.arrays import FloatArray, IntArray
+from momentseek.registry import Registry
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionerConfig:
+    """Settings that every captioner has; each adds its own in a subclass."""
+
+    official: ClassVar[Mapping[str, Any]] = {}
+    """Settings that make it compute what the public implementation does (``as=official``)."""
+
+    hidden: int = 768
+    dropout: float = 0.1
+    modalities: str = "video+subtitle"
+    """``video``, ``subtitle``, both, or ``none``: a language model that sees and reads nothing."""
+    columns: str = ""
+    """Columns of the video features that are used, such as ``0:2048`` for ResNet in TVR's file; all if empty."""
+    max_clips: int = 18
+    """Clips of a moment; of longer ones so many, evenly spaced."""
+    max_words: int = 28
+    """Words of the subtitles that are read."""
+    max_caption: int = 18
+    """Words of a caption."""
+    end_clip: str = "inclusive"
+    """``official``: one clip more after a moment's last one, as MMT's public code has it."""
+    threshold: int = 5
+    """Words are known that occur more often than this in the training captions."""
+    beam: int = 1
+    """Captions kept while one is written; 1 is greedy, as in the paper."""
+    length_penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "heads", "layers", "max_clips", "max_words", "max_caption"):
+            value = getattr(self, name, 1)
+            if value < 1:
+                raise MomentseekError(f"model: {name} must be at least 1, not {value}")
+        heads: int = getattr(self, "heads", 1)
+        if self.hidden % heads:
+            raise MomentseekError(
+                f"model: hidden {self.hidden} cannot be shared out among {heads} heads; choose a multiple"
+            )
+        if not 0 <= self.dropout < 1:
+            raise MomentseekError(f"model: dropout must be from 0 to below 1, not {self.dropout:g}")
+        if self.threshold < 0:
+            raise MomentseekError(f"model: threshold must be at least 0, not {self.threshold}")
+        try:
+            _ = self.preparation, self.decoding
+        except MomentseekError as e:
+            raise MomentseekError(f"model: {e}") from None
+
+    @property
+    def preparation(self) -> CaptionPreparation:
+        """How a moment becomes its input."""
+        return CaptionPreparation(
+            modalities=self.modalities,
+            max_clips=self.max_clips,
+            max_words=self.max_words,
+            end_clip=self.end_clip,
+            columns=parse_columns(self.columns),
+        )
+
+    @property
+    def decoding(self) -> DecodingSettings:
+        """How captions are found unless told otherwise."""
+        return DecodingSettings(self.beam, self.length_penalty, self.max_caption)
+
+
+def parse_columns(text: str) -> tuple[int, int] | None:
+    """The first column that is used and the first after them; None for all.
+
+    >>> parse_columns("2048:3072"), parse_columns("")
+    ((2048, 3072), None)
+    """
+    if not text:
+        return None
+    first, colon, last = text.partition(":")
+    if colon and first.isdecimal() and last.isdecimal() and int(first) < int(last):
+        return int(first), int(last)
+    raise MomentseekError(f"columns must be two numbers such as 0:2048, not {text!r}")
+
+
+@dataclass(frozen=True)
+class CaptionerDims:
+    """What a captioner is built for: the columns of a clip, and the words it knows."""
+
+    video: int
+    """Columns of the clips' features that are used; 0 for a captioner that sees none."""
+    vocabulary: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionBatch:
+    """Moments and a caption of each, as a training step takes them."""
+
+    clips: Tensor
+    """(captions, clips, columns), as ``MomentInputs.clips``."""
+    tokens: Tensor
+    """(captions, clips + words)."""
+    mask: Tensor
+    """(captions, clips + words)."""
+    caption: Tensor
+    """(captions, words): [BOS], the words, [EOS], then padding."""
+
+    def __len__(self) -> int:
+        return len(self.caption)
+
+    def to(self, device: torch.device | str) -> CaptionBatch:
+        """The same batch on another device."""
+        return CaptionBatch(*(part.to(device) for part in (self.clips, self.tokens, self.mask, self.caption)))
+
+
+class Captioner(nn.Module, ABC):
+    """The base class of captioners: ``training`` trains it, and ``describe`` writes captions with it."""
+
+    def __init__(self, config: CaptionerConfig, dims: CaptionerDims) -> None:
+        super().__init__()
+        self.config = config
+        self.dims = dims
+        self.vocabulary = Vocabulary(dims.vocabulary)
+
+    @abstractmethod
+    def encode(self, clips: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
+        """(moments, rows, hidden): moments as the decoder reads them; ``mask`` says which rows are there."""
+
+    @abstractmethod
+    def logits(self, memory: Tensor, mask: Tensor, begun: Tensor) -> Tensor:
+        """(moments, words, vocabulary): for each word of captions that have begun, what comes after it."""
+
+    @abstractmethod
+    def loss(self, batch: CaptionBatch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
+        """The terms of the loss by name; training minimises their sum."""
+
+    @torch.no_grad()
+    def describe(self, inputs: MomentInputs, decoding: DecodingSettings | None = None) -> list[str]:
+        """A caption for each moment."""
+        device = next(self.parameters()).device
+        clips, tokens, mask = (torch.from_numpy(a).to(device) for a in (inputs.clips, inputs.tokens, inputs.mask))
+        memory = self.encode(clips, tokens, mask)
+
+        def next_words(rows: IntArray, begun: IntArray) -> FloatArray:
+            at = torch.from_numpy(rows).to(device)
+            found = self.logits(memory[at], mask[at], torch.from_numpy(begun).to(device))[:, -1]
+            result: FloatArray = found.double().log_softmax(-1).cpu().numpy()
+            return result
+
+        found = decode_captions(next_words, len(inputs), self.vocabulary, decoding or self.config.decoding)
+        return [self.vocabulary.text(caption) for caption in found]
+
+
+def caption_rows(captions: Sequence[Sequence[str]], vocabulary: Vocabulary, most: int) -> Tensor:
+    """Captions as rows of numbers: [BOS], at most ``most`` words, [EOS], then padding."""
+    number = vocabulary.number
+    rows = [[number[BOS], *vocabulary.numbers(words[:most]), number[EOS]] for words in captions]
+    stacked = np.full((len(rows), max(map(len, rows))), number[PAD], np.int64)
+    for at, row in enumerate(rows):
+        stacked[at, : len(row)] = row
+    return torch.from_numpy(stacked)
+
+
+@dataclass(frozen=True)
+class CaptionerSpec:
+    """A registered captioner: its class, the class of its settings, and one line about it."""
+
+    name: str
+    config: type[CaptionerConfig]
+    model: type[Captioner]
+    summary: str
+    format: int = 1
+    """Counts up whenever the network computes something else with the same weights and settings."""
+    former: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Earlier formats that can still be used: the settings that they lack."""
+
+
+CAPTIONERS: Registry[CaptionerSpec] = Registry("captioner", package="momentseek.models")
+
+
+def register_captioner(name: str, config: type[CaptionerConfig], model: type[Captioner], summary: str) -> None:
+    """Make a captioner known by a name; its file calls this once, at its end."""
+    CAPTIONERS.add(name, CaptionerSpec(name, config, model, summary))
