@@ -239,6 +239,32 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
         b"HITId,video_id,description,start,end\nH1,LAMP1.mp4,light a lamp.,50,80\nH1,LAMP1.mp4,light a lamp.,41,76\n"
         b'H2,KITE2.mp4,"fly, high",0,100\n',
     ),
+    "tvc": (
+        "tvc_val.jsonl",
+        lines(
+            {
+                "vid_name": "lamp",
+                "duration": 60.0,
+                "ts": [0, 4.5],
+                "clip_id": 3,
+                "descs": [{"desc": "A lamp falls.", "type": "v"}, {"desc": "The lamp drops.", "type": "vt"}],
+            },
+            {"vid_name": "kite", "duration": 90.5, "ts": [7.1, 9], "clip_id": 4, "descs": []},
+        ),
+    ),
+    "coco-captions": (
+        "captions_val.json",
+        whole(
+            {
+                "images": [{"id": 3, "file_name": "lamp.jpg"}, {"id": 4}],
+                "annotations": [
+                    {"image_id": 3, "id": 11, "caption": "A lamp falls."},
+                    {"image_id": 3, "id": 12, "caption": "The lamp drops."},
+                ],
+            }
+        ),
+    ),
+    "coco-results": ("results.json", whole([{"image_id": 3, "caption": "a lamp"}, {"image_id": 4, "caption": ""}])),
     "native": ("truth.jsonl", lines(*NATIVE)),
     "native-run": ("run.jsonl", lines(*NATIVE_RUN)),
     "parquet": ("truth.parquet", _parquet(NATIVE)),

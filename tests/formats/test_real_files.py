@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from momentseek.errors import MomentseekError
-from momentseek.formats import FORMATS, read_corpus, read_run, read_runs, read_truth
+from momentseek.formats import FORMATS, read_captions, read_corpus, read_run, read_runs, read_truth
 from momentseek.formats.convert import convert
 from momentseek.formats.document import open_document
 
@@ -38,6 +38,8 @@ EXPECTED = {
     "data/tacos/tall_split/train.json": ("tacos-tall", "TACoS (TALL version), train"),
     "data/tacos/tall_split/val.json": ("tacos-tall", "TACoS (TALL version), val"),
     "data/tacos/tall_split/test.json": ("tacos-tall", "TACoS (TALL version), test"),
+    "data/tvc/sample_val_predictions.jsonl": ("tvc", "TVC, val"),
+    "data/tvc/tvc_test_public_release.jsonl": ("tvc", "TVC, test-public"),
     "data/tvr/tvr_val_release.jsonl": ("tvr", "TVR, val"),
     "data/tvr/tvr_video2dur_idx.json": ("tvr-durations", None),
     "data/tvr-ranking/CONQUER_top40_best_val_predictions.json": ("tvr-ranking-indexed", None),
@@ -51,8 +53,6 @@ EXPECTED = {
 }
 NOT_OURS = {"LICENSE", "README.md", ".gitkeep", "charades_example.mp4", "raw_annotation.csv"} | {
     "tvr_test_public_release.jsonl",
-    "tvc_test_public_release.jsonl",
-    "sample_val_predictions.jsonl",
     "sample_val_preds_metrics_raw.json",
     "tvr_official_metrics.json",
     "tvr_ranking_official_scores.json",
@@ -78,7 +78,8 @@ def test_every_file_is_exactly_one_format(shared):
 
 @pytest.mark.parametrize(("name", "variant"), [(n, v) for n, (_, v) in EXPECTED.items() if v])
 def test_datasets_are_named(shared, name, variant):
-    assert read_truth(shared / name, invalid="keep").variant == variant
+    read = read_captions if variant.startswith("TVC") else read_truth
+    assert read(shared / name, invalid="keep").variant == variant
 
 
 # What our writers reproduce byte for byte. (Others differ in what JSON allows: 0 for 0.0, key order.)
@@ -91,6 +92,8 @@ SAME_BYTES = (
     "data/mvmr/tacos_test_mvmr.json",
     "data/qvhighlights/highlight_val_release.jsonl",
     "data/qvhighlights/sample_val_preds.jsonl",
+    "data/tvc/sample_val_predictions.jsonl",
+    "data/tvc/tvc_test_public_release.jsonl",
     "golden/tvr_ranking_gt.json.gz",
 )
 

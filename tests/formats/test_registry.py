@@ -19,7 +19,12 @@ def test_each_sample_is_claimed_by_its_own_format_alone(sample_name, sample):
 
 def test_every_format_says_what_it_is_and_reads_its_kind(sample_name):
     format = FORMATS[sample_name]
-    readers = {"truth": format.read_truth, "run": format.read_runs, "corpus": format.read_corpus}
+    readers = {
+        "truth": format.read_truth,
+        "run": format.read_runs,
+        "captions": format.read_captions,
+        "corpus": format.read_corpus,
+    }
     assert readers[format.kind] is not None
     assert format.title
     assert format.notes.endswith(".")
@@ -34,7 +39,7 @@ def test_names_are_unique():
     ("data", "kind", "sentence"),
     [
         (b'{"desc": "he sings", "desc_id": 3}', "truth", "queries without times"),
-        (b'{"vid_name": "a", "clip_id": 3, "ts": [0, 1]}', "truth", "captioning"),
+        (b'{"vid_name": "a", "clip_id": 3, "ts": [0, 1]}', "truth", "it looks like TVC captions"),
         (b"pair_id,worker,relevance\r\n0,1,2\r\n", "truth", "single workers' labels"),
         (b'{"query_id": "q", "video": "a", "start": 0, "end": 1}', "truth", "looks like momentseek's own predictions"),
         (b'{"a": {"b": 1}}', None, "not recognised as any known file"),

@@ -12,7 +12,7 @@ import pytest
 from momentseek.errors import MomentseekError
 from momentseek.formats import FORMATS, Reading
 from momentseek.formats.document import Document
-from momentseek.formats.files import runs_of, truth_of
+from momentseek.formats.files import caption_table_of, runs_of, truth_of
 
 JUNK = [
     None,
@@ -39,6 +39,8 @@ def read(document, format, corpus):
         return truth_of(document, format, Reading("error", corpus))
     if format.kind == "run":
         return runs_of(document, format, Reading("error", corpus))
+    if format.kind == "captions":
+        return caption_table_of(document, format, Reading("error", corpus))
     return format.read_corpus(document)
 
 

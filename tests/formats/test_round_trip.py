@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from momentseek.formats import FORMATS, Reading, Writing
 from momentseek.formats.document import Document
-from momentseek.formats.files import runs_of, truth_of
-from momentseek.formats.losses import lost_in_runs, lost_in_truth
-from momentseek.moments import Corpus, Judgements, Run, Saliency
+from momentseek.formats.files import caption_table_of, runs_of, truth_of
+from momentseek.formats.losses import lost_in_captions, lost_in_runs, lost_in_truth
+from momentseek.moments import CaptionTable, Corpus, Judgements, Run, Saliency
 from momentseek.moments.arrays import offsets_of
 
 QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -175,6 +175,41 @@ def test_submissions_and_predictions(run):
         run_again(run, name)
 
 
+@st.composite
+def caption_tables(draw, *, ids=names, captions=few):
+    queries, _, _, videos, spans, durations = draw(tables(ids=ids, per_query=st.just(1)))
+    return CaptionTable.from_groups(
+        queries,
+        [[draw(words) for _ in range(draw(captions))] for _ in queries],
+        [1] * len(queries),
+        videos,
+        [s for s, _ in spans],
+        [e for _, e in spans],
+        durations=draw(st.sampled_from([durations, None])),
+    )
+
+
+@QUICK
+@given(caption_tables(ids=st.integers(0, 10**9) | names))
+def test_tvc(table):
+    document = Document(Path("again"), FORMATS["tvc"].write_captions(table, Writing()))
+    assert [f.name for f in FORMATS.values() if f.claims(document)] == ["tvc"]
+    after = caption_table_of(document, FORMATS["tvc"], Reading())
+    same(table, after)
+    assert after.groups() == table.groups()
+
+
+@QUICK
+@given(caption_tables(captions=st.just(1)))
+def test_coco(table):
+    for name in ("coco-captions", "coco-results"):
+        document = Document(Path("again"), FORMATS[name].write_captions(table, Writing()))
+        assert [f.name for f in FORMATS.values() if f.claims(document)] == [name]
+        after = caption_table_of(document, FORMATS[name], Reading())
+        assert (after.query_ids, after.groups()) == (table.query_ids, table.groups())
+        assert lost_in_captions(table, after) == ("videos and times",)
+
+
 def test_every_writer_writes_its_own_sample_again(sample_name, sample, corpus):
     format = FORMATS[sample_name]
     if not format.writes:
@@ -192,6 +227,13 @@ def test_every_writer_writes_its_own_sample_again(sample_name, sample, corpus):
         again = runs_of(Document(sample.path, data), format, indexed)
         assert lost_in_runs(before, again) == ()
         assert format.write_runs(again, Writing(indexed.corpus)) == data
+    elif format.kind == "captions":
+        before = caption_table_of(sample, format, indexed)
+        data = format.write_captions(before, Writing())
+        again = caption_table_of(Document(sample.path, data), format, indexed)
+        assert lost_in_captions(before, again) == ()
+        assert (again.query_ids, again.groups()) == (before.query_ids, before.groups())
+        assert format.write_captions(again, Writing()) == data
     else:
         before = format.read_corpus(sample)
         assert format.read_corpus(Document(sample.path, format.write_corpus(before))).durations == before.durations

@@ -30,6 +30,7 @@ def command(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
 
 def _list(as_json: bool) -> None:
     from momentseek.formats import FORMATS
+    from momentseek.formats.registry import KINDS
 
     if as_json:
         import json
@@ -49,7 +50,7 @@ def _list(as_json: bool) -> None:
         return
     from momentseek.tables import text_table
 
-    ordered = sorted(FORMATS.values(), key=lambda f: (["truth", "run", "corpus"].index(f.kind), f.name))
+    ordered = sorted(FORMATS.values(), key=lambda f: (list(KINDS).index(f.kind), f.name))
     rows = [[f.name, f.kind, "read, write" if f.writes else "read", f.title] for f in ordered]
     click.echo(text_table(["format", "kind", "can", "what it is"], rows, align="l"))
 

@@ -2,10 +2,12 @@
 
 from momentseek.atomic import write_all, write_bytes
 from momentseek.formats.files import (
+    read_captions,
     read_corpus,
     read_run,
     read_runs,
     read_truth,
+    write_captions,
     write_run,
     write_runs,
     write_truth,
@@ -19,6 +21,7 @@ __all__ = [
     "FileFormat",
     "Reading",
     "Writing",
+    "read_captions",
     "read_corpus",
     "read_run",
     "read_runs",
@@ -26,6 +29,7 @@ __all__ = [
     "recognise",
     "write_all",
     "write_bytes",
+    "write_captions",
     "write_run",
     "write_runs",
     "write_truth",

@@ -10,10 +10,10 @@ from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.formats.describe import findings_of, size_of
 from momentseek.formats.document import Document, collector_paused, open_document
-from momentseek.formats.files import choose, runs_of, truth_of, writer_for
-from momentseek.formats.losses import lost_in_runs, lost_in_truth
-from momentseek.formats.registry import FileFormat, Reading, Runs, Writing, recognise
-from momentseek.moments import Corpus, Judgements, Policy
+from momentseek.formats.files import caption_table_of, choose, runs_of, truth_of, writer_for
+from momentseek.formats.losses import lost_in_captions, lost_in_runs, lost_in_truth
+from momentseek.formats.registry import FORMATS, FileFormat, Reading, Runs, Writing, recognise
+from momentseek.moments import CaptionTable, Corpus, Judgements, Policy, captions_of
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ def convert(
 ) -> Conversion:
     """Read ``source`` (recognised, or as ``format``) and write it to ``target`` as ``to``, or as its ending says.
 
+    A truth may be written as captions (``to="tvc"``, …): its queries' words then caption its moments.
     ``task`` picks one list of a TVR submission. An existing target is only replaced with ``force``.
     """
     path = pathlib.Path(target)
@@ -52,18 +53,27 @@ def convert(
     with collector_paused():
         document = open_document(source)
         reader = choose(document, format, None)
-        writer = writer_for(to, path, reader.kind)
+        captions = reader.kind == "truth" and to is not None and to in FORMATS and FORMATS[to].kind == "captions"
+        writer = writer_for(to, path, "captions" if captions else reader.kind)
         reading = Reading(invalid, corpus)
         lost: tuple[str, ...] = ()
         variant: str | None = None
         if reader.kind == "truth":
             truth = truth_of(document, reader, reading)
             variant = truth.variant
-            data, lost = _truth_bytes(truth, writer, path, corpus)
-            tables: tuple[Judgements, ...] | Runs = (truth,)
+            tables: tuple[Judgements, ...] | tuple[CaptionTable, ...] | Runs = (truth,)
+            if captions:
+                data, lost = _caption_bytes(captions_of(truth), writer, path, corpus)
+            else:
+                data, lost = _truth_bytes(truth, writer, path, corpus)
         elif reader.kind == "run":
             tables = _of_task(runs_of(document, reader, reading), task)
             data, lost = _runs_bytes(tables, writer, path, corpus)
+        elif reader.kind == "captions":
+            table = caption_table_of(document, reader, reading)
+            variant = table.variant
+            tables = (table,)
+            data, lost = _caption_bytes(table, writer, path, corpus)
         else:
             assert reader.read_corpus is not None
             assert writer.write_corpus is not None
@@ -86,6 +96,15 @@ def _truth_bytes(
     assert writer.read_truth is not None
     data = writer.write_truth(truth, Writing(corpus))
     return data, lost_in_truth(truth, writer.read_truth(_read_back(path, data, writer), _reading_back(corpus)))
+
+
+def _caption_bytes(
+    table: CaptionTable, writer: FileFormat, path: pathlib.Path, corpus: Corpus | None
+) -> tuple[bytes, tuple[str, ...]]:
+    assert writer.write_captions is not None
+    assert writer.read_captions is not None
+    data = writer.write_captions(table, Writing(corpus))
+    return data, lost_in_captions(table, writer.read_captions(_read_back(path, data, writer), _reading_back(corpus)))
 
 
 def _runs_bytes(

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from momentseek.formats.document import collector_paused, open_document
-from momentseek.formats.files import runs_of, truth_of
+from momentseek.formats.files import caption_table_of, runs_of, truth_of
 from momentseek.formats.registry import Reading, Runs, recognise
-from momentseek.moments import Corpus, Judgements, Run
+from momentseek.moments import CaptionTable, Corpus, Judgements, Run
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def describe(path: str | os.PathLike[str], corpus: Corpus | None = None) -> Desc
         document = open_document(path)
         format = recognise(document)
         reading = Reading("keep", corpus)
-        tables: tuple[Judgements, ...] | Runs = ()
+        tables: tuple[Judgements, ...] | tuple[CaptionTable, ...] | Runs = ()
         variant = None
         if format.kind == "truth":
             tables = (truth_of(document, format, reading),)
@@ -41,6 +41,9 @@ def describe(path: str | os.PathLike[str], corpus: Corpus | None = None) -> Desc
         elif format.kind == "run":
             tables = runs_of(document, format, reading)
             variant = ", ".join(run.task for run in tables)
+        elif format.kind == "captions":
+            tables = (caption_table_of(document, format, reading),)
+            variant = tables[0].variant
     videos = len({video for table in tables for video in table.videos})
     if format.read_corpus is not None:
         videos = len(format.read_corpus(document).durations)
@@ -59,11 +62,11 @@ def count_words(n: int, what: str) -> str:
     return f"{n:,} {what}" if n != 1 else f"1 {'query' if what == 'queries' else what.removesuffix('s')}"
 
 
-def size_of(tables: Sequence[Judgements | Run]) -> tuple[int, int]:
+def size_of(tables: Sequence[Judgements | Run | CaptionTable]) -> tuple[int, int]:
     """Distinct queries, and moments of all tables together."""
     return len({query for table in tables for query in table.query_ids}), sum(len(t.start) for t in tables)
 
 
-def findings_of(tables: Sequence[Judgements | Run]) -> tuple[str, ...]:
+def findings_of(tables: Sequence[Judgements | Run | CaptionTable]) -> tuple[str, ...]:
     """Broken moments and what was done with them, in words."""
     return tuple(str(finding) for table in tables for finding in table.findings)

@@ -10,10 +10,11 @@ from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document, collector_paused, open_document
 from momentseek.formats.registry import FORMATS, KINDS, FileFormat, Kind, Reading, Runs, Writing, recognise
 from momentseek.formats.variants import with_variant
-from momentseek.moments import Corpus, Judgements, Policy, Run
+from momentseek.moments import CaptionTable, Corpus, Judgements, Policy, Run, captions_of
 
 Path = str | os.PathLike[str]
 FORMAT_OF_SUFFIX = {".jsonl": "native", ".parquet": "parquet", ".txt": "charades-sta"}
+CAPTION_FORMAT_OF_SUFFIX = {".jsonl": "tvc"}
 RUN_FORMAT_ENDINGS = ("", "-run", "-submission", "-predictions", "-results")
 """``to="tvr"`` means tvr-submission when the file holds predictions."""
 
@@ -39,6 +40,14 @@ def read_run(path: Path, *, format: str | None = None, corpus: Corpus | None = N
     return read_runs(path, format=format, corpus=corpus, invalid=invalid)[0]
 
 
+def read_captions(
+    path: Path, *, format: str | None = None, corpus: Corpus | None = None, invalid: Policy = "error"
+) -> CaptionTable:
+    """Captions of moments: a file of them, or ground truth whose queries describe moments (ActivityNet, TVR, …)."""
+    with collector_paused():
+        return _read_captions(open_document(path), format, Reading(invalid, corpus))
+
+
 def read_corpus(path: Path) -> Corpus:
     """A list of videos with durations (and indices where the file has them), or any truth that has durations."""
     document = open_document(path)
@@ -54,13 +63,27 @@ def read_corpus(path: Path) -> Corpus:
     return Corpus(durations, {}, str(document.path))
 
 
-# The document belongs to these two alone: it is freed on return, before the collector would walk all of it.
+# The document belongs to these three alone: it is freed on return, before the collector would walk all of it.
 def _read_truth(document: Document, format: str | None, reading: Reading) -> Judgements:
     return truth_of(document, choose(document, format, "truth"), reading)
 
 
 def _read_runs(document: Document, format: str | None, reading: Reading) -> Runs:
     return runs_of(document, choose(document, format, "run"), reading)
+
+
+def _read_captions(document: Document, format: str | None, reading: Reading) -> CaptionTable:
+    chosen = _captions_or_truth(document) if format is None else format_named(format, None)
+    if chosen.kind == "truth":
+        return captions_of(truth_of(document, chosen, reading))
+    if chosen.kind != "captions":
+        raise MomentseekError(f"{document.path}: {chosen.title} ({chosen.name}) holds no captions")
+    return caption_table_of(document, chosen, reading)
+
+
+def _captions_or_truth(document: Document) -> FileFormat:
+    truth = next((f for f in FORMATS.values() if f.kind == "truth" and f.claims(document)), None)
+    return truth or recognise(document, "captions")
 
 
 def truth_of(document: Document, format: FileFormat, reading: Reading) -> Judgements:
@@ -84,6 +107,17 @@ def runs_of(document: Document, format: FileFormat, reading: Reading) -> Runs:
         for run in runs:
             reading.corpus.require(run.videos, str(document.path))
     return runs
+
+
+def caption_table_of(document: Document, format: FileFormat, reading: Reading) -> CaptionTable:
+    """An opened document as captions, checked against the collection and named."""
+    assert format.read_captions is not None
+    table = format.read_captions(document, reading)
+    if not len(table):
+        raise MomentseekError(f"{document.path}: there are no moments in it")
+    if reading.corpus:
+        reading.corpus.require(table.videos, str(document.path))
+    return with_variant(table, format.name)
 
 
 def choose(document: Document, name: str | None, kind: Kind | None) -> FileFormat:
@@ -110,7 +144,8 @@ def writer_for(to: str | None, path: Path, kind: Kind) -> FileFormat:
     able = sorted(name for name, f in FORMATS.items() if f.kind == kind and f.writes)
     if to is None:
         name = pathlib.Path(path).name.removesuffix(".gz")
-        to = FORMAT_OF_SUFFIX.get(pathlib.Path(name).suffix.lower())
+        endings = CAPTION_FORMAT_OF_SUFFIX if kind == "captions" else FORMAT_OF_SUFFIX
+        to = endings.get(pathlib.Path(name).suffix.lower())
         if to is None:
             raise MomentseekError(f"{path}: say which format to write (`to`): {', '.join(able)}; or end it in .jsonl")
     for sibling in RUN_FORMAT_ENDINGS:
@@ -138,3 +173,11 @@ def write_runs(runs: Runs, path: Path, *, format: str = "native-run", corpus: Co
 def write_run(run: Run, path: Path, *, format: str = "native-run", corpus: Corpus | None = None) -> None:
     """Write one list of predictions; sort it first with ``run.sort_by_score()`` if its order is not its ranking."""
     write_runs((run,), path, format=format, corpus=corpus)
+
+
+def write_captions(table: CaptionTable, path: Path, *, format: str = "tvc", corpus: Corpus | None = None) -> None:
+    """Write captions in a format that can carry them, or say what it cannot."""
+    writer = format_named(format, "captions")
+    if writer.write_captions is None:
+        raise MomentseekError(f"{writer.title} ({format}) can be read but not written")
+    write_bytes(path, writer.write_captions(table, Writing(corpus)))

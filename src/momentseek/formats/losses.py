@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from momentseek.formats.registry import Runs
-from momentseek.moments import Judgements
+from momentseek.moments import CaptionTable, Judgements
 from momentseek.moments.table import MomentTable
 
 MAX_TIME_ROUNDING_SECONDS = 1e-6
@@ -38,6 +38,19 @@ def lost_in_runs(before: Runs, after: Runs) -> tuple[str, ...]:
         if old.task != new.task:
             lost.append(f"that the task is {old.task}")
     return tuple(dict.fromkeys(lost))
+
+
+def lost_in_captions(before: CaptionTable, after: CaptionTable) -> tuple[str, ...]:
+    """What captions have lost by conversion: in words, all of ``before`` that ``after`` lacks."""
+    if len(before.start) and not len(after.start):
+        lost = ["videos and times"]
+    else:
+        lost = _lost(before, after)
+        if np.isfinite(before.durations).any() and not np.isfinite(after.durations).any():
+            lost.append("durations")
+    lost += [f"the field {name!r}" for name in before.fields if name not in after.fields]
+    lost += [f"the column {name!r}" for name in before.columns if name not in after.columns]
+    return tuple(lost)
 
 
 def _lost(before: MomentTable, after: MomentTable) -> list[str]:

@@ -8,11 +8,16 @@ from typing import Literal
 
 from momentseek.errors import MomentseekError
 from momentseek.formats.document import Document
-from momentseek.moments import Corpus, Judgements, Policy, Run
+from momentseek.moments import CaptionTable, Corpus, Judgements, Policy, Run
 from momentseek.registry import Registry
 
-Kind = Literal["truth", "run", "corpus"]
-KINDS: dict[Kind, str] = {"truth": "ground truth", "run": "predictions", "corpus": "a list of videos"}
+Kind = Literal["truth", "run", "captions", "corpus"]
+KINDS: dict[Kind, str] = {
+    "truth": "ground truth",
+    "run": "predictions",
+    "captions": "captions",
+    "corpus": "a list of videos",
+}
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,8 @@ class FileFormat:
     """A file format: how to recognise, read and (where we can) write it.
 
     ``claims`` looks only at the document's shape. ``read_…`` returns Judgements for a truth, a tuple of Runs
-    (one per task) for a run, a Corpus for a list of videos. ``write_…`` returns the file's bytes, or raises
-    MomentseekError naming what the format cannot carry.
+    (one per task) for a run, a CaptionTable for captions, a Corpus for a list of videos. ``write_…`` returns the
+    file's bytes, or raises MomentseekError naming what the format cannot carry.
     """
 
     name: str
@@ -50,9 +55,11 @@ class FileFormat:
     claims: Callable[[Document], bool]
     read_truth: Callable[[Document, Reading], Judgements] | None = None
     read_runs: Callable[[Document, Reading], Runs] | None = None
+    read_captions: Callable[[Document, Reading], CaptionTable] | None = None
     read_corpus: Callable[[Document], Corpus] | None = None
     write_truth: Callable[[Judgements, Writing], bytes] | None = None
     write_runs: Callable[[Runs, Writing], bytes] | None = None
+    write_captions: Callable[[CaptionTable, Writing], bytes] | None = None
     write_corpus: Callable[[Corpus], bytes] | None = None
     suffix: str = ".json"
     notes: str = ""
@@ -61,7 +68,7 @@ class FileFormat:
     @property
     def writes(self) -> bool:
         """Whether files of this format can be written."""
-        return bool(self.write_truth or self.write_runs or self.write_corpus)
+        return bool(self.write_truth or self.write_runs or self.write_captions or self.write_corpus)
 
 
 FORMATS: Registry[FileFormat] = Registry("format", package="momentseek.formats")

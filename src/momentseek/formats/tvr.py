@@ -126,10 +126,6 @@ def _has_no_times(document: Document) -> bool:
     return has_keys(first, "desc_id", "desc") and "ts" not in first and "predictions" not in first
 
 
-def _is_tvc(document: Document) -> bool:
-    return has_keys(first_record(document), "clip_id", "vid_name")
-
-
 register(
     FileFormat(
         "tvr",
@@ -154,4 +150,3 @@ register(
     )
 )
 explain(_has_no_times, "it holds queries without times, as TVR's public test split does, so there is nothing to score")
-explain(_is_tvc, "it is a TVC file, whose task is captioning")

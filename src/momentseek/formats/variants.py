@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
-from momentseek.moments import Judgements
+from momentseek.moments import CaptionTable, Judgements
 
 VARIANTS: dict[tuple[str, int, int | None], str] = {
     ("charades-sta", 12_408, None): "Charades-STA, train",
@@ -37,14 +38,21 @@ VARIANTS: dict[tuple[str, int, int | None], str] = {
     ("qvhighlights", 1_542, None): "QVHighlights, test",
     ("didemo", 4_180, None): "DiDeMo, val",
     ("didemo", 4_021, None): "DiDeMo, test",
+    ("tvc", 86_603, None): "TVC, train",
+    ("tvc", 10_841, None): "TVC, val",
+    ("tvc", 5_420, None): "TVC, test-public",
+    ("tvc", 5_422, None): "TVC, test-private",
     ("mvmr", 3_720, None): "MVMR, Charades-STA test",
     ("mvmr", 4_001, None): "MVMR, TACoS test",
 }
 """(format, queries, moments where the number of queries alone says too little) → dataset."""
 
 
-def with_variant(truth: Judgements, format: str) -> Judgements:
-    """The truth with its dataset's name, where its size is that of a published file."""
+Table = TypeVar("Table", Judgements, CaptionTable)
+
+
+def with_variant(truth: Table, format: str) -> Table:
+    """The truth (or captions) with its dataset's name, where its size is that of a published file."""
     if truth.variant is not None:
         return truth
     name = VARIANTS.get((format, len(truth), None)) or VARIANTS.get((format, len(truth), len(truth.start)))

@@ -1,5 +1,6 @@
 """The vocabulary: moments, judgements of them, ranked runs of them, and how far two overlap."""
 
+from momentseek.moments.captions import CaptionTable, captions_of
 from momentseek.moments.checks import POLICIES, DataFinding, Policy
 from momentseek.moments.corpus import Corpus
 from momentseek.moments.judgements import MAX_RELEVANCE, Judgements, Pools, Saliency
@@ -8,6 +9,7 @@ from momentseek.moments.overlap import iou, iou_hull
 from momentseek.moments.run import Run
 
 __all__ = [
+    "CaptionTable",
     "Corpus",
     "DataFinding",
     "Judgements",
@@ -18,6 +20,7 @@ __all__ = [
     "Pools",
     "Run",
     "Saliency",
+    "captions_of",
     "iou",
     "iou_hull",
 ]

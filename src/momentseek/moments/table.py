@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ class MomentTable(Tabular):
     write them back as numbers. Build tables with ``from_groups`` or ``from_rows``, which check the times.
     """
 
+    ASKED: ClassVar[tuple[str, str]] = ("query", "queries")
+    """What an id of ``query_ids`` names, one and many."""
+
     query_ids: tuple[str, ...]
     offsets: IntArray
     videos: tuple[str, ...]
@@ -40,7 +43,7 @@ class MomentTable(Tabular):
     """Moments that broke the rules, and what was done with them."""
 
     def __post_init__(self) -> None:
-        reject_duplicates(self.query_ids, self.source)
+        reject_duplicates(self.query_ids, self.source, self.ASKED[0])
         if len(self.offsets) != len(self.query_ids) + 1 or self.offsets[-1] != len(self.video):
             raise MomentseekError(f"{self.source}: offsets do not fit the queries and moments")
 
@@ -106,12 +109,12 @@ class MomentTable(Tabular):
         return self.queries[self.position[query_id]] if self.queries else None
 
 
-def reject_duplicates(query_ids: Sequence[str], source: str) -> None:
+def reject_duplicates(query_ids: Sequence[str], source: str, asked: str = "query") -> None:
     """Refuse a table in which a query stands twice: which of the two counts is anybody's guess."""
     if len(set(query_ids)) != len(query_ids):
         twice = [q for q, n in Counter(query_ids).items() if n > 1]
         more = f" and {len(twice) - 1:,} other{'s' * (len(twice) > 2)} stand" if len(twice) > 1 else " stands"
-        raise MomentseekError(f"{source}: query {twice[0]}{more} more than once; keep one entry per query")
+        raise MomentseekError(f"{source}: {asked} {twice[0]}{more} more than once; keep one entry per {asked}")
 
 
 def group_by_query(

@@ -1,0 +1,101 @@
+"""TVC's captions of moments (JSON Lines): annotations with several per moment, predictions with one."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from momentseek.errors import MomentseekError
+from momentseek.formats.document import Document
+from momentseek.formats.registry import FileFormat, Reading, Writing, register
+from momentseek.formats.values import (
+    check_types,
+    durations_of,
+    first_record,
+    flatten,
+    has_keys,
+    ids,
+    lists,
+    matrix,
+    records,
+    strings,
+    with_corpus,
+)
+from momentseek.formats.writing import dump_lines, groups, row_videos, spans, whole, write_id
+from momentseek.moments import CaptionTable
+
+
+def claims_captions(document: Document) -> bool:
+    """Whether a file has one object per line with a clip id, its video and its times."""
+    return has_keys(first_record(document), "clip_id", "vid_name", "ts")
+
+
+def read_captions(document: Document, reading: Reading) -> CaptionTable:
+    """One moment per clip id; the public test split has no ``descs``, which gives moments without captions."""
+    entries = records(document)
+    videos = strings(entries, "vid_name", document)
+    times = matrix(lists(entries, "ts", document), 2, document, "time span")
+    described = any("descs" in entry for entry in entries)
+    descriptions = lists(entries, "descs", document) if described else [[] for _ in entries]
+    flat = check_types(flatten(descriptions), {dict}, document, "descs", "objects with a desc")
+    texts = strings(flat, "desc", document)
+    words = iter(texts)
+    extra = [key for key in (flat[0] if flat else {}) if key != "desc" and all(key in d for d in flat)]
+    return CaptionTable.from_groups(
+        ids(entries, "clip_id", document),
+        [list(islice(words, len(some))) for some in descriptions],
+        [1] * len(entries),
+        videos,
+        times[:, 0],
+        times[:, 1],
+        durations=with_corpus(
+            durations_of(((v, e.get("duration")) for v, e in zip(videos, entries, strict=True)), document), reading
+        ),
+        columns={key: [d[key] for d in flat] for key in extra},
+        invalid=reading.invalid,
+        source=str(document.path),
+    )
+
+
+def write_captions(table: CaptionTable, _: Writing) -> bytes:
+    """As TVC's files are, without a newline at the end; predictions have no durations and another order of keys."""
+    videos, times = row_videos(table), spans(table)
+    seconds = dict(zip(table.videos, table.durations.tolist(), strict=True))
+    entries: list[dict[str, Any]] = []
+    for i, rows in enumerate(groups(table, range(len(videos)))):
+        name = table.query_ids[i]
+        if len(rows) != 1:
+            raise MomentseekError(
+                f"tvc has exactly one moment per clip_id, but {table.source} has {len(rows) or 'none'} for {name}; "
+                "write coco-captions instead, which has no times"
+            )
+        video = videos[rows[0]]
+        where, number = {"ts": list(map(whole, times[rows[0]]))}, {"clip_id": write_id(name)}
+        entry: dict[str, Any] = {"vid_name": video}
+        if seconds[video] == seconds[video]:
+            entry |= {"duration": seconds[video], **where, **number}
+        else:
+            entry |= {**number, **where}
+        first, last = int(table.caption_offsets[i]), int(table.caption_offsets[i + 1])
+        if len(table.captions):
+            entry["descs"] = [
+                {"desc": table.captions[c], **{key: values[c] for key, values in table.columns.items()}}
+                for c in range(first, last)
+            ]
+        entries.append(entry)
+    return dump_lines(entries)
+
+
+register(
+    FileFormat(
+        "tvc",
+        "captions",
+        "TVC captions",
+        claims_captions,
+        read_captions=read_captions,
+        write_captions=write_captions,
+        suffix=".jsonl",
+        notes="Annotations and predictions have the same shape; of predictions the first caption counts. The public "
+        "test split has moments without captions.",
+    )
+)
