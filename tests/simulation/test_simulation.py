@@ -14,8 +14,9 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
-from momentseek.formats import read_corpus, read_truth
+from momentseek.formats import read_captions, read_corpus, read_truth
 from momentseek.simulation import SimulationReport, SimulationSettings, simulate
+from momentseek.simulation.world import the_world
 
 Small = tuple[Path, SimulationReport]
 TINY = SimulationSettings(videos=10, queries=20, seed=7)
@@ -94,6 +95,43 @@ def test_tvr_files_can_be_read_and_split_the_videos(small: Small) -> None:
     assert not (folder / "tvr_val_release.jsonl").read_bytes().endswith(b"\n")
 
 
+def test_tvc_files_have_several_captions_of_tvrs_moments(small: Small) -> None:
+    folder, _ = small
+    for split, captions in (("train", 2), ("val", 4), ("test", 4)):
+        table = read_captions(folder / f"tvc_{split}_release.jsonl")
+        truth = read_truth(folder / f"tvr_{split}_release.jsonl")
+        assert table.query_ids == truth.query_ids
+        assert (table.start.tolist(), table.end.tolist()) == (truth.start.tolist(), truth.end.tolist())
+        assert set(table.caption_counts.tolist()) == {captions}
+        first = [table.of(moment)[0] for moment in table]
+        assert (first == list(truth.queries or ())) == (split == "train")
+        assert sum(len(set(table.of(moment))) for moment in table) > len(table) * captions / 2
+
+
+def test_subtitles_speak_where_the_features_do_and_of_the_topic(small: Small) -> None:
+    folder, _ = small
+    said = {
+        entry["vid_name"]: entry["sub"]
+        for entry in map(json.loads, (folder / "tvqa_preprocessed_subtitles.jsonl").read_text().splitlines())
+    }
+    with h5py.File(folder / "subtitle.h5") as features:
+        for video, lines in said.items():
+            loud = features[video][()].any(axis=1)
+            heard = np.zeros(len(loud), dtype=bool)
+            for line in lines:
+                heard[round(line["start"] / 1.5) : int(np.ceil(line["end"] / 1.5))] = True
+            assert heard.tolist() == loud.tolist()
+    happened = [json.loads(line) for line in (folder / "concepts.jsonl").read_text().splitlines()]
+    spoken = [event for event in happened if "topic" in event]
+    assert len(spoken) > 20
+    world = the_world()
+    for event in spoken:
+        words = world.concepts[world.number["topic", event["topic"]]].words
+        start, end = event["action_times"]
+        during = [s["text"] for s in said[event["vid_name"]] if s["start"] < end and s["end"] > start]
+        assert any(word in text for text in during for word in words)
+
+
 def test_captions_name_people_and_queries_do_not(small: Small) -> None:
     folder, _ = small
     names = {json.loads(line)["actor"] for line in (folder / "concepts.jsonl").read_text().splitlines()}
@@ -139,6 +177,7 @@ def test_data_toml_names_files_that_are_there(small: Small) -> None:
         *("train_top01", "train_top20", "train_top40", "val", "test"),
         *("tvr_train", "tvr_val", "tvr_test"),
     ]
+    named += data["captions"].values()
     assert [name for name in named if not (folder / name).is_file()] == []
 
 

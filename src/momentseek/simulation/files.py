@@ -1,4 +1,4 @@
-"""The files of a simulated corpus: TVR's and TVR-Ranking's own, plus ``data.toml`` and what really happened.
+"""The files of a simulated corpus: TVR's, TVC's and TVR-Ranking's own, plus ``data.toml`` and what really happened.
 
 Written one query or line at a time, so that memory does not grow with the corpus.
 """
@@ -19,12 +19,16 @@ from momentseek.simulation import lengths
 from momentseek.simulation.annotation import SimulatedJudgements
 from momentseek.simulation.queries import SimulatedQueries
 from momentseek.simulation.settings import CLIP_SECONDS, FILES_VERSION, SimulationSettings
+from momentseek.simulation.speech import SimulatedLine
 from momentseek.simulation.story import Story
 from momentseek.simulation.world import World
 from momentseek.toml import toml_text
 
 TRAINING_LIST_LENGTHS = (1, 20, 40)
 TVR_SHARES = {"train": 0.8, "val": 0.1, "test": 0.1}
+TVC_CAPTIONS = {"train": 2, "val": 4, "test": 4}
+"""Captions per moment, as TVC has them; TVR's own description is one of them in train only."""
+SUBTITLE_FILE = "tvqa_preprocessed_subtitles.jsonl"
 
 
 def write_corpus(folder: Path, story: Story) -> None:
@@ -91,6 +95,39 @@ def write_tvr(folder: Path, story: Story, descriptions: list[str]) -> None:
         _write(folder / f"tvr_{split}_release.jsonl", _between(lines, "\n"))
 
 
+def write_tvc(folder: Path, story: Story, descriptions: list[str], paraphrases: list[list[str]]) -> None:
+    """Write TVC's files: several captions of every moment, of the same splits as TVR's."""
+    m, most = story.moments, max(TVC_CAPTIONS.values())
+    for split, (first, last) in _tvr_bounds(len(story.videos)).items():
+        written = ([descriptions, *paraphrases] if split == "train" else paraphrases)[: TVC_CAPTIONS[split]]
+        lines = (
+            json.dumps(
+                {
+                    "vid_name": story.videos[m.video[i]].name,
+                    "duration": story.videos[m.video[i]].seconds,
+                    "ts": [float(m.start[i]), float(m.end[i])],
+                    "clip_id": i,
+                    "descs": [
+                        {
+                            "type": lengths.KINDS[m.kind[i]],
+                            "desc": texts[i],
+                            "desc_id": i * most + k,
+                        }
+                        for k, texts in enumerate(written)
+                    ],
+                }
+            )
+            for i in range(int(story.offsets[first]), int(story.offsets[last]))
+        )
+        _write(folder / f"tvc_{split}_release.jsonl", _between(lines, "\n"))
+
+
+def write_subtitles(folder: Path, spoken: Iterable[tuple[str, list[SimulatedLine]]]) -> None:
+    """Write what is said as text, in the form of TVQA's and TVR's preprocessed subtitles."""
+    lines = (json.dumps({"vid_name": video, "sub": [line._asdict() for line in said]}) for video, said in spoken)
+    _write(folder / SUBTITLE_FILE, _between(lines, "\n"))
+
+
 def write_concepts(folder: Path, world: World, story: Story) -> None:
     """Write ``concepts.jsonl``: what really happens in every moment, so that explanations can be checked."""
     m = story.moments
@@ -128,6 +165,7 @@ def write_data(folder: Path, settings: SimulationSettings) -> None:
         "clip_seconds": CLIP_SECONDS,
         "simulated": True,
         "features": {"video": ["video.h5"], "subtitle": "subtitle.h5"},
+        "captions": {"subtitles": SUBTITLE_FILE} | {split: f"tvc_{split}_release.jsonl" for split in TVC_CAPTIONS},
         "splits": ranking | tvr,
     }
     _write(folder / DATA_FILE, [toml_text(table)])

@@ -64,7 +64,7 @@ class Difficulty:
 
 
 CLIP_SECONDS = 1.5
-FILES_VERSION = 1
+FILES_VERSION = 2
 """Version of the files; it goes up whenever the same settings give other files."""
 MIN_VIDEOS = 10
 MIN_QUERIES = 20

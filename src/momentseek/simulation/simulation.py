@@ -18,6 +18,7 @@ from momentseek.simulation.relevance import build_judge
 from momentseek.simulation.report import SimulationReport, build_report
 from momentseek.simulation.settings import SimulationSettings
 from momentseek.simulation.similarity import nearest_captions, sentence_vectors
+from momentseek.simulation.speech import spoken_lines
 from momentseek.simulation.story import tell_story
 from momentseek.simulation.vectors import (
     Features,
@@ -28,6 +29,8 @@ from momentseek.simulation.vectors import (
 )
 from momentseek.simulation.world import the_world
 
+PARAPHRASES = max(files.TVC_CAPTIONS.values())
+"""Further captions of every moment, for TVC's files."""
 Progress = Callable[[int], None]
 T = TypeVar("T")
 
@@ -75,6 +78,9 @@ def _fill(folder: Path, settings: SimulationSettings, progress: Progress) -> Sim
         judged = annotate(judge, queries.moment[rows], near[rows], similarity[rows], settings.random("judging", split))
         files.write_judged(folder, split, story, imprecise_captions, queries, judged)
     files.write_tvr(folder, story, descriptions)
+    again = [write_captions(world, moments, settings.random("tvc captions", k)) for k in range(PARAPHRASES)]
+    files.write_tvc(folder, story, descriptions, again)
+    files.write_subtitles(folder, spoken_lines(world, story, settings))
     files.write_concepts(folder, world, story)
 
     tagged = {text: tag(text) for text in (*descriptions, *queries.texts)}
