@@ -26,6 +26,7 @@ ORDER = (
         "tables",
         "tabular",
         "figures",
+        "job_process",
         "limits",
         "progress",
         "protobuf",

@@ -12,7 +12,7 @@ from momentseek.cli.options import command_line, echo_json, say
 from momentseek.cli.progress import ProgressLines, bar_text
 
 if TYPE_CHECKING:
-    from momentseek.library import AddReport, HearingStep, IngestNote, IngestStep
+    from momentseek.library import AddReport, BesideStep, IngestNote, IngestStep
 
 NOTE_STARTS = {"failed": "failed: ", "odd": "failed: ", "noted": "note: "}
 """How notes begin that are written even with ``--quiet``."""
@@ -25,15 +25,15 @@ class IngestLines(ProgressLines):
         super().__init__(quiet=quiet)
         self.what = what
 
-    def __call__(self, event: IngestStep | HearingStep | IngestNote) -> None:
+    def __call__(self, event: IngestStep | BesideStep | IngestNote) -> None:
         """Show an event."""
-        from momentseek.library import HearingStep, IngestNote
+        from momentseek.library import BesideStep, IngestNote
 
         if isinstance(event, IngestNote):
             if event.kind in NOTE_STARTS or not self.quiet:
                 self.note(f"{NOTE_STARTS.get(event.kind, '')}{event.text}")
-        elif isinstance(event, HearingStep):
-            self.show(*hearing_lines(event))
+        elif isinstance(event, BesideStep):
+            self.show(*beside_lines(event))
         else:
             self.show(*step_lines(event, self.what))
 
@@ -61,11 +61,11 @@ def step_lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
     return whole, one
 
 
-def hearing_lines(step: HearingStep) -> tuple[str, str]:
-    """A line about all videos that are heard, with rate and time left, and the name of the present one.
+def beside_lines(step: BesideStep) -> tuple[str, str]:
+    """A line about all videos that are heard or read, with rate and time left, and the name of the present one.
 
-    >>> from momentseek.library import HearingStep
-    >>> print(*hearing_lines(HearingStep(1, 3, 60.0, 240.0, 60.0, 12.0, "b.mp4")), sep=chr(10))
+    >>> from momentseek.library import BesideStep
+    >>> print(*beside_lines(BesideStep("hearing", 1, 3, 60.0, 240.0, 60.0, 12.0, "b.mp4")), sep=chr(10))
     hearing  1 of 3 videos  25 %  5.0 x real time  about 00:00:36 left
       b.mp4
     """
@@ -73,7 +73,7 @@ def hearing_lines(step: HearingStep) -> tuple[str, str]:
     from momentseek.library.paths import clock_text
 
     share = step.seconds / step.of_seconds if step.of_seconds else 1.0
-    whole = f"hearing  {step.videos:,} of {step.of_videos:,} videos  {100 * share:.0f} %"
+    whole = f"{step.what}  {step.videos:,} of {step.of_videos:,} videos  {100 * share:.0f} %"
     if step.fresh > 0:
         rate = step.fresh / max(step.elapsed, 1e-9)
         whole += f"  {rate:,.1f} x real time  about {clock_text((step.of_seconds - step.seconds) / rate)} left"

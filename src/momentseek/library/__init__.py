@@ -1,7 +1,7 @@
 """The collection on disk: catalog, segments of vectors, ingest, and the scan over them."""
 
 from momentseek.library.compact import CompactReport
-from momentseek.library.ingest import AddInterrupted, AddReport, HearingStep, IngestNote, IngestStep
+from momentseek.library.ingest import AddInterrupted, AddReport, BesideStep, IngestNote, IngestStep
 from momentseek.library.location import library_folder
 from momentseek.library.snapshot import Snapshot
 from momentseek.library.status import Status
@@ -15,7 +15,7 @@ __all__ = [
     "LibraryStore",
     "CompactReport",
     "Failure",
-    "HearingStep",
+    "BesideStep",
     "IngestNote",
     "Snapshot",
     "Status",

@@ -17,23 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from momentseek.library.catalog import Catalog
+from momentseek.library.video import PendingVideo
 from momentseek.media.cue import Cue
 from momentseek.transcription.hearing import HeardPart
 from momentseek.transcription.transcript import SpokenCue, SpokenWord
 
 
 @dataclass(frozen=True)
-class UnheardVideo:
+class UnheardVideo(PendingVideo):
     """A video with sound and without cues that no recogniser has heard to its end."""
 
-    id: int
-    path: Path
-    name: str
-    duration: float
-    size: int
-    mtime_ns: int
-    heard: float = 0.0
-    """Seconds that an earlier run has heard."""
     language: str | None = None
 
 

@@ -1,4 +1,4 @@
-"""Video and Failure: what the catalog knows of one file."""
+"""Video, PendingVideo and Failure: what the catalog knows of one file."""
 
 from __future__ import annotations
 
@@ -46,6 +46,20 @@ class Video:
     def file(self) -> PlainFile:
         """The file that was added, to read from; what is no longer that file is refused, and so are links."""
         return PlainFile(self.path, self.size, self.mtime_ns)
+
+
+@dataclass(frozen=True)
+class PendingVideo:
+    """A video that waits for what is done beside its pictures: being heard, or read."""
+
+    id: int
+    path: Path
+    name: str
+    duration: float
+    size: int
+    mtime_ns: int
+    done: float = 0.0
+    """Seconds that an earlier run has done."""
 
 
 @dataclass(frozen=True)

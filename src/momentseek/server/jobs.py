@@ -17,7 +17,7 @@ from momentseek.encoders.hub.get import fetch_model
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, AddReport
 from momentseek.library.file_stamp import path_text
-from momentseek.library.ingest.report import HearingStep, IngestNote, IngestStep, ShowIngest
+from momentseek.library.ingest.report import BesideStep, IngestNote, IngestStep, ShowIngest
 from momentseek.server.errors import ApiError, hide_paths
 from momentseek.server.right_of_way import give_way, lower_priority
 
@@ -203,13 +203,13 @@ class Jobs:
     def _run(self, order: _JobOrder, job: AddJob) -> None:
         self._change(job.id, lambda j: replace(j, state="running", started=time.time()))
 
-        def progress(event: IngestStep | HearingStep | IngestNote) -> None:
+        def progress(event: IngestStep | BesideStep | IngestNote) -> None:
             if isinstance(event, IngestNote):
                 if event.kind in ("failed", "odd"):
                     self._change(job.id, lambda j: replace(j, failed=(*j.failed, _failure(event))))
                 return
-            if isinstance(event, HearingStep):
-                self._change(job.id, lambda j: _apply_hearing(j, event))
+            if isinstance(event, BesideStep):
+                self._change(job.id, lambda j: _apply_beside(j, event))
             else:
                 self._change(job.id, lambda j: _apply_step(j, event))
             give_way(self._is_wanted, order.stop)
@@ -252,7 +252,7 @@ def _apply_step(job: AddJob, step: IngestStep) -> AddJob:
     )
 
 
-def _apply_hearing(job: AddJob, step: HearingStep) -> AddJob:
+def _apply_beside(job: AddJob, step: BesideStep) -> AddJob:
     rate = step.fresh / step.elapsed if step.fresh and step.elapsed else None
     return replace(
         job,

@@ -3,10 +3,10 @@
 from momentseek.library.ingest.report import (
     AddInterrupted,
     AddReport,
-    HearingStep,
+    BesideStep,
     IngestNote,
     IngestStep,
     ResumedVideo,
 )
 
-__all__ = ["AddInterrupted", "AddReport", "HearingStep", "IngestNote", "ResumedVideo", "IngestStep"]
+__all__ = ["AddInterrupted", "AddReport", "BesideStep", "IngestNote", "ResumedVideo", "IngestStep"]

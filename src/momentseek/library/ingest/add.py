@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from momentseek.errors import LibraryError
 from momentseek.library.damage import DamagedVectorsError, SegmentDamage, damage_message, proven_videos
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
 from momentseek.library.file_stamp import path_text
 from momentseek.library.files import FoundFiles, VideoFile
+from momentseek.library.ingest.beside import BesideRun, finish_runs
 from momentseek.library.ingest.reading import ReadSettings
 from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, ShowIngest
 from momentseek.library.ingest.run import IngestRun
@@ -28,8 +30,8 @@ from momentseek.library.video_parts import drop_old_parts
 ADDING_SETTING = "adding"
 """The catalog's setting that is there while an ``add`` runs, and after it was killed."""
 
-HEARING_THREADS = 1
-"""Threads of the recogniser that runs beside the pictures."""
+BESIDE_THREADS = 1
+"""Threads of each process that runs beside the pictures."""
 
 
 def add_files(
@@ -66,18 +68,19 @@ def add_files(
     run = IngestRun(
         found.files, settings, encoder, writer, lambda id: _stored_video(library, id, whole), report, progress
     )
-    hearing = None if transcriber is None else TranscribeRun(
-        library, report, progress, transcriber=transcriber, threads=HEARING_THREADS, timer=timer
-    )  # fmt: skip
+    beside: list[BesideRun[Any, Any]] = []
+    if transcriber is not None:
+        beside.append(
+            TranscribeRun(library, report, progress, transcriber=transcriber, threads=BESIDE_THREADS, timer=timer)
+        )
     try:
-        with hearing or nullcontext():
-            if hearing is not None:
-                hearing.refill()
-                run.beside = hearing.poll
+        with ExitStack() as stack:
+            for other in beside:
+                stack.enter_context(other).refill()
+            run.beside = [other.poll for other in beside]
             run.go()
             writer.flush()
-            if hearing is not None:
-                hearing.finish()
+            finish_runs(beside)
         writer.merge()
         if writer.damages:
             report.notes.append(damage_message(catalog, writer.damages.values()))

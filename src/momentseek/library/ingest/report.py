@@ -37,17 +37,19 @@ class IngestStep:
 
 
 @dataclass(frozen=True)
-class HearingStep:
-    """How far the hearing of videos without subtitles is, once their pictures are done."""
+class BesideStep:
+    """How far what goes on beside the pictures is (hearing, reading), once these are done."""
 
+    what: str
+    """What is done, as ``hearing``."""
     videos: int
-    """Number of videos that are heard."""
+    """Number of videos that are done."""
     of_videos: int
     seconds: float
-    """Seconds of sound that are heard, in earlier runs too."""
+    """Seconds of video that are done, in earlier runs too."""
     of_seconds: float
     fresh: float
-    """Seconds of sound heard in this run; the time left is estimated from it."""
+    """Seconds of video done in this run; the time left is estimated from it."""
     elapsed: float
     name: str
     """Name of the present video."""
@@ -79,7 +81,7 @@ class VideoNote:
     text: str
 
 
-ShowIngest = Callable[[IngestStep | HearingStep | IngestNote], None]
+ShowIngest = Callable[[IngestStep | BesideStep | IngestNote], None]
 
 
 @dataclass

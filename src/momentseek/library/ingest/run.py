@@ -60,7 +60,7 @@ class IngestRun:
         self.of_bytes = sum(file.size for file in files)
         self.shown_at = 0.0
         self.last = ""
-        self.beside: Callable[[], None] = lambda: None
+        self.beside: Sequence[Callable[[], None]] = ()
         """Called now and then, for what goes on beside the pictures."""
 
     def go(self) -> None:
@@ -199,7 +199,8 @@ class IngestRun:
         if now - self.shown_at < SECONDS_BETWEEN_STEPS and self.done < len(self.files):
             return
         self.shown_at = now
-        self.beside()
+        for poll in self.beside:
+            poll()
         present = self.encoder.open[0] if self.encoder.open else None
         at, duration, part = 0.0, 0.0, 0
         seconds = self.report.seconds
