@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import pytest
@@ -8,8 +9,9 @@ from tests.encoders.hub.server import served
 from momentseek.cli.models import command
 from momentseek.encoders import image_text_encoder
 from momentseek.encoders.hub import catalogue
-from momentseek.encoders.hub.catalogue import HubModel
+from momentseek.encoders.hub.catalogue import HubFile, HubModel
 from momentseek.errors import MomentseekError
+from momentseek.transcription import transcriber
 
 pytest.importorskip("onnxruntime")
 
@@ -24,7 +26,7 @@ def files(tmp_path):
 def home(tmp_path, monkeypatch, files):
     monkeypatch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    model = HubModel("tiny", "somebody/tiny", "abc", dict.fromkeys(files, 0.2), 6, "MIT", "tests")
+    model = HubModel("tiny", "somebody/tiny", "abc", dict.fromkeys(files, HubFile(200_000)), 6, "MIT", "tests")
     monkeypatch.setitem(catalogue.HUB_MODELS, "tiny", model)
     return tmp_path / "models"
 
@@ -44,8 +46,10 @@ def test_getting_a_model_asks_first_and_then_it_can_be_used(home, files):
     with served(files) as server:
         refused = run("get", "tiny", "--from", server.url, code=1, input="n\n")
         assert "about 1 MB in 6 files" in refused.stderr
+        assert "no hash is known of " in refused.stderr
         assert server.asked == []
         done = run("get", "tiny", "--from", server.url, input="y\n")
+        assert "note: tiny takes a " in done.stderr
         assert done.stdout == f"tiny is in {home / 'tiny'}; use it as: --encoder hub:tiny\n"
     assert "is already here" in run("get", "hub:tiny").stdout
     encoder = image_text_encoder("hub:tiny")
@@ -88,8 +92,9 @@ def test_verifying_finds_a_changed_file(home, tmp_path):
 
 def test_the_list_says_what_each_is_good_for():
     listed = run("list").stdout
-    assert [line.split()[0] for line in listed.splitlines()[1:8]] == [
-        *("minilm", "things", "labels", "hub:siglip2-base", "hub:siglip2-base-small", "hub:clip-b32", "hub:tiny")
+    assert [line.split()[0] for line in listed.splitlines()[1:12]] == [
+        *("minilm", "things", "labels", "hub:siglip2-base", "hub:siglip2-base-quick", "hub:siglip2-large"),
+        *("hub:siglip2-base-small", "hub:clip-b32", "whisper-small", "whisper-large-v3-turbo", "hub:tiny"),
     ]
     assert "recommended: free descriptions, many languages" in listed
     assert "To get one that is absent: momentseek models get NAME" in listed
@@ -99,3 +104,22 @@ def test_without_network_a_folder_can_be_named(home, monkeypatch):
     monkeypatch.setattr("momentseek.encoders.hub.download.MAX_TRIES", 1)
     result = CliRunner().invoke(command, ["get", "tiny", "--yes", "--from", "http://127.0.0.1:9/tiny"])
     assert "name a folder with the files (--from FOLDER)" in str(result.exception)
+
+
+def test_a_recogniser_is_downloaded_and_then_used_by_its_name(home, monkeypatch):
+    data = {"model.bin": b"\6\0\0\0\x0c\0WhisperSpec\0", "config.json": b"{}", "tokenizer.json": b"{}"}
+    sizes = {name: HubFile(len(each), hashlib.sha256(each).hexdigest()) for name, each in data.items()}
+    model = HubModel("whisper-tiny", "somebody/whisper", "abc", sizes, None, "MIT", "tests", "speech")
+    monkeypatch.setitem(catalogue.HUB_MODELS, "whisper-tiny", model)
+    monkeypatch.setattr(transcriber, "find_spec", lambda name: True)
+    with pytest.raises(MomentseekError, match="get it with: momentseek models get whisper-tiny"):
+        transcriber.model_folder("whisper-tiny")
+    with served(data) as server:
+        done = run("get", "whisper-tiny", "--yes", "--from", server.url)
+    assert "no hash is known" not in done.stderr
+    assert done.stdout.endswith("use it as: --transcriber whisper-tiny\n")
+    assert transcriber.model_folder("whisper-tiny") == home / "whisper-tiny"
+    assert len(transcriber.transcriber_print("whisper-tiny")) == 64
+    (home / "whisper-tiny/model.bin").write_bytes(b"other")
+    with pytest.raises(MomentseekError, match=r"model\.bin: is not the published file"):
+        transcriber.model_folder("whisper-tiny")

@@ -41,3 +41,19 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
 def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="cannot be written"):
         write_features(tmp_path / "no" / "x.h5", {})
+
+
+def test_a_disk_that_will_not_delete_does_not_hide_what_was_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(1, "not permitted")
+
+    def pairs() -> Iterator[tuple[str, np.ndarray]]:
+        yield "a", np.ones((2, 3))
+        raise ValueError("the source is broken")
+
+    monkeypatch.setattr("pathlib.Path.unlink", refuse)
+    with pytest.raises(ValueError, match="the source is broken"):
+        write_features(tmp_path / "x.h5", pairs())
+    assert not (tmp_path / "x.h5").exists()

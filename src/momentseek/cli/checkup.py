@@ -102,7 +102,7 @@ def _encoders(full: bool) -> Iterator[Item]:
             yield Item(entry.name, "ok", f"ready, {entry.kind}" + (", hashes checked again" if full else ""))
         elif entry.state == "damaged":
             yield Item(entry.name, "failed", "damaged", entry.problem)
-        elif not entry.name.startswith("hub:"):
+        elif entry.source.startswith("package "):
             yield Item(entry.name, "note", "absent", entry.problem.partition("; ")[2] or entry.problem)
     ready = [entry for entry in entries if entry.kind == "image-text" and entry.state == "ready"]
     if not ready:

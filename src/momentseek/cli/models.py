@@ -14,7 +14,7 @@ from momentseek.errors import MomentseekError
 
 @click.group()
 def command() -> None:
-    """List, download and verify encoders, which turn images and texts into vectors.
+    """List, download and verify encoders, which turn images and texts into vectors, and recognisers of speech.
 
     \b
     See which encoders are installed, and which could be:
@@ -30,7 +30,7 @@ def command() -> None:
 @command.command("list")
 @options.as_json
 def list_models(as_json: bool) -> None:
-    """List every encoder: what it is good for, where it comes from, and whether it is installed.
+    """List every encoder and recogniser: what it is good for, where it comes from, and whether it is installed.
 
     \b
       momentseek models list
@@ -71,10 +71,13 @@ def list_models(as_json: bool) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Download without asking.")
 @click.option("--from", "source", metavar="URL|FOLDER", help="Take the files from a mirror or a folder instead.")
 def get_model(name: str, yes: bool, source: str | None) -> None:
-    """Download a model and record the hashes of its files.
+    """Download a model, check its files against their hashes, and try it.
 
     \b
       momentseek models get siglip2-base
+    A larger recogniser of speech, then hear by it:
+      momentseek models get whisper-small
+      momentseek transcribe --transcriber whisper-small
     On a machine without network, from a folder with the same files:
       momentseek models get siglip2-base --from /media/stick/siglip2-base
 
@@ -85,27 +88,36 @@ def get_model(name: str, yes: bool, source: str | None) -> None:
     from momentseek.encoders.hub import lock
     from momentseek.encoders.hub.catalogue import find_hub_model
     from momentseek.encoders.hub.get import fetch_model, missing_files
+    from momentseek.encoders.hub.trial import try_model
 
     model = find_hub_model(name.removeprefix("hub:"))
     missing = missing_files(model)
     if not missing:
+        for problem in try_model(model, lock.model_folder(model.name)):
+            options.say(f"note: {problem}")
         click.echo(f"{model.name} is already here: {lock.model_folder(model.name)}")
         return
-    size = sum(model.files[file] for file in missing)
+    size = sum(model.files[file].size for file in missing) / 1e6
     options.say(f"{model.name}: {model.good_for}; licence {model.licence}")
     options.say(f"from {source or model.address}")
     options.say(f"into {lock.model_folder(model.name)}, about {size:,.0f} MB in {len(missing)} files")
+    unknown = [file for file in missing if file not in model.hashes]
+    if unknown:
+        options.say(f"no hash is known of {', '.join(unknown)}: what comes now is trusted, and must stay the same")
     if not yes and not _confirm():
         raise click.Abort
+    problems: list[str] = []
     try:
         with progress_bars(f"{model.name}, MB") as progress:
-            folder = fetch_model(model, source, progress=progress)
+            folder = fetch_model(model, source, progress=progress, note=problems.append)
     except KeyboardInterrupt:
         options.say(f"what has arrived is kept; continue with: momentseek models get {model.name}")
         raise
     except MomentseekError as e:  # the group above does not know the flags of its commands
         raise MomentseekError(to_flags(str(e))) from None
-    click.echo(f"{model.name} is in {folder}; use it as: --encoder hub:{model.name}")
+    for problem in problems:
+        options.say(f"note: {problem}")
+    click.echo(f"{model.name} is in {folder}; use it as: {model.use}")
 
 
 def _confirm() -> bool:

@@ -11,7 +11,7 @@ from momentseek.cli.ingesting import IngestLines, ingest
 @click.command()
 @click.argument("videos", nargs=-1, metavar="[VIDEO]...")
 @options.library
-@click.option("--transcriber", metavar="SPEC", help="whisper-base (default), or whisper:FOLDER.")
+@click.option("--transcriber", metavar="SPEC", help="whisper-base (default), whisper-small, …, or whisper:FOLDER.")
 @click.option("--again", is_flag=True, help="Also try videos whose sound could not be heard before.")
 @options.wait
 @options.quiet
@@ -33,8 +33,8 @@ def command(
     \b
     All of them:
       momentseek transcribe
-    Some, with a larger model of faster-whisper that lies in a folder:
-      momentseek transcribe 'talks/*' --transcriber whisper:~/models/whisper-small
+    Some, with a larger model (momentseek models get whisper-small; or whisper:FOLDER for one of your own):
+      momentseek transcribe 'talks/*' --transcriber whisper-small
     What was heard, as subtitles to correct; `momentseek add` takes them when they lie beside the video:
       momentseek transcript talks/one.mp4 > talks/one.srt
     """

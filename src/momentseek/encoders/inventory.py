@@ -16,7 +16,7 @@ from momentseek.encoders.wheel import PackagedWeights, locate, verify
 from momentseek.errors import MomentseekError
 from momentseek.registry import did_you_mean
 
-EncoderKind = Literal["text", "image-text"]
+EncoderKind = Literal["text", "image-text", "speech"]
 EncoderState = Literal["ready", "absent", "damaged"]
 
 
@@ -66,7 +66,7 @@ def _entries(fresh: bool) -> dict[str, Callable[[], EncoderEntry]]:
         "things": lambda: _from_packages("things", "image-text", (things.ASSET, texts), about_things, fresh, 417),
         "labels": lambda: _from_packages("labels", "image-text", (labels.ASSET, texts), about_labels, fresh),
     }
-    found |= {f"{HUB_PREFIX}{name}": partial(_downloadable, model, fresh) for name, model in HUB_MODELS.items()}
+    found |= {_spec(model): partial(_downloadable, model, fresh) for model in HUB_MODELS.values()}
     for name in (*TEXT_ENCODERS, *IMAGE_TEXT_ENCODERS):
         kind: EncoderKind = "text" if name in TEXT_ENCODERS else "image-text"
         found.setdefault(name, partial(EncoderEntry, name, kind, None, "registered", "ready", "", None, "", ""))
@@ -87,10 +87,10 @@ def _from_packages(
 
 def _downloadable(model: HubModel, fresh: bool) -> EncoderEntry:
     absent = not lock.lock_file(model.name).exists() or not lock.model_folder(model.name).is_dir()
-    state, problem = _state(lambda: lock.check_model(model.name, fresh=fresh), absent)
+    state, problem = _state(lambda: lock.check_model(model, fresh=fresh), absent)
     return EncoderEntry(
-        f"{HUB_PREFIX}{model.name}",
-        "image-text",
+        _spec(model),
+        model.kind,
         model.dim,
         model.repository,
         state,
@@ -99,6 +99,11 @@ def _downloadable(model: HubModel, fresh: bool) -> EncoderEntry:
         model.licence,
         model.good_for,
     )
+
+
+def _spec(model: HubModel) -> str:
+    """What a command calls it: a recogniser goes by its bare name."""
+    return model.name if model.kind == "speech" else f"{HUB_PREFIX}{model.name}"
 
 
 def _state(check: Callable[[], object], absent: bool) -> tuple[EncoderState, str]:

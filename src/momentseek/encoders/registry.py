@@ -88,7 +88,7 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
         from momentseek.encoders.hub.catalogue import find_hub_model
         from momentseek.encoders.hub.lock import check_model
 
-        folder = check_model(find_hub_model(spec.removeprefix(HUB_PREFIX)).name)
+        folder = check_model(find_hub_model(spec.removeprefix(HUB_PREFIX), "image-text"))
         return _load_folder_once(folder, spec)
     return _load_image_text_once(IMAGE_TEXT_ENCODERS[spec])
 

@@ -71,6 +71,8 @@ class TextVectorStore:
 
     def tidy(self) -> None:
         """Merge the parts if there are many; of a text encoded twice, one row stays."""
+        from momentseek.atomic import drop_temporary
+
         parts = self._parts()
         if len(parts) < MAX_PARTS:
             return
@@ -82,7 +84,7 @@ class TextVectorStore:
         whole = self._write(merged[np.sort(first)])
         for part, _ in read:
             if part != whole:
-                part.unlink(missing_ok=True)
+                drop_temporary(part)
 
     def _write(self, rows: NDArray[Any]) -> Path:
         from momentseek.atomic import write_bytes

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.atomic import drop_temporary
 from momentseek.errors import MomentseekError
 from momentseek.optional import optional_module
 
@@ -42,5 +43,5 @@ def write_features(
         temporary.chmod(0o666 & ~mask)
         temporary.replace(target)
     finally:
-        temporary.unlink(missing_ok=True)
+        drop_temporary(temporary)
     return count

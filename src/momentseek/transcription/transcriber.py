@@ -1,8 +1,8 @@
 """Which recognisers there are, and what each is made of.
 
-A transcriber is named by ``whisper-base`` (the weights that come with the extra ``speech``) or ``whisper:FOLDER``, a
-folder with a Whisper model in CTranslate2's form, as faster-whisper reads it. Its fingerprint is stored with what
-it heard.
+A transcriber is named by ``whisper-base`` (the weights that come with the extra ``speech``), by the name of one that
+``momentseek models get`` has downloaded (``whisper-small``), or by ``whisper:FOLDER``, a folder with a Whisper model in
+CTranslate2's form, as faster-whisper reads it. Its fingerprint is stored with what it heard.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Protocol
 
 from momentseek.encoders.folders import cache_folder
 from momentseek.encoders.hashes import hashes
+from momentseek.encoders.hub.catalogue import HUB_MODELS
+from momentseek.encoders.hub.lock import check_model
 from momentseek.encoders.wheel import PackagedWeights, locate, verify
 from momentseek.errors import MomentseekError
 from momentseek.media.sound import Samples
@@ -106,10 +108,14 @@ def model_folder(spec: str) -> Path:
         raise missing("faster-whisper", SPEECH_EXTRA)
     if spec == DEFAULT_TRANSCRIBER:
         return _packaged_folder()
+    downloads = [model.name for model in HUB_MODELS.values() if model.kind == "speech"]
+    if spec in downloads:
+        return check_model(HUB_MODELS[spec])
     kind, _, place = spec.partition(":")
     if kind != "whisper" or not place:
+        names = ", ".join((DEFAULT_TRANSCRIBER, *downloads))
         raise MomentseekError(
-            f"there is no transcriber {spec!r}; give {DEFAULT_TRANSCRIBER}, or whisper:FOLDER (a faster-whisper model)"
+            f"there is no transcriber {spec!r}; give {names}, or whisper:FOLDER (a faster-whisper model)"
         )
     folder = Path(place).expanduser()
     for name in MODEL_FILES:

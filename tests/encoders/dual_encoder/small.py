@@ -38,6 +38,15 @@ def siglip_tokenizer():
     return found
 
 
+def gemma_tokenizer():
+    """Whole words between Gemma's marks, in its order; it does not lower the case, and it ends with ``<eos>``."""
+    words = ["<pad>", "<eos>", "<bos>", "<unk>", "a", "plain", "picture", "red", "green", "blue"]
+    found = Tokenizer(models.WordLevel({word: at for at, word in enumerate(words)}, unk_token="<unk>"))
+    found.pre_tokenizer = pre_tokenizers.Whitespace()
+    found.post_processor = processors.TemplateProcessing(single="$A <eos>", special_tokens=[("<eos>", 1)])
+    return found
+
+
 def photographs():
     """Landscape, portrait, square, and smaller than any model wants."""
     random = np.random.default_rng(3)

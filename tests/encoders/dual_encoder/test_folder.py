@@ -3,11 +3,12 @@ import os
 
 import numpy as np
 import pytest
-from tests.encoders.dual_encoder.graphs import text, vision, write_model
-from tests.encoders.dual_encoder.small import photographs
+from tests.encoders.dual_encoder.graphs import siglip2_files, siglip2_vision, text, vision, write_model
+from tests.encoders.dual_encoder.small import gemma_tokenizer, photographs, siglip_tokenizer
 
 from momentseek.encoders import ImageTextEncoder, image_text_encoder
 from momentseek.encoders.dual_encoder.encoder import load_dual_encoder
+from momentseek.encoders.dual_encoder.tokenizer import load_tokenizer
 from momentseek.encoders.vector_store import unit_rows
 from momentseek.errors import MomentseekError
 
@@ -133,3 +134,41 @@ def test_the_fingerprint_follows_every_file(tmp_path):
         os.utime(path, ns=(1, 1))
         seen.add(load_dual_encoder(folder).fingerprint)
     assert len(seen) == 1 + 7  # the README does not count
+
+
+def test_both_halves_in_one_graph_are_not_read(tmp_path):
+    folder = write_model(tmp_path / "model", **{"onnx/vision_model.onnx": None, "model.onnx": b"both"})
+    with pytest.raises(MomentseekError, match=r"model\.onnx: has both halves of the model in one graph.*docs/encoders"):
+        load_dual_encoder(folder)
+
+
+@pytest.mark.parametrize("ending", ["_quantized", "_int8", "_uint8"])
+def test_8_bit_graphs_encode_one_at_a_time(tmp_path, ending):
+    """Each batch is rounded by its own largest value, so that a picture's vector would depend on its neighbours."""
+    files = siglip2_files()
+    del files["onnx/vision_model.onnx"]
+    files[f"onnx/vision_model{ending}.onnx"] = siglip2_vision(rounds=True)
+    encoder = load_dual_encoder(write_model(tmp_path / "model", **{"onnx/vision_model.onnx": None, **files}))
+    images = [np.full((8, 8, 3), colour, np.uint8) for colour in ((160, 130, 90), (255, 0, 90), (0, 255, 255))]
+    together = encoder.encode_images(images)
+    np.testing.assert_array_equal(together, np.concatenate([encoder.encode_images([image]) for image in images]))
+    batch = encoder._encode_images(images)
+    assert not np.allclose(batch, together, atol=0.01)
+
+
+@pytest.mark.parametrize("settings", [{}, {"padding_side": "left", "do_lower_case": False, "pad_token": "<eos>"}])
+def test_siglip_2_is_always_given_64_lower_case_tokens_padded_on_the_right(tmp_path, settings):
+    gemma_tokenizer().save(str(tmp_path / "tokenizer.json"))
+    tokens = load_tokenizer(tmp_path, {"model_type": "siglip"}, settings, "siglip")
+    ids, mask = tokens(["A RED picture", "blue"])
+    assert ids[0].tolist() == [4, 7, 6, 1] + [0] * 60
+    assert ids[1].tolist() == [9, 1] + [0] * 62
+    assert mask.all()
+
+
+def test_the_first_siglip_pads_with_its_end_mark(tmp_path):
+    siglip_tokenizer().save(str(tmp_path / "tokenizer.json"))
+    tokens = load_tokenizer(tmp_path, {}, {"pad_token": "</s>", "padding_side": "left"}, "siglip")
+    ids, _ = tokens(["a man"])
+    assert ids.shape == (1, 64)
+    assert ids[0, 10:].tolist() == [1] * 54

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from momentseek.encoders.dual_encoder.files import DualEncoderFiles, find_files, read_json
+from momentseek.encoders.dual_encoder.files import DualEncoderFiles, find_files, read_json, rounds_batches
 from momentseek.encoders.dual_encoder.preprocessing import Preprocessing, read_preprocessing
 from momentseek.encoders.dual_encoder.tokenizer import TextTokenizer, load_tokenizer
 from momentseek.encoders.dual_encoder.tower import EncoderTower
@@ -26,7 +26,7 @@ from momentseek.errors import MomentseekError
 
 IMAGES_PER_BATCH, TEXTS_PER_BATCH = 8, 32
 """Number of images, and of texts, that are encoded at once."""
-RECIPE = "1"
+RECIPE = "2"
 """Part of the fingerprint; change it whenever the same files would give other vectors."""
 
 
@@ -58,12 +58,12 @@ class DualEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text; of a text longer than the model can read, the beginning."""
-        size = self._texts.batch or TEXTS_PER_BATCH
+        size = self._texts.batch or _batch_size(self._files.text, TEXTS_PER_BATCH)
         return self._rows([self._encode(texts[at : at + size]) for at in range(0, len(texts), size)])
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image."""
-        size = self._images.batch or IMAGES_PER_BATCH
+        size = self._images.batch or _batch_size(self._files.vision, IMAGES_PER_BATCH)
         return self._rows([self._encode_images(images[at : at + size]) for at in range(0, len(images), size)])
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
@@ -104,6 +104,10 @@ class DualEncoder:
         return read_preprocessing(
             nested if isinstance(nested, Mapping) else settings, self._files.family, str(self._files.preprocessor)
         )
+
+
+def _batch_size(graph: Path, usual: int) -> int:
+    return 1 if rounds_batches(graph) else usual
 
 
 def load_dual_encoder(

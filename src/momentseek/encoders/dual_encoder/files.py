@@ -12,7 +12,9 @@ from momentseek.errors import MomentseekError
 
 GRAPH_SUFFIXES = ("", "_fp16", "_quantized", "_int8", "_uint8", "_q4f16", "_q4", "_bnb4")
 """Endings of file names, the most exact first."""
-EXPORT_HINT = "docs/encoders.md says how to export a model"
+DYNAMIC_8_BIT = ("_quantized", "_int8", "_uint8")
+"""Endings of graphs that round each batch by its own largest value, so that a row depends on its neighbours."""
+EXPORT_HINT = "docs/encoders.md says which files to get"
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class DualEncoderFiles:
         settings = [self.config, self.preprocessor, self.folder / "tokenizer.json"]
         optional = self.folder / "tokenizer_config.json"
         return [self.vision, self.text, *beside, *settings, *([optional] if optional.is_file() else [])]
+
+
+def rounds_batches(graph: Path) -> bool:
+    """Whether a graph, by its name, gives an input other vectors in a batch than alone."""
+    return graph.stem.endswith(DYNAMIC_8_BIT)
 
 
 def find_files(folder: Path) -> DualEncoderFiles:
@@ -82,6 +89,9 @@ def _graph(folder: Path, name: str) -> Path:
     for path in _candidates(folder, name):
         if path.is_file():
             return path
+    whole = next((place for place in (folder / "onnx" / "model.onnx", folder / "model.onnx") if place.is_file()), None)
+    if whole is not None:
+        raise MomentseekError(f"{whole}: has both halves of the model in one graph, which is not read; {EXPORT_HINT}")
     raise MomentseekError(f"{folder}: has no {name}.onnx, neither in onnx/ nor beside config.json; {EXPORT_HINT}")
 
 

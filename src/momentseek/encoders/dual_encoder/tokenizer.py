@@ -1,7 +1,9 @@
 """Texts as token numbers, by a model's ``tokenizer.json`` and ``tokenizer_config.json``.
 
 CLIP reads up to its end mark, so texts are padded to the longest of a batch. SigLIP was trained on 64 lower-case
-tokens with nothing masked, padding included, and must be given exactly that.
+tokens with nothing masked, padded on the right, and must be given exactly that whatever its settings say: it reads
+the last position, so other padding gives other vectors. SigLIP 2 pads with Gemma's ``<pad>``, number 0; the first
+SigLIP with its end mark, as its settings say.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from momentseek.optional import optional_module
 
 DEFAULT_MAX_TOKENS = {"clip": 77, "siglip": 64}
 """Tokens of a family's texts, where the settings do not say."""
+GEMMA_MARKS = ("<pad>", "<eos>", "<bos>")
+"""Tokens of Gemma's vocabulary, which SigLIP 2 reads by; SigLIP's own has ``</s>``."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,17 @@ def load_tokenizer(folder: Path, config: Mapping[str, Any], settings: Mapping[st
     return TextTokenizer(
         tokenizer,
         pad=_pad(tokenizer, settings, text),
-        left=settings.get("padding_side") == "left",
-        lower=bool(settings.get("do_lower_case", family == "siglip")),
+        left=family != "siglip" and settings.get("padding_side") == "left",
+        lower=family == "siglip" or bool(settings.get("do_lower_case")),
         length=length,
         whole=family == "siglip",
     )
 
 
 def _pad(tokenizer: Any, settings: Mapping[str, Any], text: Mapping[str, Any]) -> int:
+    gemma = [tokenizer.token_to_id(token) for token in GEMMA_MARKS]
+    if None not in gemma:
+        return int(gemma[0])
     token = settings.get("pad_token")
     content = token.get("content") if isinstance(token, Mapping) else token
     number = tokenizer.token_to_id(content) if isinstance(content, str) else None

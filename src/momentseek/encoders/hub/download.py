@@ -18,6 +18,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from momentseek.atomic import drop_temporary, flush_folder
 from momentseek.encoders.hashes import sha256
 from momentseek.errors import MomentseekError
 
@@ -27,11 +28,22 @@ MAX_TRIES = 4
 CHUNK_BYTES = 1 << 18
 
 
+class MissingFileError(MomentseekError):
+    """The server has no file at that address."""
+
+
 def download(
-    url: str, target: Path, *, digest: str | None, limit: int, advance: Callable[[int], None] = lambda _: None
+    url: str,
+    target: Path,
+    *,
+    digest: str | None,
+    limit: int,
+    otherwise: str = "is not the file that was asked for (its SHA-256 differs)",
+    advance: Callable[[int], None] = lambda _: None,
 ) -> str:
     """Fetch ``url`` into ``target`` and give its SHA-256, which must be ``digest`` if that is known.
 
+    ``otherwise`` says what a file with another hash is; it is thrown away. No file is larger than ``limit`` bytes.
     ``advance`` is told of bytes as they arrive (those of an earlier attempt at once). Interrupted, the part stays.
     """
     _check_scheme(url)
@@ -44,12 +56,10 @@ def download(
         found = sha256(part)
         if digest is not None and found != digest:
             _forget(part)
-            raise MomentseekError(
-                f"{url}: is not the file that was downloaded first (its SHA-256 differs), so it was thrown away; "
-                "try another source (`source`)"
-            )
+            raise MomentseekError(f"{url}: {otherwise}, so it was thrown away; try another source (`source`)")
         part.replace(target)
-        _etag(part).unlink(missing_ok=True)
+        flush_folder(target.parent)
+        drop_temporary(_etag(part))
     except OSError as e:
         raise MomentseekError(f"{target}: cannot be written ({e.strerror or e}); check the folder") from None
     return found
@@ -67,6 +77,8 @@ def _fetch_all(url: str, file: FileIO, part: Path, limit: int, advance: Callable
                     if e.headers.get("Content-Range") == f"bytes */{file.tell()}":
                         return
                     _begin_again(file, part, advance)
+                elif e.code in (404, 410):
+                    raise MissingFileError(f"{url}: the server says {e.code} {e.reason}") from None
                 elif e.code < 500 and e.code != 429:
                     raise MomentseekError(
                         f"{url}: the server says {e.code} {e.reason}; try another source (`source`)"
@@ -112,7 +124,7 @@ def _begin_again(file: FileIO, part: Path, advance: Callable[[int], None]) -> No
         advance(-have)
         file.truncate(0)
         file.seek(0)
-    _etag(part).unlink(missing_ok=True)
+    drop_temporary(_etag(part))
 
 
 def _write(file: FileIO, piece: bytes) -> None:
@@ -128,7 +140,9 @@ def _write(file: FileIO, piece: bytes) -> None:
 
 def _check_size(url: str, size: int, limit: int) -> None:
     if size > limit:
-        raise MomentseekError(f"{url}: is larger than {limit:,} bytes, so it cannot be the model; try another source")
+        raise MomentseekError(
+            f"{url}: is larger than {limit:,} bytes, so it cannot be the model; try another source (`source`)"
+        )
 
 
 def _check_scheme(url: str) -> None:
@@ -180,5 +194,5 @@ def _read_etag(part: Path) -> str:
 
 
 def _forget(part: Path) -> None:
-    part.unlink(missing_ok=True)
-    _etag(part).unlink(missing_ok=True)
+    drop_temporary(part)
+    drop_temporary(_etag(part))

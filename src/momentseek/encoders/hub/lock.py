@@ -1,5 +1,6 @@
-"""What a model's files were when they were first downloaded: trust on first use, checked ever after.
+"""What a model's files were when they were first downloaded: checked ever after.
 
+A file whose hash the catalogue knows must be that one from the first; of the others the first download is trusted.
 The lock lies beside the model's folder, not in it, so that it outlives a deleted model: a second download must give
 the same bytes.
 """
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from momentseek.encoders.folders import models_folder
 from momentseek.encoders.hashes import hashes
+from momentseek.encoders.hub.catalogue import HubModel
 from momentseek.errors import MomentseekError
 
 
@@ -48,18 +50,27 @@ def write_lock(name: str, source: str, digests: Mapping[str, str]) -> None:
     write_bytes(lock_file(name), json.dumps({"source": source, "sha256": dict(digests)}, indent=1).encode())
 
 
-def check_model(name: str, *, fresh: bool = False) -> Path:
-    """The model's folder, if all its files are there and unchanged."""
-    folder, pinned = model_folder(name), read_lock(name)
-    if not pinned or not folder.is_dir():
+def check_model(model: HubModel, *, fresh: bool = False) -> Path:
+    """The model's folder, if all its files are there and what they should be."""
+    name = model.name
+    folder, first = model_folder(name), read_lock(name)
+    pinned = {**first, **model.hashes}
+    if not first or not folder.is_dir():
         raise MomentseekError(f"the model {name} is not downloaded; get it with: momentseek models get {name}")
-    for file in pinned:
+    for file in (*model.files, *first):
         if not (folder / file).is_file():
             raise MomentseekError(f"{folder / file}: is missing; get it with: momentseek models get {name}")
     found = hashes([folder / file for file in pinned], fresh=fresh)
     for file, digest in pinned.items():
         if found[folder / file] != digest:
             raise MomentseekError(
-                f"{folder / file}: has changed since it was downloaded; delete it and run: momentseek models get {name}"
+                f"{folder / file}: {what_differs(model, file)}; delete it and run: momentseek models get {name}"
             )
     return folder
+
+
+def what_differs(model: HubModel, file: str) -> str:
+    """What it means that a file's hash is another one: it is not the published file, or not the one that came first."""
+    if file in model.hashes:
+        return "is not the published file (its SHA-256 differs)"
+    return "has changed since it was downloaded (its SHA-256 differs)"

@@ -86,7 +86,7 @@ async def download(service: ServiceParam, given: EncoderIn) -> JobOut:
     """Start to download an encoder to the server; answers at once. Refused unless the server allows changes."""
     service.check_changes()
     name = given.encoder.removeprefix(HUB_PREFIX)
-    if name not in HUB_MODELS:
+    if name not in HUB_MODELS or HUB_MODELS[name].kind != "image-text":
         raise ApiError(404, f"there is no encoder {given.encoder[:60]!r} to download; GET /api/v1/encoders lists them")
     return job_out(service.jobs.download(HUB_MODELS[name]))
 
