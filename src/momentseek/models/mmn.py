@@ -19,6 +19,7 @@ from momentseek.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.checks import above_nothing, at_least, one_of
 from momentseek.models.layers.joint_clips import MapClips
+from momentseek.models.layers.sentence import mean_of_words
 from momentseek.models.losses.mutual_matching import mutual_matching
 from momentseek.models.model import CorpusModel, Dims
 from momentseek.models.moment_map import MapConvolution, cells, max_over, overlap
@@ -103,12 +104,7 @@ class Mmn(CorpusModel):
 
     def encode_words(self, words: Words) -> Encodings:
         """The query in both spaces, of length 1."""
-        if self.sentence is not None:
-            pooled = self.sentence(words)[0]
-        else:
-            weight = words.mask.to(words.features)
-            pooled = torch.einsum("qnd,qn->qd", words.features, weight) / weight.sum(1, keepdim=True).clamp(min=1)
-        pooled = self.text_norm(pooled)
+        pooled = self.text_norm(self.sentence(words)[0] if self.sentence is not None else mean_of_words(words))
         return {
             "match": F.normalize(self.text_match(pooled), dim=1),
             "overlap": F.normalize(self.text_overlap(pooled), dim=1),

@@ -130,6 +130,9 @@ class CorpusModel(nn.Module, ABC):
         """What is trained in a step, counted from 0, of an epoch: everything at the same rate, if not said."""
         return EVERYTHING
 
+    def check_lengths(self, clips: Mapping[str, int]) -> None:
+        """Refuse videos, given by their numbers of clips, that the model cannot be trained on; by default none."""
+
     @abstractmethod
     def encode_words(self, words: Words) -> Encodings:
         """Encode the words of queries; the encodings do not depend on any video."""

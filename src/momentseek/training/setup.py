@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from momentseek.errors import MomentseekError
+from momentseek.features.clips import bounds
 from momentseek.features.data import Data
 from momentseek.language.roles import resolve_parser
 from momentseek.models import CorpusModel, build
@@ -69,6 +70,7 @@ def prepare_training(
     model = build(config.model, config.settings, dims)
     validation = Validation(config, data)
     validation.check(model)
+    model.check_lengths(_fitted_lengths(config, data, model))
     warm_start.check_hard_negatives(config, model)
     check_lists(config, model)
     batches = Batches(data, split, model.config, training)
@@ -99,6 +101,13 @@ def prepare_training(
         prepare_folder(out, config, resume, force)
     optimiser = build_optimiser(model, training)
     return TrainingSetup(config, data, model, optimiser, order, batches, validation, fingerprint, last, begun, scorer)
+
+
+def _fitted_lengths(config: TrainConfig, data: Data, model: CorpusModel) -> dict[str, int]:
+    """Number of clips, as the model sees them, of every video that training, validation or the test needs."""
+    names = {video for split in used_splits(config) for video in data.split(split).truth.videos}
+    most, how = model.config.preparation.rows, model.config.fit
+    return {name: len(bounds(data.rows(name), most, how)) - 1 for name in sorted(names)}
 
 
 def used_splits(config: TrainConfig) -> list[str]:

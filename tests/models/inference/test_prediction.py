@@ -242,8 +242,10 @@ def test_every_model_scores_the_same_in_any_blocks(small, name):
         sorted(small.rows(predict(model, world, world, k=10_000, videos=videos, **blocks)))
         for blocks in ({}, {"cells": 300, "batch": 1})
     )
-    assert len(whole) > 400
-    assert [row[:4] for row in whole] == [row[:4] for row in parts]
+    assert len(whole) > (30 if model.continuous else 400)
+    assert [row[:2] for row in whole] == [row[:2] for row in parts]
+    apart = 1e-4 if model.continuous else 0.0  # the edges of clips are what they are
+    np.testing.assert_allclose([row[2:4] for row in whole], [row[2:4] for row in parts], rtol=apart, atol=apart)
     np.testing.assert_allclose([row[4] for row in whole], [row[4] for row in parts], rtol=1e-4, atol=1e-5)
 
 

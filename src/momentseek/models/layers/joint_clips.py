@@ -12,15 +12,16 @@ from momentseek.models.model import Dims, ModelConfig
 
 
 class JointClips(nn.Module):
-    """A linear layer over the features of all modalities in use, side by side."""
+    """A linear layer over the features of all modalities in use, side by side, to ``columns`` (``hidden``) columns."""
 
-    def __init__(self, config: ModelConfig, dims: Dims) -> None:
+    def __init__(self, config: ModelConfig, dims: Dims, columns: int | None = None) -> None:
         super().__init__()
         self.modalities = parse_modalities(config.modalities)  # columns in the order of the setting
-        self.linear = nn.Linear(sum(clip_width(dims, config, m) for m in self.modalities), config.hidden)
+        width = sum(clip_width(dims, config, m) for m in self.modalities)
+        self.linear = nn.Linear(width, columns or config.hidden)
 
     def forward(self, clips: Clips) -> Tensor:
-        """(videos, clips, hidden), before any non-linearity."""
+        """(videos, clips, columns), before any non-linearity."""
         joined: Tensor = self.linear(torch.cat([clips.modality(name) for name in self.modalities], dim=2))
         return joined
 
