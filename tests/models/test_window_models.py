@@ -34,6 +34,11 @@ def test_windows_are_those_of_loops() -> None:
         assert listed == (expected or [(0, count)])
 
 
+def test_a_video_shorter_than_all_windows_is_one() -> None:
+    found = windows_of(torch.arange(3) < torch.tensor([[3], [2]]), (4, 8), 0.8)
+    assert [x.tolist() for x in (found.start, found.end, found.valid)] == [[[0], [0]], [[3], [2]], [[True], [True]]]
+
+
 def test_context_is_the_mean_beside_the_window_or_the_window() -> None:
     clips, mask = random(1, 6, 2), torch.ones(1, 6, dtype=torch.bool)
     windows = windows_of(mask, (2,), 0.5)

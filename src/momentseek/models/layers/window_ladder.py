@@ -49,7 +49,8 @@ def windows_of(mask: Tensor, lengths: Sequence[int], overlap: float) -> Windows:
     ([[False, True, True], [True, False, False]], [1, 2, 3])
     """
     counts = mask.sum(1, keepdim=True)
-    grid = torch.tensor(window_grid(mask.shape[1], tuple(lengths), overlap), device=mask.device).reshape(-1, 2)
+    listed = window_grid(mask.shape[1], tuple(lengths), overlap)
+    grid = torch.tensor(listed, dtype=torch.long, device=mask.device).reshape(-1, 2)
     start = torch.cat([torch.zeros_like(counts), grid[:, 0].expand(len(mask), -1)], 1)
     end = torch.cat([counts, grid[:, 1].expand(len(mask), -1)], 1)
     valid = end <= counts
