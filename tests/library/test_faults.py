@@ -290,16 +290,16 @@ def test_a_file_replaced_while_it_is_read_is_not_mixed(
     tmp_path: Path, library: LibraryStore, films: Path, film: Film, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = film(tmp_path / "other.mp4", BLUE, BLUE, BLUE)
-    real = reading.PartReader.frames
+    real = reading.PartReader.clips
 
-    def frames(self: Any, clock: Any) -> Iterator[Any]:
+    def clips(self: Any, clock: Any) -> Iterator[Any]:
         for at, pixels in enumerate(real(self, clock)):
             yield pixels
             if at == 1 and self.job.file.name == "a.mp4":
                 os.replace(other, films / "a.mp4")
 
     with monkeypatch.context() as patch:
-        patch.setattr(reading.PartReader, "frames", frames)
+        patch.setattr(reading.PartReader, "clips", clips)
         report = library.add(films)
     assert [(f.path.name, f.reason) for f in report.failed] == [("a.mp4", reading.FILE_CHANGED)]
     assert [video.name for video in library.videos()] == ["b.mp4", "deep/c.mkv"]

@@ -1,7 +1,7 @@
 """Encoders of texts and images behind small protocols; where weights come from and how they are verified."""
 
 from momentseek.encoders.cached import encode_cached
-from momentseek.encoders.protocol import ImageTextEncoder, Pixels, TextEncoder, Vectors
+from momentseek.encoders.protocol import ImageTextEncoder, Pixels, TextEncoder, Vectors, WindowEncoder
 from momentseek.encoders.registry import (
     IMAGE_TEXT_ENCODERS,
     TEXT_ENCODERS,
@@ -18,6 +18,7 @@ __all__ = [
     "TEXT_ENCODERS",
     "TextEncoder",
     "Vectors",
+    "WindowEncoder",
     "encode_cached",
     "image_text_encoder",
     "register",

@@ -60,6 +60,26 @@ class ImageTextEncoder(TextEncoder, Protocol):
 
 
 @runtime_checkable
+class WindowEncoder(ImageTextEncoder, Protocol):
+    """An image-text encoder that looks at several frames of a clip together, as encoders of video do.
+
+    A library gives it the frames of each clip, and keeps one vector of them. A single image is a window of one frame.
+    """
+
+    @property
+    def window_frames(self) -> int:
+        """Frames of a clip that it wants, spread evenly over the clip."""
+        ...
+
+    def encode_windows(self, windows: Sequence[Sequence[Pixels]]) -> Vectors:
+        """``(len(windows), dim)``, each row of length 1: one for the frames of each window, in the order of time.
+
+        A window at the end of a video may have fewer frames than was asked for, and at least one.
+        """
+        ...
+
+
+@runtime_checkable
 class WordEncoder(TextEncoder, Protocol):
     """A text encoder that also gives a row per word (or piece of one): what a trained model reads queries by."""
 

@@ -10,7 +10,7 @@ from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder
 from momentseek.errors import MomentseekError
 from momentseek.registry import Registry
 
-FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX = "file:", "hub:", "model:"
+FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX, MEAN_PREFIX = "file:", "hub:", "model:", "mean:"
 
 TEXT_ENCODERS: Registry[Callable[[], TextEncoder]] = Registry("text encoder")
 """What loads each text encoder, by its name."""
@@ -46,8 +46,8 @@ def register(name: str, load: Callable[[], TextEncoder]) -> None:
 
 def register_image_text(name: str, load: Callable[[], ImageTextEncoder]) -> None:
     """Add an image-text encoder of your own, so that ``--encoder NAME`` and ``image_text_encoder(NAME)`` find it."""
-    if name.startswith((FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX)):
-        places = f"{FILE_PREFIX}, {HUB_PREFIX} or {MODEL_PREFIX}"
+    if name.startswith((FILE_PREFIX, HUB_PREFIX, MODEL_PREFIX, MEAN_PREFIX)):
+        places = f"{FILE_PREFIX}, {HUB_PREFIX}, {MODEL_PREFIX} or {MEAN_PREFIX}"
         raise MomentseekError(f"{name!r} begins like a place to load from ({places}); choose another name")
     IMAGE_TEXT_ENCODERS.add(name, load)
 
@@ -71,7 +71,8 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
     """The encoder of images and texts that ``spec`` names.
 
     ``things`` is the offline default; ``file:FOLDER`` an ONNX export of CLIP or SigLIP; ``hub:NAME`` one that
-    ``momentseek models get NAME`` has downloaded; any other a name given to ``register_image_text``. Trained models
+    ``momentseek models get NAME`` has downloaded; ``mean:SPEC`` any of these on three frames of a clip instead of one
+    (:mod:`momentseek.encoders.window_mean`); any other a name given to ``register_image_text``. Trained models
     (``model:FOLDER``) are opened by :func:`momentseek.trained.encoder.resolve_encoder`. Nothing is downloaded here.
     ``MOMENTSEEK_THREADS`` says how many threads it uses, else all cores.
 
@@ -82,6 +83,10 @@ def image_text_encoder(spec: str = "things") -> ImageTextEncoder:
     """
     if spec.startswith(MODEL_PREFIX):
         raise MomentseekError(f"{spec}: is a trained model; open it with momentseek.trained.encoder.resolve_encoder")
+    if spec.startswith(MEAN_PREFIX):
+        from momentseek.encoders.window_mean import WindowMean
+
+        return WindowMean(image_text_encoder(spec.removeprefix(MEAN_PREFIX)), name=spec)
     if spec.startswith(FILE_PREFIX):
         return _load_folder_once(spec.removeprefix(FILE_PREFIX), None)
     if spec.startswith(HUB_PREFIX):

@@ -16,6 +16,7 @@ from momentseek.library.catalog import EncoderRow
 from momentseek.library.damage import SegmentDamage, damage_message, find_damage
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
+from momentseek.library.ingest.batches import window_frames
 from momentseek.library.ingest.reading import ReadSettings
 from momentseek.library.ingest.report import AddInterrupted, AddReport, ShowIngest
 from momentseek.library.ingest.run import IngestRun
@@ -99,6 +100,7 @@ def reencode_library(
     settings = ReadSettings(
         library.path, encoders.encoder_row("vision", "", frames).fingerprint, frames.dim, frames.short_side,
         library.clip_seconds, pace.part_clips, again=True,
+        window_frames=window_frames(frames),
     )  # fmt: skip
     run = IngestRun(files, settings, frames, writer, lambda _: None, report, progress)
     report.stages = timer.seconds

@@ -66,3 +66,15 @@ def test_evidence_is_absolute(encoder):
     assert not encoder.evidence("people walking")(rows).any()
     assert encoder.evidence("a cat")(rows[:0]).shape == (0,)
     assert encoder.unknown_words("ein Hund, a dog, qwertz") == ["Hund", "qwertz"]
+
+
+@needs_labels
+def test_several_frames_become_one_row_that_keeps_their_labels(encoder):
+    cat, coffee = rows = encoder.encode_images([data.chelsea(), data.coffee()])
+    pooled = encoder.pool(rows)
+    assert np.linalg.norm(pooled) == pytest.approx(1, abs=1e-5)
+    np.testing.assert_allclose(encoder.pool(rows[:1]), cat, atol=1e-3)
+    sure = encoder.evidence("a cat")(np.stack([cat, coffee, pooled]))
+    assert sure[2] == pytest.approx((sure[0] + sure[1]) / 2, abs=0.1)
+    query = encoder.encode(["a cat"])[0]
+    assert coffee @ query < pooled @ query < cat @ query

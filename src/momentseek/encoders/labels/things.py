@@ -107,6 +107,15 @@ class ThingEncoder:
             rows[at : at + IMAGES_PER_BATCH] = add_label_columns(mixed, probabilities(logits))
         return rows
 
+    def pool(self, rows: Vectors) -> Vectors:
+        """One row for several images that show the same scene: their mean direction, and the mean of each label."""
+        numbers, kept = read_label_columns(rows)
+        chances = np.zeros((1, len(label_names())), np.float32)
+        np.add.at(chances[0], numbers.ravel(), kept.ravel() / len(rows))
+        mean = rows[:, :-COLUMNS].mean(axis=0, keepdims=True)
+        row: Vectors = add_label_columns(unit_vectors(mean), chances)[0]
+        return row
+
     def _meanings(self, texts: Sequence[str]) -> Vectors:
         return unit_vectors(self._sentences.encode(texts) - self._labels.mean(axis=0))
 

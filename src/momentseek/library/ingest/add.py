@@ -12,6 +12,7 @@ from momentseek.library.damage import DamagedVectorsError, SegmentDamage, damage
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
 from momentseek.library.file_stamp import path_text
 from momentseek.library.files import FoundFiles, VideoFile
+from momentseek.library.ingest.batches import window_frames
 from momentseek.library.ingest.beside import BesideRun, finish_runs
 from momentseek.library.ingest.reading import ReadSettings
 from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, ShowIngest
@@ -63,6 +64,7 @@ def add_files(
     settings = ReadSettings(
         library.path, encoder_row("vision", "", encoder).fingerprint, encoder.dim, encoder.short_side,
         library.clip_seconds, pace.part_clips, subtitles, retry, in_context=model is not None, links=links,
+        window_frames=window_frames(encoder),
     )  # fmt: skip
     whole: dict[str, bool] = {}
     run = IngestRun(

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from momentseek.encoders.protocol import ImageTextEncoder, Pixels, Vectors
+from momentseek.encoders.protocol import ImageTextEncoder, Pixels, Vectors, WindowEncoder
 from momentseek.encoders.vector_store import unit_rows
 from momentseek.errors import MomentseekError
 from momentseek.library.ingest.events import IngestJob, PartEnd, VideoEnd, VideoStart
@@ -79,7 +79,9 @@ class BatchEncoder:
     def __init__(self, encoder: ImageTextEncoder, timer: StageTimer) -> None:
         self.encoder, self.timer = encoder, timer
         self.open: deque[VideoAssembly] = deque()
-        self.waiting: list[tuple[IngestJob, Pixels]] = []
+        self.waiting: list[tuple[IngestJob, tuple[Pixels, ...]]] = []
+        self.clips = max(1, FRAMES_PER_BATCH // window_frames(encoder))
+        """Clips that are encoded together."""
 
     def begin(self, start: VideoStart, parts: VideoParts) -> VideoAssembly:
         """Begin another video, whose frames follow."""
@@ -87,10 +89,10 @@ class BatchEncoder:
         self.open.append(assembly)
         return assembly
 
-    def add_frame(self, job: IngestJob, pixels: Pixels) -> bool:
-        """Take a frame; true if it filled a batch, which was then encoded."""
-        self.waiting.append((job, pixels))
-        if len(self.waiting) < FRAMES_PER_BATCH:
+    def add_clip(self, job: IngestJob, frames: tuple[Pixels, ...]) -> bool:
+        """Take the frames of a clip; true if it filled a batch, which was then encoded."""
+        self.waiting.append((job, frames))
+        if len(self.waiting) < self.clips:
             return False
         self.encode()
         return True
@@ -109,7 +111,7 @@ class BatchEncoder:
             assembly = self._assembly(job)
             assembly.parts.drop()
             self.open.remove(assembly)
-        self.waiting = [(other, pixels) for other, pixels in self.waiting if other is not job]
+        self.waiting = [(other, frames) for other, frames in self.waiting if other is not job]
 
     def take_whole(self) -> Iterator[VideoAssembly]:
         """Take out the videos that are wholly encoded, in order."""
@@ -121,10 +123,10 @@ class BatchEncoder:
         if not self.waiting:
             return
         with self.timer.stage("encode"):
-            rows = np.asarray(self.encoder.encode_images([pixels for _, pixels in self.waiting]), dtype=np.float32)
+            rows = np.asarray(encode_clips(self.encoder, [frames for _, frames in self.waiting]), dtype=np.float32)
         if rows.shape != (len(self.waiting), self.encoder.dim) or not unit_rows(rows).all():
             raise MomentseekError(
-                f"the encoder {self.encoder.name} gave {rows.shape} numbers for {len(self.waiting)} images, or rows "
+                f"the encoder {self.encoder.name} gave {rows.shape} numbers for {len(self.waiting)} clips, or rows "
                 f"that are not finite or not of length 1; check it (momentseek models verify)"
             )
         waiting, self.waiting = self.waiting, []
@@ -133,3 +135,15 @@ class BatchEncoder:
 
     def _assembly(self, job: IngestJob) -> VideoAssembly:
         return next(assembly for assembly in reversed(self.open) if assembly.job is job)
+
+
+def window_frames(encoder: ImageTextEncoder) -> int:
+    """How many frames of a clip an encoder looks at: one, unless it says more."""
+    return max(1, encoder.window_frames) if isinstance(encoder, WindowEncoder) else 1
+
+
+def encode_clips(encoder: ImageTextEncoder, clips: list[tuple[Pixels, ...]]) -> Vectors:
+    """One vector for each clip, by its frames."""
+    if isinstance(encoder, WindowEncoder):
+        return encoder.encode_windows(clips)
+    return encoder.encode_images([frames[0] for frames in clips])

@@ -36,11 +36,11 @@ class VideoStart:
 
 
 @dataclass(frozen=True, eq=False)
-class ClipFrame:
-    """The frame of a video's next clip."""
+class ClipFrames:
+    """The frames of a video's next clip: one, or as many as the encoder looks at together."""
 
     job: IngestJob
-    pixels: Pixels
+    frames: tuple[Pixels, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,4 +107,4 @@ class FileFailure:
     """Whether it failed in an earlier run already and was not tried again."""
 
 
-IngestEvent = VideoStart | ClipFrame | PartEnd | VideoEnd | UnchangedFile | FileUpdate | FileCopy | FileFailure
+IngestEvent = VideoStart | ClipFrames | PartEnd | VideoEnd | UnchangedFile | FileUpdate | FileCopy | FileFailure

@@ -14,7 +14,7 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.file_stamp import Stamp, content_hash, printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.events import (
-    ClipFrame,
+    ClipFrames,
     FileCopy,
     FileFailure,
     FileUpdate,
@@ -61,6 +61,9 @@ class ReadSettings:
     """Whether subtitle files may be links; a video never is one here."""
     again: bool = False
     """Whether to decode also what is in the library already, and leave cues alone: for another encoder."""
+
+    window_frames: int = 1
+    """Frames of each clip that the encoder looks at."""
 
     def video_parts(self, hash: str) -> VideoParts:
         """Where finished parts of the video with this content are kept."""
@@ -224,9 +227,9 @@ def decode_video(job: IngestJob, settings: ReadSettings, timer: StageTimer) -> I
     end = job.probe.duration
     while True:
         reading = PartReader(job, settings, part)
-        for pixels in reading.frames(timer):
+        for frames in reading.clips(timer):
             clips += 1
-            yield ClipFrame(job, pixels)
+            yield ClipFrames(job, frames)
         if Stamp.of(job.file.source) != job.stamp:
             raise FileChangedError
         if reading.damage and reading.damage not in job.notes:
@@ -252,14 +255,30 @@ class PartReader:
         self.end: float | None = None
         """Where the video ends, in seconds; None if the part ends before it."""
 
-    def frames(self, timer: StageTimer) -> Iterator[Pixels]:
-        """The frame of each clip of the part."""
+    def clips(self, timer: StageTimer) -> Iterator[tuple[Pixels, ...]]:
+        """The frames of each clip of the part."""
+        held: list[Pixels] = []
+        at = self.first
+        for clip, pixels in self._frames(timer):
+            if clip != at and held:
+                yield tuple(held)
+                held = []
+            at = clip
+            held.append(pixels)
+            if len(held) == self.settings.window_frames:
+                yield tuple(held)
+                held = []
+        if held:
+            yield tuple(held)
+
+    def _frames(self, timer: StageTimer) -> Iterator[tuple[int, Pixels]]:
+        """Each frame of the part, with the number of its clip."""
         from momentseek.media.sandbox import frames
 
         length = self.settings.clip_seconds
         source = frames(
             PlainFile(self.job.file.path, self.job.stamp.size, self.job.stamp.mtime_ns),
-            1 / length,
+            self.settings.window_frames / length,
             start=max(0.0, self.first * length - SHOT_MARGIN_SECONDS),
             end=self.last * length + SHOT_MARGIN_SECONDS,
             short_side=self.settings.short_side,
@@ -279,9 +298,10 @@ class PartReader:
                         return
                 if frame is None:
                     break
-                if self.first <= int(frame.time / length) < self.last:
+                clip = int(frame.time / length)
+                if self.first <= clip < self.last:
                     with timer.stage("wait for room"):
-                        yield frame.pixels
+                        yield clip, frame.pixels
         self.damage, self.cuts = str(source.damage or ""), source.shots
         if source.duration is not None and source.duration <= self.last * length:
             self.end = source.duration

@@ -12,7 +12,7 @@ from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.batches import BatchEncoder, VideoAssembly
 from momentseek.library.ingest.events import (
-    ClipFrame,
+    ClipFrames,
     FileCopy,
     FileFailure,
     FileUpdate,
@@ -65,7 +65,8 @@ class IngestRun:
 
     def go(self) -> None:
         """Work through all files; on Ctrl-C, videos that are whole are still written."""
-        source = ReadAhead(read_files(self.files, self.settings, self.writer.timer), FRAMES_AHEAD)
+        ahead = max(1, FRAMES_AHEAD // self.settings.window_frames)
+        source = ReadAhead(read_files(self.files, self.settings, self.writer.timer), ahead)
         try:
             with source:
                 while True:
@@ -85,8 +86,8 @@ class IngestRun:
     def take(self, event: IngestEvent) -> None:
         """Take one event from the reading thread."""
         match event:
-            case ClipFrame(job, pixels):
-                if self.encoder.add_frame(job, pixels):
+            case ClipFrames(job, frames):
+                if self.encoder.add_clip(job, frames):
                     self.finish()
                     self.show_step()
             case VideoStart():
