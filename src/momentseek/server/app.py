@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import anyio.to_thread
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from starlette.routing import BaseRoute
 
 from momentseek import __version__
 from momentseek.api import Library
@@ -83,16 +85,24 @@ def create_app(library: Path, settings: ServerSettings | None = None) -> FastAPI
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
+        routes=list(_routes()),
     )
     service = app.state.service = Service.of(library, settings)
     errors.install_handlers(app)
-    for router in ROUTERS:
-        app.include_router(router, prefix=API, responses=errors.COMMON_ERRORS)
-    app.include_router(login.router, responses=errors.error_responses(400, 403, 422))
-    app.include_router(reference.router, prefix=API)
-    app.include_router(page.router())
     protect(app, settings, service.sessions)
     return app
+
+
+@cache
+def _routes() -> tuple[BaseRoute, ...]:
+    """The routes of every application of this process: they ask a request for its library, so they are made once."""
+    routes = APIRouter()
+    for router in ROUTERS:
+        routes.include_router(router, prefix=API, responses=errors.COMMON_ERRORS)
+    routes.include_router(login.router, responses=errors.error_responses(400, 403, 422))
+    routes.include_router(reference.router, prefix=API)
+    routes.include_router(page.router())
+    return tuple(routes.routes)
 
 
 @asynccontextmanager
