@@ -7,13 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import pytest
+from source import trees
 
-import momentseek
-
-ROOT = Path(momentseek.__file__).parent
 ORDER = (
     {
         "errors",
@@ -66,10 +63,9 @@ SQL_ROOMS = ("library", "server/database", "server/judging", "server/shelf")
 def modules() -> Mapping[str, ast.Module]:
     """Every module of the package, by its name without ``momentseek.``; a folder's ``__init__`` by the folder's."""
     named = {}
-    for path in sorted(ROOT.rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
-        named[name] = ast.parse(path.read_bytes())
+    for path, tree in trees().items():
+        parts = path.with_suffix("").parts
+        named[".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)] = tree
     return named
 
 

@@ -6,12 +6,10 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-import momentseek
+from source import PACKAGE, trees
 
-PACKAGE = Path(momentseek.__file__).parent
 TESTS = Path(__file__).parent
 WITHOUT_A_ROOM = {"browser"}
 """Folders of tests that drive several rooms at once."""
@@ -23,11 +21,6 @@ made meant met said seen sent shown sought spent spoken taken taught thought tol
 """
 
 
-@cache
-def files() -> dict[Path, ast.Module]:
-    return {path.relative_to(PACKAGE): ast.parse(path.read_bytes()) for path in sorted(PACKAGE.rglob("*.py"))}
-
-
 def test_tests_lie_in_the_room_of_what_they_test() -> None:
     rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     folders = {path.name for path in TESTS.iterdir() if any(path.glob("**/test_*.py"))}
@@ -36,7 +29,7 @@ def test_tests_lie_in_the_room_of_what_they_test() -> None:
 
 def test_a_class_name_means_one_thing() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for path, tree in files().items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(f"{path}:{node.lineno}")
@@ -50,7 +43,7 @@ def test_functions_are_named_by_verbs_or_by_what_they_return() -> None:
 
 def functions() -> Iterator[tuple[Path, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """All functions and methods but properties."""
-    for path, tree in files().items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
