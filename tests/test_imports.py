@@ -33,7 +33,7 @@ ORDER = (
     {"moments"},
     {"formats", "measures", "ranking", "language"},
     {"media", "encoders", "features", "baselines"},
-    {"trained", "demo", "transcription", "captioning"},
+    {"trained", "demo", "transcription", "lettering", "captioning"},
     {"library", "evaluation"},
     {"search", "construct"},
     {"simulation", "models"},

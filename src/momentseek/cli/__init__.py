@@ -25,6 +25,8 @@ VERBS = {
     "retry": "Try again to add the files that failed.",
     "transcribe": "Hear what is said in videos without subtitles.",
     "transcript": "Write what is said in a video, as subtitles.",
+    "read": "Read what is written in videos: titles, slides, signs.",
+    "text": "Write what was read in a video, as subtitles.",
     "verify": "Check every file and row of the library.",
     "compact": "Rewrite the library without what was removed.",
     "reencode": "Encode all videos again with another encoder.",

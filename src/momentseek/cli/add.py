@@ -29,6 +29,10 @@ from momentseek.cli.ingesting import IngestLines, conclude, ingest
     help="Hear what is said where there are no subtitles. Default: yes, if momentseek[speech] is installed.",
 )
 @click.option("--transcriber", metavar="SPEC", help="What hears: whisper-base (default), or whisper:FOLDER.")
+@click.option(
+    "--ocr/--no-ocr", default=None, help="Read what is written in the pictures. Default: no, or as MOMENTSEEK_OCR says."
+)
+@click.option("--reader", metavar="SPEC", help="What reads: ppocr-small (default), or ppocr:FOLDER.")
 @click.option("--watch", "watching", is_flag=True, help="Stay, and add what appears or changes, until Ctrl-C.")
 @options.wait
 @options.quiet
@@ -44,6 +48,8 @@ def command(
     clip_seconds: float,
     transcribe: bool | None,
     transcriber: str | None,
+    ocr: bool | None,
+    reader: str | None,
     watching: bool,
     wait: float,
     quiet: bool,
@@ -59,6 +65,8 @@ def command(
     \b
     Everything in a folder, with subtitles that lie elsewhere:
       momentseek add ~/Videos --subtitles ~/Subtitles
+    With what is written on slides and signs (docs/reading.md):
+      momentseek add ~/Talks --ocr
     Not the drafts, and keep watching:
       momentseek add ~/Videos --exclude 'draft*' --watch
     With a model trained on one's own videos (docs/models-in-the-library.md):
@@ -79,6 +87,7 @@ def command(
     display = IngestLines(quiet=quiet)
     with LibraryStore.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
         opened.transcriber = _transcriber(transcribe, transcriber, opened.transcriber)
+        opened.reader = _reader(ocr, reader, opened.reader)
         if watching:
             _watch(opened, paths, recursive, exclude, subtitles, display, library, as_json)
             return
@@ -110,6 +119,22 @@ def _transcriber(transcribe: bool | None, named: str | None, usual: str | None) 
     chosen = named or (usual or DEFAULT_TRANSCRIBER if transcribe else usual)
     if chosen is not None and chosen != usual:
         transcriber_print(chosen)  # refuses one that is not there before anything is added
+    return chosen
+
+
+def _reader(ocr: bool | None, named: str | None, usual: str | None) -> str | None:
+    """What reads the videos that are added; None if they are not to be read.
+
+    >>> _reader(None, None, None), _reader(False, None, "ppocr-small"), _reader(True, None, None)
+    (None, None, 'ppocr-small')
+    """
+    from momentseek.lettering import DEFAULT_READER, reader_print
+
+    if ocr is False:
+        return None
+    chosen = named or (usual or DEFAULT_READER if ocr else usual)
+    if chosen is not None:
+        reader_print(chosen)  # refuses one that is not there before anything is added
     return chosen
 
 

@@ -200,3 +200,16 @@ def short_labels(paths: Sequence[str]) -> list[str]:
         return str(Path(*path[-length:]))
 
     return [tail(path) for path in parts]
+
+
+def write_text(text: str, out: str | None) -> None:
+    """Write a text to a file that was named, and say so; else to standard output."""
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    from pathlib import Path
+
+    from momentseek.atomic import write_bytes
+
+    write_bytes(Path(out), text.encode())
+    say(f"wrote {out}")

@@ -53,6 +53,17 @@ def _heard_lines(found: Status, command: str) -> list[str]:
     return lines
 
 
+def _read_lines(found: Status, command: str) -> list[str]:
+    from momentseek.library.paths import clock_text
+
+    if not (found.read or found.unreadable):
+        return []
+    failed = f", {found.unreadable:,} could not be read" if found.unreadable else ""
+    rest = f", {found.unread:,} not yet ({command})" if found.unread else ""
+    read = f"{count(found.read, 'video')} ({clock_text(found.read_seconds)}), {count(found.lines, 'line')}"
+    return [f"read      {read}{rest}{failed}"]
+
+
 def text(found: Status, library: str | None = None) -> str:
     """The status as text, with the commands to run next on the library that was named."""
     from momentseek.library.file_stamp import printable
@@ -68,6 +79,7 @@ def text(found: Status, library: str | None = None) -> str:
         f"cues      {found.cues:,}",
         *(f"{encoder.stream:<9} {encoder.name} ({encoder.dim} columns)" for encoder in found.encoders),
         *_heard_lines(found, run("transcribe")),
+        *_read_lines(found, run("read")),
         f"size      {options.size_text(found.size)}, {count(found.segments, 'segment')}",
     ]
     if found.failures:

@@ -26,7 +26,6 @@ def command(video: str, library: str | None, form: str, out: str | None) -> None
       momentseek transcript talk.mp4 --out talk.srt
       momentseek add talk.mp4
     """
-    from momentseek.atomic import write_bytes
     from momentseek.errors import MomentseekError
     from momentseek.library import LibraryStore, library_folder
 
@@ -35,13 +34,7 @@ def command(video: str, library: str | None, form: str, out: str | None) -> None
         if len(found) != 1:
             raise MomentseekError(f"{video!r} is {len(found):,} videos of the library; name one (momentseek list)")
         text = _transcript_text(opened, found[0].id, form)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from pathlib import Path
-
-        write_bytes(Path(out), text.encode())
-        options.say(f"wrote {out}")
+    options.write_text(text, out)
 
 
 def _transcript_text(library: Any, video: int, form: str) -> str:

@@ -159,7 +159,8 @@ class Catalog(Database):
                       (SELECT total(mtime_ns) FROM videos), (SELECT count(*) FROM cues), (SELECT count(*) FROM gone),
                       (SELECT total(tries) FROM failures), (SELECT fingerprint FROM encoders WHERE stream = 'vision')"""
         )[0]
-        return zlib.crc32(repr(tuple(row)).encode())
+        lines = self.rows("SELECT count(*) FROM lines")[0] if self.has_readings else ()
+        return zlib.crc32(repr((*row, *lines)).encode())
 
     def page_of_videos(self, name: str, limit: int, offset: int) -> tuple[int, list[Video]]:
         """How many videos have ``name`` in their names (all, if it is empty), and ``limit`` of these by name."""
@@ -298,19 +299,22 @@ class Catalog(Database):
     def tidy(self) -> None:
         """Rewrite the database and its log without unused space."""
         try:
-            for table in ("cue_words", "name_words"):
+            for table in self._word_indices():
                 self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
             self._db.execute("VACUUM")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except DATABASE_ERRORS as e:
             raise unusable(self.path, e) from None
 
+    def _word_indices(self) -> tuple[str, ...]:
+        return ("cue_words", "name_words", *(("line_words", "line_spellings") if self.has_readings else ()))
+
     def problems(self) -> list[str]:
         """What the database finds wrong with itself and its word indices."""
         found = [str(row[0]) for row in self.rows("PRAGMA integrity_check") if row[0] != "ok"]
         if self.read_only:  # the indices' own check is written as a change
             return found
-        for table in ("cue_words", "name_words"):
+        for table in self._word_indices():
             try:
                 self._db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
             except DATABASE_ERRORS as e:
@@ -319,7 +323,9 @@ class Catalog(Database):
 
     def rebuild_words(self) -> None:
         """Build the word indices anew, inside ``changes()``."""
-        self._db.execute("INSERT INTO cue_words (cue_words) VALUES ('rebuild')")
+        for table in self._word_indices():
+            if table != "name_words":
+                self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
         self._db.execute("DELETE FROM name_words")
         for id, name in self._db.execute("SELECT id, name FROM videos").fetchall():
             self._db.execute("INSERT INTO name_words (rowid, text) VALUES (?, ?)", (id, name_text(name)))

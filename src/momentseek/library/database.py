@@ -15,7 +15,7 @@ from typing import Any
 
 from momentseek.errors import LibraryBusyError, LibraryError
 from momentseek.library.location import library_option
-from momentseek.library.schema import SCHEMA, SCHEMA_VERSION, TRANSCRIPTS
+from momentseek.library.schema import READINGS, SCHEMA, SCHEMA_VERSION, TRANSCRIPTS
 
 CATALOG_FILE = "catalog.sqlite"
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
@@ -82,7 +82,7 @@ class Database:
         self._db.execute("PRAGMA journal_mode = WAL")
         with self.changes():
             if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone():
-                for statement in _statements(SCHEMA + TRANSCRIPTS):
+                for statement in _statements(SCHEMA + TRANSCRIPTS + READINGS):
                     self._db.execute(statement)
                 self.set("version", SCHEMA_VERSION)
 
@@ -94,9 +94,22 @@ class Database:
     def make_transcripts(self) -> None:
         """Make the place for transcripts in a library that has none."""
         if not self.has_transcripts:
-            with self.changes():
-                for statement in _statements(TRANSCRIPTS):
-                    self._db.execute(statement)
+            self._make_tables(TRANSCRIPTS)
+
+    @property
+    def has_readings(self) -> bool:
+        """Whether the library has a place for what is written in pictures, which ``make_readings`` gives it."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'readings'"))
+
+    def make_readings(self) -> None:
+        """Make the place for what is written in pictures in a library that has none."""
+        if not self.has_readings:
+            self._make_tables(READINGS)
+
+    def _make_tables(self, script: str) -> None:
+        with self.changes():
+            for statement in _statements(script):
+                self._db.execute(statement)
 
     def close(self) -> None:
         """Close the database's file."""

@@ -5,7 +5,7 @@ one transaction. ``gone`` lists ids whose vectors still lie in segments although
 compaction rewrites those segments and empties it. Paths are bytes, because a file's name need not be text.
 """
 
-from momentseek.library.words import TOKENIZER
+from momentseek.library.words import SPELLING_TOKENIZER, TOKENIZER
 
 SCHEMA_VERSION = 2
 
@@ -86,4 +86,59 @@ CREATE TRIGGER IF NOT EXISTS transcripts_out AFTER DELETE ON videos BEGIN
     DELETE FROM transcripts WHERE video = old.id;
 END;
 """
-"""Tables that libraries made before them get when they are next written; older releases pass them over."""
+"""Tables that libraries made before them get when they are next written; older releases pass them over, as they do
+those of readings."""
+
+READINGS = f"""
+CREATE TABLE IF NOT EXISTS readings (
+    video INTEGER PRIMARY KEY,
+    model TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    done REAL NOT NULL,
+    whole INTEGER NOT NULL,
+    problem TEXT NOT NULL,
+    at REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS read_frames (
+    video INTEGER NOT NULL, start REAL NOT NULL, frame TEXT NOT NULL, PRIMARY KEY (video, start)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS lines (
+    id INTEGER PRIMARY KEY,
+    video INTEGER NOT NULL,
+    start REAL NOT NULL,
+    end REAL NOT NULL,
+    text TEXT NOT NULL,
+    at REAL NOT NULL,
+    x REAL NOT NULL,
+    y REAL NOT NULL,
+    width REAL NOT NULL,
+    height REAL NOT NULL,
+    score REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS lines_video ON lines (video, id);
+CREATE VIRTUAL TABLE IF NOT EXISTS line_words USING fts5 (
+    text, content='lines', content_rowid='id', tokenize='{TOKENIZER}'
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS line_spellings USING fts5 (
+    text, content='lines', content_rowid='id', tokenize='{SPELLING_TOKENIZER}'
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS line_vocabulary USING fts5vocab ('line_spellings', 'row');
+CREATE TRIGGER IF NOT EXISTS lines_in AFTER INSERT ON lines BEGIN
+    INSERT INTO line_words (rowid, text) VALUES (new.id, new.text);
+    INSERT INTO line_spellings (rowid, text) VALUES (new.id, new.text);
+END;
+CREATE TRIGGER IF NOT EXISTS lines_out AFTER DELETE ON lines BEGIN
+    INSERT INTO line_words (line_words, rowid, text) VALUES ('delete', old.id, old.text);
+    INSERT INTO line_spellings (line_spellings, rowid, text) VALUES ('delete', old.id, old.text);
+END;
+CREATE TRIGGER IF NOT EXISTS readings_out AFTER DELETE ON videos BEGIN
+    DELETE FROM readings WHERE video = old.id;
+    DELETE FROM read_frames WHERE video = old.id;
+    DELETE FROM lines WHERE video = old.id;
+END;
+"""
+"""Tables of what is written in pictures: ``lines`` of videos that were wholly read, and the frames read of others.
+
+``line_spellings`` knows words as they were read, without stemming: what differs from a word in one letter is sought
+there.
+"""

@@ -9,6 +9,7 @@ from pathlib import Path
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.compact import folder_size
 from momentseek.library.paths import LibraryPaths
+from momentseek.library.readings import read_counts
 from momentseek.library.transcripts import heard_counts
 
 
@@ -43,6 +44,15 @@ class Status:
     """Number of videos with sound and without cues in which nobody has listened yet."""
     unhearable: int
     """Number of videos whose sound could not be heard."""
+    read: int
+    """Number of videos in which a reader looked for writing."""
+    read_seconds: float
+    lines: int
+    """Number of lines that were read in them."""
+    unread: int
+    """Number of videos in which nobody has looked for writing yet."""
+    unreadable: int
+    """Number of videos whose pictures could not be read."""
     reencoding: str | None
     """The spec of the encoder for which vectors are being made anew; None if none is."""
 
@@ -53,7 +63,7 @@ def status(catalog: Catalog, paths: LibraryPaths) -> Status:
         totals = catalog.totals()
         encoders = [catalog.encoder(stream) for stream in ("vision", "speech")]
         pending = catalog.get("reencoding")
-        heard = heard_counts(catalog)
+        heard, read = heard_counts(catalog), read_counts(catalog)
         return Status(
             path=paths.folder,
             videos=int(totals["videos"]),
@@ -74,5 +84,10 @@ def status(catalog: Catalog, paths: LibraryPaths) -> Status:
             heard_seconds=heard["heard_seconds"],
             unheard=int(heard["unheard"]),
             unhearable=int(heard["unhearable"]),
+            read=int(read["read"]),
+            read_seconds=read["read_seconds"],
+            lines=int(read["lines"]),
+            unread=int(read["unread"]),
+            unreadable=int(read["unreadable"]),
             reencoding=pending[0] if pending else None,
         )

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Self
 
 from momentseek.errors import MomentseekError
+from momentseek.lettering import DEFAULT_READER, SLOT_SECONDS, default_reader
 from momentseek.library import encoders, known_files
 from momentseek.library.catalog import Catalog
 from momentseek.library.compact import CompactReport, compact_library
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.ingest.add import add_files
+from momentseek.library.ingest.lettering import read_videos
 from momentseek.library.ingest.report import AddReport, ShowIngest
 from momentseek.library.ingest.transcribing import transcribe_videos
 from momentseek.library.ingest.writer import WritePace
@@ -43,6 +45,8 @@ class LibraryStore(LibraryReader):
         self.pace = WritePace()
         self.transcriber = default_transcriber()
         """The recogniser that hears videos without subtitles when they are added; None for none."""
+        self.reader = default_reader()
+        """The reader that reads what is written in videos when they are added; None for none."""
 
     @classmethod
     def open(
@@ -139,6 +143,7 @@ class LibraryStore(LibraryReader):
                 retry=retry,
                 links=links,
                 transcriber=self.transcriber,
+                reader=self.reader,
             )
 
     def retry(
@@ -170,6 +175,7 @@ class LibraryStore(LibraryReader):
                 retry=True,
                 links=links,
                 transcriber=self.transcriber,
+                reader=self.reader,
             )
 
     def transcribe(
@@ -190,6 +196,27 @@ class LibraryStore(LibraryReader):
             return transcribe_videos(
                 self, transcriber or self.transcriber or DEFAULT_TRANSCRIBER, wanted, again=again, progress=progress
             )
+
+    def read(
+        self,
+        patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+        *,
+        reader: str | None = None,
+        every: float = SLOT_SECONDS,
+        again: bool = False,
+        progress: ShowIngest | None = None,
+    ) -> AddReport:
+        """Read what is written in the pictures of videos: of all, or of those whose names match ``patterns``.
+
+        One frame is read ``every`` so many seconds of a shot: one a second for subtitles in the picture. ``again`` also
+        tries those that could not be read before, and reads those that ``patterns`` name anew. What was read stays if
+        this is stopped.
+        """
+        given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
+        with self.changing():
+            wanted = {video.id for video in self.matching(given)} if given else None
+            named = reader or self.reader or DEFAULT_READER
+            return read_videos(self, named, wanted, again=again, every=every, progress=progress)
 
     def remove(
         self, patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (), *, missing: bool = False

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 """FTS5's rules for taking a text apart, the same for all indices of the catalog."""
+SPELLING_TOKENIZER = TOKENIZER.removeprefix("porter ")
+"""The same without stemming, for words that may be misspelt."""
 _COMMON = (
     "a about all also an and any are as at be been but by can did do does for from had has have he her "
     "him his how i if in into is it its just like me my no not of on one or our out over she so some "
@@ -72,6 +74,25 @@ def match_any(terms: Sequence[str]) -> str:
     '"dog" OR "NEAR"'
     """
     return " OR ".join(_quote(term) for term in terms)
+
+
+def is_one_letter_off(word: str, other: str) -> bool:
+    """Whether one letter replaced, left out, put in or swapped with its neighbour makes a word of another.
+
+    >>> [is_one_letter_off("station", other) for other in ("stat1on", "staton", "statioon", "sattion", "stations")]
+    [True, True, True, True, True]
+    >>> is_one_letter_off("station", "station"), is_one_letter_off("station", "stallion")
+    (False, False)
+    """
+    if word == other or abs(len(word) - len(other)) > 1:
+        return False
+    shorter = min(len(word), len(other))
+    same = next((i for i in range(shorter) if word[i] != other[i]), shorter)
+    if len(word) == len(other):
+        swapped = word[same : same + 2] == other[same : same + 2][::-1] and word[same + 2 :] == other[same + 2 :]
+        return swapped or word[same + 1 :] == other[same + 1 :]
+    longer, short = (word, other) if len(word) > len(other) else (other, word)
+    return longer[same + 1 :] == short[same:]
 
 
 def plain_words(texts: Sequence[str]) -> list[str]:

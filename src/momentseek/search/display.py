@@ -5,7 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from momentseek.library.words import WordMatcher, content_words, words
+from momentseek.library.readings import MIN_FUZZY_LETTERS
+from momentseek.library.words import WordMatcher, content_words, is_one_letter_off, plain_words, words
 from momentseek.search.hit import Hit, hidden_text
 from momentseek.search.query import Query
 from momentseek.tables import text_table, width
@@ -17,13 +18,14 @@ MAX_NAME_COLUMNS = 36
 
 def table(hits: Sequence[Hit], query: Query, *, columns: int = 120, bold: bool = False, explain: bool = False) -> str:
     """A table of hits: rank, level, times, video, what was said, and why it is there."""
-    said = said_lines(hits, query, _said_columns(hits, columns))
     header = ["#", "level", "when", "video", "why"]
     rows = [[str(h.rank), h.level, time_range(h), _shown_name(h), reason(h)] for h in hits]
-    if any(said):
-        header.insert(4, "said")
-        for row, text in zip(rows, said, strict=True):
-            row.insert(4, text)
+    room = _said_columns(hits, columns)
+    for name, texts in (("written", written_lines(hits, query, room)), ("said", said_lines(hits, query, room))):
+        if any(texts):
+            header.insert(4, name)
+            for row, text in zip(rows, texts, strict=True):
+                row.insert(4, text)
     lines = text_table(header, rows, align="rlrl").split("\n")
     out = [lines[0]]
     for line, hit in zip(lines[1:], hits, strict=True):
@@ -39,6 +41,8 @@ def card(hit: Hit, query: Query, *, columns: int = 80, bold: bool = False, expla
     (said,) = said_lines([hit], query, columns - 3)
     lines = [f"{hit.rank}  {hit.level}  {time_range(hit)}  {_shown_name(hit)}  {reason(hit)}"]
     lines += [f"   “{said}”"] * bool(said)
+    (written,) = written_lines([hit], query, columns - 12)
+    lines += [f"   written: {written}"] * bool(written)
     lines += [f"   also: {tidy(other)}" for other in hit.also]
     if explain:
         lines += [f"   {text}" for text in (details(hit), *sparkline(hit).split("\n")) if text]
@@ -92,7 +96,7 @@ def _apply_bold(text: str, bold: bool) -> str:
 # why a hit ranked where it did
 
 CURVE_BARS = "▁▂▃▄▅▆▇█"
-STREAM_VERBS = {"vision": "seen", "speech": "said", "name": "named"}
+STREAM_VERBS = {"vision": "seen", "speech": "said", "text": "written", "name": "named"}
 
 
 def reason(hit: Hit) -> str:
@@ -168,14 +172,35 @@ def sought_words(query: Query) -> list[str]:
 
 def said_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
     """The cue of each hit with most of the query's words, cut to ``columns`` characters around the first of them."""
-    cues = [(at, tidy(cue.text)) for at, hit in enumerate(hits) for cue in hit.said]
-    out = [""] * len(hits)
-    most = [-1] * len(hits)
-    if not cues:
+    return _best_texts([[cue.text for cue in hit.said] for hit in hits], sought_words(query), columns)
+
+
+def written_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
+    """The written line with most of the query's words of each hit that was found by what is written."""
+    texts = [[line.text for line in hit.written] if "text" in hit.streams else [] for hit in hits]
+    return _best_texts(texts, sought_spellings(query, [text for some in texts for text in some]), columns)
+
+
+def sought_spellings(query: Query, texts: Sequence[str]) -> list[str]:
+    """The words that a query looks for in what is written, and words of the texts that differ in one letter.
+
+    >>> sought_spellings(Query.parse("text:station"), ["Main Stat1on", "Stallion"])
+    ['station', 'stat1on']
+    """
+    terms = content_words(query.written_text)
+    read = dict.fromkeys(word for text in plain_words(texts) for word in text.split())
+    long = [term for term in terms if len(term) >= MIN_FUZZY_LETTERS]
+    return [*terms, *(word for word in read if any(is_one_letter_off(term, word) for term in long))]
+
+
+def _best_texts(texts: Sequence[Sequence[str]], terms: Sequence[str], columns: int) -> list[str]:
+    """Of the texts of each hit the one with most of some words, cut to ``columns`` characters."""
+    listed = [(at, tidy(text)) for at, some in enumerate(texts) for text in some]
+    out = [""] * len(texts)
+    most = [-1] * len(texts)
+    if not listed:
         return out
-    for (at, _), text in zip(
-        cues, WordMatcher([t for _, t in cues]).mark(sought_words(query), BOLD_ON, BOLD_OFF), strict=True
-    ):
+    for (at, _), text in zip(listed, WordMatcher([t for _, t in listed]).mark(terms, BOLD_ON, BOLD_OFF), strict=True):
         found = text.count(BOLD_ON)
         if found > most[at]:
             most[at], out[at] = found, shorten(text, columns)

@@ -17,12 +17,13 @@ import numpy as np
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.reader import LibraryReader
+from momentseek.library.readings import line_times, lines_between
 from momentseek.library.video import Video
 from momentseek.search.dates import time_period
 from momentseek.search.fusion import (
     DEFAULT_FUSION,
     FUSIONS,
-    MAX_SPOKEN_CANDIDATES,
+    MAX_WORD_CANDIDATES,
     Candidate,
     StreamPlaces,
     drop_copies,
@@ -50,6 +51,7 @@ from momentseek.search.state import Ids, LibraryState, QueryEncoder
 from momentseek.search.streams.name import search_names
 from momentseek.search.streams.phrases import find_phrases, phrase_times
 from momentseek.search.streams.speech import search_speech
+from momentseek.search.streams.text import search_text
 from momentseek.search.streams.trained import search_by_head, search_by_map
 from momentseek.search.streams.vision import (
     MAX_VIDEOS,
@@ -62,7 +64,7 @@ from momentseek.search.streams.vision import (
 from momentseek.trained.reranker import Reranker
 
 Group = Literal["clip", "video"]
-Stream = Literal["vision", "speech", "name"]
+Stream = Literal["vision", "speech", "text", "name"]
 STREAMS: tuple[Stream, ...] = get_args(Stream)
 MAX_RERANKED_VIDEOS = 1000
 """Videos that a model may look at again for one query."""
@@ -184,7 +186,7 @@ class SearchSession:
         self.phrases: list[StreamHit] = []
         """Where the phrases of the query are said, word for word."""
         self.unsaid: dict[int, list[tuple[float, float]]] = {}
-        """Where something is said that must not be, by video."""
+        """Where something is said or written that must not be, by video."""
 
     # asking the streams
 
@@ -199,14 +201,25 @@ class SearchSession:
             self._search_words()
         if "speech" in streams and not query.phrases and query.speech_text and not (query.names and not query.said):
             spoken = search_speech(self.state, query.speech_text, self.allowed, only_speech=bool(query.said))
-        ids = [hit.video for hit in (*self.vision.hits, *spoken[:MAX_SPOKEN_CANDIDATES])]
-        candidates = merge_hits(self.vision.hits, spoken, self.state.videos(ids))
+        written: list[StreamHit] = []
+        if "text" in streams and query.written_text and not (query.names and not query.written):
+            written = search_text(self.state.catalog, query.written_text, self.allowed, only_text=bool(query.written))
+        by_words = (*spoken[:MAX_WORD_CANDIDATES], *written[:MAX_WORD_CANDIDATES])
+        videos = self.state.videos(hit.video for hit in (*self.vision.hits, *by_words))
+        candidates = merge_hits(self.vision.hits, spoken, videos, written)
         if query.phrases:
             candidates = [c for c in candidates if "speech" in c.ranks]
         if "name" in streams and query.name_text and not query.phrases:
             self._add_names(candidates)
-        self.unsaid = phrase_times(self.state.catalog, query.unsaid, {c.video for c in candidates})
+        self.unsaid = self._unwanted_times({c.video for c in candidates})
         return drop_repeats(self.fuse(self._without_unsaid(candidates)))
+
+    def _unwanted_times(self, videos: set[int]) -> dict[int, list[tuple[float, float]]]:
+        """When something is said or written in some videos that must not be."""
+        out = phrase_times(self.state.catalog, self.query.unsaid, videos)
+        for video, times in line_times(self.state.catalog, self.query.unwritten, videos).items():
+            out.setdefault(video, []).extend(times)
+        return out
 
     def _search_words(self) -> None:
         """Search for what the query's words describe. Where the encoder knows none of them, nothing is sure."""
@@ -306,7 +319,7 @@ class SearchSession:
         return rank_candidates(candidates, self.options.fusion, units)
 
     def _without_unsaid(self, candidates: list[Candidate]) -> list[Candidate]:
-        """The candidates in which nothing is said that must not be."""
+        """The candidates in which nothing is said or written that must not be."""
         return [c for c in candidates if not any(s < c.end and c.start < e for s, e in self.unsaid.get(c.video, ()))]
 
     def rerank(self, candidates: Sequence[Candidate], model: Reranker) -> list[Candidate]:
@@ -411,4 +424,5 @@ class SearchSession:
             video.audio,
             c.first,
             c.model,
+            tuple(lines_between(catalog, video.id, start, end)),
         )

@@ -20,7 +20,7 @@ from momentseek.registry import Registry
 from momentseek.search.confidence import LEVELS, combined_level
 from momentseek.search.hit import Level, StreamHit, StreamRank
 
-STREAM_WEIGHTS = {"vision": 1.0, "speech": 1.0, "name": 0.5}
+STREAM_WEIGHTS = {"vision": 1.0, "speech": 1.0, "text": 0.8, "name": 0.5}
 LEVEL_WEIGHTS: Mapping[Level, float] = {"strong": 1.0, "fair": 0.7, "weak": 0.1}
 """What a stream's rank counts by how sure it is: else the first hit of a stream that has nothing to do with the query
 would count fully. A weak one counts little: on real videos it is as often wrong as chance."""
@@ -30,8 +30,8 @@ SAME_MOMENT_SHARE = 0.5
 """Share of the shorter of two spans that must lie in the other for them to be one moment."""
 MAX_REPEATED_SHARE = 0.5
 """Share of the shorter of two candidates that may lie in the other; else the worse is dropped."""
-MAX_SPOKEN_CANDIDATES = 100
-"""Hits of the speech stream that enter the ranking where the picture shows nothing."""
+MAX_WORD_CANDIDATES = 100
+"""Hits of the speech and of the text stream that enter the ranking where the picture shows nothing."""
 
 StreamPlaces = dict[str, dict[int, int]]
 """For each stream, a rank among all that it found → the place among the moments of an answer."""
@@ -178,11 +178,16 @@ def _shared_seconds(start: float, end: float, other_start: float, other_end: flo
 # from the streams' hits to candidates
 
 
-def merge_hits(seen: Sequence[StreamHit], spoken: Sequence[StreamHit], videos: Mapping[int, Video]) -> list[Candidate]:
-    """Candidates of what the vision and the speech stream found.
+def merge_hits(
+    seen: Sequence[StreamHit],
+    spoken: Sequence[StreamHit],
+    videos: Mapping[int, Video],
+    written: Sequence[StreamHit] = (),
+) -> list[Candidate]:
+    """Candidates of what the vision, the speech and the text stream found.
 
-    Hits of both on the same moment become one candidate, with the times that the picture gives if it is at least fair,
-    else with those of what is said: words have exact times, and weak pictures are no evidence against them.
+    Hits on the same moment become one candidate, with the times that the picture gives if it is at least fair, else
+    with those of what is said, or written: words have exact times, and weak pictures are no evidence against them.
     """
     out: list[Candidate] = []
     by_video: dict[int, list[Candidate]] = {}
@@ -196,18 +201,19 @@ def merge_hits(seen: Sequence[StreamHit], spoken: Sequence[StreamHit], videos: M
 
     for rank, hit in enumerate(seen, 1):
         add(hit).add_stream("vision", rank, hit.score, hit.level)
-    for rank, hit in enumerate(spoken, 1):
-        others = by_video.get(hit.video, ())
-        same = (c for c in others if is_same_moment(hit.start, hit.end, c.start, c.end))
-        found = next(same, None)
-        if found is None:
-            if rank > MAX_SPOKEN_CANDIDATES or hit.video not in videos:
-                continue
-            found = add(hit)
-        elif "speech" not in found.ranks and found.levels["vision"] == "weak":
-            found.start, found.end = fit_span(hit.start, hit.end, videos[hit.video].duration)
-            found.peak = min(max(found.peak, found.start), found.end)
-        found.add_stream("speech", rank, hit.score, hit.level)
+    for stream, hits in (("speech", spoken), ("text", written)):
+        for rank, hit in enumerate(hits, 1):
+            others = by_video.get(hit.video, ())
+            same = (c for c in others if is_same_moment(hit.start, hit.end, c.start, c.end))
+            found = next(same, None)
+            if found is None:
+                if rank > MAX_WORD_CANDIDATES or hit.video not in videos:
+                    continue
+                found = add(hit)
+            elif list(found.levels.items()) == [("vision", "weak")]:
+                found.start, found.end = fit_span(hit.start, hit.end, videos[hit.video].duration)
+                found.peak = min(max(found.peak if hit.peak is None else hit.peak, found.start), found.end)
+            found.add_stream(stream, rank, hit.score, hit.level)
     return out
 
 
@@ -265,10 +271,10 @@ def fuse_scores(candidates: Sequence[Candidate], units: Mapping[str, float]) -> 
         value = 0.099 · Σ weight · exp(-(b - s) / unit)  /  Σ weight of all streams
 
     ``unit`` does not depend on how many moments are asked for, as the lowest score found would: then a second page
-    could contradict the first. For pictures it is 2 spreads of the query's scores over the library's clips; for speech
-    and names, whose scores begin at 0, half of the best. Within a stream a lower rank never counts more: where scores
-    do not fall with the ranks (speech fuses words, which weigh as much as they are rare, with cosines of meaning),
-    neighbours are levelled to their mean until they do.
+    could contradict the first. For pictures it is 2 spreads of the query's scores over the library's clips; for the
+    other streams, whose scores begin at 0, half of the best. Within a stream a lower rank never counts more: where
+    scores do not fall with the ranks (speech fuses words, which weigh as much as they are rare, with cosines of
+    meaning), neighbours are levelled to their mean until they do.
 
     >>> first, second, third = (Candidate(1, start, start + 5.0, start) for start in (0.0, 10.0, 20.0))
     >>> for rank, (one, score) in enumerate([(first, 0.40), (second, 0.39), (third, 0.30)], 1):

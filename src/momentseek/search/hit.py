@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from momentseek.lettering.line import ScreenLine
 from momentseek.media.cue import Cue
 from momentseek.moments import Moment
 from momentseek.search.query import Query
@@ -22,7 +23,7 @@ MAX_HIDDEN = 20
 
 @dataclass(frozen=True)
 class StreamHit:
-    """A moment as one stream (vision or speech) found it; a stream returns its hits best first."""
+    """A moment as one stream (vision, speech or text) found it; a stream returns its hits best first."""
 
     video: int
     start: float
@@ -36,7 +37,7 @@ class StreamHit:
 
 @dataclass(frozen=True)
 class StreamRank:
-    """A rank in one stream (vision, speech, name), counted from 1, and that stream's own score.
+    """A rank in one stream (vision, speech, text, name), counted from 1, and that stream's own score.
 
     While candidates are ranked, the rank counts all that the stream found. In a hit it counts only the moments of this
     answer, on whatever page: ``seen #2`` means that one of them matches better by what is seen.
@@ -94,6 +95,8 @@ class Hit:
     """If a model re-ranked the hit: its video's rank and fused score before that."""
     model: str = ""
     """Name of the model that re-ranked the hit; empty if none did."""
+    written: tuple[ScreenLine, ...] = ()
+    """The lines that a machine read in the picture during the moment."""
 
     @property
     def moment(self) -> Moment:
@@ -147,5 +150,6 @@ class Results(list[Hit], Tabular):
             "score": [hit.score for hit in self],
             "level": [hit.level for hit in self],
             "said": [" ".join(cue.text for cue in hit.said) for hit in self],
+            "written": [" / ".join(line.text for line in hit.written) for hit in self],
             "path": [str(hit.path) for hit in self],
         }

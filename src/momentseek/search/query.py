@@ -65,6 +65,10 @@ class Query:
     """What should be said; the more of it the better."""
     unsaid: tuple[str, ...] = ()
     """What must not be said in the moment."""
+    written: tuple[str, ...] = ()
+    """What should be written in the picture; the more of it the better."""
+    unwritten: tuple[str, ...] = ()
+    """What must not be written in the picture."""
     names: tuple[str, ...] = ()
     """Words of the file's name."""
     within: tuple[str, ...] = ()
@@ -98,19 +102,24 @@ class Query:
         return " ".join(self.said) or " ".join(part.text for part in self.picture_parts)
 
     @property
+    def written_text(self) -> str:
+        """The words to look for in what is written: those of ``text:``, or else all that is looked for."""
+        return " ".join(self.written) or " ".join(part.text for part in self.picture_parts)
+
+    @property
     def name_text(self) -> str:
         """The words to look for in file names: those of ``name:``, or else all that is looked for."""
         return " ".join(self.names) or " ".join(part.text for part in self.picture_parts)
 
     def __bool__(self) -> bool:
         """Whether it looks for anything; filters and things to avoid alone do not."""
-        return bool(self.picture_parts or self.phrases or self.said or self.names)
+        return bool(self.picture_parts or self.phrases or self.said or self.written or self.names)
 
     def check(self) -> None:
         """Refuse a query that looks for nothing, with what it lacks."""
         if self:
             return
-        if self.avoid or self.unsaid:
+        if self.avoid or self.unsaid or self.unwritten:
             raise MomentseekError("the query only says what to avoid; add what to look for")
         if self.within or self.outside or self.after or self.before:
             raise MomentseekError(
@@ -124,8 +133,10 @@ class Query:
         out += [_weighted_text(part) for part in self.parts]
         out += [quote_words(phrase) for phrase in self.phrases]
         out += [f"said:{_value_text(words)}" for words in self.said]
+        out += [f"text:{_value_text(words)}" for words in self.written]
         out += [f"-{p.text if p.weight == 1 and _WORD.fullmatch(p.text) else _weighted_text(p)}" for p in self.avoid]
         out += [f"-said:{_value_text(words)}" for words in self.unsaid]
+        out += [f"-text:{_value_text(words)}" for words in self.unwritten]
         out += [f"name:{_value_text(words)}" for words in self.names]
         out += [f"in:{_value_text(glob)}" for glob in self.within]
         out += [f"-in:{_value_text(glob)}" for glob in self.outside]
@@ -136,7 +147,7 @@ class Query:
 
 # tokens: the line of text character by character
 
-FIELD_KEYS = ("said", "in", "name", "before", "after")
+FIELD_KEYS = ("said", "text", "in", "name", "before", "after")
 QUOTATION_MARKS = '"“”„'
 """Keyboards of phones and word processors write the curly ones."""
 _KEY = re.compile(rf"({'|'.join(FIELD_KEYS)}):", re.IGNORECASE)
@@ -272,6 +283,8 @@ class _QueryReader:
         fields = {
             ("said", False): "said",
             ("said", True): "unsaid",
+            ("text", False): "written",
+            ("text", True): "unwritten",
             ("in", False): "within",
             ("in", True): "outside",
             ("name", False): "names",

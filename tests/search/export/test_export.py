@@ -18,6 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from momentseek.errors import MediaError, MomentseekError
+from momentseek.lettering import Box, ScreenLine
 from momentseek.media.cue import Cue
 from momentseek.media.subtitles.read import parse_subtitles
 from momentseek.search.export import EXPORT_KINDS, export_kind, hits_to_run, render, write
@@ -34,6 +35,7 @@ def hit(rank: int, name: str = "kitchen.mp4", start: float = 3.0, end: float = 9
     return Hit(rank, rank, path, name, start, end, 1 / (60 + rank), "strong", 4.5, 60.0, NTSC, said, streams)
 
 
+LINE = ScreenLine(2.0, 6.0, "Kitchen", 4.0, Box(0.1, 0.2, 0.3, 0.1), 0.97)
 HITS = [
     hit(1),
     hit(2, "kitchen.mp4", 20.0, 21.5, ""),
@@ -95,7 +97,9 @@ def test_csv_keeps_rows_apart_and_harmless(name: str, said: str, query: str) -> 
 
 
 def test_json_carries_everything() -> None:
-    document = orjson.loads(render([replace(HITS[0], curve=(0.1, 0.2), also=("copy.mp4",))], QUERY, "json").text)
+    document = orjson.loads(
+        render([replace(HITS[0], curve=(0.1, 0.2), also=("copy.mp4",), written=(LINE,))], QUERY, "json").text
+    )
     assert document["query"] == QUERY
     assert document["hits"] == [
         {
@@ -111,6 +115,7 @@ def test_json_carries_everything() -> None:
             "path": "/films/kitchen.mp4",
             "url": "file:///films/kitchen.mp4",
             "said": [{"start": 3.0, "end": 9.0, "text": "Here, Rex!", "language": "en"}],
+            "written": [{"start": 2.0, "end": 6.0, "text": "Kitchen", "at": 4.0, "box": [0.1, 0.2, 0.3, 0.1]}],
             "streams": {"vision": {"rank": 1, "score": 0.25}, "speech": {"rank": 2, "score": 4.0}},
             "also": ["copy.mp4"],
             "curve": [0.1, 0.2],

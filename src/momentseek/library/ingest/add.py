@@ -14,6 +14,7 @@ from momentseek.library.file_stamp import path_text
 from momentseek.library.files import FoundFiles, VideoFile
 from momentseek.library.ingest.batches import window_frames
 from momentseek.library.ingest.beside import BesideRun, finish_runs
+from momentseek.library.ingest.lettering import LetteringRun
 from momentseek.library.ingest.reading import ReadSettings
 from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, ShowIngest
 from momentseek.library.ingest.run import IngestRun
@@ -45,8 +46,11 @@ def add_files(
     retry: bool = False,
     links: bool = True,
     transcriber: str | None = None,
+    reader: str | None = None,
 ) -> AddReport:
-    """Add the files found to a library. The caller holds its lock. ``transcriber`` hears what has no subtitles."""
+    """Add the files found to a library. The caller holds its lock. ``transcriber`` hears what has no subtitles,
+    ``reader`` reads what is written.
+    """
     catalog, encoders = library.catalog, library.encoders
     report = AddReport(interrupted_before=catalog.get(ADDING_SETTING) is not None)
     begun = time.monotonic()
@@ -75,6 +79,8 @@ def add_files(
         beside.append(
             TranscribeRun(library, report, progress, transcriber=transcriber, threads=BESIDE_THREADS, timer=timer)
         )
+    if reader is not None:
+        beside.append(LetteringRun(library, report, progress, reader=reader, threads=BESIDE_THREADS))
     try:
         with ExitStack() as stack:
             for other in beside:

@@ -107,6 +107,9 @@ class AddReport:
     heard: int = 0
     """Number of videos without subtitles in which a recogniser listened for speech."""
     heard_seconds: float = 0.0
+    read: int = 0
+    """Number of videos in which a reader looked for writing."""
+    read_seconds: float = 0.0
     seconds: float = 0.0
     elapsed: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
@@ -148,6 +151,8 @@ class AddReport:
         text = ", ".join(phrases)
         if self.heard:
             text += f"; {count(self.heard, 'video')} heard ({clock_text(self.heard_seconds)})"
+        if self.read:
+            text += f"; {count(self.read, 'video')} read ({clock_text(self.read_seconds)})"
         if self.seconds:
             rate = self.seconds / max(self.elapsed, 1e-9)
             text += f"; {clock_text(self.seconds)} of video in {self.elapsed:,.0f} s ({rate:,.0f} x real time)"

@@ -17,6 +17,7 @@ from momentseek.library.files import VideoFile
 from momentseek.library.ingest.events import FileUpdate
 from momentseek.library.ingest.timer import StageTimer
 from momentseek.library.paths import LibraryPaths
+from momentseek.library.readings import copy_reading
 from momentseek.library.segment_merge import merge_segments
 from momentseek.library.segments import Segment
 from momentseek.library.vectors import StoredVectors, segment_of
@@ -143,6 +144,7 @@ class SegmentWriter:
         self.written += len(rows) > 0
         with self.catalog.changes():
             for id, ready in zip(ids, self.ready, strict=True):
+                copy_reading(self.catalog, ready.video.hash, id)
                 if ready.replaces is not None:
                     self.catalog.remove_video(ready.replaces)
                 self.catalog.insert_video(ready.video, ready.cues, ready.subtitles, id=id)

@@ -4,7 +4,17 @@ These functions do what their namesakes in `momentseek.media` do and raise what 
 that the process crashed, stopped making progress, or needed more memory than it may have.
 """
 
-from momentseek.media.sandbox.calls import SandboxFrames, cues_of, cut, frames, preview, probe, sound, thumbnail
+from momentseek.media.sandbox.calls import (
+    SandboxFrames,
+    cues_of,
+    cut,
+    frames,
+    glimpses,
+    preview,
+    probe,
+    sound,
+    thumbnail,
+)
 from momentseek.media.sandbox.limits import SandboxLimits
 from momentseek.media.sandbox.pool import close_idle, warm
 
@@ -15,6 +25,7 @@ __all__ = [
     "cues_of",
     "cut",
     "frames",
+    "glimpses",
     "preview",
     "probe",
     "sound",

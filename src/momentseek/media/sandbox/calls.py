@@ -16,6 +16,7 @@ from momentseek.media.container import FilePath
 from momentseek.media.cue import Cue
 from momentseek.media.cut import Cut, WrittenClip, place_clip
 from momentseek.media.decode import Damage, Frame
+from momentseek.media.glimpses import Slot
 from momentseek.media.probe import Probe
 from momentseek.media.sandbox.pool import run_task
 from momentseek.media.sandbox.wire import Message, file_as_json
@@ -75,6 +76,16 @@ def preview(path: FilePath, out: Path) -> Generator[float]:
     try:
         for message in messages:
             yield float(message.content["share"])
+    finally:
+        messages.close()
+
+
+def glimpses(path: FilePath, slots: Sequence[Slot]) -> Generator[Frame]:
+    """One frame of each of some stretches of a video, as `media.glimpses` gives them. Closing it stops the work."""
+    messages = run_task("glimpses", os.fspath(path), {"path": file_as_json(path), "slots": [list(s) for s in slots]})
+    try:
+        for message in messages:
+            yield _frame(message, path)
     finally:
         messages.close()
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from momentseek.media.cut import write_clip
 from momentseek.media.decode import frames
+from momentseek.media.glimpses import glimpses
 from momentseek.media.preview import preview
 from momentseek.media.probe import probe
 from momentseek.media.sandbox.wire import FileText, Message, file_of_json
@@ -45,6 +46,13 @@ def read_frames(path: FileText, shots: bool, **settings: Any) -> Iterator[Messag
     damage = None if source.damage is None else asdict(source.damage)
     cuts = [] if detector is None else detector.boundaries()
     yield Message("end", {"duration": source.duration, "damage": damage, "shots": cuts})
+
+
+def read_glimpses(path: FileText, slots: list[list[float]]) -> Iterator[Message]:
+    """One frame of each stretch of a video."""
+    for frame in glimpses(file_of_json(path), [(start, end) for start, end in slots]):
+        yield Message("item", {"time": frame.time, "shape": list(frame.pixels.shape)}, frame.pixels.reshape(-1))
+    yield Message("end")
 
 
 def read_sound(path: FileText) -> Iterator[Message]:
@@ -88,6 +96,7 @@ def make_preview(path: FileText, out: str) -> Iterator[Message]:
 TASKS: dict[str, Task] = {
     "probe": probe_file,
     "frames": read_frames,
+    "glimpses": read_glimpses,
     "sound": read_sound,
     "cues": read_cues,
     "thumbnail": make_thumbnail,

@@ -11,7 +11,21 @@ from momentseek.search.export.kind import EXPORT_KINDS, ExportKind, Thumbnail
 from momentseek.search.hit import Hit
 from momentseek.spreadsheets import safe_cell
 
-CSV_COLUMNS = ("rank", "level", "video", "start", "end", "score", "peak", "duration", "rate", "said", "path", "query")
+CSV_COLUMNS = (
+    "rank",
+    "level",
+    "video",
+    "start",
+    "end",
+    "score",
+    "peak",
+    "duration",
+    "rate",
+    "said",
+    "written",
+    "path",
+    "query",
+)
 
 
 def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) -> ExportText:
@@ -21,10 +35,16 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
     writer.writerow(CSV_COLUMNS)
     for hit in hits:
         said = " ".join(cue.text for cue in hit.said)
+        written = " / ".join(line.text for line in hit.written)
         times = [f"{time:.3f}" for time in (hit.start, hit.end)]
         row = [hit.rank, hit.level, safe_cell(hit.name), *times, f"{hit.score:.6g}", f"{hit.peak:.3f}"]
         writer.writerow(
-            [*row, f"{hit.duration:.3f}", hit.rate, safe_cell(said), safe_cell(str(hit.path)), safe_cell(query)]
+            [
+                *row,
+                f"{hit.duration:.3f}",
+                hit.rate,
+                *(safe_cell(text) for text in (said, written, str(hit.path), query)),
+            ]
         )
     return ExportText(out.getvalue())
 

@@ -37,6 +37,10 @@ def hit_record(hit: Hit) -> dict[str, Any]:
         "path": _valid_text(str(hit.path)),
         "url": file_url(hit.path),
         "said": [_cue_record(cue.start, cue.end, cue.text, cue.language) for cue in hit.said],
+        "written": [
+            {"start": o.start, "end": o.end, "text": _valid_text(o.text), "at": o.at, "box": list(o.box)}
+            for o in hit.written
+        ],
         "streams": {name: {"rank": one.rank, "score": one.score} for name, one in hit.streams.items()},
     }
     if hit.first is not None:

@@ -7,7 +7,6 @@ with "lighthouse" has nearly all.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,15 +19,12 @@ from momentseek.library.words import WordMatcher, content_words
 from momentseek.media.cue import Cue
 from momentseek.search.confidence import MIN_CLIPS, Scale
 from momentseek.search.fusion import RRF_K
-from momentseek.search.hit import Level, StreamHit
+from momentseek.search.hit import StreamHit
 from momentseek.search.state import Ids, LibraryState
+from momentseek.search.streams.word_weights import rarest_words, rarity, word_level
 
 MAX_CUES = 400
 """Cues that are looked at."""
-MAX_WORDS = 24
-"""Words of a text that are looked for."""
-FAIR_SHARE = 0.6
-"""Share of the words' weight from which an utterance is a fair hit."""
 MAX_CUE_GAP_SECONDS = 2.0
 """Longest pause between two cues of one utterance."""
 MAX_UTTERANCE_SECONDS = 15.0
@@ -58,8 +54,8 @@ def _search_words(catalog: Catalog, text: str, allowed: Ids | None, only_speech:
     if not terms:
         return []
     counts = [catalog.count_cues(term) for term in terms]
-    weight = _rarity(counts, catalog.count_cues())
-    matches = catalog.best_cues(_rarest_words(terms, counts), allowed, MAX_CUES)
+    weight = rarity(counts, catalog.count_cues())
+    matches = catalog.best_cues(rarest_words(terms, counts), allowed, MAX_CUES)
     if not matches:
         return []
     heard = transcribed_videos(catalog)
@@ -73,29 +69,9 @@ def _search_words(catalog: Catalog, text: str, allowed: Ids | None, only_speech:
         score = float(weight[covered].sum()) + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
         if matches[utterance[0]].video in heard:
             score *= HEARD_WEIGHT
-        level = _level(share, int(covered.sum()), only_speech)
+        level = word_level(share, int(covered.sum()), only_speech)
         out.append(StreamHit(matches[utterance[0]].video, first.start, max(first.end, last.end), score, level))
     return sorted(out, key=lambda u: (-u.score, u.video, u.start, u.end))
-
-
-def _level(share: float, found: int, only_speech: bool) -> Level:
-    if share > 0.999:
-        return "strong" if only_speech or found > 1 else "fair"
-    return "fair" if share >= FAIR_SHARE else "weak"
-
-
-def _rarity(counts: Sequence[int], total: int) -> NDArray[np.float64]:
-    """BM25's weight of each word; a word that is never said counts as if it were said once."""
-    return np.array([math.log1p((total - n + 0.5) / (n + 0.5)) for n in (max(1, n) for n in counts)]) + 1e-9
-
-
-def _rarest_words(terms: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """The rarest words of a text that are said at all, ``MAX_WORDS`` at most, so that any search is quick.
-
-    >>> _rarest_words(["the", "unicorn", "dog"], [90, 0, 3])
-    ['dog', 'the']
-    """
-    return [terms[i] for i in sorted(range(len(terms)), key=lambda i: (counts[i], i)) if counts[i]][:MAX_WORDS]
 
 
 def _join_cues(matches: Sequence[CueMatch], has: NDArray[np.bool_]) -> list[list[int]]:

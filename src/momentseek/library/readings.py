@@ -1,0 +1,269 @@
+"""Readings: what a machine read in the pictures of videos, as lines with times and boxes.
+
+While a long video is being read, its frames are kept, so that nothing is read twice; its lines count once it is whole.
+Lines are never mixed with cues: what is written is one thing, what is said another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.lettering.line import Box, ReadPart, ScreenLine
+from momentseek.lettering.merge import merge_lines
+from momentseek.lettering.process import frame_as_json, frame_of_json
+from momentseek.library.catalog import Catalog
+from momentseek.library.video import PendingVideo
+from momentseek.library.words import is_one_letter_off, match_any, plain_words
+
+LINE_COLUMNS = "start, end, text, at, x, y, width, height, score"
+MIN_FUZZY_LETTERS = 4
+"""Letters from which a word is found with one of them wrong: shorter words all look alike then."""
+MAX_SPELLINGS = 50
+"""Other spellings of a word that are looked for."""
+
+
+@dataclass(frozen=True)
+class UnreadVideo(PendingVideo):
+    """A video whose pictures no reader has read to their end."""
+
+    cuts: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScreenReading:
+    """What a reader read in a video."""
+
+    video: int
+    reader: str
+    lines: tuple[ScreenLine, ...]
+    problem: str = ""
+    """Why the pictures could not be read; empty if they could."""
+    whole: bool = True
+
+
+@dataclass(frozen=True)
+class LineMatch:
+    """A line that holds words of a query."""
+
+    id: int
+    video: int
+    line: ScreenLine
+    bm25: float
+    """How well it matches, by BM25; the higher the better."""
+
+
+# reading videos
+
+
+def unread_videos(catalog: Catalog, *, fingerprint: str) -> list[UnreadVideo]:
+    """The videos that are still to be read, shortest first, so that something can be found soon."""
+    rows = catalog.rows(
+        """SELECT videos.id, path, name, duration, size, mtime_ns, coalesce(done, 0), shots
+           FROM videos LEFT JOIN readings ON readings.video = videos.id AND readings.fingerprint = ?
+           WHERE duration > 0 AND videos.id NOT IN (SELECT video FROM readings WHERE whole)
+           ORDER BY duration, videos.id""",
+        (fingerprint,),
+    )
+    return [
+        UnreadVideo(
+            id,
+            Path(os.fsdecode(path)),
+            name,
+            duration,
+            size,
+            mtime_ns,
+            done,
+            cuts=tuple(np.frombuffer(shots, "<f8").tolist()),
+        )
+        for id, path, name, duration, size, mtime_ns, done, shots in rows
+    ]
+
+
+def keep_frames(catalog: Catalog, video: int, reader: str, fingerprint: str, part: ReadPart) -> None:
+    """Keep what was read of a video so far, inside ``changes()``; it is not searched before the video is whole."""
+    known = catalog.rows("SELECT 1 FROM readings WHERE video = ? AND fingerprint = ?", (video, fingerprint))
+    if not known:
+        catalog.run("DELETE FROM read_frames WHERE video = ?", (video,))
+    for frame in part.frames:
+        catalog.run(
+            "INSERT OR REPLACE INTO read_frames VALUES (?, ?, ?)",
+            (video, frame.start, json.dumps(frame_as_json(frame), ensure_ascii=False)),
+        )
+    catalog.run(
+        "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, 0, '', ?)",
+        (video, reader, fingerprint, part.done, time.time()),
+    )
+
+
+def finish_reading(catalog: Catalog, video: int, reader: str, fingerprint: str, duration: float) -> None:
+    """Make lines of the frames that were read of a video, inside ``changes()``."""
+    catalog.run("DELETE FROM lines WHERE video = ?", (video,))
+    for line in merge_lines(_kept_frames(catalog, video)):
+        values = (video, line.start, line.end, line.text, line.at, *line.box, line.score)
+        catalog.run(f"INSERT INTO lines (video, {LINE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    catalog.run("DELETE FROM read_frames WHERE video = ?", (video,))
+    _insert_reading(catalog, video, reader, fingerprint, duration)
+
+
+def note_unread(catalog: Catalog, video: int, reader: str, fingerprint: str, problem: str) -> None:
+    """Note that a video's pictures cannot be read, inside ``changes()``; they are not tried again unasked."""
+    catalog.run("DELETE FROM read_frames WHERE video = ?", (video,))
+    _insert_reading(catalog, video, reader, fingerprint, 0.0, problem)
+
+
+def _insert_reading(
+    catalog: Catalog, video: int, reader: str, fingerprint: str, done: float, problem: str = ""
+) -> None:
+    catalog.run(
+        "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, 1, ?, ?)",
+        (video, reader, fingerprint, done, problem, time.time()),
+    )
+
+
+def _kept_frames(catalog: Catalog, video: int) -> Iterator[Any]:
+    for (frame,) in catalog.rows("SELECT frame FROM read_frames WHERE video = ? ORDER BY start", (video,)):
+        yield frame_of_json(json.loads(frame))
+
+
+def copy_reading(catalog: Catalog, content: str, video: int) -> None:
+    """Give a video that is about to be inserted the reading of one with the same content, inside ``changes()``."""
+    if not content or not catalog.has_readings:
+        return
+    known = catalog.rows(
+        """SELECT readings.video FROM readings JOIN videos ON videos.id = readings.video
+           WHERE hash = ? AND whole AND videos.id != ? ORDER BY readings.video LIMIT 1""",
+        (content, video),
+    )
+    for (other,) in known:
+        catalog.run(
+            f"""INSERT INTO lines (video, {LINE_COLUMNS})
+                SELECT ?, {LINE_COLUMNS} FROM lines WHERE video = ? ORDER BY id""",
+            (video, other),
+        )
+        catalog.run(
+            """INSERT OR REPLACE INTO readings
+               SELECT ?, model, fingerprint, done, whole, problem, at FROM readings WHERE video = ?""",
+            (video, other),
+        )
+
+
+def forget_readings(catalog: Catalog, videos: Sequence[int], *, whole: bool = False) -> None:
+    """Forget that videos could not be read, or were read in part, inside ``changes()``, to read them again; with
+    ``whole``, also what was read.
+    """
+    listed = json.dumps(list(videos))
+    which = "1" if whole else "(problem != '' OR NOT whole)"
+    chosen = f"SELECT video FROM readings WHERE {which} AND video IN (SELECT value FROM json_each(?))"
+    for table in ("lines", "read_frames"):
+        catalog.run(f"DELETE FROM {table} WHERE video IN ({chosen})", (listed,))
+    catalog.run(f"DELETE FROM readings WHERE {which} AND video IN (SELECT value FROM json_each(?))", (listed,))
+
+
+# what was read
+
+
+def reading(catalog: Catalog, video: int) -> ScreenReading | None:
+    """What was read in a video; None if nobody has looked. Lines are there once it is whole."""
+    if not catalog.has_readings:
+        return None
+    rows = catalog.rows("SELECT model, problem, whole FROM readings WHERE video = ?", (video,))
+    if not rows:
+        return None
+    lines = catalog.rows(f"SELECT {LINE_COLUMNS} FROM lines WHERE video = ? ORDER BY id", (video,))
+    model, problem, whole = rows[0]
+    return ScreenReading(video, model, tuple(map(_line, lines)), problem, bool(whole))
+
+
+def lines_between(catalog: Catalog, video: int, start: float, end: float) -> list[ScreenLine]:
+    """The lines of a video that stand in its picture between two times (seconds)."""
+    if not catalog.has_readings:
+        return []
+    sql = f"SELECT {LINE_COLUMNS} FROM lines WHERE video = ? AND start < ? AND ? < end ORDER BY id"
+    return [_line(row) for row in catalog.rows(sql, (video, end, start))]
+
+
+def read_counts(catalog: Catalog) -> dict[str, float]:
+    """How much was read: ``read`` videos, their ``read_seconds`` and ``lines``; ``unread`` and ``unreadable`` ones."""
+    total = catalog.rows("SELECT count(*) FROM videos WHERE duration > 0")[0][0]
+    if not catalog.has_readings:
+        return {"read": 0, "read_seconds": 0.0, "lines": 0, "unread": total, "unreadable": 0}
+    read, seconds = catalog.rows("SELECT count(*), coalesce(sum(done), 0) FROM readings WHERE whole AND problem = ''")[
+        0
+    ]
+    unreadable = catalog.rows("SELECT count(*) FROM readings WHERE whole AND problem != ''")[0][0]
+    lines = catalog.rows("SELECT count(*) FROM lines")[0][0]
+    unread = max(0, total - read - unreadable)
+    return {"read": read, "read_seconds": seconds, "lines": lines, "unread": unread, "unreadable": unreadable}
+
+
+def _line(row: Sequence[Any]) -> ScreenLine:
+    start, end, text, at, x, y, width, height, score = row
+    return ScreenLine(start, end, text, at, Box(x, y, width, height), score)
+
+
+# finding lines by words; ``videos`` restricts an answer to these ids, None stands for all videos
+
+
+def count_lines(catalog: Catalog, word: str | None = None) -> int:
+    """Number of lines that hold a word in any of its forms; of all lines if no word is given."""
+    if word is None:
+        return int(catalog.rows("SELECT count(*) FROM lines")[0][0])
+    return int(catalog.rows("SELECT count(*) FROM line_words WHERE line_words MATCH ?", (match_any([word]),))[0][0])
+
+
+def best_lines(
+    catalog: Catalog, words: Sequence[str], videos: NDArray[np.int64] | None, limit: int, *, spelt: bool = False
+) -> list[LineMatch]:
+    """The ``limit`` lines that match any of the words best, best match first; ``spelt`` without stemming."""
+    if not words:
+        return []
+    index = "line_spellings" if spelt else "line_words"
+    some = "" if videos is None else "AND lines.video IN (SELECT value FROM json_each(?))"
+    ids = () if videos is None else (json.dumps(videos.tolist()),)
+    columns = ", ".join(f"lines.{column}" for column in LINE_COLUMNS.split(", "))
+    sql = f"""SELECT lines.id, lines.video, -bm25({index}), {columns} FROM {index}
+              JOIN lines ON lines.id = {index}.rowid WHERE {index} MATCH ? {some}
+              ORDER BY bm25({index}), lines.id LIMIT ?"""
+    rows = catalog.rows(sql, (match_any(words), *ids, limit))
+    return [LineMatch(row[0], row[1], _line(row[3:]), float(row[2])) for row in rows]
+
+
+def near_spellings(catalog: Catalog, word: str) -> list[str]:
+    """Words that were read in pictures and differ from a word in one letter.
+
+    Half of such a word is spelt like half of the other, so only these are looked at letter by letter.
+    """
+    plain = plain_words([word])[0]
+    if len(plain) < MIN_FUZZY_LETTERS or " " in plain:
+        return []
+    half = len(plain) // 2
+    rows = catalog.rows(
+        """SELECT term FROM line_vocabulary WHERE length(term) BETWEEN ?1 - 1 AND ?1 + 1
+           AND (substr(term, 1, ?2) = ?3 OR substr(term, -?4) = ?5) ORDER BY doc DESC, term""",
+        (len(plain), half - 1, plain[: half - 1], len(plain) - half - 1, plain[half + 1 :]),
+    )
+    return [term for (term,) in rows if is_one_letter_off(term, plain)][:MAX_SPELLINGS]
+
+
+def line_times(catalog: Catalog, texts: Sequence[str], videos: Iterable[int]) -> dict[int, list[tuple[float, float]]]:
+    """Start and end of each line of some videos in which any of some texts stands, by video."""
+    out: dict[int, list[tuple[float, float]]] = {}
+    if not texts or not catalog.has_readings:
+        return out
+    rows = catalog.rows(
+        """SELECT lines.video, lines.start, lines.end FROM line_words JOIN lines ON lines.id = line_words.rowid
+           WHERE line_words MATCH ? AND lines.video IN (SELECT value FROM json_each(?))""",
+        (match_any(texts), json.dumps(sorted(videos))),
+    )
+    for video, start, end in rows:
+        out.setdefault(video, []).append((start, end))
+    return out

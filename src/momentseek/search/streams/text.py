@@ -1,0 +1,101 @@
+"""What is written in the picture: lines that hold the query's words, as they are or with one letter wrong.
+
+Lines that stand in the picture at the same time are read together: a slide's title and its points, the two rows of a
+sign. A word with one letter wrong counts less, and is only ever sure where words on screen were asked for (``text:``):
+of plain words, "beach" must not find every "peach".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.library.catalog import Catalog
+from momentseek.library.readings import LineMatch, best_lines, count_lines, near_spellings
+from momentseek.library.words import WordMatcher, content_words, plain_words
+from momentseek.search.hit import StreamHit
+from momentseek.search.state import Ids
+from momentseek.search.streams.word_weights import rarest_words, rarity, word_level
+
+MAX_LINES = 400
+"""Lines that are looked at."""
+MISSPELT = 0.7
+"""What a word counts that was read with one letter wrong."""
+
+
+def search_text(catalog: Catalog, text: str, allowed: Ids | None = None, *, only_text: bool = False) -> list[StreamHit]:
+    """StreamHits with the words of a text written in the picture, best first.
+
+    ``only_text`` says that the words were asked for as writing (``text:``); else they may also be about the picture.
+    """
+    terms = content_words(text)
+    if not terms or not catalog.has_readings or not (total := count_lines(catalog)):
+        return []
+    counts = [count_lines(catalog, term) for term in terms]
+    other = {term: near_spellings(catalog, term) for term in terms}
+    matches = best_lines(catalog, rarest_words(terms, counts), allowed, MAX_LINES)
+    spellings = list(dict.fromkeys(spelling for some in other.values() for spelling in some))
+    known = {match.id for match in matches}
+    matches += [
+        m for m in best_lines(catalog, spellings, allowed, MAX_LINES, spelt=True) if m.id not in known
+    ]  # fmt: skip
+    if not matches:
+        return []
+    values = _word_values(matches, terms, other)
+    return _hits(matches, values, rarity(counts, total), only_text)
+
+
+def _word_values(
+    matches: Sequence[LineMatch], terms: Sequence[str], other: dict[str, list[str]]
+) -> NDArray[np.float64]:
+    """``(lines, terms)``: 1 where a line has a term, less where it has it with a wrong letter, else 0."""
+    texts = [match.line.text for match in matches]
+    values = WordMatcher(texts).matches(terms).astype(np.float64)
+    held = [set(text.split()) for text in plain_words(texts)]
+    for column, term in enumerate(terms):
+        spellings = set(other[term])
+        for row, words in enumerate(held):
+            if spellings & words:
+                values[row, column] = max(values[row, column], MISSPELT)
+    return values
+
+
+def _hits(
+    matches: Sequence[LineMatch], values: NDArray[np.float64], weight: NDArray[np.float64], only_text: bool
+) -> list[StreamHit]:
+    out = []
+    for group in join_lines(matches, values):
+        value = values[group].max(axis=0)
+        counted = value if only_text else np.where(value < 1, 0.0, value)
+        share = float((weight * counted).sum() / weight.sum())
+        bm25 = max(matches[i].bm25 for i in group)
+        score = float((weight * value).sum()) + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
+        level = word_level(share, int((counted == 1).sum()), only_text)
+        lines = [matches[i].line for i in group]
+        best = lines[int(np.argmax((values[group] * weight).sum(axis=1)))]
+        start, end = max(line.start for line in lines), min(line.end for line in lines)
+        peak = min(max(best.at, start), end)
+        out.append(StreamHit(matches[group[0]].video, start, end, score, level, peak))
+    return sorted(out, key=lambda hit: (-hit.score, hit.video, hit.start, hit.end))
+
+
+def join_lines(matches: Sequence[LineMatch], values: NDArray[np.float64]) -> list[list[int]]:
+    """Join lines that stand in the picture together and bring missing words; returns positions by group."""
+    order = sorted(range(len(matches)), key=lambda i: (-values[i].sum(), matches[i].video, matches[i].line.start, i))
+    groups: list[list[int]] = []
+    by_video: dict[int, list[list[int]]] = {}
+    for i in order:
+        line = matches[i].line
+        for group in by_video.get(matches[i].video, ()):
+            start = max(matches[j].line.start for j in group)
+            end = min(matches[j].line.end for j in group)
+            brings = (values[i] > values[group].max(axis=0)).any()
+            if brings and line.start < end and start < line.end:
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+            by_video.setdefault(matches[i].video, []).append(groups[-1])
+    return groups

@@ -1,0 +1,193 @@
+"""What a reader reads becomes lines of its video, once, whatever happens in between."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any, ClassVar
+
+import pytest
+
+from momentseek.errors import MediaError, MomentseekError
+from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
+from momentseek.library import AddInterrupted, LibraryStore
+from momentseek.library.ingest import lettering
+from momentseek.library.readings import lines_between, near_spellings, read_counts, reading
+
+RED, BLUE = (200, 20, 20), (20, 20, 200)
+BOX = Box(0.1, 0.2, 0.5, 0.1)
+
+
+def _frame(start: float, *texts: str) -> ReadFrame:
+    return ReadFrame(start, start + 1, start + 0.5, tuple(ReadLine(text, BOX, 0.9) for text in texts))
+
+
+class Lector:
+    """A reader's process that reads the same two parts in every file, and what a test tells it to suffer."""
+
+    suffers: ClassVar[dict[str, Exception]] = {}
+    hangs = False
+    jobs: ClassVar[list[tuple[str, float]]] = []
+
+    def __init__(self, spec: str, threads: int = 1) -> None:
+        self.closed = Event()
+
+    def read(
+        self, path: Path, duration: float, cuts: Sequence[float], begin: float = 0.0, every: float = 4.0
+    ) -> Iterator[ReadPart]:
+        self.jobs.append((path.name, begin))
+        if begin < 2.0:
+            yield ReadPart(2.0, (_frame(0.0, "Way out"), _frame(1.0, "Way out")))
+        if self.hangs:
+            self.closed.wait(60)
+            raise MediaError("was closed")
+        if error := self.suffers.get(path.name):
+            raise error
+        yield ReadPart(3.0, (_frame(2.0, "Platform 9", "King's Cross"),))
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+@pytest.fixture(autouse=True)
+def lector(monkeypatch: pytest.MonkeyPatch) -> type[Lector]:
+    monkeypatch.setattr(lettering, "ReaderProcess", Lector)
+    monkeypatch.setattr(lettering, "reader_print", lambda spec, every: f"print of {spec} {every}")
+    Lector.suffers, Lector.jobs, Lector.hangs = {}, [], False
+    return Lector
+
+
+@pytest.fixture
+def films(tmp_path: Path, film: Callable[..., Path]) -> Path:
+    folder = tmp_path / "films"
+    folder.mkdir()
+    film(folder / "a.mp4", RED)
+    film(folder / "b.mp4", BLUE)
+    return folder
+
+
+def lines(library: LibraryStore) -> dict[str, list[tuple[str, float, float]]]:
+    found = {video.name: reading(library.catalog, video.id) for video in library.videos()}
+    return {name: [(o.text, o.start, o.end) for o in read.lines] if read else [] for name, read in found.items()}
+
+
+READ = [("Way out", 0.0, 2.0), ("Platform 9", 2.0, 3.0), ("King's Cross", 2.0, 3.0)]
+
+
+def _sorted(found: dict[str, list[tuple[str, float, float]]]) -> dict[str, list[tuple[str, float, float]]]:
+    return {name: sorted(some, key=READ.index) for name, some in found.items()}
+
+
+def test_what_is_written_is_read_once_and_only_if_asked_for(library: LibraryStore, films: Path) -> None:
+    assert library.add(films).read == 0
+    assert library.status().unread == 2
+    library.reader = "ppocr-small"
+    report = library.add(films)
+    assert (report.unchanged, report.read, str(report)) == (2, 2, "2 videos unchanged; 2 videos read (00:00:06)")
+    assert _sorted(lines(library)) == {"a.mp4": READ, "b.mp4": READ}
+    found = reading(library.catalog, library.videos()[0].id)
+    assert found is not None
+    assert (found.reader, found.lines[0].box, found.lines[0].at) == ("ppocr-small", BOX, 0.5)
+    assert library.verify().problems == []
+    assert library.add(films).read == 0
+    counts = {"read": 2, "read_seconds": 6.0, "lines": 6, "unread": 0, "unreadable": 0}
+    assert read_counts(library.catalog) == counts
+    assert [o.text for o in lines_between(library.catalog, library.videos()[0].id, 0.0, 1.0)] == ["Way out"]
+
+
+def test_what_was_read_before_an_interrupt_is_not_read_again(
+    library: LibraryStore, films: Path, lector: type[Lector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.add(films)
+    step = lettering.LetteringRun.step
+
+    def interrupt(self: Any) -> Any:
+        found = step(self)
+        if found.fresh:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(lettering.LetteringRun, "step", interrupt)
+    lector.hangs = True
+    with pytest.raises(AddInterrupted):
+        library.read(["a*"])
+    monkeypatch.setattr(lettering.LetteringRun, "step", step)
+    assert lines(library)["a.mp4"] == []  # nothing is searched before it is whole
+    lector.hangs = False
+    assert library.read(["a*"]).read == 1
+    assert lector.jobs == [("a.mp4", 0.0), ("a.mp4", 2.0)]
+    assert _sorted(lines(library)) == {"a.mp4": READ, "b.mp4": []}
+    assert library.read(["a*"], every=1.0).read == 0  # it is read
+    assert library.read(["a*"], every=1.0, again=True).read == 1  # asked for by name, it is read anew
+    assert _sorted(lines(library))["a.mp4"] == READ
+
+
+def test_a_picture_that_cannot_be_read_costs_one_video(
+    library: LibraryStore, films: Path, lector: type[Lector]
+) -> None:
+    lector.suffers = {"a.mp4": MediaError("the reader stops at it; convert it")}
+    library.reader = "ppocr-small"
+    report = library.add(films)
+    assert [noted.text for noted in report.noted] == [
+        "what is written in it was not read: the reader stops at it; convert it"
+    ]
+    assert (library.status().unreadable, library.status().read) == (1, 1)
+    assert library.read().read == 0  # not tried again unasked
+    lector.suffers = {}
+    assert library.read(again=True).read == 1
+
+
+def test_a_broken_reader_costs_no_pictures(library: LibraryStore, films: Path, lector: type[Lector]) -> None:
+    lector.suffers = dict.fromkeys(("a.mp4", "b.mp4"), MomentseekError("the reader cannot be started"))
+    library.reader = "ppocr-small"
+    report = library.add(films)
+    assert report.added == 2
+    assert report.notes[-1] == "what is written was not read: the reader cannot be started"
+    with pytest.raises(MomentseekError, match="cannot be started"):
+        library.read()
+
+
+def test_a_video_with_new_subtitles_and_a_copy_keep_what_was_read(library: LibraryStore, films: Path) -> None:
+    library.reader = "ppocr-small"
+    library.add(films)
+    library.reader = None
+    (films / "a.srt").write_text("1\n00:00:00,500 --> 00:00:02,000\nhello\n")
+    (films / "c.mp4").write_bytes((films / "b.mp4").read_bytes())
+    report = library.add(films)
+    assert (report.refreshed, report.copied) == (1, 1)
+    assert _sorted(lines(library)) == {"a.mp4": READ, "b.mp4": READ, "c.mp4": READ}
+    assert library.verify().problems == []
+
+
+def test_what_was_read_goes_with_its_video(library: LibraryStore, films: Path) -> None:
+    library.reader = "ppocr-small"
+    library.add(films)
+    library.remove(["a*"])
+    library.compact()
+    assert read_counts(library.catalog)["lines"] == 3
+    assert library.verify().problems == []
+
+
+def test_a_damaged_index_of_what_was_read_is_found_and_made_anew(library: LibraryStore, films: Path) -> None:
+    library.reader = "ppocr-small"
+    library.add(films)
+    with sqlite3.connect(library.path / "catalog.sqlite") as other:
+        other.execute("INSERT INTO line_words (line_words) VALUES ('delete-all')")
+    other.close()
+    assert any("line_words" in problem for problem in library.verify().problems)
+    assert library.verify(repair=True).problems == []
+    assert near_spellings(library.catalog, "platfrom") == ["platform"]
+
+
+def test_a_library_of_an_older_release_gets_a_place_when_it_is_read(library: LibraryStore, films: Path) -> None:
+    library.add(films)
+    with library.catalog.changes() as db:
+        for table in ("line_vocabulary", "line_words", "line_spellings", "lines", "read_frames", "readings"):
+            db.execute(f"DROP TABLE {table}")
+        db.execute("DROP TRIGGER readings_out")
+    assert library.status().unread == 2
+    assert library.verify().problems == []
+    assert lines_between(library.catalog, 1, 0.0, 9.0) == []
+    assert library.read().read == 2

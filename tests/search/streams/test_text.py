@@ -1,0 +1,110 @@
+"""What is written in pictures is found by its words, with a letter wrong too, and apart from what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from small_library import OpenLibrary, WordVectors, fill, film, nothing
+
+from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
+from momentseek.library.catalog import Catalog
+from momentseek.library.readings import finish_reading, keep_frames
+from momentseek.media.cue import Cue
+from momentseek.search.display import table
+from momentseek.search.engine import Engine, SearchOptions
+from momentseek.search.hit import Results
+from momentseek.search.query import Query
+from momentseek.search.streams.text import search_text
+
+Seen = tuple[float, float, str]
+BOX = Box(0.1, 0.2, 0.5, 0.1)
+
+
+def _write(catalog: Catalog, video: int, lines: Sequence[Seen]) -> None:
+    """Let lines of a video be read, each in one frame."""
+    frames = tuple(ReadFrame(a, b, (a + b) / 2, (ReadLine(text, BOX, 0.9),)) for a, b, text in lines)
+    with catalog.changes():
+        for i, frame in enumerate(frames):  # lines at one time have frames of their own here
+            moved = ReadFrame(frame.start + i * 1e-6, frame.end, frame.at, frame.lines)
+            keep_frames(catalog, video, "ppocr", "print", ReadPart(frame.end, (moved,)))
+        finish_reading(catalog, video, "ppocr", "print", 36.0)
+
+
+def _library(folder: Path, written: Mapping[str, Sequence[Seen]], cues: Mapping[str, Sequence[Cue]] = {}) -> Catalog:
+    catalog = fill(folder, {name: nothing(24, i) for i, name in enumerate(written)}, cues)
+    for id, lines in enumerate(written.values(), 1):
+        _write(catalog, id, lines)
+    return catalog
+
+
+def _ask(on: Catalog, folder: Path, text: str, **options: object) -> Results:
+    return Engine(OpenLibrary(folder, on, WordVectors())).search(Query.parse(text), SearchOptions(**options))  # type: ignore[arg-type]
+
+
+def test_a_line_is_found_by_its_words_and_more_of_them_are_better(tmp_path: Path) -> None:
+    on = _library(
+        tmp_path,
+        {"a.mp4": [(4, 8, "Sunday market")], "b.mp4": [(8, 12, "Market Street")], "c.mp4": [(0, 4, "Hotel Bristol")]},
+    )
+    found = search_text(on, "sunday markets", only_text=True)
+    assert [(hit.video, hit.start, hit.end, hit.level) for hit in found] == [(1, 4, 8, "strong"), (2, 8, 12, "weak")]
+    assert found[0].peak == 6
+    assert search_text(on, "the of", only_text=True) == []
+    assert search_text(on, "sunday", np.array([2, 3])) == []
+
+
+def test_lines_at_one_time_are_read_together(tmp_path: Path) -> None:
+    on = _library(
+        tmp_path, {"a.mp4": [(0, 20, "Annual report"), (8, 12, "Revenue and costs")], "b.mp4": [(0, 4, "Annual leave")]}
+    )
+    best, *_ = search_text(on, "annual revenue", only_text=True)
+    assert (best.video, round(best.start), best.end, best.level) == (1, 8, 12, "strong")
+
+
+def test_one_wrong_letter_is_found_but_sure_only_where_writing_was_asked_for(tmp_path: Path) -> None:
+    on = _library(tmp_path, {"a.mp4": [(4, 8, "Central Stat1on")], "b.mp4": [(0, 4, "Stallion")]})
+    assert [(hit.video, hit.level) for hit in search_text(on, "station", only_text=True)] == [(1, "fair")]
+    assert [(hit.video, hit.level) for hit in search_text(on, "station")] == [(1, "weak")]
+    assert search_text(on, "hall", only_text=True) == []
+    exact = search_text(on, "central", only_text=True)[0]
+    wrong = search_text(on, "cehtral", only_text=True)[0]
+    assert exact.score > wrong.score
+
+
+def test_a_query_for_writing_finds_no_speech_and_the_other_way_round(tmp_path: Path) -> None:
+    on = _library(
+        tmp_path, {"a.mp4": [(4, 8, "platform nine")], "b.mp4": []}, {"b.mp4": [Cue(10, 12, "from platform nine")]}
+    )
+    (written,) = _ask(on, tmp_path, 'text:"platform nine"')
+    assert (written.name, list(written.streams), written.said) == ("a.mp4", ["text"], ())
+    assert [(line.text, line.box) for line in written.written] == [("platform nine", BOX)]
+    (said,) = _ask(on, tmp_path, 'said:"platform nine"')
+    assert (said.name, list(said.streams), said.written) == ("b.mp4", ["speech"], ())
+    both = _ask(on, tmp_path, "platform nine", streams=("speech", "text"))
+    assert {hit.name: list(hit.streams) for hit in both} == {"a.mp4": ["text"], "b.mp4": ["speech"]}
+    assert {hit.name for hit in _ask(on, tmp_path, "platform nine", streams=("text",))} == {"a.mp4"}
+    shown = table(both, Query.parse("platform nine"))
+    assert "written #1" in shown
+    assert "said #1" in shown
+
+
+def test_what_must_not_be_written_is_left_out(tmp_path: Path) -> None:
+    on = _library(tmp_path, {"a.mp4": [(4, 8, "Exit north")], "b.mp4": [(4, 8, "Exit south")]})
+    assert [hit.name for hit in _ask(on, tmp_path, "text:exit -text:north")] == ["b.mp4"]
+
+
+def test_writing_and_picture_of_one_moment_are_one_hit(tmp_path: Path) -> None:
+    shown = np.concatenate([nothing(8, 1), film([("lighthouse", 6)], seed=3), nothing(10, 2)])
+    films = {"a.mp4": shown, **{f"o{i}.mp4": nothing(24, 10 + i) for i in range(12)}}
+    on = fill(tmp_path, films)
+    _write(on, 1, [(12.0, 21.0, "The lighthouse"), (30.0, 34.0, "End")])
+    first, *_ = _ask(on, tmp_path, "lighthouse")
+    assert set(first.streams) == {"vision", "text"}
+    assert (first.name, first.level) == ("a.mp4", "strong")
+
+
+def test_a_library_that_nobody_has_read_answers_as_before(tmp_path: Path) -> None:
+    on = fill(tmp_path, {"a.mp4": nothing(24, 1)})
+    assert list(_ask(on, tmp_path, "text:exit")) == []
