@@ -53,6 +53,10 @@ def test_import_predict_export(momentseek: Any, tmp_path: Path) -> None:
     assert run("evaluate", "run.jsonl", "--truth", "films/test_iid.txt", "-m", "R@1[IoU>=0.5]").returncode == 0
     written = run("export", "run", "--data", "films", "--out", "exported")
     assert written.returncode == 0, written.stderr
+    simulate(tmp_path / "wider", like="charades", videos=40, pool=5, video_dim=9, text_dim=8)
+    refused = run("export", "run", "--data", "wider", "--out", "other")
+    assert (refused.returncode, (tmp_path / "other").exists()) == (2, False)
+    assert "video features have 9 columns" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str
     from momentseek.features.data import Data
     from momentseek.models.export.window import longest_video
     from momentseek.trained.manifest import sources_of
+    from momentseek.training.checkpoint import refuse_other_dims
 
     unusable = "this export cannot serve a library: "
     if not folder:
@@ -115,6 +116,8 @@ def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str
             encoders, clip_seconds = sources_of(data.path), data.clip_seconds
             data.use(trained.model.config.modalities)
             split = trained.config.data.train
+            if trained.imported:  # public weights know no data: only the widths can be compared
+                refuse_other_dims(trained, data, split if split in data.splits else next(iter(data.splits)), folder)
             known = same and split in data.splits
             usual = (longest_video(data, split), longest_video(data, split, 0.5)) if known else (None, None)
     except MomentseekError as e:
