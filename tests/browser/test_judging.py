@@ -92,6 +92,13 @@ def test_two_people_judge_and_the_commands_agree_with_the_page(
     assert result.returncode == 0, result.stderr
     assert values(json.loads(result.stdout)) == [pytest.approx(value, abs=1e-12)]
 
+    with page.expect_response("**/judging/reliability*") as told:
+        page.get_by_role("button", name="Check levels").click()
+    page.locator("table", has_text="First hits: strong").wait_for()
+    strong = told.value.json()["every"][0]
+    label = page.locator("svg.reliability").nth(1).get_attribute("aria-label")
+    assert f"strong: {strong['right']} of {strong['judged']}" in label
+
     page.get_by_role("button", name="Compare localisers").click()
     page.wait_for_selector("table >> text=watershed")
     page.get_by_role("link", name="Change them in Search").click()

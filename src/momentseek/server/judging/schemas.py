@@ -37,8 +37,8 @@ SetupText = Annotated[
 ]
 
 
-class EvaluationIn(StrictModel):
-    """Which search to measure, and the measure."""
+class SetupIn(StrictModel):
+    """Which search to measure."""
 
     localiser: LocaliserName = ""
     streams: Annotated[
@@ -47,10 +47,9 @@ class EvaluationIn(StrictModel):
     fusion: FusionName = SearchSetup.fusion
     encoder: EncoderName = ""
     all: Annotated[bool, Field(description="Count weak hits too, so that the whole ranking is measured.")] = True
-    measure: MeasureName = DEFAULT_MEASURE
 
     @model_validator(mode="after")
-    def _check_setup(self) -> EvaluationIn:
+    def _check_setup(self) -> SetupIn:
         try:
             self.setup()
         except MomentseekError as e:
@@ -60,6 +59,12 @@ class EvaluationIn(StrictModel):
     def setup(self) -> SearchSetup:
         """The setup of the search that is measured."""
         return SearchSetup.of(self.localiser, self.streams, "true" if self.all else "false", self.fusion, self.encoder)
+
+
+class EvaluationIn(SetupIn):
+    """Which search to measure, and the measure."""
+
+    measure: MeasureName = DEFAULT_MEASURE
 
 
 class QueryOut(BaseModel):

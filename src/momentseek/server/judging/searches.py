@@ -94,17 +94,25 @@ def to_served_library(foreign: SetupHits, k: int, library: Library) -> SetupHits
 async def search_judged_queries(
     service: Service, truth: JudgedTruth, setup: SearchSetup, measure: Measure
 ) -> tuple[Run, int]:
-    """The run of a setup on every judged query, as deep as the measure looks, and how many hits were left out.
+    """The run of a setup on every judged query, as deep as the measure looks, and how many hits were left out."""
+    answers, left_out = await find_judged_hits(service, truth, setup, hits_needed(measure))
+    return build_run(truth, answers, setup), left_out
+
+
+async def find_judged_hits(
+    service: Service, truth: JudgedTruth, setup: SearchSetup, k: int
+) -> tuple[list[list[tuple[Hit, str]]], int]:
+    """The best ``k`` hits of a setup on every judged query, each with its video's hash, and how many were left out.
 
     Searches one query at a time, so that other people's searches get their turn.
     """
     answers: list[list[tuple[Hit, str]]] = []
     left_out = 0
     for text in truth.judgements.queries or ():
-        found = await find_hits(service, setup, Query.parse(text), hits_needed(measure))
+        found = await find_hits(service, setup, Query.parse(text), k)
         answers.append([(hit, found.hashes[hit.video_id]) for hit in found.hits])
         left_out += found.left_out
-    return build_run(truth, answers, setup), left_out
+    return answers, left_out
 
 
 async def measure_setup(service: Service, truth: JudgedTruth, setup: SearchSetup, measure: Measure) -> MeasuredRun:
@@ -114,12 +122,15 @@ async def measure_setup(service: Service, truth: JudgedTruth, setup: SearchSetup
     measured = await service.readers.run(lambda _: measure_run(truth, run, measure))
     notes = list(measured.evaluation.notes)
     if left_out:
-        notes.append(
-            f"{count(left_out, 'moment')} of {setup.encoder!r} left out: their videos are not in the served library"
-        )
+        notes.append(left_out_note(left_out, setup))
     if await _content_numbers(service, setup) != before:
         notes.append(LIBRARY_CHANGED_NOTE)
     return replace(measured, evaluation=replace(measured.evaluation, notes=tuple(notes)))
+
+
+def left_out_note(left_out: int, setup: SearchSetup) -> str:
+    """That hits of a companion library were left out."""
+    return f"{count(left_out, 'moment')} of {setup.encoder!r} left out: their videos are not in the served library"
 
 
 async def _content_numbers(service: Service, setup: SearchSetup) -> list[int]:

@@ -8,12 +8,23 @@ from fastapi import APIRouter
 from fastapi import Query as InQuery
 from pydantic import BaseModel, ConfigDict, Field
 
+from momentseek.evaluation.reliability import ReliabilityBin
 from momentseek.measures import Measure
+from momentseek.search.confidence import LEVELS
+from momentseek.search.hit import Level
 from momentseek.server.errors import error_responses
 from momentseek.server.judging.consensus import AnnotatorRule
-from momentseek.server.judging.evaluation import DEFAULT_MEASURE, JudgedTruth, MeasuredRun, parse_measure, read_truth
-from momentseek.server.judging.schemas import EvaluationIn, finite_or_none
-from momentseek.server.judging.searches import measure_setup, resolve_setup
+from momentseek.server.judging.evaluation import (
+    DEFAULT_MEASURE,
+    ONE_ANNOTATOR_NOTE,
+    JudgedTruth,
+    MeasuredRun,
+    parse_measure,
+    read_truth,
+)
+from momentseek.server.judging.reliability import HITS_PER_QUERY, judged_levels
+from momentseek.server.judging.schemas import EvaluationIn, SetupIn, finite_or_none
+from momentseek.server.judging.searches import find_judged_hits, left_out_note, measure_setup, resolve_setup
 from momentseek.server.judging.setup import SearchSetup
 from momentseek.server.judging.store import with_store
 from momentseek.server.service import ServiceParam
@@ -65,6 +76,68 @@ async def evaluation(service: ServiceParam, given: Annotated[EvaluationIn, InQue
     truth = await service.readers.run(with_store(read_truth))
     setup = await resolve_setup(service, given.setup())
     return _evaluation_out(truth, await measure_setup(service, truth, setup, measure), setup, measure)
+
+
+class LevelShareOut(BaseModel):
+    """How many hits of a level are right, by the judgements."""
+
+    level: Level
+    right: int = Field(description="Number of hits on moments of relevance 3 or 4.")
+    judged: int = Field(description="Number of hits on moments that have been judged.")
+    share: float | None = Field(description="Share of the judged hits that are right; null without any.")
+    low: float = Field(description="Lower end of its 95 % interval (Wilson's).")
+    high: float
+
+
+class ReliabilityOut(BaseModel):
+    """Whether levels keep their promise: how often a strong, a fair and a weak hit is right."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "settings": str(SearchSetup("height")), "queries": 12, "unjudged": 31, "rule": "one", "notes": [],
+                "first": [{"level": "strong", "right": 6, "judged": 7, "share": 0.86, "low": 0.49, "high": 0.97}],
+                "every": [{"level": "strong", "right": 9, "judged": 12, "share": 0.75, "low": 0.47, "high": 0.91}],
+            }
+        }
+    )  # fmt: skip
+    settings: str
+    queries: int
+    first: list[LevelShareOut] = Field(description="Of the first hit of each query; the surest level first.")
+    every: list[LevelShareOut] = Field(description="Of the first ten hits of each query.")
+    unjudged: int = Field(description="Number of hits on moments that nobody has judged; they do not count.")
+    rule: AnnotatorRule = Field(description="`one` annotator's judgements, or those on which `two` agree.")
+    notes: list[str]
+
+
+@router.get("/reliability", summary="Check the levels", responses=error_responses(409))
+async def reliability(service: ServiceParam, given: Annotated[SetupIn, InQuery()]) -> ReliabilityOut:
+    """How often a strong, a fair and a weak hit of a search is right, on all judged queries."""
+    truth = await service.readers.run(with_store(read_truth))
+    setup = await resolve_setup(service, given.setup())
+    answers, left_out = await find_judged_hits(service, truth, setup, HITS_PER_QUERY)
+    found = judged_levels(truth, answers)
+    notes = [ONE_ANNOTATOR_NOTE] if truth.rule == "one" else []
+    return ReliabilityOut(
+        settings=str(setup),
+        queries=len(truth.judgements),
+        first=_level_shares(found.first),
+        every=_level_shares(found.every),
+        unjudged=found.unjudged,
+        rule=truth.rule,
+        notes=[*notes, *([left_out_note(left_out, setup)] if left_out else [])],
+    )
+
+
+def _level_shares(bins: list[ReliabilityBin]) -> list[LevelShareOut]:
+    """The surest level first."""
+    return [
+        LevelShareOut(
+            level=level, right=found.right, judged=found.count, share=found.share,
+            low=found.interval[0], high=found.interval[1],
+        )
+        for level, found in reversed(list(zip(LEVELS, bins, strict=True)))
+    ]  # fmt: skip
 
 
 def _evaluation_out(truth: JudgedTruth, measured: MeasuredRun, setup: SearchSetup, measure: Measure) -> EvaluationOut:

@@ -1,8 +1,9 @@
-// What judgements say about the search: one measure for the settings it has now, or for every localiser.
+// What judgements say about the search: a measure for the settings it has now or for every localiser, and its levels.
 
 import * as api from "./api.js";
 import { actionButton, announce, download, h, setChildren } from "./dom.js";
 import { count, figure } from "./format.js";
+import { levelReport } from "./reliability.js";
 import { describeSettings, evaluationSettings } from "./settings.js";
 
 /** Measures to choose from; the first is the usual one. */
@@ -21,7 +22,8 @@ export function figures(search) {
     { class: "figures" },
     h("div", { class: "field" }, h("label", { for: "measure" }, "Measure"), measure),
     h("p", {}, "Measures the search with its current settings: ", words, ". ", elsewhere),
-    h("div", { class: "bar" }, actionButton("Evaluate", evaluate, { class: "main" }), actionButton("Compare localisers", localisers)),
+    h("div", { class: "bar" }, actionButton("Evaluate", evaluate, { class: "main" }), actionButton("Compare localisers", localisers),
+      actionButton("Check levels", levels)),
     result,
   );
 
@@ -60,6 +62,14 @@ export function figures(search) {
     const shown = rows.map(([name, value, range]) => [name, figure(value), range]);
     setChildren(result, table(["Localiser", given.measure, "95 % interval"], shown, "All localisers, best first"));
     announce(`The best is ${rows[0]?.[0]}`);
+  }
+
+  async function levels() {
+    const { measure: _, ...given } = await asked();
+    const answer = await api.get("/judging/reliability", given);
+    setChildren(result, levelReport(answer, table));
+    const strong = answer.every[0];
+    announce(`Strong hits: ${strong.right} of ${strong.judged} are right`);
   }
 
   return {
