@@ -38,6 +38,13 @@ ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("MOMENTSEEK_SHARED", ROOT.parent / "shared"))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Iterator[Any]:
+    """Look for tests only: examples are in the package."""
+    collectors = yield
+    return [one for one in collectors if type(one) is pytest.Module]
+
+
 @pytest.fixture
 def root() -> Path:
     return ROOT
@@ -82,9 +89,9 @@ def momentseek(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Out
             patch.setattr(sys, "argv", ["momentseek", *map(str, arguments)])
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
+            patch.setattr(gc, "freeze", lambda: None)  # which is for a process that ends
             with pytest.raises(SystemExit) as end:
                 main()
-        gc.unfreeze()
         texts = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
         return Outcome(int(end.value.code or 0), *texts)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 
 import pytest
 from source import trees
@@ -140,3 +141,9 @@ def test_sql_is_only_where_the_databases_are() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.match(node.value)
     }
     assert statements == set()
+
+
+def test_every_module_can_be_imported() -> None:
+    for name in modules():
+        if room(name) not in FACE:
+            import_module(f"momentseek.{name}")

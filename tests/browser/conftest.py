@@ -42,8 +42,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
+HERE = f"{Path(__file__).parent}{os.sep}"
+
+
 def _here(item: pytest.Item) -> bool:
-    return Path(__file__).parent in item.path.parents
+    return str(item.path).startswith(HERE)
 
 
 _RUNNING: list[Any] = []

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scipy  # whose parts are loaded when they are used
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from scipy import stats
 
 from momentseek.evaluation import significance
 from momentseek.evaluation.significance import (
@@ -45,7 +45,7 @@ def test_exact_randomisation_is_a_symmetric_p_value_whatever_the_order(values: F
 def test_exact_randomisation_agrees_with_scipy(size: int, seed: int) -> None:
     # Multiples of 0.1, so that many flips tie with the observed sum and rounding must not tell them apart.
     difference = np.random.default_rng(seed).integers(-5, 6, size) / 10
-    expected = stats.permutation_test(
+    expected = scipy.stats.permutation_test(
         (difference, np.zeros(size)),
         lambda a, b, axis: np.round(np.mean(a - b, axis=axis), 9),
         permutation_type="samples",
@@ -82,7 +82,7 @@ def test_a_tie_in_the_statistic_counts_as_extreme_despite_rounding() -> None:
     signs = np.array([1.0] * 11 + [-1.0] * 9)
     whole, tenths = randomisation_test(column(*signs)), randomisation_test(column(*(signs * (0.3 - 0.2))))
     assert whole == tenths
-    assert whole[0] == pytest.approx(2 * stats.binom.sf(10, 20, 0.5), abs=0.02)
+    assert whole[0] == pytest.approx(2 * scipy.stats.binom.sf(10, 20, 0.5), abs=0.02)
 
 
 @pytest.mark.parametrize("size", [2, 3, 30, 2781])
@@ -90,7 +90,7 @@ def test_t_agrees_with_scipy(size: int) -> None:
     generator = np.random.default_rng(size)
     first, second = generator.random((2, size, 4))
     second[:, 3] += 0.2
-    np.testing.assert_allclose(paired_t_test(first - second), stats.ttest_rel(first, second).pvalue, rtol=1e-10)
+    np.testing.assert_allclose(paired_t_test(first - second), scipy.stats.ttest_rel(first, second).pvalue, rtol=1e-10)
 
 
 def test_t_leaves_out_queries_that_do_not_count() -> None:
@@ -111,7 +111,7 @@ def test_t_at_its_limits() -> None:
 @pytest.mark.parametrize("test", [lambda d: randomisation_test(d, resamples=1000), paired_t_test])
 def test_p_values_are_uniform_without_a_difference(test: Callable[[FloatArray], FloatArray]) -> None:
     p = test(np.random.default_rng(11).normal(0, 0.2, (60, 400)))
-    assert stats.kstest(p, "uniform").pvalue > 0.01
+    assert scipy.stats.kstest(p, "uniform").pvalue > 0.01
     assert 0.02 < (p <= 0.05).mean() < 0.09
 
 

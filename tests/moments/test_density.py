@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy  # whose parts are loaded when they are used
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import gaussian_kde
 
 from momentseek.errors import MomentseekError
 from momentseek.moments import density
@@ -50,7 +50,7 @@ def test_tiles_do_not_matter(clumped, monkeypatch):
 def test_scotts_rule_is_scipys(clumped):
     plane, bandwidth = whiten(clumped)
     ours = kernel_sums(plane, plane, bandwidth, radius=np.inf)
-    kde = gaussian_kde(clumped.T)
+    kde = scipy.stats.gaussian_kde(clumped.T)
     assert bandwidth == pytest.approx(kde.factor)
     theirs = kde(clumped.T)
     assert ours / ours.sum() == pytest.approx(theirs / theirs.sum(), rel=1e-9)

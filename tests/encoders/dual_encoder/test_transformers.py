@@ -11,10 +11,16 @@ from momentseek.encoders.dual_encoder.encoder import load_dual_encoder
 from momentseek.encoders.dual_encoder.preprocessing import read_preprocessing
 
 torch = pytest.importorskip("torch")
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def transformers():
+    """The library, which takes more than a second to load, under its name in this file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        globals()["transformers"] = pytest.importorskip("transformers")
+
 
 TEXTS = [
     "A man opens the door.",

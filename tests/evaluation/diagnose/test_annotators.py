@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy  # whose parts are loaded when they are used
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.diagnose.annotators import ANNOTATOR_MEASURES, by_annotator, stability, tau_b
@@ -100,7 +100,7 @@ def test_needs_sentences_matches_and_durations() -> None:
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=8))
 def test_kendall(pairs: list[tuple[int, int]]) -> None:
     x, y = zip(*pairs, strict=True)
-    expected = stats.kendalltau(x, y).statistic if len(set(x)) > 1 and len(set(y)) > 1 else np.nan
+    expected = scipy.stats.kendalltau(x, y).statistic if len(set(x)) > 1 and len(set(y)) > 1 else np.nan
     assert tau_b(x, y) == pytest.approx(expected, nan_ok=True)
 
 

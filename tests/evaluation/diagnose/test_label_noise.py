@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy  # whose parts are loaded when they are used
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.diagnose.label_noise import DEFAULT_GAMMAS, NOISE_MEASURES, label_noise
@@ -22,12 +22,12 @@ from momentseek.moments import Judgements, Run
 
 @given(st.lists(st.floats(-40, 40), min_size=1, max_size=30))
 def test_normal_distribution_function(z: list[float]) -> None:
-    np.testing.assert_allclose(normal_cdf(z), stats.norm.cdf(z), atol=1e-15)
+    np.testing.assert_allclose(normal_cdf(z), scipy.stats.norm.cdf(z), atol=1e-15)
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0.01, 0.5))
 def test_closed_form_of_recall(r: float, threshold: float, gamma: float) -> None:
-    p = stats.norm.sf(threshold, loc=r, scale=gamma)
+    p = scipy.stats.norm.sf(threshold, loc=r, scale=gamma)
     errors = recall_errors(r, threshold, gamma)
     assert errors.bias == pytest.approx(p - (r >= threshold), abs=1e-12)
     assert errors.variance == pytest.approx(p * (1 - p), abs=1e-12)
