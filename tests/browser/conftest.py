@@ -21,6 +21,8 @@ import pytest
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
 """The same browser without and with its windows, which take half of the time of a test although nobody sees them."""
 CHROMIUM = os.environ.get("MOMENTSEEK_CHROMIUM") or next(filter(None, map(shutil.which, PROGRAMS)), None)
+FLAGS = ("--no-sandbox", "--disable-gpu", "--in-process-gpu", "--renderer-process-limit=1")
+"""Nobody looks at the pictures, and a test opens one page after the other: fewer processes do as well."""
 TOKEN = "a token nobody would guess"
 WATCH_FRAMES = """
 document.addEventListener("loadedmetadata", (event) => {
@@ -157,7 +159,7 @@ def start_browser(chromium: str) -> Callable[[], Any]:
 
             playwright = sync_playwright().start()
             _RUNNING.append(playwright)
-            _RUNNING.append(playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"]))
+            _RUNNING.append(playwright.chromium.launch(executable_path=chromium, args=FLAGS))
         return _RUNNING[-1]
 
     return start

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-FRAMES, RATE, APART = 1200, 20, 1_000_000
+FRAMES, RATE, APART = 300, 20, 4_000_000
 
 BITS = 12
 """A frame shows its number in two rows of six blocks, the highest bit first; white is one."""
@@ -69,7 +69,7 @@ def test_seeking_in_a_gigabyte_shows_the_right_frame_and_reads_little(
     first = 2 * FRAMES // 3 / RATE
     page.evaluate("(hash) => { location.hash = hash; }", f"v={id}&t={first},{first + 3}")
     position = page.get_by_role("slider", name="Position")
-    for time in (first, 59.85, 1.05, 59.75, 30.0, 59.95):
+    for time in (first, 14.85, 1.05, 14.75, 7.5, 14.95):
         if time != first:
             page.evaluate("(hash) => { location.hash = hash; }", f"v={id}&t={time},{min(time + 3, FRAMES / RATE)}")
         page.wait_for_function(

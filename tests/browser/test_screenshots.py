@@ -109,12 +109,11 @@ def test_screenshots(device: str, folder: Path, shown: Any, open_page: Callable[
         "compare": ("#compare", ".settings", compare),
     }
     page = open_page(shown.address, reduced_motion="reduce", **DEVICES[device])
-    page.wait_for_selector("#q")
     for name, (fragment, sign, act) in views.items():
-        page.goto("about:blank")
         if name == "library":
             page.route("**/api/v1/jobs", lambda route: route.fulfill(json={"jobs": [RUNNING]}))
-        page.goto(shown.address + fragment)
+        if name != "search":
+            page.goto(f"{shown.address}?{name}{fragment}")  # another address, so that the page is loaded anew
         page.wait_for_selector(sign)
         act()
         picture(page, folder, f"{name}-{device}")

@@ -179,7 +179,7 @@ class TrainingLoop:
     def _step(self, batch: Batch) -> None:
         step, training = self.counts.step, self.training
         rng = torch.Generator().manual_seed(step_seed(training.seed, step, self.processes.rank, 1))
-        torch.manual_seed(step_seed(training.seed, step, self.processes.rank, 0))
+        _seed_device(_device(self.model), step_seed(training.seed, step, self.processes.rank, 0))
         rate = training.lr * rate_factor(training.schedule, step, self.steps, training.warmup)
         epoch = step // self.per_epoch
         self.model.phase = self.model.phase_at(step, epoch)
@@ -292,6 +292,14 @@ class TrainingLoop:
 def step_seed(*parts: int) -> int:
     """A seed for each purpose of each step."""
     return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def _seed_device(device: torch.device, seed: int) -> None:
+    """Seed what a step draws from; ``torch.manual_seed`` keeps a call with its traceback for every absent device."""
+    if device.type == "cpu":
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
 
 
 def _device(model: CorpusModel) -> torch.device:
