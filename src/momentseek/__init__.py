@@ -19,9 +19,11 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from momentseek.api.files import (
         convert,
+        read_captions,
         read_corpus,
         read_judgements,
         read_run,
+        write_captions,
         write_judgements,
         write_run,
     )
@@ -31,12 +33,12 @@ if TYPE_CHECKING:
     from momentseek.errors import MomentseekError
     from momentseek.evaluation.comparison import Comparison
     from momentseek.evaluation.diagnose.diagnosis import Diagnosis
-    from momentseek.evaluation.evaluate import Evaluation
+    from momentseek.evaluation.result import Evaluation
     from momentseek.formats import read_runs as read_runs
     from momentseek.formats import read_truth as read_truth
     from momentseek.measures import parse as parse
     from momentseek.measures import parse_all as parse_all
-    from momentseek.moments import Corpus, Judgements, Moment, Run
+    from momentseek.moments import CaptionTable, Corpus, Judgements, Moment, Run
     from momentseek.search.hit import Hit, Results
     from momentseek.search.query import Query
 
@@ -48,17 +50,20 @@ _HOMES = {
     "evaluate": "api.measuring",
     "compare": "api.measuring",
     "diagnose": "api.measuring",
-    "Evaluation": "evaluation.evaluate",
+    "Evaluation": "evaluation.result",
     "Comparison": "evaluation.comparison",
     "Diagnosis": "evaluation.diagnose.diagnosis",
     "read_run": "api.files",
     "write_run": "api.files",
     "read_judgements": "api.files",
     "write_judgements": "api.files",
+    "read_captions": "api.files",
+    "write_captions": "api.files",
     "read_corpus": "api.files",
     "convert": "api.files",
     "Run": "moments",
     "Judgements": "moments",
+    "CaptionTable": "moments",
     "Corpus": "moments",
     "Moment": "moments",
     "train": "api.predicting",
@@ -71,6 +76,7 @@ _FORMER = {"read_truth": "formats", "read_runs": "formats", "parse": "measures",
 """Deprecated: still found for scripts written before, under their old names; ``read_truth`` is ``read_judgements``."""
 
 __all__ = [
+    "CaptionTable",
     "Comparison",
     "Corpus",
     "Diagnosis",
@@ -89,11 +95,13 @@ __all__ = [
     "diagnose",
     "evaluate",
     "predict",
+    "read_captions",
     "read_corpus",
     "read_judgements",
     "read_run",
     "simulate",
     "train",
+    "write_captions",
     "write_judgements",
     "write_run",
     "__version__",

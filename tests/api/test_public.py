@@ -14,6 +14,7 @@ from momentseek.api.reference import SECTIONS, reference, signature_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 CLASSES = {
+    "CaptionTable",
     "Comparison",
     "Corpus",
     "Diagnosis",
@@ -34,11 +35,13 @@ FUNCTIONS = {
     "diagnose": "(runs: RunLike | RunsLike, truth: TruthLike | Sequence[TruthLike], measures: Sequence[str] | str = (), *, protocol: str = 'paper', missing: Missing = 'error', only: Collection[str] = (), annotators: Sequence[TruthLike] = (), noise: Sequence[float] = (), clip_noise: bool = False, videos: Videos = None, invalid: Policy = 'error', seed: int = 0) -> Diagnosis",
     "evaluate": "(run: RunLike, truth: TruthLike, measures: Iterable[str] | str | None = None, *, protocol: str = 'paper', missing: Missing = 'error', videos: Videos = None, invalid: Policy = 'error', label: str | None = None) -> Evaluation",
     "predict": "(checkpoint: Path, data: Data | Path, split: str, *, out: Path | None = None, to: str | None = None, task: str | None = None, top: int | None = None, videos: Path | None = None, first: int | None = None, whole_corpus: bool = False, nms: float | None = None, device: str = 'auto') -> Run",
+    "read_captions": "(path: Path, *, format: str | None = None, videos: Videos = None, invalid: Policy = 'error') -> CaptionTable",
     "read_corpus": "(path: Path) -> Corpus",
     "read_judgements": "(path: Path, *, format: str | None = None, videos: Videos = None, invalid: Policy = 'error') -> Judgements",
     "read_run": "(path: Path, *, format: str | None = None, videos: Videos = None, invalid: Policy = 'error') -> Run",
     "simulate": "(out: Path, *, like: str = 'tvr', videos: int | None = None, queries: int | None = None, seed: int = 0, hard: float | None = None, bias: float | None = None, verb_bias: float | None = None, pool: int | None = None, video_dim: int | None = None, text_dim: int | None = None, force: bool = False) -> SimulationReport | GroundingReport",
     "train": "(model: str | None = None, *, data: Data | Path | None = None, preset: str | None = None, config: Path | None = None, settings: Mapping[str, Any] | Sequence[str] = (), out: Path | None = None, seeds: int | None = None, resume: Path | None = None, force: bool = False, progress: TrainingCallback | None = None) -> TrainingOutcome | SeedsOutcome",
+    "write_captions": "(captions: CaptionTable, path: Path, *, to: str | None = None, videos: Videos = None) -> None",
     "write_judgements": "(judgements: Judgements, path: Path, *, to: str | None = None, videos: Videos = None) -> None",
     "write_run": "(run: Run, path: Path, *, to: str | None = None, videos: Videos = None) -> None",
 }

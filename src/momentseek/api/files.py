@@ -1,4 +1,4 @@
-"""Reading, writing and converting runs and judgements in any of the community's file formats."""
+"""Reading, writing and converting runs, judgements and captions in any of the community's file formats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from momentseek.formats import convert as conversion
 from momentseek.formats import files
 from momentseek.formats.convert import Conversion
-from momentseek.moments import Corpus, Judgements, Policy, Run
+from momentseek.moments import CaptionTable, Corpus, Judgements, Policy, Run
 
 Path = str | os.PathLike[str]
 Videos = Corpus | Path | None
@@ -48,6 +48,28 @@ def read_judgements(
     np.int8(4)
     """
     return files.read_truth(path, format=format, corpus=open_corpus(videos), invalid=invalid)
+
+
+def read_captions(
+    path: Path, *, format: str | None = None, videos: Videos = None, invalid: Policy = "error"
+) -> CaptionTable:
+    """Read captions of moments: a system's, or people's; ground truth whose queries describe moments is taken too.
+
+    The options are those of ``read_run``.
+
+    >>> read_captions("examples/captions/references.jsonl").of("1")[1]
+    'A woman gives her friend a mug.'
+    """
+    return files.read_captions(path, format=format, corpus=open_corpus(videos), invalid=invalid)
+
+
+def write_captions(captions: CaptionTable, path: Path, *, to: str | None = None, videos: Videos = None) -> None:
+    """Write captions in the format called ``to`` or the one that the file's ending means: TVC's for ``.jsonl``.
+
+    What the format cannot carry is refused.
+    """
+    name = files.writer_for(to, path, "captions").name
+    files.write_captions(captions, path, format=name, corpus=open_corpus(videos))
 
 
 def write_run(run: Run, path: Path, *, to: str | None = None, videos: Videos = None) -> None:

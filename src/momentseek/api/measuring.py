@@ -13,16 +13,16 @@ from momentseek.evaluation.compare import unique_labels
 from momentseek.evaluation.comparison import Comparison
 from momentseek.evaluation.diagnose import diagnosis
 from momentseek.evaluation.diagnose.diagnosis import Diagnosis
-from momentseek.evaluation.evaluate import Evaluation, Missing, label_of
 from momentseek.evaluation.evaluate import evaluate as evaluate_run
-from momentseek.formats import read_runs, read_truth
-from momentseek.moments import Corpus, Judgements, Policy, Run
+from momentseek.evaluation.result import Evaluation, Missing, label_of
+from momentseek.formats import read_answers, read_standard, read_truth
+from momentseek.moments import CaptionTable, Corpus, Judgements, Policy, Run
 
 Path = str | os.PathLike[str]
-RunLike: TypeAlias = "Run | Sequence[Run] | Path"
-"""A run, the runs of several tasks (TVR), or the path of a file with predictions."""
-TruthLike: TypeAlias = "Judgements | Path"
-"""Judgements, or the path of a file with ground truth."""
+RunLike: TypeAlias = "Run | Sequence[Run] | CaptionTable | Path"
+"""A run, the runs of several tasks (TVR), captions, or the path of a file with predictions or captions."""
+TruthLike: TypeAlias = "Judgements | CaptionTable | Path"
+"""Judgements, reference captions, or the path of a file with ground truth."""
 RunsLike: TypeAlias = "Sequence[RunLike] | Mapping[str, RunLike]"
 """Several runs, under their own names or under those of a mapping."""
 
@@ -38,7 +38,7 @@ def evaluate(
     invalid: Policy = "error",
     label: str | None = None,
 ) -> Evaluation:
-    """Score a run, the ranked moments of a system, against ground truth; both may be files in any known format.
+    """Score a run, the ranked moments of a system, or its captions; run and truth may be files in any known format.
 
     ``measures`` are names such as ``"NDCG@{10,20}[IoU>=0.5]"``; without them the protocol's are computed. ``protocol``
     says whose rules to follow (``momentseek measures`` lists measures and protocols). A judged query without
@@ -50,9 +50,10 @@ def evaluate(
     {'NDCG@10[IoU>=0.5]': 0.8961, 'NDCG@10[IoU>=0.7]': 0.8328}
     """
     corpus = open_corpus(videos)
+    answers = _answers(run, corpus, invalid)
     return evaluate_run(
-        _runs(run, corpus, invalid),
-        _judgements(truth, corpus, invalid),
+        answers,
+        _standard(truth, answers, corpus, invalid),
         measures,
         protocol=protocol,
         missing=missing,
@@ -93,10 +94,11 @@ def compare(
         if truth is None:
             raise MomentseekError("a comparison of runs needs ground truth; give it (`truth`)")
         corpus = open_corpus(videos)
-        judgements = _judgements(truth, corpus, invalid)
+        opened = _label_runs(cast(RunsLike, runs), corpus, invalid)
+        standard = _standard(truth, opened[0][1] if opened else (), corpus, invalid)
         evaluations = [
-            evaluate_run(given, judgements, chosen, protocol=protocol, missing=missing, label=name)
-            for name, given in _label_runs(cast(RunsLike, runs), corpus, invalid)
+            evaluate_run(given, standard, chosen, protocol=protocol, missing=missing, label=name)
+            for name, given in opened
         ]
     return compare_evaluations(evaluations, test=test, correction=correction, alpha=alpha, seed=seed)
 
@@ -127,8 +129,8 @@ def diagnose(
     [0, 0]
     """
     corpus = open_corpus(videos)
-    truths = [truth] if isinstance(truth, Judgements | str | os.PathLike) else list(truth)
-    several = [runs] if isinstance(runs, Run | str | os.PathLike) else runs
+    truths = [truth] if isinstance(truth, Judgements | CaptionTable | str | os.PathLike) else list(truth)
+    several = [runs] if isinstance(runs, Run | CaptionTable | str | os.PathLike) else runs
     return diagnosis.diagnose(
         [(name, _moments(given)) for name, given in _label_runs(several, corpus, invalid)],
         [_judgements(each, corpus, invalid) for each in truths],
@@ -136,7 +138,9 @@ def diagnose(
         protocol=protocol,
         missing=missing,
         annotators=[
-            read_truth(each, format="hidden-challenges", invalid=invalid) if not isinstance(each, Judgements) else each
+            read_truth(each, format="hidden-challenges", invalid=invalid)
+            if isinstance(each, str | os.PathLike)
+            else _judgements(each, corpus, invalid)
             for each in annotators
         ],
         gammas=noise,
@@ -146,28 +150,45 @@ def diagnose(
     )
 
 
-def _judgements(truth: TruthLike, corpus: Corpus | None, invalid: Policy) -> Judgements:
-    return truth if isinstance(truth, Judgements) else read_truth(truth, corpus=corpus, invalid=invalid)
+def _standard(
+    truth: TruthLike, answers: tuple[Run, ...] | CaptionTable, corpus: Corpus | None, invalid: Policy
+) -> Judgements | CaptionTable:
+    if isinstance(truth, Judgements | CaptionTable):
+        return truth
+    return read_standard(truth, answers, corpus=corpus, invalid=invalid)
 
 
-def _runs(run: RunLike, corpus: Corpus | None, invalid: Policy) -> tuple[Run, ...]:
+def _answers(run: RunLike, corpus: Corpus | None, invalid: Policy) -> tuple[Run, ...] | CaptionTable:
+    if isinstance(run, CaptionTable):
+        return run
     if isinstance(run, Run):
         return (run,)
     if isinstance(run, str | os.PathLike):
-        return read_runs(run, corpus=corpus, invalid=invalid)
+        return read_answers(run, corpus=corpus, invalid=invalid)
     return tuple(run)
 
 
-def _label_runs(runs: RunsLike, corpus: Corpus | None, invalid: Policy) -> list[tuple[str, tuple[Run, ...]]]:
+def _label_runs(
+    runs: RunsLike, corpus: Corpus | None, invalid: Policy
+) -> list[tuple[str, tuple[Run, ...] | CaptionTable]]:
     """Each run with its name, numbered where two have the same."""
     names, given = (list(runs), list(runs.values())) if isinstance(runs, Mapping) else ([], list(runs))
-    opened = [_runs(run, corpus, invalid) for run in given]
-    labels = unique_labels(names or [label_of(each[0].source) for each in opened])
+    opened = [_answers(run, corpus, invalid) for run in given]
+    sources = [each.source if isinstance(each, CaptionTable) else each[0].source for each in opened]
+    labels = unique_labels(names or [label_of(source) for source in sources])
     return list(zip(labels, opened, strict=True))
 
 
-def _moments(runs: Sequence[Run]) -> Run:
+def _judgements(truth: TruthLike, corpus: Corpus | None, invalid: Policy) -> Judgements:
+    if isinstance(truth, CaptionTable):
+        raise MomentseekError(f"{truth.source}: holds captions, and there are no judged moments to question")
+    return truth if isinstance(truth, Judgements) else read_truth(truth, corpus=corpus, invalid=invalid)
+
+
+def _moments(runs: Sequence[Run] | CaptionTable) -> Run:
     """Of the runs of a file, the one that ranks moments, in all videos if there is one."""
+    if isinstance(runs, CaptionTable):
+        raise MomentseekError(f"{runs.source}: holds captions, and there are no ranked moments to question")
     lists = [run for run in runs if run.task != "VR"]
     if not lists:
         raise MomentseekError(f"{runs[0].source}: ranks videos only, and there are no moments to question")

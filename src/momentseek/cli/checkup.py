@@ -35,7 +35,7 @@ class Item:
 def checkup(*, full: bool = False) -> list[Item]:
     """Run all checks; ``full`` hashes every weight file again."""
     checks: list[Callable[[], Iterator[Item]]] = [_python, _packages, _ffmpeg, lambda: _encoders(full), _library]
-    checks += [_machine, _sqlite, _terminal]
+    checks += [_machine, _sqlite, _terminal, _meteor]
     return [item for check in checks for item in check()]
 
 
@@ -189,3 +189,13 @@ def _terminal() -> Iterator[Item]:
 
     kind = supported_images(os.environ)
     yield Item("terminal", "ok", f"shows images ({kind})" if kind else "shows no images; results are text")
+
+
+def _meteor() -> Iterator[Item]:
+    from momentseek.measures.captions.meteor_program import meteor_jar, what_meteor_lacks
+
+    lacking = what_meteor_lacks()
+    if lacking:
+        yield Item("METEOR", "note", "cannot be computed", f"to measure captions by METEOR, {lacking}")
+    else:
+        yield Item("METEOR", "ok", f"1.5, {meteor_jar()}")

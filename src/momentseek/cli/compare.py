@@ -73,17 +73,19 @@ def command(
     Four systems, corrected for comparing all of them, as a table for a paper:
       momentseek compare a.json b.json c.json d.json -t test.json --test tukey --latex
 
-    Runs are called a, b, c, … in the order given. A raised letter after a mean says that the run is
-    significantly better than the run of that letter.
+    RUNs are ranked moments, or captions of moments. They are called a, b, c, … in the order given. A raised letter
+    after a mean says that the run is significantly better than the run of that letter.
     """
+    from itertools import chain
     from string import ascii_lowercase
     from typing import cast
 
     from momentseek.errors import MomentseekError
     from momentseek.evaluation import comparison_tables as tables
     from momentseek.evaluation.compare import compare, largest_differences
-    from momentseek.evaluation.evaluate import Missing, evaluate
-    from momentseek.formats import read_corpus, read_runs, read_truth
+    from momentseek.evaluation.evaluate import evaluate
+    from momentseek.evaluation.result import Missing
+    from momentseek.formats import read_answers, read_corpus, read_standard
     from momentseek.measures import PROTOCOLS, parse_all
     from momentseek.moments import Policy
 
@@ -99,17 +101,12 @@ def command(
     parse_all(measures, rules.options)
     policy = cast(Policy, invalid or "error")
     corpus = read_corpus(videos) if videos else None
-    judgements = read_truth(truth, corpus=corpus, invalid=policy)
+    answers = (read_answers(path, corpus=corpus, invalid=policy) for path in runs)
+    first = next(answers)
+    judgements = read_standard(truth, first, corpus=corpus, invalid=policy)
     evaluations = [
-        evaluate(
-            read_runs(path, corpus=corpus, invalid=policy),
-            judgements,
-            measures,
-            protocol=rules.name,
-            missing=cast(Missing, missing),
-            label=label,
-        )
-        for path, label in zip(runs, options.short_labels(runs), strict=True)
+        evaluate(answered, judgements, measures, protocol=rules.name, missing=cast(Missing, missing), label=label)
+        for answered, label in zip(chain([first], answers), options.short_labels(runs), strict=True)
     ]
     comparison = compare(evaluations, test=test, correction=correction, alpha=alpha, seed=seed)
     measure = comparison.names[0]

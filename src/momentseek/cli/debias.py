@@ -126,7 +126,7 @@ def command(
     from momentseek.evaluation.debias.report_tables import as_json as to_json
     from momentseek.evaluation.debias.report_text import as_text
     from momentseek.evaluation.debias.verbs import MIN_VERB_QUERIES
-    from momentseek.evaluation.evaluate import Missing
+    from momentseek.evaluation.result import Missing
 
     given = parse_entrants([*models, *runs])
     if not given:

@@ -98,7 +98,7 @@ def command(
     from momentseek.errors import MomentseekError
     from momentseek.evaluation.compare import unique_labels
     from momentseek.evaluation.diagnose.diagnosis import diagnose
-    from momentseek.evaluation.evaluate import Missing
+    from momentseek.evaluation.result import Missing
     from momentseek.formats import read_corpus, read_runs, read_truth
     from momentseek.measures import PROTOCOLS, parse_all
     from momentseek.moments import Policy

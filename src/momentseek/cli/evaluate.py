@@ -41,7 +41,7 @@ def command(
     as_json: bool,
     official: bool,
 ) -> None:
-    """Score RUN, the ranked moments of a system, against ground truth.
+    """Score RUN, the ranked moments (or the captions) of a system, against ground truth.
 
     \b
     TVR-Ranking, as its evaluator computes it:
@@ -50,6 +50,8 @@ def command(
       momentseek evaluate run.jsonl -t val.jsonl -m 'R@{1,5}[IoU>={0.5,0.7}]' -m AxIoU@5 --ci --by type
     TVR's and QVHighlights' official metrics files:
       momentseek evaluate submission.json --truth tvr_val.jsonl --official
+    Captions of moments against what people wrote of them:
+      momentseek evaluate captions.jsonl --truth tvc_val_release.jsonl --protocol tvc
 
     Files may be gzipped. Without -m the protocol's measures are computed. Values are means over all judged queries;
     a query the run leaves out is an error unless --missing says otherwise, because leaving it out silently would
@@ -59,10 +61,11 @@ def command(
     from typing import cast
 
     from momentseek.errors import MomentseekError
-    from momentseek.evaluation.evaluate import Missing, evaluate
+    from momentseek.evaluation.evaluate import evaluate
     from momentseek.evaluation.report import as_json as to_json
     from momentseek.evaluation.report import as_text, intervals
     from momentseek.evaluation.report import per_query as to_lines
+    from momentseek.evaluation.result import Missing
     from momentseek.measures import PROTOCOLS, parse_all
 
     if official and (measures or by or ci or as_json or per_query):
@@ -77,14 +80,15 @@ def command(
     if official:
         from momentseek.evaluation.official import render
 
-        for table in (judgements, *runs):
+        for table in (judgements, *(runs if isinstance(runs, tuple) else (runs,))):
             for finding in table.findings:
                 options.say(f"note: {table.source}: {finding}")
         name = protocol or options.home_protocol(judgements)
         text = render(name, runs, judgements, cast(Missing, missing))
         if missing != "error":
             gone = evaluate(runs, judgements, protocol=name, missing=cast(Missing, missing)).missing
-            options.say(f"note: {len(gone):,} judged queries without predictions ({missing})")
+            what = "judged queries without predictions" if isinstance(runs, tuple) else "moments without a caption"
+            options.say(f"note: {len(gone):,} {what} ({missing})")
         click.echo(text, nl=False)
         return
     result = evaluate(runs, judgements, measures, protocol=rules.name, missing=cast(Missing, missing))

@@ -11,7 +11,7 @@ import click
 from momentseek.errors import MomentseekError
 
 if TYPE_CHECKING:
-    from momentseek.moments import Judgements, Policy, Run
+    from momentseek.moments import CaptionTable, Judgements, Policy, Run
 
 
 def _protocols(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -155,18 +155,24 @@ def check_targets(inputs: Iterable[str | None], outputs: Iterable[str | None], f
             raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (--force)")
 
 
-def read(run: str, truth: str, videos: str | None, invalid: str) -> tuple[Judgements, tuple[Run, ...]]:
-    """The truth and the run of a command, with the videos' durations and indices where given."""
-    from momentseek.formats import read_corpus, read_runs, read_truth
+def read(
+    run: str, truth: str, videos: str | None, invalid: str
+) -> tuple[Judgements | CaptionTable, tuple[Run, ...] | CaptionTable]:
+    """The truth and the run of a command (or references and captions), with the videos' durations where given."""
+    from momentseek.formats import read_answers, read_corpus, read_standard
 
     corpus = read_corpus(videos) if videos else None
     policy = cast("Policy", invalid)
-    judgements = read_truth(truth, corpus=corpus, invalid=policy)
-    return judgements, read_runs(run, corpus=corpus, invalid=policy)
+    answers = read_answers(run, corpus=corpus, invalid=policy)
+    return read_standard(truth, answers, corpus=corpus, invalid=policy), answers
 
 
-def home_protocol(truth: Judgements) -> str:
+def home_protocol(truth: Judgements | CaptionTable) -> str:
     """The protocol whose official evaluator a truth's kind belongs to."""
+    from momentseek.moments import CaptionTable
+
+    if isinstance(truth, CaptionTable):
+        return "tvc"
     if truth.saliency is not None:
         return "qvhighlights"
     if len(truth.relevance) and truth.relevance.max() > 1:
@@ -186,7 +192,7 @@ def short_labels(paths: Sequence[str]) -> list[str]:
     >>> short_labels(["new/run.json", "old/run.json"])
     ['new/run', 'old/run']
     """
-    from momentseek.evaluation.evaluate import label_of
+    from momentseek.evaluation.result import label_of
 
     parts = [(*Path(p).parts[:-1], label_of(p)) for p in paths]
     deepest = max(map(len, parts))

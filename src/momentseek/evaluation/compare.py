@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from dataclasses import replace
+from typing import Literal, get_args
 
 import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.bootstrap import CONFIDENCE_LEVEL, bootstrap_means, percentiles
 from momentseek.evaluation.comparison import LETTERS, Comparison, QueryDifference, RunPair
+from momentseek.evaluation.resampling import exchange_test, resampled_figures
+from momentseek.evaluation.result import Evaluation
 from momentseek.evaluation.significance import (
     differences,
     effect_size,
@@ -20,10 +23,7 @@ from momentseek.evaluation.significance import (
     randomisation_test,
 )
 from momentseek.evaluation.tukey import tukey_test
-from momentseek.moments.arrays import FloatArray
-
-if TYPE_CHECKING:
-    from momentseek.evaluation.evaluate import Evaluation
+from momentseek.moments.arrays import BoolArray, FloatArray
 
 Test = Literal["randomisation", "t", "tukey"]
 Correction = Literal["holm", "none"]
@@ -42,7 +42,8 @@ def compare(
     """Compare evaluations of several runs against one truth; differences are tested query by query.
 
     ``test`` is ``randomisation`` (Fisher's, assumes nothing), ``t`` (Student's) or ``tukey`` (all runs at once).
-    The correction is over the pairs of runs, within each measure; ``tukey`` has its own.
+    The correction is over the pairs of runs, within each measure; ``tukey`` has its own. BLEU and METEOR are no means
+    over captions: their test exchanges the two systems' captions, and takes no other form.
 
     >>> from momentseek.evaluation import evaluate
     >>> from momentseek.moments import Judgements, Run
@@ -58,8 +59,8 @@ def compare(
     labels = unique_labels([e.run for e in evaluations])
     head = evaluations[0]
     values = np.stack([e.values for e in evaluations], axis=1)
-    out = np.isnan(values).any(axis=1, keepdims=True)
-    values = np.where(out, np.nan, values)
+    out = np.asarray(np.isnan(values).any(axis=1))
+    values = np.where(out[:, None], np.nan, values)
 
     queries, runs, measures = values.shape
     first, second = np.triu_indices(runs, k=1)
@@ -70,12 +71,23 @@ def compare(
         raw = (randomisation_test(apart, seed=seed) if test == "randomisation" else paired_t_test(apart)).reshape(
             -1, measures
         )
+    whole = [m for m, name in enumerate(head.names) if name in head.parts]
+    pooled = [_without(evaluation, out) for evaluation in evaluations] if whole else []
+    for m in whole:
+        raw[:, m] = [
+            exchange_test(pooled[a], pooled[b], head.names[m], seed=seed) for a, b in zip(first, second, strict=True)
+        ]
     p = np.stack([holm(column) for column in raw.T], axis=1) if correction == "holm" else raw
     resampled = bootstrap_means(values.reshape(queries, -1), seed=seed).reshape(-1, runs, measures)
+    for r, evaluation in enumerate(pooled):
+        everything = np.ones(queries, dtype=bool)
+        resampled[:, r, whole] = resampled_figures(evaluation, everything, seed=seed)[:, whole]
     low, high = percentiles((resampled[:, first] - resampled[:, second]).reshape(len(resampled), -1), CONFIDENCE_LEVEL)
     wins, ties, losses = outcomes(apart)
     effect = effect_size(apart)
     mean = np.array([[_mean(values[:, r, m]) for m in range(measures)] for r in range(runs)])
+    for r, evaluation in enumerate(pooled):
+        mean[r, whole] = [evaluation.means[head.names[m]] for m in whole]
 
     def pair(m: int, k: int) -> RunPair:
         flat = k * measures + m
@@ -83,7 +95,7 @@ def compare(
             measure=head.names[m],
             first=labels[first[k]],
             second=labels[second[k]],
-            difference=_mean(apart[:, flat]),
+            difference=float(mean[first[k], m] - mean[second[k], m]) if m in whole else _mean(apart[:, flat]),
             low=float(low[flat]),
             high=float(high[flat]),
             p=float(p[k, m]),
@@ -105,9 +117,10 @@ def compare(
         runs=labels,
         names=head.names,
         queries=queries,
-        left_out=tuple(out.sum(axis=(0, 1)).tolist()),
+        left_out=tuple(out.sum(axis=0).tolist()),
         means=mean,
         pairs=tuple(pair(m, k) for m in range(measures) for k in range(len(first))),
+        asked=head.asked,
         titles=head.titles,
     )
 
@@ -152,6 +165,13 @@ def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(labels)
 
 
+def _without(evaluation: Evaluation, out: BoolArray) -> Evaluation:
+    """The evaluation without the queries that do not count for some run, (queries, measures)."""
+    place = evaluation.names.index
+    parts = {name: np.where(out[:, [place(name)]], np.nan, rows) for name, rows in evaluation.parts.items()}
+    return replace(evaluation, parts=parts)
+
+
 def _mean(values: FloatArray) -> float:
     counting = values[~np.isnan(values)]
     return float(counting.mean()) if len(counting) else float("nan")
@@ -168,6 +188,11 @@ def _check(evaluations: Sequence[Evaluation], test: str, correction: str, alpha:
     if not 0 < alpha < 1:
         raise MomentseekError(f"alpha must lie between 0 and 1, not at {alpha:g}")
     head = evaluations[0]
+    if head.parts and test != "randomisation":
+        raise MomentseekError(
+            f"{', '.join(head.parts)}: figures of all captions together, for which there is only the randomisation "
+            'test (test="randomisation"); or choose other measures'
+        )
     for other in evaluations[1:]:
         for what, mine, theirs in (
             ("protocols", head.protocol, other.protocol),

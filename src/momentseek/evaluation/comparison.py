@@ -80,11 +80,13 @@ class Comparison(Tabular):
     """Mean of each measure for each run, an array of shape (runs, measures)."""
     pairs: tuple[RunPair, ...]
     """Each pair of runs once for every measure, ordered by measure and then by run, the earlier run first."""
+    asked: tuple[str, str] = ("query", "queries")
+    """What was asked, one and many: queries, or moments to be described."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Measure → how tables call it: with ``>`` where the protocol compares so, whatever the name says."""
 
     def __repr__(self) -> str:
-        queries = count(self.queries, "query", "queries")
+        queries = count(self.queries, *self.asked)
         runs = f"{', '.join(self.runs[:-1])} and {self.runs[-1]}"
         return f"<Comparison of {runs}: {count(len(self.names), 'measure')}, {queries}, test {self.test}>"
 

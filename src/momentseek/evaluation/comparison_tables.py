@@ -10,6 +10,7 @@ from momentseek.evaluation.bootstrap import CONFIDENCE_LEVEL
 from momentseek.evaluation.comparison import Comparison, QueryDifference, RunPair
 from momentseek.tables import (
     NO_VALUE,
+    count,
     latex_table,
     latex_text,
     markdown_table,
@@ -84,8 +85,9 @@ def latex(comparison: Comparison) -> str:
 
 def summary(comparison: Comparison) -> str:
     """One line: whose rules, how many queries, which test."""
+    asked = count(comparison.queries, *comparison.asked)
     return (
-        f"protocol {comparison.protocol}, {comparison.queries:,} queries, {TEST_WORDS[comparison.test]}, "
+        f"protocol {comparison.protocol}, {asked}, {TEST_WORDS[comparison.test]}, "
         f"{CORRECTION_WORDS[comparison.correction]}, alpha {comparison.alpha:g}"
     )
 
@@ -98,12 +100,12 @@ def notes(comparison: Comparison) -> list[str]:
         lines = [f"No difference is significant at alpha {comparison.alpha:g}."]
     out = {n: c for n, c in zip(comparison.names, comparison.left_out, strict=True) if c}
     if out and len(set(out.values())) == 1 and len(out) == len(comparison.names):
-        count = next(iter(out.values()))
-        words = "1 query that does" if count == 1 else f"{count:,} queries that do"
+        gone = next(iter(out.values()))
+        words = f"{count(gone, *comparison.asked)} that {'does' if gone == 1 else 'do'}"
         lines.append(f"Left out for all runs: {words} not count for one of them.")
     elif out:
-        which = ", ".join(f"{count:,} ({comparison.title(name)})" for name, count in out.items())
-        lines.append(f"Left out for all runs, queries that do not count for one of them: {which}.")
+        which = ", ".join(f"{gone:,} ({comparison.title(name)})" for name, gone in out.items())
+        lines.append(f"Left out for all runs, {comparison.asked[1]} that do not count for one of them: {which}.")
     return lines
 
 

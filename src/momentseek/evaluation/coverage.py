@@ -8,16 +8,18 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.measures import Alignment
-from momentseek.moments import Judgements, Run
+from momentseek.moments import CaptionTable, Judgements, Run
 from momentseek.moments.arrays import BoolArray, IntArray
+from momentseek.moments.table import MomentTable
 
 
-def refuse_unknown(run: Run, truth: Judgements) -> None:
-    """Refuse predictions for queries that are not judged."""
+def refuse_unknown(run: MomentTable, truth: MomentTable) -> None:
+    """Refuse predictions for queries that are not judged, or captions of moments that have no references."""
     unknown = [q for q in run.query_ids if q not in truth.position]
     if unknown:
+        made = "these captions were" if isinstance(run, CaptionTable) else "this run was"
         raise MomentseekError(
-            f"{run.source}: {some(unknown)} not in {truth.source}; use the truth this run was made for"
+            f"{run.source}: {some(unknown, asked=run.ASKED)} not in {truth.source}; use the truth {made} made for"
         )
 
 
@@ -98,15 +100,17 @@ def without_relevant(truth: Judgements) -> str | None:
     return f"{truth.source}: {some(ids, ('has', 'have'))} no relevant moment" if ids else None
 
 
-def some(ids: Sequence[str], verb: tuple[str, str] = ("is", "are")) -> str:
-    """Queries in words: the one, or how many and the first three.
+def some(
+    ids: Sequence[str], verb: tuple[str, str] = ("is", "are"), asked: tuple[str, str] = ("query", "queries")
+) -> str:
+    """Queries (or what else was ``asked``) in words: the one, or how many and the first three.
 
     >>> some(["a"]), some(["a", "b", "c", "d"])
     ('query a is', '4 queries (a, b, c, …) are')
     """
     if len(ids) == 1:
-        return f"query {ids[0]} {verb[0]}"
-    return f"{len(ids):,} queries ({', '.join(ids[:3])}{', …' if len(ids) > 3 else ''}) {verb[1]}"
+        return f"{asked[0]} {ids[0]} {verb[0]}"
+    return f"{len(ids):,} {asked[1]} ({', '.join(ids[:3])}{', …' if len(ids) > 3 else ''}) {verb[1]}"
 
 
 def _letters(text: str) -> str:

@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 
 from momentseek import __version__
-from momentseek.evaluation.evaluate import Evaluation
+from momentseek.evaluation.result import Evaluation
 from momentseek.measures import PROTOCOLS
 from momentseek.spreadsheets import safe_cell
-from momentseek.tables import NO_VALUE, text_table
+from momentseek.tables import NO_VALUE, count, text_table
 
 Intervals = Mapping[str, tuple[float, float]]
 
 
 def intervals(result: Evaluation, by: str | None = None, seed: int = 0) -> dict[str, Intervals]:
     """95 % bootstrap intervals of every measure: of all queries under ``""``, and of each group by its label."""
-    from momentseek.evaluation.bootstrap import bootstrap_interval
+    from momentseek.evaluation.resampling import figure_intervals
 
     rows = {"": np.ones(len(result.query_ids), dtype=bool)} | (result.members(by) if by else {})
-    ends = {label: bootstrap_interval(result.values[some], seed=seed) for label, some in rows.items()}
+    ends = {label: figure_intervals(result, some, seed=seed) for label, some in rows.items()}
     return {
         label: {name: (float(a), float(b)) for name, a, b in zip(result.names, low, high, strict=True)}
         for label, (low, high) in ends.items()
@@ -36,19 +36,21 @@ def as_text(result: Evaluation, by: str | None = None, ci: Mapping[str, Interval
     """Heading, then the measures: as a grid where they form one, else one per line."""
     blocks = [_heading(result), _group_table(result, by, ci) if by else _plain(result, ci[""] if ci else None)]
     if ci:
-        blocks.append("Brackets: 95 % bootstrap interval over the queries.")
+        blocks.append(f"Brackets: 95 % bootstrap interval over the {result.asked[1]}.")
     return "\n\n".join(blocks)
 
 
 def _heading(result: Evaluation) -> str:
     n = len(result.query_ids)
-    facts = [f"{n:,} quer{'y' if n == 1 else 'ies'}", f"{len(result.missing):,} missing"]
+    facts = [count(n, *result.asked), f"{len(result.missing):,} missing"]
     counted = _counts(result)
     if counted and min(counted) < n:
         few, many = min(counted), max(counted)
         facts.insert(1, f"of which {few:,}{f' to {many:,}' if many > few else ''} count")
     facts += [f"{name} {100 * share:.1f} %" for name, share in result.judged.items()]
+    ten = any(measure.NAME.startswith("CIDEr") for measure in result.measures)
     unit = "in percent" if result.percent else "from 0 to 1"
+    unit += " (CIDEr: to 1,000)" if ten and result.percent else " (CIDEr: to 10)" if ten else ""
     about = PROTOCOLS[result.protocol].about
     return f"{result.run}: {', '.join(facts)}\nProtocol {result.protocol} ({about}); values {unit}."
 
@@ -79,7 +81,7 @@ def _plain(result: Evaluation, ci: Intervals | None) -> str:
 def _group_table(result: Evaluation, by: str, ci: Mapping[str, Intervals] | None) -> str:
     groups = result.by(by)
     header = ["measure", "all", *(label or "(none)" for label in groups)]
-    rows = [["queries", f"{len(result.query_ids):,}", *(f"{n:,}" for n, _ in groups.values())]]
+    rows = [[result.asked[1], f"{len(result.query_ids):,}", *(f"{n:,}" for n, _ in groups.values())]]
     for name, value in result.means.items():
         cells = [("", value), *((label, means[name]) for label, (_, means) in groups.items())]
         rows.append(

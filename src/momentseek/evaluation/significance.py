@@ -6,6 +6,7 @@ Every function takes one row per query. Where a comparison does not count a quer
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,7 +20,7 @@ MAX_TIE_DIFFERENCE = 1e-12
 """Two values in 0..1 that differ by no more are equal: sums in another order differ by that much."""
 SIGNS_AT_ONCE = 1 << 20
 """Random signs held at once; 8 MB, whatever the number of queries."""
-SIGNS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
+SIGNS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64) * 2 - 1
 """Eight signs for each value of a byte."""
 
 
@@ -58,26 +59,40 @@ def randomisation_test(difference: FloatArray, *, resamples: int = TEST_RESAMPLE
     return p
 
 
+def all_signs(queries: int) -> FloatArray:
+    """(flips, queries): every choice of signs but the last query's: flipping all changes no absolute value.
+
+    >>> all_signs(2).tolist()
+    [[1.0, 1.0], [-1.0, 1.0]]
+    """
+    flips = np.arange(2 ** (queries - 1))
+    return (1.0 - 2.0 * (flips[:, None] >> np.arange(queries) & 1)).astype(np.float64)
+
+
+def random_signs(queries: int, resamples: int = TEST_RESAMPLES, seed: int = 0) -> Iterator[FloatArray]:
+    """Random signs, (flips, queries), as many flips at once as fit, and ``resamples`` in all."""
+    octets = 4 * -(-queries // 32)  # whole words, so that the chunks do not matter
+    generator = np.random.default_rng(seed)
+    step = max(1, SIGNS_AT_ONCE // (octets * 8))
+    for first in range(0, resamples, step):
+        rows = min(step, resamples - first)
+        drawn = np.frombuffer(generator.bytes(rows * octets), np.uint8)
+        signs: FloatArray = (
+            SIGNS_OF_BYTE.take(drawn, axis=0).reshape(rows, -1)[:, :queries].astype(np.float64, copy=False)
+        )
+        yield signs
+
+
 def _all_flips(difference: FloatArray) -> float:
-    # The first sign can stay: flipping all of them changes nothing in the absolute value.
-    flips = np.arange(2 ** (len(difference) - 1))
-    signs = 1.0 - 2.0 * (flips[:, None] >> np.arange(len(difference)) & 1)
-    return float((np.abs(signs @ difference) >= _threshold(difference[:, None])).mean())
+    return float((np.abs(all_signs(len(difference)) @ difference) >= _threshold(difference[:, None])).mean())
 
 
 def _random_flips(difference: FloatArray, resamples: int, seed: int) -> FloatArray:
     difference = difference[difference.any(axis=1)]
     threshold = _threshold(difference)
-    octets = 4 * -(-len(difference) // 32)  # whole words, so that the chunks do not matter
-    padded = np.zeros((octets * 8, difference.shape[1]))
-    padded[: len(difference)] = difference
-    generator = np.random.default_rng(seed)
     extreme = np.zeros(difference.shape[1])
-    step = max(1, SIGNS_AT_ONCE // len(padded))
-    for first in range(0, resamples, step):
-        rows = min(step, resamples - first)
-        signs = SIGNS_OF_BYTE.take(np.frombuffer(generator.bytes(rows * octets), np.uint8), axis=0).reshape(rows, -1)
-        extreme += (np.abs(signs @ padded) >= threshold).sum(axis=0)
+    for signs in random_signs(len(difference), resamples, seed):
+        extreme += (np.abs(signs @ difference) >= threshold).sum(axis=0)
     return (extreme + 1) / (resamples + 1)
 
 

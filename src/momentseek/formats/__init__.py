@@ -2,10 +2,12 @@
 
 from momentseek.atomic import write_all, write_bytes
 from momentseek.formats.files import (
+    read_answers,
     read_captions,
     read_corpus,
     read_run,
     read_runs,
+    read_standard,
     read_truth,
     write_captions,
     write_run,
@@ -21,10 +23,12 @@ __all__ = [
     "FileFormat",
     "Reading",
     "Writing",
+    "read_answers",
     "read_captions",
     "read_corpus",
     "read_run",
     "read_runs",
+    "read_standard",
     "read_truth",
     "recognise",
     "write_all",

@@ -48,6 +48,20 @@ def read_captions(
         return _read_captions(open_document(path), format, Reading(invalid, corpus))
 
 
+def read_answers(path: Path, *, corpus: Corpus | None = None, invalid: Policy = "error") -> Runs | CaptionTable:
+    """What a system answered, whichever it is: ranked moments (one run per task), or captions."""
+    with collector_paused():
+        return _read_answers(open_document(path), Reading(invalid, corpus))
+
+
+def read_standard(
+    path: Path, answers: Runs | CaptionTable, *, corpus: Corpus | None = None, invalid: Policy = "error"
+) -> Judgements | CaptionTable:
+    """What answers are compared with: judgements of moments, or references for captions."""
+    read = read_captions if isinstance(answers, CaptionTable) else read_truth
+    return read(path, corpus=corpus, invalid=invalid)
+
+
 def read_corpus(path: Path) -> Corpus:
     """A list of videos with durations (and indices where the file has them), or any truth that has durations."""
     document = open_document(path)
@@ -63,13 +77,19 @@ def read_corpus(path: Path) -> Corpus:
     return Corpus(durations, {}, str(document.path))
 
 
-# The document belongs to these three alone: it is freed on return, before the collector would walk all of it.
+# The document belongs to these four alone: it is freed on return, before the collector would walk all of it.
 def _read_truth(document: Document, format: str | None, reading: Reading) -> Judgements:
     return truth_of(document, choose(document, format, "truth"), reading)
 
 
 def _read_runs(document: Document, format: str | None, reading: Reading) -> Runs:
     return runs_of(document, choose(document, format, "run"), reading)
+
+
+def _read_answers(document: Document, reading: Reading) -> Runs | CaptionTable:
+    if any(f.kind == "captions" and f.claims(document) for f in FORMATS.values()):
+        return caption_table_of(document, choose(document, None, "captions"), reading)
+    return runs_of(document, choose(document, None, "run"), reading)
 
 
 def _read_captions(document: Document, format: str | None, reading: Reading) -> CaptionTable:

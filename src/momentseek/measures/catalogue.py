@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from momentseek.measures.captions import CaptionMeasure
 from momentseek.measures.measure import MEASURES, Measure
-from momentseek.measures.protocols import GRADED_MEASURES, PROTOCOLS, UNGRADED_MEASURES, Protocol
+from momentseek.measures.protocols import CAPTION_MEASURES, GRADED_MEASURES, PROTOCOLS, UNGRADED_MEASURES, Protocol
 
 
 def describe_measures() -> list[dict[str, Any]]:
-    """Name, usage, one line, and the values of every option (its default first)."""
+    """Name, usage, one line, and the values of every option (its default first); those of captions last."""
     return [
         {"name": kind.NAME, "usage": _usage(kind), "about": kind.ABOUT, "options": _options(kind)}
-        for kind in MEASURES.values()
+        for kind in sorted(MEASURES.values(), key=lambda kind: issubclass(kind, CaptionMeasure))
     ]
 
 
@@ -28,7 +29,8 @@ def describe_protocols() -> list[dict[str, Any]]:
 def _defaults(protocol: Protocol) -> list[str]:
     if not protocol.by_truth:
         return list(protocol.measures)
-    return [*(f"{m} (graded truths)" for m in GRADED_MEASURES), *(f"{m} (others)" for m in UNGRADED_MEASURES)]
+    by_kind = {"graded truths": GRADED_MEASURES, "others": UNGRADED_MEASURES, "captions": CAPTION_MEASURES}
+    return [f"{name} ({kind})" for kind, names in by_kind.items() for name in names]
 
 
 def _usage(kind: type[Measure]) -> str:

@@ -19,7 +19,7 @@ from momentseek.measures.measure import MEASURES, Measure
 from momentseek.registry import did_you_mean
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
-_NAME = re.compile(r"(?P<name>[A-Za-z]+)(?:@(?P<k>[^\[\]]+))?(?:\[(?P<options>[^\[\]]*)\])?")
+_NAME = re.compile(r"(?P<name>[A-Za-z]+(?:-[A-Za-z]+)*)(?:@(?P<k>[^\[\]]+))?(?:\[(?P<options>[^\[\]]*)\])?")
 _IOU = re.compile(r"IoU\s*(?P<compare>>=|>)\s*(?P<threshold>.+)", re.IGNORECASE)
 _RESERVED = {"name", "k", "iou", "strict"}
 EXAMPLE_NAME = "NDCG@20[IoU>=0.5]"

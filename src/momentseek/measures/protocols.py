@@ -10,6 +10,7 @@ from momentseek.registry import Registry
 
 GRADED_MEASURES = ("NDCG@{10,20,40}[IoU>={0.3,0.5,0.7}]",)
 UNGRADED_MEASURES = ("R@{1,5,10}[IoU>={0.3,0.5,0.7}]", "AxIoU@{1,5,10}", "mIoU")
+CAPTION_MEASURES = ("BLEU@{1,2,3,4}", "METEOR", "ROUGE-L", "CIDEr-D")
 GROUNDING_MEASURES = ("R@{1,5}[IoU>={0.3,0.5,0.7}]", "mIoU")
 
 
@@ -22,9 +23,11 @@ class Protocol:
     options: Mapping[str, Any] = field(default_factory=dict)
     measures: tuple[str, ...] = ()
     by_truth: bool = False
-    """Default measures by the truth: RANKED for graded judgements, UNGRADED for others."""
+    """Default measures by the truth: RANKED for graded judgements, UNGRADED for others, CAPTION for captions."""
     percent: bool = False
     """Whether its users print values times 100."""
+    captions: bool = False
+    """Whether it measures captions, not ranked moments; ``paper`` does both."""
 
 
 PROTOCOLS: Registry[Protocol] = Registry("protocol")
@@ -94,6 +97,21 @@ for _protocol in (
         {"strict": False, "overlap": "hull32", "pools": "any"},
         ("R@{1,5,10,20,50}[IoU>={0.3,0.5,0.7}]",),
         percent=True,
+    ),
+    Protocol(
+        "tvc",
+        "TVC's evaluator: PTB tokens without punctuation, characters outside ASCII left out, first caption only",
+        {"letters": "ascii"},
+        CAPTION_MEASURES,
+        percent=True,
+        captions=True,
+    ),
+    Protocol(
+        "coco",
+        "COCO's caption evaluator: as tvc, with all characters",
+        {"letters": "all"},
+        CAPTION_MEASURES,
+        captions=True,
     ),
 ):
     PROTOCOLS.add(_protocol.name, _protocol)

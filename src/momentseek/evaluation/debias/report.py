@@ -11,7 +11,7 @@ from momentseek.evaluation.debias.gap import SplitGap, gaps
 from momentseek.evaluation.debias.places import Placing, density, distance, distance_by_chance, lean, placing
 from momentseek.evaluation.debias.systems import IOU_THRESHOLDS, RECALL_KINDS, System, score_seeds
 from momentseek.evaluation.debias.verbs import Verb, by_verb
-from momentseek.evaluation.evaluate import Missing
+from momentseek.evaluation.result import Missing
 from momentseek.evaluation.spread import SeedSpread, spread
 from momentseek.moments import Judgements
 from momentseek.moments.arrays import FloatArray

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.baselines import BASELINES, BaselineSettings
-from momentseek.evaluation.evaluate import Missing, evaluate
+from momentseek.evaluation.evaluate import evaluate
+from momentseek.evaluation.result import Missing
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from momentseek.evaluation.coverage import check_queries
 from momentseek.evaluation.diagnose.reannotation import Reannotation, match_reannotations
-from momentseek.evaluation.evaluate import Missing
+from momentseek.evaluation.result import Missing
 from momentseek.measures import Alignment, Measure
 from momentseek.moments import Judgements, Run, iou
 from momentseek.moments.arrays import FloatArray, IntArray

@@ -21,7 +21,8 @@ from momentseek.evaluation.diagnose.location_bias import LocationReport, locatio
 from momentseek.evaluation.diagnose.report import annotator_text, axiom_text, location_text, noise_text, tie_text
 from momentseek.evaluation.diagnose.sides import Side, sides
 from momentseek.evaluation.diagnose.ties import TieReport, count_ties
-from momentseek.evaluation.evaluate import Missing, evaluate
+from momentseek.evaluation.evaluate import evaluate
+from momentseek.evaluation.result import Missing
 from momentseek.measures import PROTOCOLS, Alignment, Measure, parse_all
 from momentseek.moments import Judgements, Run
 from momentseek.registry import did_you_mean

@@ -18,7 +18,7 @@ from momentseek.evaluation.diagnose.noise_model import (
     recall_errors,
     simulate_noise,
 )
-from momentseek.evaluation.evaluate import Missing
+from momentseek.evaluation.result import Missing
 from momentseek.measures import Alignment, Measure
 from momentseek.measures.axiou import AxIoU
 from momentseek.measures.recall import Recall

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from momentseek.errors import MomentseekError
 from momentseek.evaluation.bootstrap import CHANCE_RESAMPLES
 from momentseek.evaluation.diagnose.sides import Side
-from momentseek.evaluation.evaluate import Missing, evaluate
+from momentseek.evaluation.evaluate import evaluate
+from momentseek.evaluation.result import Missing
 from momentseek.measures import Alignment
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import FloatArray

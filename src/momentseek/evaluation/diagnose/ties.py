@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.evaluate import Evaluation
+from momentseek.evaluation.result import Evaluation
 from momentseek.moments.arrays import BoolArray
 
 TIE_MEASURES = ("R@{1,5,10}[IoU>={0.3,0.5,0.7}]", "AxIoU@{1,5,10}")

@@ -6,19 +6,31 @@ import importlib
 from collections.abc import Sequence
 
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.evaluate import Missing
-from momentseek.moments import Judgements, Run
+from momentseek.evaluation.result import Missing
+from momentseek.measures import PROTOCOLS
+from momentseek.moments import CaptionTable, Judgements, Run
 
-PRINTERS = {"tvr": "tvr", "qvhighlights": "qvhighlights", "tvr-ranking": "tvr_ranking"}
+PRINTERS = {"tvr": "tvr", "qvhighlights": "qvhighlights", "tvr-ranking": "tvr_ranking", "tvc": "tvc"}
 """Protocol → the module whose ``render`` prints as its evaluator does."""
 
 
-def render(protocol: str, runs: Sequence[Run], truth: Judgements, missing: Missing = "error") -> str:
-    """The official output for these runs, without a newline at the end, as the official files have none."""
+def render(
+    protocol: str,
+    runs: Sequence[Run] | CaptionTable,
+    truth: Judgements | CaptionTable,
+    missing: Missing = "error",
+) -> str:
+    """The official output for runs or captions, without a newline at the end, as the official files have none."""
     if protocol not in PRINTERS:
         raise MomentseekError(
             f"protocol {protocol} has no official printed form; there are {', '.join(PRINTERS)}; or leave "
             "out `official`"
+        )
+    if PROTOCOLS[protocol].captions != isinstance(runs, CaptionTable):
+        table, holds = (runs, "captions") if isinstance(runs, CaptionTable) else (runs[0], "ranked moments")
+        raise MomentseekError(
+            f"{table.source}: holds {holds}, which the evaluator of {protocol} does not measure; name another "
+            "(`protocol`)"
         )
     printer = importlib.import_module(f"momentseek.evaluation.official.{PRINTERS[protocol]}")
     text: str = printer.render(runs, truth, missing)

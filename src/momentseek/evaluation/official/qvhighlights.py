@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from momentseek.errors import MomentseekError
-from momentseek.evaluation.evaluate import Evaluation, Missing, evaluate
+from momentseek.evaluation.evaluate import evaluate
+from momentseek.evaluation.result import Evaluation, Missing
 from momentseek.measures.mean_average_precision import THRESHOLDS
 from momentseek.moments import Judgements, Run
 

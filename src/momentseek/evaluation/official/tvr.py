@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from momentseek.evaluation.evaluate import Missing, evaluate
+from momentseek.evaluation.evaluate import evaluate
+from momentseek.evaluation.result import Missing
 from momentseek.moments import Judgements, Run
 from momentseek.moments.arrays import BoolArray, FloatArray
 from momentseek.moments.run import TASKS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from momentseek.evaluation.evaluate import Missing, evaluate
+from momentseek.evaluation.evaluate import evaluate
+from momentseek.evaluation.result import Missing
 from momentseek.measures.ndcg import NDCG
 from momentseek.moments import Judgements, Run
 

@@ -1,0 +1,209 @@
+"""Words of a caption as the Penn Treebank writes them, and as the public caption evaluators count them.
+
+COCO's evaluator, which TVC's calls, runs Stanford's PTB tokenizer (3.4.1, lower case) in Java and drops punctuation.
+These are its rules as its output shows them; its tokens are the measure of right and wrong here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import zip_longest
+
+_PUNCTUATION = "'' ' `` ` -LRB- -RRB- -LCB- -RCB- . ? ! , : - -- ... ;"
+PUNCTUATION = frozenset(_PUNCTUATION.split())
+"""Tokens that do not count. They are compared after lower-casing, so brackets do count: as ``-lrb-`` and ``-rrb-``."""
+
+MAX_WORD_CHARACTERS = 1000
+"""Longer text without a blank is cut, so that no caption takes long."""
+NO_BREAK_SPACE = "\xa0"
+"""What stands inside a number that is written in several words, such as ``1 1/2``."""
+_TITLES = """adm al asst atty attys brig capt cmdr col comdr cpl det dr drs gen gov govs hon lieut lt maj messrs mr mrs
+ms msgr pfc pres prof profs pvt rep reps rev sen sens sgt spc st ste supt supts"""
+_DATES = "apr aug dec feb fri jan jul jun mar mon nov oct sep sept thu thurs tue tues wed"
+_STATES = """ala ariz calif colo conn ct dak fla ga ind kan kans ky md mich minn mo mont neb nev okla penn tenn va vt
+wis wisc wyo"""
+_OTHERS = """alex assn ave bancorp bhd bldg blvd bros cf cie co corp cos dept esq est etc ext ft inc intl jos jr ltd mt
+natl ph plc rd rt seq sq sr sys tel treas univ vs wm"""
+_WITH_DOT = frozenset(f"{_TITLES} {_DATES} {_STATES} {_OTHERS}".split())
+_WITH_DOT_IF_CAPITAL = frozenset(["ark", "az", "del", "ill", "la", "mass", "miss", "ore", "pa", "tex", "wash"])
+_WITH_DOT_UNLESS_CAPITALS = frozenset(["pte", "pty", "ptys"])
+_WITH_DOT_BEFORE_NUMBER = frozenset(["art", "ca", "fig", "figs", "no", "nos", "op", "pp", "prop"])
+_STARTS = """a about according additionally after an as at but earlier he her here however if in it last many more now
+once one other our she since so some such that the their then there these they this we what when while yet you"""
+_SENTENCE_STARTS = frozenset(_STARTS.split())
+"""Words before which the full stop after a single letter ends a sentence, if they have a capital."""
+
+_ALNUM = r"[^\W_]"
+_LETTER = r"[^\W\d_]"
+_CLITIC = rf"'(?:s|m|d|re|ve|ll)(?!{_ALNUM})"
+_ELISION = rf"(?!.{_CLITIC})[dol]'(?={_LETTER})"
+_PHONE = r"(?:\(\d{2,3}\)[ \xa0]?|\+{0,2}(?:\d{2,4}[- \xa0])?\d{2,4}[- \xa0])\d{3,4}[- \xa0]?\d{3,5}"
+_MIXED_NUMBER = r"\d{1,4}[- \xa0]\d{1,4}/\d{1,4}"
+_RULES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"https?://[^\s\"<>|()]+[^\s\"<>|().,!?;:'-]",
+        r"www\.[^\s\"<>|()]+[^\s\"<>|().,!?;:'-]",
+        rf"{_ALNUM}[\w.+-]*@{_ALNUM}+(?:[.-]{_ALNUM}+)*",
+        rf"{_ALNUM}+(?:\.{_ALNUM}+)*\.(?:com|net|org|edu)(?:/[^\s\"<>|()]*[^\s\"<>|().,!?;:'-])?(?!{_ALNUM})",
+        rf"@{_LETTER}\w*",
+        rf"\#{_LETTER}\w*",
+        r"</?[a-z!][^<>\s]*>",
+        r"[<>]?[:;=][-o*']?[()DPdpO\\{@|\[\]](?!\w)",
+        r"\^_\^",
+        r"[-+]?(?:\d*(?:[.:,]\d+)+|\d+)",
+        _PHONE,
+        _MIXED_NUMBER,
+        rf"(?:{_ELISION})?{_ALNUM}+(?:-(?:{_ELISION})?{_ALNUM}+)*",
+        rf"{_LETTER}{_ALNUM}*(?:[.!?]{_LETTER}{_ALNUM}*)*",
+        rf"{_ALNUM}+(?:_{_ALNUM}+)+",
+        rf"{_ALNUM}+(?:-{_LETTER}+){{0,2}}(?:/{_ALNUM}+(?:-{_LETTER}+){{0,2}}){{1,2}}",
+        r"(?-i:[A-Z]+(?:[+&][A-Z]+)+)",
+        rf"(?:{_ALNUM}+-)*{_LETTER}(?:\.{_LETTER})+\.(?:-{_ALNUM}+)*(?!{_ALNUM})",
+        r"'n'|'n(?=\W|$)|'em(?!\w)|'cause(?!\w)|'till?(?!\w)|'\d0s(?!\w)|'\d\d$|y'(?=\w)",
+        r"(?:o'clock|c'mon|o'er|e'er|s'mores|ol'|somethin'|dunkin')(?!\w)",
+        rf"{_LETTER}+[aeiouy](?!{_CLITIC})'(?-i:[aeiouA-Z]){_LETTER}*",
+        r"c\+\+|[cf]\#|(?:ph|ed)\.d\.(?!\w)",
+        r"(?-i:[A-Z]*\$)",
+        _CLITIC,
+        rf"n['`]t{_LETTER}*",
+        r"\.{3,}|-{2,}|_+|\*+|[?!]+|\#\#+|@@+|<<|>>|``|''",
+        r"\S",
+    )
+]
+_IN_SENTENCE = (",", ";", ":")
+"""After a full stop these say that it belongs to the word."""
+_NEGATION = re.compile(rf"{_LETTER}+?(?=n['`]t)", re.IGNORECASE)
+_SPLIT = {
+    "cannot": ("can", "not"),
+    "gonna": ("gon", "na"),
+    "gotta": ("got", "ta"),
+    "gimme": ("gim", "me"),
+    "lemme": ("lem", "me"),
+    "wanna": ("wan", "na"),
+    "'tis": ("'t", "is"),
+    "'twas": ("'t", "was"),
+}
+_SPLIT_WORD = re.compile(rf"(?:{'|'.join(_SPLIT)})(?!\w)", re.IGNORECASE)
+_WORD_WITH_DOT = re.compile(rf"({_LETTER}+)\.(?!{_LETTER})")
+_NUMBERS = re.compile(r"[\d)]\s\d")
+_ACROSS_BLANKS = re.compile(rf"(?<!\S)(?:{_PHONE}|{_MIXED_NUMBER})")
+_SYMBOLS = str.maketrans(
+    {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "--", "—": "--", "…": "...", "£": "#", "€": "$", "¢": " cents "}
+)
+_BLANKS = str.maketrans(dict.fromkeys("\t\n\v\f\r", " "))
+_SPELLING = {"(": "-lrb-", ")": "-rrb-", "[": "-lsb-", "]": "-rsb-", "{": "-lcb-", "}": "-rcb-", '"': "''"}
+_BRACKETS = re.compile(r"[()\[\]{}]")
+
+
+def caption_words(texts: Sequence[str], ascii_only: bool = True) -> list[list[str]]:
+    """The words of captions that count: PTB tokens in lower case without punctuation.
+
+    ``ascii_only`` puts a blank for every other character first, as TVC's evaluator does. The evaluators tokenise all
+    captions as one text, so a full stop may depend on the next caption: "vitamin c." keeps it, unless a "The" follows.
+
+    >>> caption_words(["Rachel's mug isn't (quite) full, so she can't leave..."])
+    [['rachel', "'s", 'mug', 'is', "n't", '-lrb-', 'quite', '-rrb-', 'full', 'so', 'she', 'ca', "n't", 'leave']]
+    >>> caption_words(["A café."]), caption_words(["A café."], ascii_only=False)
+    ([['a', 'caf']], [['a', 'café']])
+    """
+    plain = [text if text.isascii() else _blank(text) if ascii_only else text.translate(_SYMBOLS) for text in texts]
+    return [
+        [token for token in ptb_tokens(text, following) if token not in PUNCTUATION]
+        for text, following in zip_longest(plain, plain[1:], fillvalue="")
+    ]
+
+
+def _blank(text: str) -> str:
+    return "".join(character if character.isascii() else " " for character in text)
+
+
+def ptb_tokens(text: str, following: str = "") -> list[str]:
+    """All tokens of a text in lower case, punctuation included (quotation marks always as ``''``).
+
+    ``following`` is the text after it, which says whether a full stop ends a sentence.
+
+    >>> ptb_tokens("He gave 3-D chess, etc., to Mr. Smith at 5:30 p.m.")
+    ['he', 'gave', '3-d', 'chess', ',', 'etc.', ',', 'to', 'mr.', 'smith', 'at', '5:30', 'p.m.']
+    """
+    pieces = text.split()
+    if _NUMBERS.search(text):
+        pieces = [p for p in _ACROSS_BLANKS.sub(_join_numbers, text.translate(_BLANKS)).split(" ") if p]
+    if len(text) > MAX_WORD_CHARACTERS:
+        most = MAX_WORD_CHARACTERS
+        pieces = [piece[i : i + most] for piece in pieces for i in range(0, len(piece), most)]
+    tokens: list[str] = []
+    for place, piece in enumerate(pieces):
+        if piece[-1] == ".":
+            after = pieces[place + 1] if place + 1 < len(pieces) else following.lstrip().partition(" ")[0]
+            tokens += _tokens_of_piece(piece, _what_follows(after))
+        else:
+            tokens += _tokens_of_piece(piece, "")
+    return tokens
+
+
+def _join_numbers(found: re.Match[str]) -> str:
+    return found.group().replace(" ", NO_BREAK_SPACE)
+
+
+def _what_follows(piece: str) -> str:
+    """All that matters of the next piece: ``number``, ``sentence`` or nothing."""
+    if piece[:1].isdigit():
+        return "number"
+    return "sentence" if piece[:1].isupper() and piece.lower() in _SENTENCE_STARTS else ""
+
+
+@lru_cache(1 << 16)
+def _tokens_of_piece(piece: str, following: str) -> tuple[str, ...]:
+    """Tokens of text without blanks: at every place the longest that a rule allows."""
+    if piece.isalpha() and piece.isascii() and len(piece) not in (5, 6):  # no word of _SPLIT, which must be cut
+        return (piece.lower(),)
+    tokens: list[str] = []
+    at = 0
+    while at < len(piece):
+        cut = _SPLIT_WORD.match(piece, at)
+        if cut:
+            tokens += _SPLIT[cut.group().lower()]
+            at = cut.end()
+            continue
+        end = _end_of_token(piece, at, following if _is_last_word(piece, at) else "")
+        tokens.append(_spell(piece[at:end]))
+        at = end
+    return tuple(tokens)
+
+
+def _is_last_word(piece: str, at: int) -> bool:
+    return piece.endswith(".") and piece.find(".", at) == len(piece) - 1
+
+
+def _end_of_token(piece: str, at: int, following: str) -> int:
+    end = max(found.end() for rule in _RULES if (found := rule.match(piece, at)))
+    negation = _NEGATION.match(piece, at)
+    if negation and negation.end() < end + 2:
+        return negation.end()
+    if piece[end : end + 1] == "." and piece[end + 1 : end + 2] in _IN_SENTENCE and piece[end - 1].isalnum():
+        return end + 1
+    word = _WORD_WITH_DOT.match(piece, at)
+    if word and word.end(1) == end and _keeps_dot(word[1], piece[word.end() :], following):
+        return word.end()
+    return end
+
+
+def _keeps_dot(word: str, rest: str, following: str) -> bool:
+    lower = word.lower()
+    if len(word) == 1:
+        return following != "sentence"
+    return (
+        lower in _WITH_DOT
+        or (lower in _WITH_DOT_IF_CAPITAL and word[0].isupper())
+        or (lower in _WITH_DOT_UNLESS_CAPITALS and not word.isupper())
+        or (lower in _WITH_DOT_BEFORE_NUMBER and (following == "number" or rest[:1].isdigit()))
+    )
+
+
+def _spell(token: str) -> str:
+    if token[:2] in ("..", "--"):
+        return "..." if token[0] == "." else "--"
+    return _BRACKETS.sub(lambda bracket: _SPELLING[bracket.group()], _SPELLING.get(token, token.lower()))
