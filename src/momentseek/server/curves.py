@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.api import Library
+from momentseek.lettering import ScreenLine
+from momentseek.library.readings import reading
 from momentseek.library.video import Video
-from momentseek.library.words import WordMatcher
+from momentseek.library.words import WordMatcher, content_words
 from momentseek.media.cue import Cue
 from momentseek.search import Hit
 from momentseek.search.display import sought_words
-from momentseek.search.engine import Stream
+from momentseek.search.engine import STREAMS, Stream
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.query import Query
 from momentseek.search.state import StreamIndex
@@ -41,13 +43,14 @@ def query_curves(
     video: Video,
     query: Query,
     localiser: str = "",
-    chosen: Sequence[Stream] = ("vision", "speech", "name"),
+    chosen: Sequence[Stream] = STREAMS,
     fusion: str = DEFAULT_FUSION,
 ) -> QueryCurves:
     """The curves of a query along a video in the chosen streams, and the query's hits in the video.
 
     Vision is the score of each clip's picture. Speech is how much of the query is said during each clip, from 0 to 1:
-    the share of its words, or the similarity of meaning if that is higher.
+    the share of its words, or the similarity of meaning if that is higher. Text is the share of its words that is
+    written in the picture.
     """
     edges = clip_edges(video, library.clip_seconds)
     streams: dict[str, NDArray[np.float64]] = {}
@@ -57,6 +60,11 @@ def query_curves(
     cues = library.catalog.cues(video.id)
     if "speech" in chosen and cues and (query.speech_text or query.phrases):
         streams["speech"] = spread_over_clips(cues, _cue_scores(library, video, query, cues), edges)
+    read = reading(library.catalog, video.id) if "text" in chosen and query.written_text else None
+    if read is not None and read.lines:
+        texts = [line.text for line in read.lines]
+        shares = _word_shares(texts, content_words(query.written_text))
+        streams["text"] = spread_over_clips(read.lines, shares, edges)
     here = replace(query, within=(_exact_glob(video.name),), outside=(), after=None, before=None)
     found = library.search(
         here, MAX_VIDEO_HITS, localiser=localiser or None, streams=tuple(chosen), all=True, fusion=fusion
@@ -73,9 +81,9 @@ def clip_edges(video: Video, seconds: float) -> NDArray[np.float64]:
 
 
 def spread_over_clips(
-    cues: Sequence[Cue], values: NDArray[np.float64], edges: NDArray[np.float64]
+    cues: Sequence[Cue | ScreenLine], values: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The highest value of the cues that overlap each clip; 0 where nothing is said.
+    """The highest value of the cues or lines that overlap each clip; 0 where there are none.
 
     >>> spread_over_clips([Cue(1.0, 2.0, "a")], np.array([0.5]), np.array([0.0, 1.5, 3.0, 4.5])).tolist()
     [0.5, 0.5, 0.0]
@@ -103,9 +111,7 @@ def _vision_curve(
 
 
 def _cue_scores(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> NDArray[np.float64]:
-    terms = sought_words(query)
-    found = WordMatcher([cue.text for cue in cues]).matches(terms) if terms and cues else np.zeros((len(cues), 1), bool)
-    share: NDArray[np.float64] = found.mean(axis=1)
+    share = _word_shares([cue.text for cue in cues], sought_words(query))
     snapshot = library.snapshot()
     rows = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds).rows(video.id)
     encoder = library.encoders.speech if rows is not None and query.speech_text else None
@@ -115,6 +121,12 @@ def _cue_scores(library: Library, video: Video, query: Query, cues: Sequence[Cue
         return share
     similarity = np.nan_to_num(np.clip(rows @ encoder.encode([query.speech_text])[0], 0.0, 1.0).astype(np.float64))
     return np.asarray(np.maximum(share, similarity))
+
+
+def _word_shares(texts: Sequence[str], terms: Sequence[str]) -> NDArray[np.float64]:
+    """The share of the terms that each text has."""
+    found = WordMatcher(texts).matches(terms) if terms and texts else np.zeros((len(texts), 1), bool)
+    return np.asarray(found.mean(axis=1))
 
 
 def _exact_glob(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Hits as the API shows them, with the words of the query marked in what is said."""
+"""Hits as the API shows them, with the words of the query marked in what is said and written."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from momentseek.lettering import ScreenLine
 from momentseek.library.words import WordMatcher
-from momentseek.search.display import sought_words
+from momentseek.search.display import sought_spellings, sought_words
 from momentseek.search.hit import Hit
 from momentseek.search.query import Query
 from momentseek.server.schemas import (
@@ -21,6 +22,8 @@ from momentseek.server.schemas import (
 )
 
 MARK_START, MARK_END = "\x02", "\x03"
+MAX_HIT_LINES = 50
+"""Written lines that a hit brings; a long moment of a scrolling page has thousands."""
 
 
 class SaidCueOut(BaseModel):
@@ -30,6 +33,21 @@ class SaidCueOut(BaseModel):
     end: float
     text: str
     marks: list[tuple[int, int]] = Field(description="Character ranges `[first, end)` of the query's words.")
+
+
+class WrittenLineOut(BaseModel):
+    """A line that a machine read in the picture during a moment, with the words of the query marked."""
+
+    start: float = Field(description="First sight, in seconds from the beginning of the video.")
+    end: float = Field(description="Last sight.")
+    text: str
+    marks: list[tuple[int, int]] = Field(
+        description="Character ranges `[first, end)` of the query's words, also with one letter wrong."
+    )
+    at: float = Field(description="Time of the frame in which it was read best.")
+    box: tuple[float, float, float, float] = Field(
+        description="Left, top, width and height in that frame, as shares of the picture."
+    )
 
 
 class StandingOut(BaseModel):
@@ -56,6 +74,7 @@ class HitOut(BaseModel):
                 "rank": 1, "video_id": 7, "name": "kitchen.mp4", "start": 3.0, "end": 9.0, "peak": 4.5,
                 "duration": 60.0, "rate": "25/1", "score": 0.032, "level": "strong",
                 "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": [[13, 16]]}],
+                "written": [],
                 "streams": {"vision": {"rank": 1, "score": 0.31}}, "also": [], "curve": [],
                 "thumbnail": "/api/v1/videos/7/thumbnail?t=4.5", "media": "/api/v1/videos/7/media",
                 "moment": "7:3.000-9.000", "url": "/api/v1/moments/7:3.000-9.000",
@@ -73,6 +92,7 @@ class HitOut(BaseModel):
     score: float = Field(description="Comparable within one search only.")
     level: Level = Field(description="How confident the search is.")
     said: list[SaidCueOut]
+    written: list[WrittenLineOut] = Field(description="What a machine read in the picture; lines with marks first.")
     streams: dict[str, StandingOut]
     reranked: RerankedOut | None = Field(None, description="What the model said, if the search was re-ranked.")
     also: list[str] = Field(description="Other files with the same content.")
@@ -87,6 +107,8 @@ def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
     """Convert hits to the API's answers, with the query's words marked; one small word index serves all of them."""
     cues = [cue for hit in hits for cue in hit.said]
     marks = iter(mark_words([cue.text for cue in cues], sought_words(query)))
+    texts = [line.text for hit in hits for line in hit.written]
+    written = iter(mark_words(texts, sought_spellings(query, texts)))
     return [
         _hit_out(
             hit,
@@ -94,9 +116,16 @@ def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
                 SaidCueOut(start=cue.start, end=cue.end, text=_without_marks(cue.text), marks=next(marks))
                 for cue in hit.said
             ],
+            [line_out(line, next(written)) for line in hit.written],
         )
         for hit in hits
     ]
+
+
+def line_out(line: ScreenLine, marks: Sequence[tuple[int, int]] = ()) -> WrittenLineOut:
+    """Convert a line that was read."""
+    text = _without_marks(line.text)
+    return WrittenLineOut(start=line.start, end=line.end, text=text, marks=list(marks), at=line.at, box=line.box)
 
 
 def mark_words(texts: Sequence[str], terms: Sequence[str]) -> list[list[tuple[int, int]]]:
@@ -129,7 +158,7 @@ def _without_marks(text: str) -> str:
     return clean_text(text).replace(MARK_START, " ").replace(MARK_END, " ")
 
 
-def _hit_out(hit: Hit, said: list[SaidCueOut]) -> HitOut:
+def _hit_out(hit: Hit, said: list[SaidCueOut], written: list[WrittenLineOut]) -> HitOut:
     moment = moment_id(hit.video_id, hit.start, hit.end)
     return HitOut(
         rank=hit.rank,
@@ -143,6 +172,7 @@ def _hit_out(hit: Hit, said: list[SaidCueOut]) -> HitOut:
         score=hit.score,
         level=hit.level,
         said=said,
+        written=sorted(written, key=lambda line: -len(line.marks))[:MAX_HIT_LINES],
         streams={name: StandingOut(rank=one.rank, score=one.score) for name, one in hit.streams.items()},
         reranked=_reranked_out(hit),
         also=[clean_text(name) for name in hit.also],

@@ -7,7 +7,9 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 
 from momentseek import __version__
+from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
 from momentseek.library.catalog import Catalog
+from momentseek.library.readings import finish_reading, keep_frames
 from momentseek.library.transcripts import finish_transcript, keep_part, transcript
 from momentseek.transcription import HeardPart, SpokenCue, SpokenWord
 
@@ -19,7 +21,7 @@ def test_status(client: TestClient) -> None:
     assert status["library"]["failures"] == 1
     assert status["library"]["encoder"]["spec"] == "colours"
     assert status["localiser"] in status["localisers"]
-    assert status["streams"] == ["vision", "speech", "name"]
+    assert status["streams"] == ["vision", "speech", "text", "name"]
     assert status["busy"] is False
 
 
@@ -65,8 +67,32 @@ def test_words_that_a_machine_heard_are_marked_and_timed(serve: Callable[..., Te
     assert cue["words"][1]["start"] == 2.0
 
 
+def test_what_a_machine_read_is_marked_boxed_and_kept_from_what_is_said(
+    serve: Callable[..., TestClient], place: Path
+) -> None:
+    assert serve(library=place).get("/api/v1/videos/1/lines").json() == {"lines": [], "read_by": None}
+    box = Box(0.1, 0.2, 0.5, 0.1)
+    frames = (ReadFrame(0.0, 4.0, 2.0, (ReadLine("Exit to the st\x02ation", box, 0.9),)),)
+    with closing(Catalog(place)) as catalog, catalog.changes():
+        keep_frames(catalog, 1, "ppocr-small", "print", ReadPart(4.0, frames))
+        finish_reading(catalog, 1, "ppocr-small", "print", 12.0)
+    client = serve(library=place)
+    line = {"start": 0.0, "end": 4.0, "text": "Exit to the st ation", "marks": [], "at": 2.0, "box": list(box)}
+    assert client.get("/api/v1/videos/1/lines").json() == {"lines": [line], "read_by": "ppocr-small"}
+    (hit,) = client.get("/api/v1/search", params={"q": "text:exlt"}).json()["hits"]
+    assert (hit["streams"].keys(), hit["written"], hit["peak"]) == ({"text"}, [line | {"marks": [[0, 4]]}], 2.0)
+    assert [cue["text"] for cue in hit["said"]] == ["The dogs were running."]
+    assert client.get(hit["url"]).json()["written"] == [line]
+    curve = client.get("/api/v1/videos/1/curve", params={"q": "text:exit"}).json()
+    assert curve["streams"] == {"text": [1, 1, 1, 0, 0, 0, 0, 0]}
+    held = client.get("/api/v1/status").json()["library"]
+    assert (held["read"], held["lines"], held["heard"]) == (1, 1, 0)
+    exported = client.get("/api/v1/export", params={"q": "text:exit", "kind": "json"}).json()
+    assert exported["hits"][0]["written"][0]["box"] == list(box)
+
+
 def test_what_is_not_there(client: TestClient) -> None:
-    for path in ("", "/cues", "/curve?q=x", "/media", "/thumbnail"):
+    for path in ("", "/cues", "/lines", "/curve?q=x", "/media", "/thumbnail"):
         answer = client.get(f"/api/v1/videos/999{path}")
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
     assert client.get(f"/api/v1/videos/{10**30}").status_code == 422

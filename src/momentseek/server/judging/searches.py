@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from momentseek.api import Library
+from momentseek.library.readings import lines_between
 from momentseek.measures import Measure
 from momentseek.moments import Run
 from momentseek.search import Hit, Results
@@ -84,7 +85,16 @@ def to_served_library(foreign: SetupHits, k: int, library: Library) -> SetupHits
             continue
         said = tuple(library.catalog.cues_between(video.id, hit.start, hit.end))
         hits.append(
-            replace(hit, rank=len(hits) + 1, video_id=video.id, path=video.path, name=video.name, said=said, also=())
+            replace(
+                hit,
+                rank=len(hits) + 1,
+                video_id=video.id,
+                path=video.path,
+                name=video.name,
+                said=said,
+                also=(),
+                written=tuple(lines_between(library.catalog, video.id, hit.start, hit.end)),
+            )
         )
     found = foreign.hits
     results = Results(hits, found.query, found.hidden, found.took, found.note)

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
+from momentseek.library.readings import lines_between
 from momentseek.media.edit_lists import Excerpt, ExportText, write_edl, write_fcpxml
 from momentseek.search import Hit
 from momentseek.search.export import render
@@ -122,8 +123,10 @@ def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit
             raise ApiError(422, f"moment {rank} starts after the end of video {video.id} ({video.duration:g} s)")
         end = min(one.end, video.duration)
         said = tuple(library.catalog.cues_between(video.id, one.start, end))
+        written = tuple(lines_between(library.catalog, video.id, one.start, end))
         where = (video.id, video.path, video.name, one.start, end)
-        hits.append(Hit(rank, *where, 0.0, "fair", (one.start + end) / 2, video.duration, video.rate, said))
+        middle = (one.start + end) / 2
+        hits.append(Hit(rank, *where, 0.0, "fair", middle, video.duration, video.rate, said, written=written))
     return hits
 
 

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from momentseek import __version__
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
+from momentseek.library.readings import read_counts
+from momentseek.library.transcripts import heard_counts
 from momentseek.search.engine import STREAMS
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import DEFAULT_LOCALISER
@@ -37,6 +39,9 @@ class LibraryOut(BaseModel):
     seconds: float
     clips: int
     cues: int
+    heard: int = Field(description="Number of videos without subtitles in which a recogniser listened.")
+    read: int = Field(description="Number of videos in which a reader looked for writing.")
+    lines: int = Field(description="Number of lines that were read.")
     failures: int
     encoder: EncoderOut
     generation: int = Field(description="A number that changes whenever the content of the library does.")
@@ -49,11 +54,12 @@ class StatusOut(BaseModel):
         json_schema_extra={
             "example": {
                 "library": {
-                    "name": "default", "videos": 4, "seconds": 240.0, "clips": 160, "cues": 31, "failures": 0,
+                    "name": "default", "videos": 4, "seconds": 240.0, "clips": 160, "cues": 31,
+                    "heard": 2, "read": 4, "lines": 57, "failures": 0,
                     "encoder": {"spec": "labels", "name": "labels", "note": LABELS_NOTE}, "generation": 2719834,
                 },
                 "version": "0.1.0", "localisers": ["scenes", "watershed"], "localiser": "scenes",
-                "streams": ["vision", "speech", "name"], "fusions": ["rrf", "scores"], "fusion": "rrf",
+                "streams": ["vision", "speech", "text", "name"], "fusions": ["rrf", "scores"], "fusion": "rrf",
                 "encoders": ["labels"], "rerankers": [], "busy": False, "changes": True,
             }
         }
@@ -103,7 +109,7 @@ def _localisers(library: Library) -> tuple[list[str], str]:
 def _library(library: Library) -> LibraryOut:
     catalog = library.catalog
     with catalog.view():
-        totals = catalog.totals()
+        totals, heard, read = catalog.totals(), heard_counts(catalog), read_counts(catalog)
         spec = encoder_name(library)
         row = catalog.encoder("vision")
         generation = catalog.content_number()
@@ -113,6 +119,9 @@ def _library(library: Library) -> LibraryOut:
         seconds=totals["seconds"],
         clips=int(totals["clips"]),
         cues=int(totals["cues"]),
+        heard=int(heard["heard"]),
+        read=int(read["read"]),
+        lines=int(read["lines"]),
         failures=int(totals["failures"]),
         encoder=EncoderOut(
             spec=spec,

@@ -1,4 +1,4 @@
-"""The library's videos and their cues."""
+"""The library's videos, their cues, and what is written in them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
+from momentseek.library.readings import reading
 from momentseek.library.transcripts import transcript
 from momentseek.server.errors import BODY_ERRORS, error_responses
+from momentseek.server.hits import WrittenLineOut, line_out
 from momentseek.server.schemas import StrictModel, VideoId, VideoOut, clean_text, video_out
 from momentseek.server.service import ServiceParam, find_video
 from momentseek.transcription import SpokenWord
@@ -72,6 +74,23 @@ class CuesOut(BaseModel):
     heard_by: str | None = Field(description="The recogniser that heard the words; null if they are subtitles.")
 
 
+class LinesOut(BaseModel):
+    """What a machine read in the pictures of a video, in order."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "lines": [
+                    {"start": 1.0, "end": 5.0, "text": "Way out", "marks": [], "at": 3.0, "box": [0.1, 0.2, 0.3, 0.05]}
+                ],
+                "read_by": "ppocr-small",
+            }
+        }
+    )
+    lines: list[WrittenLineOut]
+    read_by: str | None = Field(description="What read them; null if nobody has looked, or not to the end.")
+
+
 @router.get("/videos", summary="List videos")
 async def videos(service: ServiceParam, given: Annotated[VideoListIn, Query()]) -> VideosOut:
     """One page of the videos, sorted by name."""
@@ -125,6 +144,20 @@ async def cues(service: ServiceParam, id: VideoId) -> CuesOut:
             ],
             heard_by=heard.transcriber if heard is not None and found else None,
         )
+
+    return await service.readers.run(read)
+
+
+@router.get("/videos/{id}/lines", summary="What is written in a video", responses=error_responses(404))
+async def lines(service: ServiceParam, id: VideoId) -> LinesOut:
+    """What a machine read in the pictures of a video, with times and places; never what is said."""
+
+    def read(library: Library) -> LinesOut:
+        find_video(library, id)
+        found = reading(library.catalog, id)
+        if found is None or found.problem or not found.whole:
+            return LinesOut(lines=[], read_by=None)
+        return LinesOut(lines=[line_out(line) for line in found.lines], read_by=clean_text(found.reader))
 
     return await service.readers.run(read)
 

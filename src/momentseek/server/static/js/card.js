@@ -8,7 +8,7 @@ import { keepButton } from "./shelf.js";
 
 const PREVIEW_DELAY_MS = 250;
 const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Weak match" };
-const STREAM_WORDS = { vision: "picture", speech: "speech", name: "file name", rerank: "re-ranked" };
+const STREAM_WORDS = { vision: "picture", speech: "speech", text: "writing", name: "file name", rerank: "re-ranked" };
 
 /** A text with the ranges that were found marked. Ranges count characters, not JavaScript's half characters. */
 export function highlight(text, ranges) {
@@ -30,10 +30,12 @@ export function level(name) {
 /** A list item for a hit of a query with settings. */
 export function card(hit, query, { small = false, settings = {} } = {}) {
   const span = [hit.start, hit.end];
+  const boxes = h("span", { class: "boxes", "aria-hidden": "true" });
   const picture = h(
     "span",
     { class: "picture" },
-    h("img", { src: hit.thumbnail, alt: "", loading: "lazy", decoding: "async", onerror: (e) => e.target.remove() }),
+    h("img", { src: hit.thumbnail, alt: "", loading: "lazy", decoding: "async", onerror: (e) => e.target.remove(), onload: (e) => drawBoxes(boxes, e.target, foundLines(hit)) }),
+    boxes,
     h("span", { class: "long" }, `${(hit.end - hit.start).toFixed(1)} s`),
   );
   const link = h(
@@ -54,6 +56,7 @@ export function card(hit, query, { small = false, settings = {} } = {}) {
     { class: "hit" },
     link,
     small ? null : saidCues(hit),
+    small ? null : writtenLines(hit),
     small ? null : h("p", { class: "acts" },
       h("a", { href: `#like=${hit.moment}`, "aria-label": `More like this: ${hit.name}, ${clock(hit.start)}` }, "More like this"),
       keepButton(hit.moment, query)),
@@ -73,6 +76,35 @@ function saidCues(hit) {
   const cues = (shown.length ? shown : hit.said).slice(0, 3);
   if (!cues.length) return null;
   return h("blockquote", { class: "said" }, cues.map((cue) => h("p", {}, highlight(cue.text, cue.marks))));
+}
+
+/** The lines for which a hit was found, those that stand in its picture first. */
+function foundLines(hit) {
+  if (!hit.streams.text) return [];
+  const away = (line) => (line.start <= hit.peak && hit.peak <= line.end ? 0 : 1);
+  return hit.written.filter((line) => line.marks.length).sort((a, b) => away(a) - away(b)).slice(0, 3);
+}
+
+function writtenLines(hit) {
+  const lines = foundLines(hit);
+  if (!lines.length) return null;
+  return h("div", { class: "written" }, h("span", { class: "quiet" }, "Written (read by a machine): "), lines.map((line) => h("p", {}, highlight(line.text, line.marks))));
+}
+
+/** Draw where lines stand in a picture that fills its frame, so that what sticks out on two sides is cut off. */
+function drawBoxes(over, image, lines) {
+  const ratio = image.naturalWidth / image.naturalHeight / (image.clientWidth / image.clientHeight || 16 / 9);
+  const across = Math.min(1, 1 / ratio);
+  const down = Math.min(1, ratio);
+  const share = (value, seen) => (value - (1 - seen) / 2) / seen;
+  over.replaceChildren(...lines.map(({ box: [left, top, width, height] }) => {
+    const frame = h("i");
+    frame.style.left = `${100 * share(left, across)}%`;
+    frame.style.top = `${100 * share(top, down)}%`;
+    frame.style.width = `${(100 * width) / across}%`;
+    frame.style.height = `${(100 * height) / down}%`;
+    return frame;
+  }));
 }
 
 let stop = () => {};

@@ -2,9 +2,10 @@
 
 /** Each: what to write, what it means, and how to recognise that somebody is writing it. */
 export const HINTS = [
-  ["a dog runs", "plain words: what is seen, said, or in the file's name", null],
+  ["a dog runs", "plain words: what is seen, said, written, or in the file's name", null],
   ['"good boy"', "exactly these words, said one after the other", /^-?"/],
   ["said:dog", "search only what is said", /^-?said:/],
+  ["text:exit", "search only what is written in the picture", /^-?text:/],
   ["name:porto", "search only file names", /^-?name:/],
   ["2:dog 0.5:park", "weights, between 0 and 99", /^-?\d+(\.\d+)?:(?!\d)/],
   ["-leash", "avoid moments that show this", /^-\p{L}/u],

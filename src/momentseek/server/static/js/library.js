@@ -98,7 +98,7 @@ export function libraryView() {
     setChildren(
       facts,
       tile("Videos", many(held.videos)), tile("Length", length(held.seconds)), tile("Clips", many(held.clips)),
-      tile("Cues", many(held.cues)), tile("Encoder", held.encoder.name),
+      tile("Cues", many(held.cues)), held.read ? tile("Lines on screen", many(held.lines)) : null, tile("Encoder", held.encoder.name),
     );
     note.textContent = held.encoder.note ? `The encoder ${held.encoder.note}.` : "";
     setChildren(failed, failureList.failures.map((one) => {

@@ -7,7 +7,7 @@ import { actionButton, announce, copy, download, h, icon, isTyping, notify, setC
 import { clock, exact, rateOf, timecode } from "./format.js";
 import { screen } from "./screen.js";
 import { timeline } from "./timeline.js";
-import { transcript } from "./transcript.js";
+import { transcript, WRITTEN } from "./transcript.js";
 
 const SHORTCUTS = `Space plays and pauses. Comma and full stop step by one frame. I and O set the start and the end at the
   current frame. L turns looping on and off. Escape goes back. On a handle, the arrow keys move by one frame, with Shift
@@ -29,6 +29,7 @@ export function playerView(go, lastSearch, origin) {
   const film = shown.video;
   const line = timeline({ onSeek: seek, onSpan: moveEdge, onSettled: saveAddress });
   const words = transcript(seek);
+  const written = transcript(seek, WRITTEN);
   const title = h("h1", { tabindex: "-1" });
   const back = h("a", { class: "backlink", href: "#" }, "Back to the results");
   const position = h("span", { class: "position", role: "timer", "aria-live": "off", "aria-label": "Position" });
@@ -71,7 +72,7 @@ export function playerView(go, lastSearch, origin) {
     h("p", {}, SHORTCUTS),
   );
   const stage = h("div", { class: "stage" }, h("div", { class: "frame" }, film), missing, transport, line.element, exportButtons, keys);
-  const side = h("aside", { class: "side", "aria-label": "More about this video" }, othersPanel, words.element);
+  const side = h("aside", { class: "side", "aria-label": "More about this video" }, othersPanel, words.element, written.element);
   const lost = h("p", { class: "problem lost", hidden: true });
   const element = h("section", { class: "player" }, h("div", { class: "head" }, back, title, edges, lost), stage, side);
 
@@ -89,6 +90,7 @@ export function playerView(go, lastSearch, origin) {
     const now = film.currentTime;
     line.setTime(now);
     words.follow(now);
+    written.follow(now);
     position.textContent = `${clock(now, 2)} / ${clock(video?.duration ?? 0, 0)}`;
     setButton(play, film.paused ? "play" : "pause", film.paused ? "Play" : "Pause");
     setButton(sound, film.muted ? "silent" : "sound", film.muted ? "Unmute" : "Mute");
@@ -243,13 +245,15 @@ export function playerView(go, lastSearch, origin) {
 
   async function load(id, mine) {
     if (video?.id === id) return;
-    const [details, said] = await Promise.all([api.get(`/videos/${id}`), api.get(`/videos/${id}/cues`)]);
+    const asked = ["", "/cues", "/lines"].map((part) => api.get(`/videos/${id}${part}`));
+    const [details, said, read] = await Promise.all(asked);
     if (mine !== turn) return;
     video = details;
     rate = rateOf(video.rate);
     film.poster = "";
     title.textContent = video.name;
     words.set(said.cues, said.heard_by);
+    written.set(read.lines.map((one) => ({ ...one, words: [] })), read.read_by);
     line.setVideo({ duration: video.duration, rate, shots: video.shots, cues: said.cues });
   }
 

@@ -1,16 +1,21 @@
-// What is said, following the video; each line goes to its time. Words that a recogniser heard are marked one by one.
+// What is said, or written, following the video; each line goes to its time. Words that a recogniser heard are marked
+// one by one.
 
 import { h, prefersReducedMotion, setChildren } from "./dom.js";
 import { clock } from "./format.js";
 
-export function transcript(onSeek) {
+const SAID = { id: "transcript", title: "Transcript", region: "Lines of the transcript", by: (who) => `Heard by a machine (${who}); words may be wrong.` };
+export const WRITTEN = { id: "written", title: "On screen", region: "Lines on screen", by: (who) => `Read in the pictures by a machine (${who}); letters may be wrong.` };
+
+/** A panel of lines; `kind` says what they are. */
+export function transcript(onSeek, kind = SAID) {
   const list = h("ol", { class: "lines" });
-  const box = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Lines of the transcript" }, list);
+  const box = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": kind.region }, list);
   const origin = h("p", { class: "heard-by", hidden: true });
   const element = h(
     "section",
-    { class: "panel transcript", "aria-labelledby": "transcript-title" },
-    h("h2", { id: "transcript-title" }, "Transcript"), origin, box,
+    { class: `panel ${kind.id}`, "aria-labelledby": `${kind.id}-title` },
+    h("h2", { id: `${kind.id}-title` }, kind.title), origin, box,
   );
   let cues = [];
   let lines = [];
@@ -34,7 +39,7 @@ export function transcript(onSeek) {
       current = -1;
       word = null;
       origin.hidden = !heardBy;
-      origin.textContent = heardBy ? `Heard by a machine (${heardBy}); words may be wrong.` : "";
+      origin.textContent = heardBy ? kind.by(heardBy) : "";
       lines = cues.map((cue) => {
         const words = [h("span", { class: "at" }, clock(cue.start)), h("span", { lang: cue.language }, spokenWords(cue))];
         return h("button", { type: "button", class: "line", onclick: () => onSeek(cue.start) }, words);
