@@ -50,13 +50,13 @@ def root() -> Path:
     return ROOT
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def golden() -> Path:
     """Inputs and outputs of the official evaluators."""
     return _present(SHARED / "golden")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def data() -> Path:
     """Real annotations and predictions."""
     return _present(Path(os.environ.get("MOMENTSEEK_DATA", SHARED / "data")))

@@ -23,6 +23,7 @@ PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
 CHROMIUM = os.environ.get("MOMENTSEEK_CHROMIUM") or next(filter(None, map(shutil.which, PROGRAMS)), None)
 FLAGS = ("--no-sandbox", "--disable-gpu", "--in-process-gpu", "--renderer-process-limit=1")
 """Nobody looks at the pictures, and a test opens one page after the other: fewer processes do as well."""
+LIGHT = str(Path(__file__).parent.parent / "library" / "light.py")
 TOKEN = "a token nobody would guess"
 WATCH_FRAMES = """
 document.addEventListener("loadedmetadata", (event) => {
@@ -82,8 +83,8 @@ class Served:
 
 
 @contextmanager
-def _serving(library: Path, *options: str) -> Iterator[Served]:
-    command = [sys.executable, "-m", "momentseek", "serve", "--library", str(library), "--port", "0", *options]
+def _serving(library: Path, *options: str, program: tuple[str, ...] = ("-m", "momentseek")) -> Iterator[Served]:
+    command = [sys.executable, *program, "serve", "--library", str(library), "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -126,6 +127,27 @@ def serving(chromium: str) -> Iterator[Callable[..., Served]]:
     """``serving(library, *options)``: a server for one test."""
     with ExitStack() as open:
         yield lambda library, *options: open.enter_context(_serving(library, *options))
+
+
+@pytest.fixture
+def light_serving(chromium: str) -> Iterator[Callable[..., Served]]:
+    """``light_serving(film, library, *options)``: a server of a new library of a film, with encoders that cost nothing.
+
+    ``LIGHT_SLOW`` is how many seconds each picture takes.
+    """
+    for module in ("av", "fastapi", "uvicorn"):
+        pytest.importorskip(module)
+    with ExitStack() as open:
+
+        def start(film: Path, library: Path, *options: str) -> Served:
+            words = [sys.executable, LIGHT, "add", str(film), "--library", str(library), "--encoder", "colours"]
+            done = subprocess.run(
+                words, capture_output=True, text=True, check=False, env=os.environ | {"LIGHT_SLOW": "0"}
+            )
+            assert done.returncode == 0, done.stderr
+            return open.enter_context(_serving(library, *options, program=(LIGHT,)))
+
+        yield start
 
 
 @pytest.fixture(scope="session")

@@ -77,7 +77,7 @@ def shown(judged: Any, start_browser: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", ["desktop", pytest.param("phone", marks=pytest.mark.figures)])
 def test_screenshots(device: str, folder: Path, shown: Any, open_page: Callable[..., Any]) -> None:
     def results() -> None:
         page.get_by_role("button", name="weaker results").click()

@@ -130,6 +130,7 @@ def test_a_model_trained_on_ones_own_videos_finds_them(
 
 
 @pytest.mark.slow
+@pytest.mark.figures
 def test_a_model_of_moments_trained_on_ones_own_videos_finds_them(
     library: LibraryStore, annotated: Path, tmp_path: Path, light: ModuleType
 ):

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
-from momentseek.construct.imprecise.evidence import show_of
 from momentseek.construct.imprecise.gazetteer import Gazetteer, build_gazetteer
 
 CORPUS = [
@@ -47,13 +42,7 @@ def test_two_names_side_by_side():
     assert Gazetteer({}).one_person("Any", "Body")
 
 
-@pytest.fixture
-def tvr(data):
-    rows = [json.loads(line) for line in (data / "tvr/tvr_val_release.jsonl").read_text().splitlines()]
-    return build_gazetteer([(r["desc"], show_of(r["vid_name"])) for r in rows])
-
-
-def test_tvr(tvr):
+def test_tvr(tvr_cast):
     main = {
         "male": "ross joey chandler sheldon leonard howard raj castle ryan esposito house wilson foreman chase taub "
         "ted barney marshall george derek burke richard",
@@ -61,7 +50,7 @@ def test_tvr(tvr):
         "robin lily meredith cristina izzie bailey",
     }
     for gender, names in main.items():
-        assert {n: tvr.get(n, 0.8).gender for n in names.split()} == dict.fromkeys(names.split(), gender)
+        assert {n: tvr_cast.get(n, 0.8).gender for n in names.split()} == dict.fromkeys(names.split(), gender)
     words = "central perk christmas chinese oreo tv iv the doctor man captain"
-    assert [w for w in words.split() if tvr.get(w)] == []
-    assert tvr.get("pheobe").who == "phoebe"
+    assert [w for w in words.split() if tvr_cast.get(w)] == []
+    assert tvr_cast.get("pheobe").who == "phoebe"

@@ -9,7 +9,7 @@ import pytest
 from tests.construct.imprecise.chat_server import drop_second, never, reverse, serving
 
 from momentseek.construct.imprecise.chat import ChatEndpoint
-from momentseek.construct.imprecise.gazetteer import Gazetteer, build_gazetteer
+from momentseek.construct.imprecise.gazetteer import Gazetteer
 from momentseek.construct.imprecise.records import NamedQuery, read_query_file
 from momentseek.construct.imprecise.report import count_replacements
 from momentseek.construct.imprecise.review import ReviewedQuery
@@ -230,10 +230,10 @@ def documented(root):
     ]
 
 
-def test_documented_samples_are_what_comes_out(root, data):
+def test_documented_samples_are_what_comes_out(root, data, tvr_cast):
     source = read_query_file(data / "tvr/tvr_val_release.jsonl", "v")
     chosen = random.Random(2024).sample(source.queries, 30)
-    rules = RuleRewriter(build_gazetteer(source.everything))
+    rules = RuleRewriter(tvr_cast)
     ours = [(q.text.strip(), text.strip()) for q, text in zip(chosen, rules.rewrite(chosen, 0), strict=True)]
     assert documented(root) == ours
 

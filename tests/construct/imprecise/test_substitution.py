@@ -116,13 +116,16 @@ def test_strict_takes_every_chance():
     assert substitute("She sees the Penny.", cast, strict=True).text == "She sees the woman."
 
 
-def test_real_pairs(data):
+def test_real_pairs(data, tvr_cast):
     """Val queries that are both in TVR and in the authors' predictions: what the authors' model made of them."""
     tvr = {r["desc_id"]: r for r in map(json.loads, (data / "tvr/tvr_val_release.jsonl").read_text().splitlines())}
+    cast = tvr_cast
     theirs = json.loads((data / "tvr-ranking/XML_top20_best_val_predictions.json").read_text())
-    cast = build_gazetteer([(r["desc"], show_of(r["vid_name"])) for r in tvr.values()])
     pairs = {
-        r["query_id"]: (substitute(t["desc"], cast, show=show_of(t["vid_name"])).text.strip().rstrip("."), r["desc"])
+        r["query_id"]: (
+            substitute(t["desc"], cast, show=show_of(t["vid_name"])).text.strip().rstrip("."),
+            r["desc"],
+        )
         for r in theirs
         if (t := tvr.get(r["query_id"]))
     }

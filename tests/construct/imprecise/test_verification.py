@@ -8,7 +8,7 @@ import pytest
 
 from momentseek.construct.imprecise import verification
 from momentseek.construct.imprecise.evidence import show_of
-from momentseek.construct.imprecise.gazetteer import Gazetteer, build_gazetteer
+from momentseek.construct.imprecise.gazetteer import Gazetteer
 from momentseek.construct.imprecise.substitution import substitute
 from momentseek.construct.imprecise.verification import (
     MissingVectors,
@@ -86,10 +86,10 @@ def test_all_missing_vectors_are_named_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.figures)])
-def test_tvr_names_are_gone(data, every):
+def test_tvr_names_are_gone(data, tvr_cast, every):
     """The demand: no character's name left in at least 99 % of the val set's video-type descriptions."""
     rows = [json.loads(line) for line in (data / "tvr/tvr_val_release.jsonl").read_text().splitlines()]
-    cast = build_gazetteer([(r["desc"], show_of(r["vid_name"])) for r in rows])
+    cast = tvr_cast
     chosen = [(r["desc"], show_of(r["vid_name"])) for r in rows if r["type"] == "v"]
     assert len(chosen) == 8097
     chosen = chosen[::every]

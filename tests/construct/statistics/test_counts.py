@@ -181,6 +181,7 @@ def test_charades_cd(data):
     assert not any(key[0].startswith("video also") for key in counts)
 
 
+@pytest.mark.figures
 def test_papers_tables(data):
     """Figures of TVR's Table 1 (words and punctuation per query) and TVR-Ranking's (moments, videos)."""
     charades = [f"charades-sta/charades_sta_{s}.txt" for s in ("train", "test")]
