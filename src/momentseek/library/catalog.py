@@ -160,7 +160,8 @@ class Catalog(Database):
                       (SELECT total(tries) FROM failures), (SELECT fingerprint FROM encoders WHERE stream = 'vision')"""
         )[0]
         lines = self.rows("SELECT count(*) FROM lines")[0] if self.has_readings else ()
-        return zlib.crc32(repr((*row, *lines)).encode())
+        sounds = self.rows("SELECT count(*), total(start) FROM sounds")[0] if self.has_sounds else ()
+        return zlib.crc32(repr((*row, *lines, *sounds)).encode())
 
     def page_of_videos(self, name: str, limit: int, offset: int) -> tuple[int, list[Video]]:
         """How many videos have ``name`` in their names (all, if it is empty), and ``limit`` of these by name."""

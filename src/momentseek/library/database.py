@@ -15,7 +15,7 @@ from typing import Any
 
 from momentseek.errors import LibraryBusyError, LibraryError
 from momentseek.library.location import library_option
-from momentseek.library.schema import READINGS, SCHEMA, SCHEMA_VERSION, TRANSCRIPTS
+from momentseek.library.schema import READINGS, SCHEMA, SCHEMA_VERSION, SOUNDS, TRANSCRIPTS
 
 CATALOG_FILE = "catalog.sqlite"
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
@@ -105,6 +105,16 @@ class Database:
         """Make the place for what is written in pictures in a library that has none."""
         if not self.has_readings:
             self._make_tables(READINGS)
+
+    @property
+    def has_sounds(self) -> bool:
+        """Whether the library has a place for sounds other than speech, which ``make_sounds`` gives it."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'sounds'"))
+
+    def make_sounds(self) -> None:
+        """Make the place for sounds other than speech in a library that has none."""
+        if not self.has_sounds:
+            self._make_tables(SOUNDS)
 
     def _make_tables(self, script: str) -> None:
         with self.changes():

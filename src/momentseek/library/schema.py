@@ -89,6 +89,24 @@ END;
 """Tables that libraries made before them get when they are next written; older releases pass them over, as they do
 those of readings."""
 
+SOUNDS = """
+CREATE TABLE IF NOT EXISTS listened (
+    video INTEGER PRIMARY KEY, detector TEXT NOT NULL, fingerprint TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS sounds (
+    id INTEGER PRIMARY KEY,
+    video INTEGER NOT NULL,
+    start REAL NOT NULL,
+    end REAL NOT NULL,
+    label TEXT NOT NULL,
+    score REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS sounds_label ON sounds (label, video);
+CREATE TRIGGER IF NOT EXISTS sounds_out AFTER DELETE ON videos BEGIN
+    DELETE FROM listened WHERE video = old.id;
+    DELETE FROM sounds WHERE video = old.id;
+END;
+"""
 READINGS = f"""
 CREATE TABLE IF NOT EXISTS readings (
     video INTEGER PRIMARY KEY,

@@ -27,8 +27,10 @@ from momentseek.library.reader import CLIP_SECONDS, LibraryReader
 from momentseek.library.reencode import reencode_library
 from momentseek.library.repair import repair_library
 from momentseek.library.scan.plan import refresh_plan
+from momentseek.library.sounds import SoundReport, listen_to_videos
 from momentseek.library.verify import VerifyReport, verify_library
 from momentseek.library.video import Video
+from momentseek.progress import ShowCount
 from momentseek.transcription import DEFAULT_TRANSCRIBER, default_transcriber
 
 
@@ -196,6 +198,23 @@ class LibraryStore(LibraryReader):
             return transcribe_videos(
                 self, transcriber or self.transcriber or DEFAULT_TRANSCRIBER, wanted, again=again, progress=progress
             )
+
+    def listen(
+        self,
+        detector: str,
+        patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+        *,
+        progress: ShowCount | None = None,
+    ) -> SoundReport:
+        """Hear what is neither speech nor silence (applause, barking) with a detector that was registered.
+
+        It hears the videos with sound that it has not heard yet: all, or those whose names match ``patterns``. What was
+        heard stays if this is stopped. ``progress`` is called with the numbers of videos that are done, and of all.
+        """
+        given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
+        with self.changing():
+            wanted = {video.id for video in self.matching(given)} if given else None
+            return listen_to_videos(self.catalog, detector, wanted, progress)
 
     def read(
         self,

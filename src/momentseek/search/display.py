@@ -96,7 +96,7 @@ def _apply_bold(text: str, bold: bool) -> str:
 # why a hit ranked where it did
 
 CURVE_BARS = "▁▂▃▄▅▆▇█"
-STREAM_VERBS = {"vision": "seen", "speech": "said", "text": "written", "name": "named"}
+STREAM_VERBS = {"vision": "seen", "speech": "said", "text": "written", "sound": "heard", "name": "named"}
 
 
 def reason(hit: Hit) -> str:

@@ -50,6 +50,7 @@ from momentseek.search.rerank import open_reranker, rank_reranked, rerank_videos
 from momentseek.search.state import Ids, LibraryState, QueryEncoder
 from momentseek.search.streams.name import search_names
 from momentseek.search.streams.phrases import find_phrases, phrase_times
+from momentseek.search.streams.sound import search_sounds
 from momentseek.search.streams.speech import search_speech
 from momentseek.search.streams.text import search_text
 from momentseek.search.streams.trained import search_by_head, search_by_map
@@ -204,9 +205,13 @@ class SearchSession:
         written: list[StreamHit] = []
         if "text" in streams and query.written_text and not (query.names and not query.written):
             written = search_text(self.state.catalog, query.written_text, self.allowed, only_text=bool(query.written))
-        by_words = (*spoken[:MAX_WORD_CANDIDATES], *written[:MAX_WORD_CANDIDATES])
+        sounds: list[StreamHit] = []
+        if "speech" in streams and query.picture_parts:  # both are what is heard
+            asked = " ".join(part.text for part in query.picture_parts)
+            sounds = search_sounds(self.state.catalog, asked, self.allowed)
+        by_words = [hit for hits in (spoken, written, sounds) for hit in hits[:MAX_WORD_CANDIDATES]]
         videos = self.state.videos(hit.video for hit in (*self.vision.hits, *by_words))
-        candidates = merge_hits(self.vision.hits, spoken, videos, written)
+        candidates = merge_hits(self.vision.hits, spoken, videos, written, sounds)
         if query.phrases:
             candidates = [c for c in candidates if "speech" in c.ranks]
         if "name" in streams and query.name_text and not query.phrases:

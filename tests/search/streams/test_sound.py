@@ -1,0 +1,149 @@
+"""A detector of sounds is registered, hears real samples of a film, and a search finds what it heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+import momentseek as ms
+from momentseek.encoders import registry
+from momentseek.errors import MomentseekError
+from momentseek.media.sound import SAMPLE_RATE, Samples
+from momentseek.media.sound_events import SOUND_DETECTORS, SoundDetector, SoundEvent, register_sounds
+
+
+class Grey:
+    """Sees nothing in any picture."""
+
+    name, dim, short_side, fingerprint = "grey", 2, 16, "grey-1"
+
+    def encode(self, texts):
+        return np.tile(np.array([[1, 0]], np.float32), (len(texts), 1))
+
+    def encode_images(self, images):
+        return np.tile(np.array([[0, 1]], np.float32), (len(images), 1))
+
+
+class Loudness:
+    """Calls what is loud applause, and a high tone a smoke alarm: no model, but real samples."""
+
+    def __init__(self, fingerprint: str = "loud-1") -> None:
+        self.name, self.fingerprint = "loudness", fingerprint
+        self.films = 0
+
+    def detect(self, blocks: Iterable[Samples]) -> Iterator[SoundEvent]:
+        self.films += 1
+        samples = np.concatenate(list(blocks))
+        for at in range(0, len(samples) - SAMPLE_RATE + 1, SAMPLE_RATE):
+            second = samples[at : at + SAMPLE_RATE]
+            if np.sqrt((second**2).mean()) > 0.1:
+                crossings = (np.diff(np.sign(second)) != 0).sum()
+                label = "smoke alarm beeping" if crossings > 4000 else "applause"
+                yield SoundEvent(at / SAMPLE_RATE, at / SAMPLE_RATE + 1, label, 0.9)
+
+
+def film(path: Path, tones: list[float], seconds: float = 2.0) -> None:
+    """A grey film with a tone of each frequency (0 for silence) for so long."""
+    times = np.arange(int(seconds * SAMPLE_RATE)) / SAMPLE_RATE
+    wave = np.concatenate([0.5 * np.sin(2 * np.pi * tone * times) for tone in tones]).astype(np.float32)
+    with av.open(str(path), "w") as container:
+        picture, sound = container.add_stream("mpeg4", rate=5), container.add_stream("pcm_s16le", rate=SAMPLE_RATE)
+        picture.width, picture.height, picture.pix_fmt = 64, 48, "yuv420p"
+        sound.layout = "mono"
+        for _ in range(int(5 * seconds * len(tones))):
+            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), 128, np.uint8), format="rgb24")
+            container.mux(picture.encode(frame))
+        container.mux(picture.encode())
+        for at in range(0, len(wave), 1600):
+            block = (wave[None, at : at + 1600] * 32767).astype(np.int16)
+            frame = av.AudioFrame.from_ndarray(block, format="s16", layout="mono")
+            frame.rate, frame.pts = SAMPLE_RATE, at
+            container.mux(sound.encode(frame))
+        container.mux(sound.encode())
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", registry.IMAGE_TEXT_ENCODERS.copy())
+    registry.IMAGE_TEXT_ENCODERS["grey"] = Grey
+    (tmp_path / "films").mkdir()
+    film(tmp_path / "films/hall.mkv", [0, 220, 0, 0])
+    film(tmp_path / "films/kitchen.mkv", [0, 0, 0, 3000])
+    film(tmp_path / "films/quiet.mkv", [0, 0])
+    with ms.Library.open(tmp_path / "library", create=True, encoder="grey") as opened:
+        opened.add(tmp_path / "films")
+        yield opened
+
+
+@pytest.fixture
+def detector(monkeypatch):
+    monkeypatch.setattr(SOUND_DETECTORS, "_things", {})
+    loaded = Loudness()
+    register_sounds("loudness", lambda: loaded)
+    return loaded
+
+
+def found(library, query, **options):
+    hits = library.search(query, k=3, all=True, streams=("speech",), **options)
+    return [(hit.name, round(hit.start), round(hit.end), hit.level) for hit in hits if "sound" in hit.streams]
+
+
+def test_a_registered_detector_is_heard_and_found(library, detector):
+    assert isinstance(detector, SoundDetector)
+    assert found(library, "applause") == []
+    before = library.catalog.content_number()
+    report = library.listen("loudness")
+    assert (report.heard, report.events, report.failed) == (3, 4, [])
+    assert library.catalog.content_number() != before
+    assert found(library, "applause")[0][0] == "hall.mkv"
+    (first, *_) = found(library, "a smoke alarm beeps")
+    assert first[0] == "kitchen.mkv"
+    assert 6 <= first[1] < first[2] <= 8
+    assert first[3] == "strong"
+    assert found(library, "a smoke signal") == []  # one word of two is too little
+    assert found(library, "applause in:kitchen*") == []
+    assert library.search("applause", k=3, all=True, streams=("vision",))[0].streams.keys() == {"vision"}
+
+
+def test_nothing_is_heard_twice_until_the_detector_changes(library, detector, tmp_path):
+    library.listen("loudness", "hall*")
+    assert detector.films == 1
+    assert library.listen("loudness").heard == 2
+    assert library.listen("loudness").heard == 0
+    detector.fingerprint = "loud-2"
+    again = library.listen("loudness", progress=lambda done, total: None)
+    assert (again.heard, again.events) == (3, 4)
+    library.remove(["hall*"])
+    assert library.catalog.rows("SELECT count(*) FROM sounds")[0][0] == 2
+    assert len(library.catalog.rows("SELECT * FROM listened")) == 2
+
+
+def test_what_cannot_be_heard_is_reported_and_the_rest_goes_on(library, detector, tmp_path):
+    (tmp_path / "films/hall.mkv").write_bytes(b"no film")
+    report = library.listen("loudness")
+    assert report.heard == 2
+    ((video, reason),) = report.failed
+    assert video.name == "hall.mkv"
+    assert reason
+
+
+@pytest.mark.parametrize(
+    "event", [SoundEvent(2, 1, "rain"), SoundEvent(0, 1, " "), SoundEvent(0, float("nan"), "rain")]
+)
+def test_impossible_events_are_refused(library, detector, event):
+    detector.detect = lambda blocks: [event]
+    with pytest.raises(MomentseekError, match="the sound detector loudness gave SoundEvent"):
+        library.listen("loudness")
+    assert library.catalog.rows("SELECT count(*) FROM listened")[0][0] == 0
+
+
+def test_an_unsure_sound_is_fair_at_most_and_an_unknown_detector_is_named(library, detector):
+    detector.detect = lambda blocks: [SoundEvent(0, 1, "dog barking", 0.3)]
+    library.listen("loudness")
+    assert {level for *_, level in found(library, "a dog barks")} == {"fair"}
+    with pytest.raises(MomentseekError, match="there is no sound detector 'loudnes'; did you mean 'loudness'"):
+        library.listen("loudnes")
