@@ -13,7 +13,7 @@ from momentseek.errors import MediaError, MomentseekError
 from momentseek.library import AddInterrupted, LibraryStore
 from momentseek.library.ingest import transcribing
 from momentseek.library.transcripts import heard_counts, transcribed_videos, transcript
-from momentseek.transcription import HeardPart, SpokenCue, SpokenWord
+from momentseek.transcription import CueEdit, HeardPart, SpokenCue, SpokenWord
 
 RED, BLUE = (200, 20, 20), (20, 20, 200)
 
@@ -156,10 +156,109 @@ def test_subtitles_replace_what_was_heard(library: LibraryStore, talks: Path) ->
     assert transcribed_videos(library.catalog) == frozenset()
 
 
-def test_a_library_of_an_older_release_gets_transcripts_when_it_is_written(library: LibraryStore, talks: Path) -> None:
+@pytest.mark.parametrize("lacking", [("transcripts", "rehearings", "cue_edits"), ("rehearings", "cue_edits")])
+def test_a_library_of_an_older_release_gets_transcripts_when_it_is_written(
+    lacking: tuple[str, ...], library: LibraryStore, talks: Path
+) -> None:
     library.add(talks)
     with library.catalog.changes() as db:
-        db.execute("DROP TABLE transcripts")
+        for table in lacking:
+            db.execute(f"DROP TABLE {table}")
     assert transcribed_videos(library.catalog) == frozenset()
     assert library.status().unheard == 1
     assert library.transcribe().heard == 1
+
+
+def edited(library: LibraryStore, name: str = "a.mp4") -> tuple[int, list[tuple[str, bool]]]:
+    (video,) = [v for v in library.videos() if v.name == name]
+    found = transcript(library.catalog, video.id)
+    assert found is not None
+    return video.id, [(cue.text, at in found.edited) for at, cue in enumerate(found.cues)]
+
+
+def test_a_correction_is_searched_marked_and_verified(library: LibraryStore, talks: Path) -> None:
+    library.transcriber = "whisper-base"
+    library.add(talks)
+    video, _ = edited(library)
+    start, end = library.catalog.cues(video)[0].start, library.catalog.cues(video)[0].end
+    before = library.catalog.content_number()
+    after = library.edit_cues(video, [CueEdit(start, end, "a purple baboon")])
+    assert [cue.text for cue in after.cues] == ["a purple baboon", "lands softly"]
+    assert [word.start for word in after.cues[0].words] == pytest.approx([0.2, 0.4, 0.6])
+    assert edited(library) == (video, [("a purple baboon", True), ("lands softly", False)])
+    assert library.catalog.count_cues("baboon") == 1
+    assert library.catalog.count_cues("balloon") == 0
+    assert library.catalog.content_number() != before
+    assert library.verify().clean
+    library.edit_cues(video, [CueEdit(start, end, "")])
+    assert texts(library)["a.mp4"] == ["lands softly"]
+    assert library.verify().clean
+
+
+def test_a_correction_outlives_the_recogniser_and_the_video(
+    library: LibraryStore, talks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.transcriber = "whisper-base"
+    library.add(talks)
+    video, _ = edited(library)
+    cue = library.catalog.cues(video)[0]
+    library.edit_cues(video, [CueEdit(cue.start, cue.end, "a purple baboon")])
+    assert library.transcribe(again=True).heard == 0  # by the same recogniser
+    better = HeardPart(3.0, "en", (_cue(0.2, "the", "purple", "balloon"), _cue(2.0, "lands", "very", "softly")))
+    monkeypatch.setattr(Parrot, "hear", lambda self, path, begin=0.0, language=None: iter([better]))
+    assert library.transcribe(transcriber="whisper:better").heard == 0  # not unasked
+    assert library.transcribe(transcriber="whisper:better", again=True).heard == 1
+    assert edited(library)[1] == [("a purple baboon", True), ("lands very softly", False)]
+    assert library.verify().clean
+    library.remove("a.mp4")
+    library.add(talks)
+    assert edited(library)[1] == [("a purple baboon", True), ("lands very softly", False)]
+
+
+def test_the_first_transcript_counts_until_the_second_is_whole(
+    library: LibraryStore, talks: Path, parrot: type[Parrot]
+) -> None:
+    library.transcriber = "whisper-base"
+    library.add(talks)
+    parrot.suffers = {"a.mp4": MediaError("its sound makes the recogniser stop")}
+    report = library.transcribe(transcriber="whisper:other", again=True)
+    assert (report.heard, len(report.noted)) == (0, 1)
+    assert texts(library) == HEARD
+    found = transcript(library.catalog, edited(library)[0])
+    assert found is not None
+    assert found.transcriber == "whisper-base"
+    assert heard_counts(library.catalog)["unhearable"] == 0
+
+
+def test_only_what_a_machine_heard_can_be_corrected(library: LibraryStore, talks: Path) -> None:
+    library.transcriber = "whisper-base"
+    library.add(talks)
+    ids = {v.name: v.id for v in library.videos()}
+    for name in ("b.mp4", "c.mp4"):
+        with pytest.raises(MomentseekError, match="has no transcript that a recogniser made"):
+            library.edit_cues(ids[name], [CueEdit(0.5, 2.0, "other")])
+    with pytest.raises(MomentseekError, match="there is no cue at 900"):
+        library.edit_cues(ids["a.mp4"], [CueEdit(900.0, 901.0, "other")])
+    with pytest.raises(MomentseekError, match="there is no video 99"):
+        library.edit_cues(99, [])
+    assert texts(library) == HEARD
+
+
+def test_a_correction_is_made_wholly_or_not_at_all(
+    library: LibraryStore, talks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.transcriber = "whisper-base"
+    library.add(talks)
+    video, before = edited(library)
+    with monkeypatch.context() as patch:
+        patch.setattr(library.catalog, "insert_segment", _stop)
+        with pytest.raises(KeyboardInterrupt):
+            library.edit_cues(video, [CueEdit(0.2, 0.8, "a purple baboon")])
+    assert edited(library) == (video, before)
+    assert library.verify().problems == []
+    library.edit_cues(video, [CueEdit(0.2, 0.8, "a purple baboon")])
+    assert library.verify().problems == []
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt

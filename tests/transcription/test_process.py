@@ -19,7 +19,7 @@ pytest.importorskip("espeakng_loader")
 
 @pytest.fixture(scope="module")
 def spoken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from voice import VOICE_RATE, speak
+    from momentseek.demo.voice import VOICE_RATE, speak
 
     path = tmp_path_factory.mktemp("voice") / "voice.wav"
     silence = np.zeros(2 * VOICE_RATE, "<i2")
@@ -27,7 +27,9 @@ def spoken(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(VOICE_RATE)
-        file.writeframes(np.concatenate([silence, speak("The yellow train leaves the station at seven.")]).tobytes())
+        file.writeframes(
+            np.concatenate([silence, speak("The yellow train leaves the station at seven.").samples]).tobytes()
+        )
     return path
 
 

@@ -12,7 +12,9 @@ from momentseek.cli.ingesting import IngestLines, ingest
 @click.argument("videos", nargs=-1, metavar="[VIDEO]...")
 @options.library
 @click.option("--transcriber", metavar="SPEC", help="whisper-base (default), whisper-small, …, or whisper:FOLDER.")
-@click.option("--again", is_flag=True, help="Also try videos whose sound could not be heard before.")
+@click.option(
+    "--again", is_flag=True, help="Also hear what could not be heard before, or was heard by another transcriber."
+)
 @options.wait
 @options.quiet
 @options.as_json
@@ -35,8 +37,10 @@ def command(
       momentseek transcribe
     Some, with a larger model (momentseek models get whisper-small; or whisper:FOLDER for one of your own):
       momentseek transcribe 'talks/*' --transcriber whisper-small
-    What was heard, as subtitles to correct; `momentseek add` takes them when they lie beside the video:
-      momentseek transcript talks/one.mp4 > talks/one.srt
+    Hear anew with it what the packaged model heard; corrections stay:
+      momentseek transcribe --again --transcriber whisper-small
+    Correct what was heard:
+      momentseek transcript talks/one.mp4 --edit
     """
     from momentseek.library import LibraryStore, library_folder
     from momentseek.library.paths import clock_text

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from momentseek.cli import options
+
+if TYPE_CHECKING:
+    from momentseek.library import LibraryStore
+    from momentseek.library.video import Video
 
 FORMATS = ("srt", "vtt", "text", "json")
 
@@ -16,25 +20,61 @@ FORMATS = ("srt", "vtt", "text", "json")
 @options.library
 @click.option("--format", "form", type=click.Choice(FORMATS), default="srt", show_default=True, help="How to write it.")
 @click.option("--out", type=click.Path(), metavar="FILE", help="Write a file instead of standard output.")
-def command(video: str, library: str | None, form: str, out: str | None) -> None:
-    """Write what is said in a video: its subtitles, or what a recogniser heard.
+@click.option("--edit", is_flag=True, help="Correct what was heard in your editor ($VISUAL or $EDITOR).")
+@click.option(
+    "--import", "given", type=click.Path(), metavar="FILE", help="Correct what was heard by an SRT or VTT file."
+)
+@options.wait
+def command(
+    video: str, library: str | None, form: str, out: str | None, edit: bool, given: str | None, wait: float
+) -> None:
+    """Write what is said in a video: its subtitles, or what a recogniser heard; or correct the latter.
 
     JSON also has the time of each word that was heard, and says who made the cues.
+    A correction keeps the times of its cue, is marked as one, and stays when the video is heard
+    anew. A cue that is deleted says that nothing is said there.
 
     \b
-    Correct what was heard: write it beside the video, edit it, and add the video again:
+    Correct what was heard in your editor:
+      momentseek transcript talk.mp4 --edit
+    Or in a file of subtitles:
       momentseek transcript talk.mp4 --out talk.srt
-      momentseek add talk.mp4
+      momentseek transcript talk.mp4 --import talk.srt
     """
     from momentseek.errors import MomentseekError
     from momentseek.library import LibraryStore, library_folder
 
-    with LibraryStore.open(library_folder(library), create=False) as opened:
+    if (edit or given is not None) and (out is not None or (edit and given is not None)):
+        raise MomentseekError("choose one of --edit, --import and --out")
+    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
         found = opened.matching([video])
         if len(found) != 1:
             raise MomentseekError(f"{video!r} is {len(found):,} videos of the library; name one (momentseek list)")
+        if edit or given is not None:
+            _correct(opened, found[0], given)
+            return
         text = _transcript_text(opened, found[0].id, form)
     options.write_text(text, out)
+
+
+def _correct(library: LibraryStore, video: Video, given: str | None) -> None:
+    """Correct a transcript by a file, or by what comes back from the editor."""
+    from momentseek.library.transcript_edits import check_transcript, edits_between
+    from momentseek.media.subtitles.read import parse_subtitles, read_subtitles
+    from momentseek.media.subtitles.srt import srt_text
+    from momentseek.tables import count
+
+    check_transcript(library.catalog, video)
+    cues = library.catalog.cues(video.id)
+    if given is not None:
+        wanted = read_subtitles(given)
+    else:
+        text = click.edit(srt_text(cues), extension=".srt")
+        wanted = cues if text is None else parse_subtitles(text.encode(), "edited.srt", "the edited text")
+    edits = edits_between(cues, wanted)
+    if edits:
+        library.edit_cues(video.id, edits)
+    options.say(f"{count(len(edits), 'cue')} corrected")
 
 
 def _transcript_text(library: Any, video: int, form: str) -> str:
@@ -60,7 +100,8 @@ def _as_json(library: Any, video: int, cues: Any) -> str:
         {"start": cue.start, "end": cue.end, "text": cue.text, "language": cue.language} for cue in cues
     ]
     if len(spoken) == len(rows):
-        for row, cue in zip(rows, spoken, strict=True):
+        for at, (row, cue) in enumerate(zip(rows, spoken, strict=True)):
+            row["edited"] = heard is not None and at in heard.edited
             row["words"] = [{"start": word.start, "end": word.end, "text": word.text.strip()} for word in cue.words]
     whole = {"heard_by": heard.transcriber if heard is not None else None, "cues": rows}
     return orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode() + "\n"

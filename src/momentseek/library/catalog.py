@@ -154,8 +154,9 @@ class Catalog(Database):
 
     def content_number(self) -> int:
         """A number that changes with what the library holds, the same on every connection."""
+        heard = "(SELECT total(at) FROM transcripts)" if self.has_transcripts else "0"
         row = self.rows(
-            """SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'videos'), (SELECT count(*) FROM videos),
+            f"""SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'videos'), (SELECT count(*) FROM videos), {heard},
                       (SELECT total(mtime_ns) FROM videos), (SELECT count(*) FROM cues), (SELECT count(*) FROM gone),
                       (SELECT total(tries) FROM failures), (SELECT fingerprint FROM encoders WHERE stream = 'vision')"""
         )[0]
@@ -266,8 +267,9 @@ class Catalog(Database):
         self._db.execute("DELETE FROM failures WHERE path = ?", (os.fsencode(video.path),))
         return new
 
-    def add_cues(self, video: int, cues: Sequence[Cue]) -> None:
-        """Give cues to a video that has none."""
+    def set_cues(self, video: int, cues: Sequence[Cue]) -> None:
+        """Give a video other cues than it has."""
+        self._db.execute("DELETE FROM cues WHERE video = ?", (video,))
         self._insert_cues(video, cues)
         self._db.execute("UPDATE videos SET cues = ? WHERE id = ?", (len(cues), video))
 

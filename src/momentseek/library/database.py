@@ -91,9 +91,14 @@ class Database:
         """Whether the library has a place for transcripts; ``make_transcripts`` gives one to an older library."""
         return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'transcripts'"))
 
+    @property
+    def has_edits(self) -> bool:
+        """Whether the library has a place for corrected transcripts; ``make_transcripts`` gives one to an older one."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'cue_edits'"))
+
     def make_transcripts(self) -> None:
-        """Make the place for transcripts in a library that has none."""
-        if not self.has_transcripts:
+        """Make the place for transcripts and their corrections in a library that has none."""
+        if not (self.has_transcripts and self.has_edits):
             self._make_tables(TRANSCRIPTS)
 
     @property

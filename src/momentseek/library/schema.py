@@ -85,9 +85,30 @@ CREATE TABLE IF NOT EXISTS transcripts (
 CREATE TRIGGER IF NOT EXISTS transcripts_out AFTER DELETE ON videos BEGIN
     DELETE FROM transcripts WHERE video = old.id;
 END;
+CREATE TABLE IF NOT EXISTS rehearings (
+    video INTEGER PRIMARY KEY,
+    model TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    language TEXT,
+    heard REAL NOT NULL,
+    words TEXT NOT NULL,
+    at REAL NOT NULL
+);
+CREATE TRIGGER IF NOT EXISTS rehearings_out AFTER DELETE ON videos BEGIN
+    DELETE FROM rehearings WHERE video = old.id;
+END;
+CREATE TABLE IF NOT EXISTS cue_edits (
+    hash TEXT NOT NULL,
+    start REAL NOT NULL,
+    end REAL NOT NULL,
+    text TEXT NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (hash, start, end)
+) WITHOUT ROWID;
 """
-"""Tables that libraries made before them get when they are next written; older releases pass them over, as they do
-those of readings."""
+"""What was heard; what is being heard anew by another recogniser; and what people corrected, by the hash of a video's
+bytes, so that it outlives the video's row. Libraries made before these tables get them when they are next written;
+older releases pass them over, as they do those of readings."""
 
 SOUNDS = """
 CREATE TABLE IF NOT EXISTS listened (

@@ -28,10 +28,12 @@ from momentseek.library.reencode import reencode_library
 from momentseek.library.repair import repair_library
 from momentseek.library.scan.plan import refresh_plan
 from momentseek.library.sounds import SoundReport, listen_to_videos
+from momentseek.library.transcript_edits import edit_transcript
+from momentseek.library.transcripts import Transcript
 from momentseek.library.verify import VerifyReport, verify_library
 from momentseek.library.video import Video
 from momentseek.progress import ShowCount
-from momentseek.transcription import DEFAULT_TRANSCRIBER, default_transcriber
+from momentseek.transcription import DEFAULT_TRANSCRIBER, CueEdit, default_transcriber
 
 
 class LibraryStore(LibraryReader):
@@ -190,7 +192,8 @@ class LibraryStore(LibraryReader):
     ) -> AddReport:
         """Hear the videos that have sound and no subtitles: all of them, or those whose names match ``patterns``.
 
-        ``again`` also tries those whose sound could not be heard before. What was heard stays if this is stopped.
+        ``again`` also tries those whose sound could not be heard before, and hears anew what another transcriber heard;
+        corrections stay. What was heard stays if this is stopped.
         """
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
@@ -236,6 +239,17 @@ class LibraryStore(LibraryReader):
             wanted = {video.id for video in self.matching(given)} if given else None
             named = reader or self.reader or DEFAULT_READER
             return read_videos(self, named, wanted, again=again, every=every, progress=progress)
+
+    def edit_cues(self, video: int, edits: Sequence[CueEdit]) -> Transcript:
+        """Correct what a recogniser heard in the video with an id, all at once or not at all.
+
+        A correction replaces what was heard in its time, and stays when the video is heard anew.
+        """
+        with self.changing():
+            found = self.catalog.videos([video])
+            if not found:
+                raise MomentseekError(f"there is no video {video}; it may have been removed or changed since")
+            return edit_transcript(self, found[0], edits)
 
     def remove(
         self, patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (), *, missing: bool = False

@@ -52,6 +52,7 @@ from momentseek.search.streams.name import search_names
 from momentseek.search.streams.phrases import find_phrases, phrase_times
 from momentseek.search.streams.sound import search_sounds
 from momentseek.search.streams.speech import search_speech
+from momentseek.search.streams.spoken_words import bound_by_words
 from momentseek.search.streams.text import search_text
 from momentseek.search.streams.trained import search_by_head, search_by_map
 from momentseek.search.streams.vision import (
@@ -196,7 +197,8 @@ class SearchSession:
         query, streams = self.query, self.options.streams
         spoken: list[StreamHit] = []
         if query.phrases:  # word for word is a condition, whichever streams are asked
-            spoken = self.phrases = find_phrases(self.state.catalog, query.phrases, self.allowed)
+            found = find_phrases(self.state.catalog, query.phrases, self.allowed)
+            spoken = self.phrases = bound_by_words(self.state.catalog, found, query.phrases)
             self.allowed = np.unique(np.array([hit.video for hit in spoken], np.int64))
         if "vision" in streams and query.picture_parts and len(self.state.vision.sample):
             self._search_words()

@@ -19,6 +19,7 @@ from momentseek.server import errors, page, reference
 from momentseek.server.routes import (
     compare,
     consensus,
+    cues,
     curve,
     encoders,
     evaluation,
@@ -50,6 +51,7 @@ ROUTERS = (
     examples.router,
     curve.router,
     videos.router,
+    cues.router,
     moments.router,
     media.router,
     previews.router,

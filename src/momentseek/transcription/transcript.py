@@ -10,6 +10,7 @@ MAX_CUE_LETTERS = 90
 MIN_PAUSE_SECONDS = 0.7
 """Silence between two words that ends a cue."""
 SENTENCE_ENDS = ".?!…。？！"
+MIN_CUE_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class SpokenCue:
     @property
     def end(self) -> float:
         """When its last word ends, in seconds."""
-        return max(self.words[-1].end, self.start + 0.05)
+        return max(self.words[-1].end, self.start + MIN_CUE_SECONDS)
 
     @property
     def text(self) -> str:
@@ -63,6 +64,8 @@ def cues_from_words(words: Iterable[SpokenWord]) -> list[SpokenCue]:
 
 
 def _ends_before(line: Sequence[SpokenWord], word: SpokenWord) -> bool:
+    if word.text[:1] in ("-", "'", "’"):  # the rest of the word before
+        return False
     letters = sum(len(w.text) for w in line) + len(word.text)
     return (
         (line[-1].text.rstrip("\"'”’)")[-1:] in SENTENCE_ENDS and len(line) > 1)

@@ -10,8 +10,6 @@ from momentseek import __version__
 from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
 from momentseek.library.catalog import Catalog
 from momentseek.library.readings import finish_reading, keep_frames
-from momentseek.library.transcripts import finish_transcript, keep_part, transcript
-from momentseek.transcription import HeardPart, SpokenCue, SpokenWord
 
 
 def test_status(client: TestClient) -> None:
@@ -40,31 +38,6 @@ def test_one_video(client: TestClient) -> None:
     assert video["available"]
     assert "path" not in video
     assert isinstance(video["shots"], list)
-
-
-def test_cues(client: TestClient) -> None:
-    cues = client.get("/api/v1/videos/1/cues").json()["cues"]
-    assert [(c["start"], c["end"], c["text"]) for c in cues] == [
-        (1.0, 3.0, "The dogs were running."),
-        (7.0, 9.0, "It is green."),
-    ]
-
-
-def test_words_that_a_machine_heard_are_marked_and_timed(serve: Callable[..., TestClient], place: Path) -> None:
-    subtitled = serve(library=place).get("/api/v1/videos/1/cues").json()
-    assert (subtitled["heard_by"], subtitled["cues"][0]["words"]) == (None, [])
-    words = tuple(SpokenWord(1.0 + i, 1.5 + i, text) for i, text in enumerate((" green", " grass")))
-    with closing(Catalog(place)) as catalog, catalog.changes():
-        silent = next(video.id for video in catalog.videos() if not video.cues)
-        keep_part(catalog, silent, "whisper-base", "print", HeardPart(3.0, "en", (SpokenCue(words),)))
-        heard = transcript(catalog, silent)
-        assert heard is not None
-        finish_transcript(catalog, heard, 3.0)
-    answer = serve(library=place).get(f"/api/v1/videos/{silent}/cues").json()
-    assert answer["heard_by"] == "whisper-base"
-    (cue,) = answer["cues"]
-    assert (cue["text"], [w["text"] for w in cue["words"]]) == ("green grass", [" green", " grass"])
-    assert cue["words"][1]["start"] == 2.0
 
 
 def test_what_a_machine_read_is_marked_boxed_and_kept_from_what_is_said(

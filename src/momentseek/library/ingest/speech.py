@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from momentseek.encoders.protocol import TextEncoder
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.damage import DamagedVectorsError, find_damage
 from momentseek.library.encoders import SPEECH_ENCODER, encoder_row
 from momentseek.library.ingest.writer import encode_cues, store_segment
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import LibraryReader
+from momentseek.library.segment_merge import store_joined_segment
+from momentseek.library.segments import parts_without, read_segment
 from momentseek.library.vectors import StoredVectors, segment_of
 from momentseek.media.cue import Cue
 
@@ -43,10 +48,29 @@ def store_speech(
     return rows
 
 
-def store_cue_vectors(library: LibraryReader, video: int, cues: Sequence[Cue]) -> list[SegmentRow]:
-    """Write a segment for cues that a video of the library is about to get; it counts once the row returned does."""
-    encoder = library.encoders.speech
+def replace_cues(library: LibraryReader, video: int, cues: Sequence[Cue], write: Callable[[], None]) -> int:
+    """Give a video of the library other cues and their vectors; returns how many segments were written.
+
+    The files come first; then, in one transaction, the catalog names them in place of those that held the video before,
+    and ``write`` writes the cues. The caller holds the library's lock.
+    """
+    catalog, paths, encoder = library.catalog, library.paths, library.encoders.speech
     (vectors,) = encode_cues(encoder, [cues]) if encoder is not None else (None,)
-    if vectors is None:
-        return []
-    return [store_segment(library.paths, segment_of("speech", [video], [StoredVectors.of(vectors)]))]
+    parts = [] if vectors is None else [segment_of("speech", [video], [StoredVectors.of(vectors)])]
+    names = {held.name for held in library.snapshot().speech if video in held.ids}
+    old = [row for row in catalog.segments("speech") if row.name in names]
+    gone = np.array([video], np.int64)
+    damages = [damage for row in old if (damage := find_damage(paths, row, gone)) is not None]
+    if damages:
+        raise DamagedVectorsError(catalog, damages)
+    for row in old:
+        parts += parts_without(read_segment(paths.segments, row.name), gone)
+    parts.sort(key=lambda part: int(part.ids[0]))
+    new = [store_joined_segment(paths, "speech", parts)] if parts else []
+    with catalog.changes():
+        write()
+        for row in old:
+            catalog.remove_segment(row.name)
+        for row in new:
+            catalog.insert_segment(row)
+    return len(new)

@@ -7,18 +7,19 @@ from collections.abc import Callable, Collection, Iterator
 from momentseek.library.damage import SegmentDamage, damage_message
 from momentseek.library.ingest.beside import BesideRun, run_alone, usual_threads
 from momentseek.library.ingest.report import AddReport, ShowIngest
-from momentseek.library.ingest.speech import store_cue_vectors
+from momentseek.library.ingest.speech import replace_cues
 from momentseek.library.ingest.timer import StageTimer
 from momentseek.library.reader import LibraryReader
 from momentseek.library.segment_merge import merge_segments
+from momentseek.library.transcript_edits import with_edits
 from momentseek.library.transcripts import (
     UnheardVideo,
     finish_transcript,
     forget_transcripts,
+    heard_parts,
     keep_part,
     note_unheard,
     spoken_cues,
-    transcript,
     unheard_videos,
 )
 from momentseek.transcription import DEFAULT_TRANSCRIBER, HeardPart, TranscriberProcess, transcriber_print
@@ -34,7 +35,10 @@ def transcribe_videos(
     again: bool = False,
     progress: ShowIngest | None = None,
 ) -> AddReport:
-    """Hear the videos of a library that have sound and no cues, or those of ``wanted``. The caller holds its lock."""
+    """Hear the videos of a library that have sound and no cues, or those of ``wanted``. The caller holds its lock.
+
+    ``again`` also hears what could not be heard before, and anew what another recogniser heard.
+    """
     report = AddReport()
     catalog = library.catalog
     catalog.make_transcripts()
@@ -44,7 +48,7 @@ def transcribe_videos(
             forget_transcripts(catalog, [video.id for video in catalog.videos(wanted)])
     run = TranscribeRun(
         library, report, progress, transcriber=transcriber, threads=usual_threads(),
-        only=lambda video: wanted is None or video.id in wanted,
+        only=lambda video: wanted is None or video.id in wanted, again=again,
     )  # fmt: skip
     run_alone(run, report)
     if run.damages:
@@ -69,8 +73,10 @@ class TranscribeRun(BesideRun[UnheardVideo, HeardPart]):
         threads: int = 1,
         timer: StageTimer | None = None,
         only: Callable[[UnheardVideo], bool] = lambda _: True,
+        again: bool = False,
     ) -> None:
         super().__init__(library, report, progress, only=only)
+        self.again = again
         self.transcriber, self.fingerprint = transcriber, transcriber_print(transcriber)
         self.timer = timer or StageTimer()
         library.catalog.make_transcripts()
@@ -81,7 +87,7 @@ class TranscribeRun(BesideRun[UnheardVideo, HeardPart]):
 
     def pending(self) -> list[UnheardVideo]:
         """The videos that are still to be heard."""
-        return unheard_videos(self.library.catalog, fingerprint=self.fingerprint)
+        return unheard_videos(self.library.catalog, fingerprint=self.fingerprint, again=self.again)
 
     def work(self, video: UnheardVideo) -> Iterator[HeardPart]:
         """Hear a video from where an earlier run has stopped."""
@@ -103,17 +109,15 @@ class TranscribeRun(BesideRun[UnheardVideo, HeardPart]):
     def finish_video(self, video: UnheardVideo) -> None:
         """Make what was heard the cues of its video, with vectors."""
         catalog = self.library.catalog
-        found = transcript(catalog, video.id)
-        assert found is not None
+        heard = heard_parts(catalog, video.id)
+        assert heard is not None
+        found = with_edits(catalog, heard)
         with self.timer.stage("encode speech"):
-            rows = store_cue_vectors(self.library, video.id, spoken_cues(found))
-        with catalog.changes():
-            finish_transcript(catalog, found, video.duration)
-            for row in rows:
-                catalog.insert_segment(row)
+            self._written += replace_cues(
+                self.library, video.id, spoken_cues(found), lambda: finish_transcript(catalog, found, video.duration)
+            )
         self.report.heard += 1
         self.report.heard_seconds += video.duration - video.done
-        self._written += len(rows)
         if self._written >= SEGMENTS_BETWEEN_MERGES:
             self.finish_run()
 

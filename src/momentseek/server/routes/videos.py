@@ -1,8 +1,7 @@
-"""The library's videos, their cues, and what is written in them."""
+"""The library's videos, and what is written in them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -10,12 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
 from momentseek.library.readings import reading
-from momentseek.library.transcripts import transcript
 from momentseek.server.errors import BODY_ERRORS, error_responses
 from momentseek.server.hits import WrittenLineOut, line_out
 from momentseek.server.schemas import StrictModel, VideoId, VideoOut, clean_text, video_out
 from momentseek.server.service import ServiceParam, find_video
-from momentseek.transcription import SpokenWord
 
 router = APIRouter(tags=["videos"])
 
@@ -39,39 +36,6 @@ class VideoDetailsOut(VideoOut):
     """A video with its cuts."""
 
     shots: list[float] = Field(description="Times of the cuts in seconds.")
-
-
-class SpokenWordOut(BaseModel):
-    """A word that a recogniser heard, with its times in seconds."""
-
-    start: float
-    end: float
-    text: str
-
-
-class CueOut(BaseModel):
-    """A cue: a line that is said, with its times in seconds."""
-
-    start: float
-    end: float
-    text: str
-    language: str | None
-    words: list[SpokenWordOut] = Field(description="The words one by one, where a recogniser heard them.")
-
-
-class CuesOut(BaseModel):
-    """All cues of a video, in order."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "cues": [{"start": 1.0, "end": 2.5, "text": "Anybody home?", "language": "en", "words": []}],
-                "heard_by": None,
-            }
-        }
-    )
-    cues: list[CueOut]
-    heard_by: str | None = Field(description="The recogniser that heard the words; null if they are subtitles.")
 
 
 class LinesOut(BaseModel):
@@ -127,27 +91,6 @@ async def remove_video(service: ServiceParam, id: VideoId) -> VideoOut:
     return await service.readers.run(remove)
 
 
-@router.get("/videos/{id}/cues", summary="The cues of a video", responses=error_responses(404))
-async def cues(service: ServiceParam, id: VideoId) -> CuesOut:
-    """The transcript of a video: its subtitles, or what a recogniser heard, in order."""
-
-    def read(library: Library) -> CuesOut:
-        find_video(library, id)
-        found = library.catalog.cues(id)
-        heard = transcript(library.catalog, id)
-        spoken = heard.cues if heard is not None and len(heard.cues) == len(found) else None
-        words = [_words_out(cue.words) for cue in spoken] if spoken is not None else [[]] * len(found)
-        return CuesOut(
-            cues=[
-                CueOut(start=c.start, end=c.end, text=clean_text(c.text), language=c.language, words=w)
-                for c, w in zip(found, words, strict=True)
-            ],
-            heard_by=heard.transcriber if heard is not None and found else None,
-        )
-
-    return await service.readers.run(read)
-
-
 @router.get("/videos/{id}/lines", summary="What is written in a video", responses=error_responses(404))
 async def lines(service: ServiceParam, id: VideoId) -> LinesOut:
     """What a machine read in the pictures of a video, with times and places; never what is said."""
@@ -160,7 +103,3 @@ async def lines(service: ServiceParam, id: VideoId) -> LinesOut:
         return LinesOut(lines=[line_out(line) for line in found.lines], read_by=clean_text(found.reader))
 
     return await service.readers.run(read)
-
-
-def _words_out(words: Sequence[SpokenWord]) -> list[SpokenWordOut]:
-    return [SpokenWordOut(start=word.start, end=word.end, text=clean_text(word.text)) for word in words]

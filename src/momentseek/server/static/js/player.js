@@ -24,12 +24,13 @@ export function playerView(go, lastSearch, origin) {
   let rate = 25;
   let waiting = 0;
   let turn = 0;
+  let editable = false;
 
   const shown = screen(updateControls, { class: "film", onclick: () => shown.toggle() }, explain);
   const film = shown.video;
   const line = timeline({ onSeek: seek, onSpan: moveEdge, onSettled: saveAddress });
-  const words = transcript(seek);
-  const written = transcript(seek, WRITTEN);
+  const words = transcript(seek, { onCorrect: correct });
+  const written = transcript(seek, { kind: WRITTEN });
   const title = h("h1", { tabindex: "-1" });
   const back = h("a", { class: "backlink", href: "#" }, "Back to the results");
   const position = h("span", { class: "position", role: "timer", "aria-live": "off", "aria-label": "Position" });
@@ -246,15 +247,25 @@ export function playerView(go, lastSearch, origin) {
   async function load(id, mine) {
     if (video?.id === id) return;
     const asked = ["", "/cues", "/lines"].map((part) => api.get(`/videos/${id}${part}`));
-    const [details, said, read] = await Promise.all(asked);
+    const [details, said, read, { changes }] = await Promise.all([...asked, api.status()]);
     if (mine !== turn) return;
+    editable = changes;
     video = details;
     rate = rateOf(video.rate);
     film.poster = "";
     title.textContent = video.name;
-    words.set(said.cues, said.heard_by);
+    words.set(said.cues, said.heard_by, editable);
     written.set(read.lines.map((one) => ({ ...one, words: [] })), read.read_by);
     line.setVideo({ duration: video.duration, rate, shots: video.shots, cues: said.cues });
+  }
+
+  async function correct(cue, text) {
+    const { id } = video;
+    const said = await api.change("PUT", `/videos/${id}/cues`, { start: cue.start, end: cue.end, was: cue.text, text });
+    notify("Corrected");
+    if (video?.id !== id) return;
+    words.set(said.cues, said.heard_by, editable);
+    line.setCues(said.cues);
   }
 
   async function loadCurve(mine) {

@@ -172,6 +172,10 @@ export function timeline({ onSeek, onSpan, onSettled }) {
         .filter((t) => t >= 0 && t <= given.duration)
         .sort((a, b) => a - b);
     },
+    setCues(cues) {
+      this.setVideo({ ...video, cues });
+      draw();
+    },
     setCurve(given) {
       curve = given;
       draw();

@@ -1,14 +1,14 @@
 // What is said, or written, following the video; each line goes to its time. Words that a recogniser heard are marked
-// one by one.
+// one by one, and its lines can be corrected where the server allows it.
 
-import { h, prefersReducedMotion, setChildren } from "./dom.js";
+import { h, icon, prefersReducedMotion, runOnce, setChildren } from "./dom.js";
 import { clock } from "./format.js";
 
 const SAID = { id: "transcript", title: "Transcript", region: "Lines of the transcript", by: (who) => `Heard by a machine (${who}); words may be wrong.` };
 export const WRITTEN = { id: "written", title: "On screen", region: "Lines on screen", by: (who) => `Read in the pictures by a machine (${who}); letters may be wrong.` };
 
-/** A panel of lines; `kind` says what they are. */
-export function transcript(onSeek, kind = SAID) {
+/** A panel of lines; `kind` says what they are, `onCorrect(cue, text)` corrects one on the server and sets them anew. */
+export function transcript(onSeek, { kind = SAID, onCorrect } = {}) {
   const list = h("ol", { class: "lines" });
   const box = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": kind.region }, list);
   const origin = h("p", { class: "heard-by", hidden: true });
@@ -32,19 +32,58 @@ export function transcript(onSeek, kind = SAID) {
     word?.classList.add("spoken");
   }
 
+  /** A field in place of a line; Enter or Save corrects it, Escape leaves it as it was. */
+  function correct(item, cue) {
+    const before = [...item.children];
+    const field = h("textarea", { rows: 2, maxlength: 2000, "aria-label": `What is said at ${clock(cue.start)}`, lang: cue.language });
+    const cancel = () => {
+      setChildren(item, before);
+      item.querySelector(".correct").focus();
+    };
+    const save = () => runOnce(form, async () => {
+      await onCorrect(cue, field.value);
+      list.children[Math.min(cues.findIndex((one) => one.start >= cue.start), cues.length - 1)]?.querySelector("button")?.focus();
+    });
+    const form = h(
+      "form",
+      { class: "correction", onsubmit: (event) => (event.preventDefault(), save()) },
+      field,
+      h("div", {}, h("button", { type: "submit", class: "small main" }, "Save"), h("button", { type: "button", class: "small", onclick: cancel }, "Cancel")),
+    );
+    field.value = cue.text;
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") cancel();
+      else if (event.key === "Enter" && !event.isComposing) save();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    setChildren(item, form);
+    field.focus();
+  }
+
+  function row(cue, line, editable) {
+    const item = h("li", { class: "said" }, line);
+    if (!editable) return item;
+    const label = `Correct the line at ${clock(cue.start)}`;
+    item.append(h("button", { type: "button", class: "plain correct", title: label, "aria-label": label, onclick: () => correct(item, cue) }, icon("pencil")));
+    return item;
+  }
+
   return {
     element,
-    set(given, heardBy) {
+    set(given, heardBy, editable) {
       cues = given;
       current = -1;
       word = null;
       origin.hidden = !heardBy;
       origin.textContent = heardBy ? kind.by(heardBy) : "";
       lines = cues.map((cue) => {
-        const words = [h("span", { class: "at" }, clock(cue.start)), h("span", { lang: cue.language }, spokenWords(cue))];
+        const mark = cue.edited && h("span", { class: "edited" }, "corrected");
+        const words = [h("span", { class: "at" }, clock(cue.start)), h("span", { lang: cue.language }, spokenWords(cue)), mark];
         return h("button", { type: "button", class: "line", onclick: () => onSeek(cue.start) }, words);
       });
-      setChildren(list, lines.map((line) => h("li", {}, line)));
+      setChildren(list, lines.map((line, at) => row(cues[at], line, editable && heardBy)));
       element.hidden = !cues.length;
     },
     /** Mark the line that is being said, and keep it in sight. */

@@ -1,0 +1,55 @@
+"""A phrase that a recogniser heard is bounded by its words; one of subtitles by its cue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from small_library import fill, nothing
+
+from momentseek.library.catalog import Catalog
+from momentseek.library.transcripts import finish_transcript, keep_part, transcript
+from momentseek.media.cue import Cue
+from momentseek.search.hit import StreamHit
+from momentseek.search.streams.phrases import find_phrases
+from momentseek.search.streams.spoken_words import WORD_MARGIN_SECONDS, bound_by_words
+from momentseek.transcription import HeardPart, SpokenWord, cues_from_words
+
+TEXT = "It was the best of times, it was the worst of times."
+
+
+def words(text: str, start: float) -> list[SpokenWord]:
+    return [SpokenWord(start + i / 2, start + i / 2 + 0.4, f" {word}") for i, word in enumerate(text.split())]
+
+
+def library(folder: Path) -> Catalog:
+    """Two videos that say the same: subtitles say it in one, a recogniser heard it in the other."""
+    catalog = fill(folder, {"read.mp4": nothing(8, 0), "heard.mp4": nothing(8, 1)}, {"read.mp4": [Cue(1, 7, TEXT)]})
+    heard = cues_from_words([*words(TEXT, 1.0), *words("We had everything", 8.0)])
+    with catalog.changes():
+        keep_part(catalog, 2, "whisper-base", "print", HeardPart(12.0, "en", tuple(heard)))
+        found = transcript(catalog, 2)
+        assert found is not None
+        finish_transcript(catalog, found, 12.0)
+    return catalog
+
+
+def bounds(catalog: Catalog, *phrases: str) -> dict[int, tuple[float, float]]:
+    hits = bound_by_words(catalog, find_phrases(catalog, phrases), phrases)
+    return {hit.video: (round(hit.start, 3), round(hit.end, 3)) for hit in hits}
+
+
+def test_only_the_words_of_a_phrase_bound_it(tmp_path: Path) -> None:
+    catalog, margin = library(tmp_path), WORD_MARGIN_SECONDS
+    assert bounds(catalog, "best of times")[1] == (1.0, 7.0)
+    for phrases, start, end in (
+        (["best of times"], 2.5, 3.9), (["worst"], 5.5, 5.9), (["worst", "best"], 2.5, 5.9), (["We had"], 8.0, 8.9)
+    ):  # fmt: skip
+        assert bounds(catalog, *phrases)[2] == pytest.approx((start - margin, end + margin))
+
+
+def test_a_hit_whose_words_are_not_there_stays_as_it_is(tmp_path: Path) -> None:
+    catalog = library(tmp_path)
+    hit = StreamHit(2, 1.0, 6.9, 0.5, "strong")
+    assert bound_by_words(catalog, [hit], ["never said"]) == [hit]
+    assert bound_by_words(catalog, [], ["never said"]) == []

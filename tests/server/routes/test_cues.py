@@ -1,0 +1,85 @@
+"""What is said, over HTTP: read by everybody, corrected where a machine heard it and the server allows changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from momentseek.api import Library
+from momentseek.library.catalog import Catalog
+from momentseek.library.ingest.speech import replace_cues
+from momentseek.library.transcripts import finish_transcript, keep_part, spoken_cues, transcript
+from momentseek.transcription import HeardPart, SpokenCue, SpokenWord
+
+Serve = Callable[..., TestClient]
+
+
+def test_cues(client: TestClient) -> None:
+    cues = client.get("/api/v1/videos/1/cues").json()["cues"]
+    assert [(c["start"], c["end"], c["text"], c["edited"]) for c in cues] == [
+        (1.0, 3.0, "The dogs were running.", False),
+        (7.0, 9.0, "It is green.", False),
+    ]
+
+
+@pytest.fixture
+def heard(light: None, place: Path) -> int:
+    """The id of a video in which a recogniser heard two words."""
+    words = tuple(SpokenWord(1.0 + i, 1.5 + i, text) for i, text in enumerate((" green", " glass")))
+    with Library.open(place) as library:
+        catalog = library.catalog
+        (silent,) = [video.id for video in library.videos() if not video.cues]
+        with catalog.changes():
+            keep_part(catalog, silent, "whisper-base", "print", HeardPart(3.0, "en", (SpokenCue(words),)))
+        found = transcript(catalog, silent)
+        assert found is not None
+        replace_cues(library, silent, spoken_cues(found), lambda: finish_transcript(catalog, found, 3.0))
+    return silent
+
+
+def correction(**more: Any) -> dict[str, Any]:
+    return {"start": 1.0, "end": 2.5, "was": "green glass", "text": "green grass", **more}
+
+
+def test_words_that_a_machine_heard_are_marked_and_timed(serve: Serve, place: Path, heard: int) -> None:
+    subtitled = serve(library=place).get("/api/v1/videos/1/cues").json()
+    assert (subtitled["heard_by"], subtitled["cues"][0]["words"]) == (None, [])
+    answer = serve(library=place).get(f"/api/v1/videos/{heard}/cues").json()
+    assert answer["heard_by"] == "whisper-base"
+    (cue,) = answer["cues"]
+    assert (cue["text"], [w["text"] for w in cue["words"]]) == ("green glass", [" green", " glass"])
+    assert cue["words"][1]["start"] == 2.0
+
+
+def test_a_corrected_cue_keeps_its_times_and_is_found(serve: Serve, place: Path, heard: int) -> None:
+    client = serve(library=place)
+    answer = client.put(f"/api/v1/videos/{heard}/cues", json=correction())
+    assert answer.status_code == 200
+    (cue,) = answer.json()["cues"]
+    assert (cue["start"], cue["end"], cue["text"], cue["edited"]) == (1.0, 2.5, "green grass", True)
+    assert [w["start"] for w in cue["words"]] == [1.0, 1.5]  # the new word gets the time after the one that was heard
+    assert client.get(f"/api/v1/videos/{heard}/cues").json() == answer.json()
+    found = client.get("/api/v1/search", params={"q": 'said:"green grass"'}).json()["hits"]
+    assert [hit["video_id"] for hit in found] == [heard]
+    empty = client.put(f"/api/v1/videos/{heard}/cues", json=correction(was="green grass", text="")).json()
+    assert empty["cues"] == []
+    with closing(Catalog(place)) as catalog:
+        assert catalog.videos([heard])[0].cues == 0
+
+
+def test_what_cannot_be_corrected_is_refused(serve: Serve, place: Path, heard: int) -> None:
+    client = serve(library=place)
+    subtitles = client.put("/api/v1/videos/1/cues", json=correction(end=3.0, was="The dogs were running."))
+    assert (subtitles.status_code, "subtitles" in subtitles.json()["error"]["message"]) == (409, True)
+    late = client.put(f"/api/v1/videos/{heard}/cues", json=correction(was="green gloss"))
+    assert (late.status_code, "changed meanwhile" in late.json()["error"]["message"]) == (409, True)
+    assert client.put("/api/v1/videos/999/cues", json=correction()).status_code == 404
+    assert client.put(f"/api/v1/videos/{heard}/cues", json=correction(text="x" * 2001)).status_code == 422
+    closed = serve(place, allow_changes=False).put(f"/api/v1/videos/{heard}/cues", json=correction())
+    assert (closed.status_code, "--changes" in closed.json()["error"]["message"]) == (403, True)
+    assert client.get(f"/api/v1/videos/{heard}/cues").json()["cues"][0]["text"] == "green glass"
