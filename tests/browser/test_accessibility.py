@@ -40,7 +40,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
 def violations(page: Any, axe: str, *rules: str) -> list[str]:
     if not page.evaluate("'axe' in window"):
         page.evaluate(axe)
-    options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
+    options = {"resultTypes": ["violations"], "preload": False} | ({"runOnly": list(rules)} if rules else {})
     found = page.evaluate("(options) => axe.run(document, options)", options)["violations"]
     return [
         f"{one['impact']} {one['id']}: {[node['html'][:150] for node in one['nodes'][:3]]}"

@@ -40,3 +40,12 @@ def test_the_manual_shows_code_as_code(client: TestClient) -> None:
     manual = client.get("/api/v1/docs").text
     assert "<code>video</code> gives one hit per video" in manual
     assert "`" not in manual
+
+
+def test_two_applications_of_a_process_serve_each_its_own_library(
+    serve: Callable[..., TestClient], other: Path
+) -> None:
+    first, second = serve(), serve(other)
+    counts = [client.get("/api/v1/status").json()["library"]["videos"] for client in (first, second, first)]
+    assert counts == [2, 3, 2]
+    assert first.get("/api/v1/openapi.json").json() == second.get("/api/v1/openapi.json").json()

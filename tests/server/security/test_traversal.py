@@ -41,19 +41,21 @@ def _leaks(text: str) -> bool:
 def test_every_parameter(client: TestClient, secret: Path) -> None:
     document = client.get("/api/v1/openapi.json").json()
     tried = 0
-    spellings = [*_spellings(PATHS[0]), *PATHS[1:], str(secret)]
-    for spelling in spellings:
+    plain = [*PATHS, str(secret)]
+    for spelling in dict.fromkeys([*_spellings(PATHS[0]), *plain]):
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
-                for answer in _attempts(client, document, path, method, operation, spelling):
+                for answer in _attempts(client, document, path, method, operation, spelling, spelling in plain):
                     tried += 1
                     assert answer.status_code < 500
                     assert not _leaks(answer.text)
     assert tried > 500
 
 
-def _attempts(client: TestClient, document: Any, path: str, method: str, operation: Any, attempt: str) -> list[Any]:
-    """One request for each place where a value can stand."""
+def _attempts(
+    client: TestClient, document: Any, path: str, method: str, operation: Any, attempt: str, plain: bool
+) -> list[Any]:
+    """One request for each place where a value can stand; in a body, where nothing is decoded, plain values only."""
     answers = []
     here = path.replace("{id}", "1")
     if "{id}" in path:
@@ -65,7 +67,7 @@ def _attempts(client: TestClient, document: Any, path: str, method: str, operati
             rest = "&".join(f"{k}={v}" for k, v in needed.items() if k != parameter["name"])
             answers.append(client.request(method, f"{here}?{given}&{rest}"))
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
-    if "$ref" in body:
+    if plain and "$ref" in body:
         shape = document["components"]["schemas"][body["$ref"].rsplit("/", 1)[-1]]
         for name in shape["properties"]:
             answers.append(client.request(method, here, json={name: attempt}))
