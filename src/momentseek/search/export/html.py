@@ -80,8 +80,15 @@ def _hit_item(hit: Hit, picture: str) -> str:
         width=100 * (hit.end - hit.start) / whole,
         length=f"{hit.end - hit.start:.1f} s",
         whole=clock(hit.duration),
-        said="".join(_quote(text, language) for text, language in _said_by_language(hit)),
+        said="".join(_quote(text, language) for text, language in _said_by_language(hit)) + _written(hit),
     )
+
+
+def _written(hit: Hit) -> str:
+    """What was read in the picture of a hit that was found by it."""
+    if "text" not in hit.streams or not hit.written:
+        return ""
+    return f'<p class="length">written: <bdi>{escape(" / ".join(tidy(line.text) for line in hit.written))}</bdi></p>\n'
 
 
 def _said_by_language(hit: Hit) -> list[tuple[str, str | None]]:

@@ -1,4 +1,4 @@
-"""Hits as subtitles: each moment a cue that names it and says what is said.
+"""Hits as subtitles: each moment a cue that names it and says what is said, and what is written if that found it.
 
 Hits of one video keep that video's times, so the file can be played with it and marks its moments. Hits of several
 videos share no clock but that of the timeline which the EDL and FCPXML exports lay out, so they get its times: the file
@@ -39,7 +39,9 @@ def _cues_on_timeline(hits: Sequence[Hit]) -> Iterator[Cue]:
 def _cue_text(hit: Hit) -> str:
     said = " ".join(cue.text for cue in hit.said)
     name = " ".join(hit.name.split())
-    return f"{hit.rank}. {name} {time_range(hit)}" + (f"\n{said}" if said else "")
+    written = " / ".join(line.text for line in hit.written) if "text" in hit.streams else ""
+    lines = [f"{hit.rank}. {name} {time_range(hit)}", said, f"[{written}]" if written else ""]
+    return "\n".join(line for line in lines if line)
 
 
 EXPORT_KINDS.add("srt", ExportKind((".srt",), "the moments as subtitles, to mark them in a player", render))

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
+from momentseek.library.catalog import Catalog
+from momentseek.library.readings import finish_reading, keep_frames
+
+
+def test_what_is_written_is_boxed_in_its_picture_and_listed_beside_the_player(
+    serving: Callable[..., Any], open_page: Callable[..., Any], demo: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(demo / "library", tmp_path / "library")
+    with closing(Catalog(tmp_path / "library")) as catalog, catalog.changes():
+        video = catalog.videos()[0]
+        line = ReadLine("Harbour master", Box(0.25, 0.5, 0.5, 0.1), 0.9)
+        keep_frames(catalog, video.id, "ppocr-small", "print", ReadPart(4.0, (ReadFrame(0.0, 4.0, 2.0, (line,)),)))
+        finish_reading(catalog, video.id, "ppocr-small", "print", video.duration)
+    page = open_page(f"{serving(tmp_path / 'library').address}#q=text:harbor")
+    page.wait_for_selector(".picture .boxes i")
+    assert page.locator(".hit .written").inner_text().split("\n")[0] == "Written (read by a machine):"
+    assert page.locator(".hit .written mark").all_inner_texts() == ["Harbour"]
+    picture, box = (page.locator(place).first.bounding_box() for place in (".picture", ".picture .boxes i"))
+    assert abs(box["x"] + box["width"] / 2 - picture["x"] - picture["width"] / 2) < 2
+    assert picture["y"] + picture["height"] * 0.4 < box["y"] < picture["y"] + picture["height"] * 0.6
+    page.locator("a.moment").first.click()
+    panel = page.locator("section.panel.written")
+    panel.wait_for()
+    assert "Read in the pictures by a machine (ppocr-small)" in panel.inner_text()
+    assert "Harbour master" in panel.inner_text()
+    assert page.locator("section.transcript .line", has_text="Harbour").count() == 0
