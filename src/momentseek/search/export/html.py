@@ -80,11 +80,11 @@ def _hit_item(hit: Hit, picture: str) -> str:
         width=100 * (hit.end - hit.start) / whole,
         length=f"{hit.end - hit.start:.1f} s",
         whole=clock(hit.duration),
-        said="".join(_quote(text, language) for text, language in _said_by_language(hit)) + _written(hit),
+        said="".join(_quote(text, language) for text, language in _said_by_language(hit)) + _line_paragraph(hit),
     )
 
 
-def _written(hit: Hit) -> str:
+def _line_paragraph(hit: Hit) -> str:
     """What was read in the picture of a hit that was found by it."""
     if "text" not in hit.streams or not hit.written:
         return ""
