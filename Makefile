@@ -40,6 +40,7 @@ lint: .venv/installed-dev
 
 bench: .venv/installed-dev
 	$(BIN)/python bench/evaluation.py
+	$(BIN)/python bench/captions.py
 	$(BIN)/python bench/localise.py
 	$(BIN)/python bench/scan.py --quick
 	$(BIN)/python bench/ingest.py

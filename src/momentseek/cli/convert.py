@@ -30,7 +30,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Rewrite the truth, run or list of videos IN as OUT.
+    """Rewrite the truth, run, captions or list of videos IN as OUT.
 
     What OUT's format cannot carry is refused (graded relevance as TVR, …) or, where the moments
     themselves stay intact, reported as left out. OUT appears only when it is complete.
@@ -43,7 +43,7 @@ def command(
 
     `momentseek formats` lists the formats.
     """
-    from momentseek.formats import read_corpus
+    from momentseek.formats import FORMATS, read_corpus
     from momentseek.formats.convert import convert
     from momentseek.formats.describe import count_words
     from momentseek.moments import Policy
@@ -64,8 +64,10 @@ def command(
 
         click.echo(json.dumps(asdict(done), indent=2, ensure_ascii=False))
         return
-    sizes = {"queries": done.queries, "moments": done.moments} if done.queries else {"videos": done.moments}
-    size = ", ".join(count_words(n, what) for what, n in sizes.items())
+    sizes = {"queries": done.queries, "moments": done.moments, "captions": done.captions}
+    if FORMATS[done.read_as].kind == "corpus":
+        sizes = {"videos": done.moments}
+    size = ", ".join(count_words(n, what) for what, n in sizes.items() if n)
     options.say(f"read {done.source}: {done.read_as}{f', {done.variant}' if done.variant else ''}; {size}")
     for finding in done.findings:
         options.say(f"  {finding}")

@@ -85,7 +85,7 @@ def _words(entry: dict[str, object]) -> list[str]:
     from momentseek.formats.describe import count_words
 
     variant = f" ({entry['variant']})" if entry["variant"] else ""
-    parts = [count_words(cast(int, entry[k]), k) for k in ("queries", "moments", "videos") if entry[k]]
+    parts = [count_words(cast(int, entry[k]), k) for k in ("queries", "moments", "videos", "captions") if entry[k]]
     findings = entry["findings"]
     assert isinstance(findings, tuple)
     return [f"{entry['path']}: {entry['format']}{variant}; {', '.join(parts)}", *(f"  {text}" for text in findings)]

@@ -29,6 +29,7 @@ class Conversion:
     moments: int
     findings: tuple[str, ...]
     lost: tuple[str, ...]
+    captions: int = 0
 
 
 def convert(
@@ -83,10 +84,9 @@ def convert(
             write_bytes(path, data)
             return Conversion(str(source), str(path), reader.name, writer.name, None, 0, len(videos.durations), (), ())
     write_bytes(path, data)
-    queries, moments = size_of(tables)
-    return Conversion(
-        str(source), str(path), reader.name, writer.name, variant, queries, moments, findings_of(tables), lost
-    )
+    queries, moments, counted = size_of(tables)
+    found = findings_of(tables)
+    return Conversion(str(source), str(path), reader.name, writer.name, variant, queries, moments, found, lost, counted)
 
 
 def _truth_bytes(

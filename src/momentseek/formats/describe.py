@@ -25,6 +25,7 @@ class Description:
     moments: int
     videos: int
     findings: tuple[str, ...]
+    captions: int = 0
 
 
 def describe(path: str | os.PathLike[str], corpus: Corpus | None = None) -> Description:
@@ -47,9 +48,10 @@ def describe(path: str | os.PathLike[str], corpus: Corpus | None = None) -> Desc
     videos = len({video for table in tables for video in table.videos})
     if format.read_corpus is not None:
         videos = len(format.read_corpus(document).durations)
-    queries, moments = size_of(tables)
+    queries, moments, captions = size_of(tables)
+    found = findings_of(tables)
     return Description(
-        str(path), format.name, format.kind, format.title, variant, queries, moments, videos, findings_of(tables)
+        str(path), format.name, format.kind, format.title, variant, queries, moments, videos, found, captions
     )
 
 
@@ -62,9 +64,11 @@ def count_words(n: int, what: str) -> str:
     return f"{n:,} {what}" if n != 1 else f"1 {'query' if what == 'queries' else what.removesuffix('s')}"
 
 
-def size_of(tables: Sequence[Judgements | Run | CaptionTable]) -> tuple[int, int]:
-    """Distinct queries, and moments of all tables together."""
-    return len({query for table in tables for query in table.query_ids}), sum(len(t.start) for t in tables)
+def size_of(tables: Sequence[Judgements | Run | CaptionTable]) -> tuple[int, int, int]:
+    """Distinct queries, moments and captions of all tables together; what captions describe counts as a moment."""
+    if tables and isinstance(tables[0], CaptionTable):
+        return 0, len(tables[0]), len(tables[0].captions)
+    return len({query for table in tables for query in table.query_ids}), sum(len(t.start) for t in tables), 0
 
 
 def findings_of(tables: Sequence[Judgements | Run | CaptionTable]) -> tuple[str, ...]:

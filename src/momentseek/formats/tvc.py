@@ -26,15 +26,17 @@ from momentseek.moments import CaptionTable
 
 
 def claims_captions(document: Document) -> bool:
-    """Whether a file has one object per line with a clip id, its video and its times."""
-    return has_keys(first_record(document), "clip_id", "vid_name", "ts")
+    """Whether a file has one object per line with a clip id and its captions, or its video and times."""
+    first = first_record(document)
+    return has_keys(first, "clip_id", "descs") or has_keys(first, "clip_id", "vid_name", "ts")
 
 
 def read_captions(document: Document, reading: Reading) -> CaptionTable:
-    """One moment per clip id; the public test split has no ``descs``, which gives moments without captions."""
+    """One moment per clip id. Predictions need no ``vid_name`` and ``ts``; the public test split has no ``descs``."""
     entries = records(document)
-    videos = strings(entries, "vid_name", document)
-    times = matrix(lists(entries, "ts", document), 2, document, "time span")
+    placed = any("vid_name" in entry or "ts" in entry for entry in entries)
+    videos = strings(entries, "vid_name", document) if placed else []
+    times = matrix(lists(entries, "ts", document) if placed else [], 2, document, "time span")
     described = any("descs" in entry for entry in entries)
     descriptions = lists(entries, "descs", document) if described else [[] for _ in entries]
     flat = check_types(flatten(descriptions), {dict}, document, "descs", "objects with a desc")
@@ -44,12 +46,12 @@ def read_captions(document: Document, reading: Reading) -> CaptionTable:
     return CaptionTable.from_groups(
         ids(entries, "clip_id", document),
         [list(islice(words, len(some))) for some in descriptions],
-        [1] * len(entries),
+        [int(placed)] * len(entries),
         videos,
         times[:, 0],
         times[:, 1],
         durations=with_corpus(
-            durations_of(((v, e.get("duration")) for v, e in zip(videos, entries, strict=True)), document), reading
+            durations_of(((v, e.get("duration")) for v, e in zip(videos, entries, strict=False)), document), reading
         ),
         columns={key: [d[key] for d in flat] for key in extra},
         invalid=reading.invalid,
@@ -64,20 +66,20 @@ def write_captions(table: CaptionTable, _: Writing) -> bytes:
     entries: list[dict[str, Any]] = []
     for i, rows in enumerate(groups(table, range(len(videos)))):
         name = table.query_ids[i]
-        if len(rows) != 1:
+        entry: dict[str, Any] = {"clip_id": write_id(name)}
+        if len(rows) != 1 and len(videos):
             raise MomentseekError(
                 f"tvc has exactly one moment per clip_id, but {table.source} has {len(rows) or 'none'} for {name}; "
                 "write coco-captions instead, which has no times"
             )
-        video = videos[rows[0]]
-        where, number = {"ts": list(map(whole, times[rows[0]]))}, {"clip_id": write_id(name)}
-        entry: dict[str, Any] = {"vid_name": video}
-        if seconds[video] == seconds[video]:
-            entry |= {"duration": seconds[video], **where, **number}
-        else:
-            entry |= {**number, **where}
+        if rows:
+            video, where = videos[rows[0]], {"ts": list(map(whole, times[rows[0]]))}
+            if seconds[video] == seconds[video]:
+                entry = {"vid_name": video, "duration": seconds[video], **where, **entry}
+            else:
+                entry = {"vid_name": video, **entry, **where}
         first, last = int(table.caption_offsets[i]), int(table.caption_offsets[i + 1])
-        if len(table.captions):
+        if len(table.captions) or not len(videos):
             entry["descs"] = [
                 {"desc": table.captions[c], **{key: values[c] for key, values in table.columns.items()}}
                 for c in range(first, last)

@@ -79,8 +79,9 @@ def _cosines(words: CaptionWords, order: int, clip: bool) -> FloatArray:
     moments, references = len(words.captions), len(words.references)
     mine, theirs = grams.rows(0, moments), grams.rows(moments, moments + references)
     owner, size = words.owner[grams.sentence[theirs] - moments], max(grams.kinds, 1)
-    seen = np.unique(owner * size + grams.gram[theirs]) % size
-    frequency = np.bincount(seen, minlength=grams.kinds).astype(np.float64)
+    seen = np.sort(owner * size + grams.gram[theirs])  # np.unique hashes, which takes five times as long here
+    once = seen[np.diff(seen, prepend=-1) != 0]
+    frequency = np.bincount(once % size, minlength=grams.kinds).astype(np.float64)
     rarity = np.log(float(moments)) - np.log(np.maximum(1.0, frequency))
     weight = grams.count * rarity[grams.gram]
     norm = np.sqrt(np.bincount(grams.sentence, weights=weight**2, minlength=moments + references))
