@@ -78,6 +78,7 @@ def test_json(momentseek):
         "moments": 3,
         "findings": [],
         "lost": [],
+        "captions": 0,
     }
 
 
