@@ -19,7 +19,7 @@ show evaluate examples/figure-2/predictions.json --truth examples/figure-2/truth
 printf '\n2. Two systems compared on a graded benchmark: is one really better?\n'
 show compare examples/kitchen/careful.jsonl examples/kitchen/hasty.jsonl --truth examples/kitchen/truth.jsonl \
     -m 'NDCG@10[IoU>={0.5,0.7}]' -m AxIoU@5
-printf '\n3. A search: four short films, made here from photographs, added to a library and asked about.\n'
+printf '\n3. A search: short films, made here from photographs, added to a library and asked about; one speaks, one has a slide.\n'
 show demo --into "$folder"
 printf '\n4. Why a moment was found: its rank in each stream, and the curve over the film with the span marked.\n'
 show search --library "$folder/library" 'a rocket "lift-off"' --explain

@@ -127,7 +127,7 @@ def sample(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
         pytest.importorskip(module)
 
     def make(folder: Path) -> None:
-        command = [sys.executable, "-m", "momentseek", "demo", "--into", str(folder), "--json"]
+        command = [sys.executable, "-m", "momentseek", "demo", "--into", str(folder), "--no-words", "--json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         (folder / "demo.json").write_text(done.stdout)

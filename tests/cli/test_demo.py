@@ -17,7 +17,7 @@ def test_the_right_scenes_come_first_with_their_edges(sample: Path) -> None:
 def test_run_again_it_only_asks(momentseek, sample: Path, tmp_path: Path) -> None:
     shutil.copytree(sample / "library", tmp_path / "library")
     (tmp_path / "films").symlink_to(sample / "films")
-    again = momentseek("demo", "--into", tmp_path)
+    again = momentseek("demo", "--into", tmp_path, "--no-words")
     assert again.returncode == 0, again.stderr
     assert "4 videos unchanged" in again.stderr
     assert "'a cat looking at the camera'" in again.stdout

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from momentseek.demo import DEMO_FILMS, DEMO_QUERIES, DemoFilm, DemoScene, make_films
+from momentseek.demo import DEMO_FILMS, DEMO_QUERIES, SLIDE_FILM, SPOKEN_FILM, DemoFilm, DemoScene, make_films
 from momentseek.demo.filming import RATE
+from momentseek.media.sound import SAMPLE_RATE, sound
 
 av = pytest.importorskip("av")
 SHORT = (
@@ -49,6 +50,19 @@ def test_words_lie_beside_or_inside(folder: Path) -> None:
     assert words == [(1400, 1200, b"And up it goes.")]
 
 
+def test_a_slide_is_drawn_and_a_voice_speaks_in_its_scene(tmp_path: Path) -> None:
+    pytest.importorskip("espeakng_loader")
+    scenes = (DemoScene("slide", 1.0, written="A line\nAnother"), DemoScene("cat", 2.0, "Hello there, cat."))
+    (path,) = make_films(tmp_path, [DemoFilm("c.mp4", scenes, voice=True)])
+    assert not path.with_suffix(".srt").exists()
+    dark = (pictures(path).mean(axis=3) < 100).mean(axis=(1, 2))
+    assert 0.003 < dark[0] < 0.2  # letters on paper
+    heard = np.concatenate(list(sound(path)))
+    loud = np.flatnonzero(np.abs(heard) > 0.02) / SAMPLE_RATE
+    assert 1.3 < loud.min() < 1.7
+    assert loud.max() < 3.0
+
+
 def test_making_again_keeps_the_files(folder: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     make_films(folder, SHORT)
@@ -56,7 +70,8 @@ def test_making_again_keeps_the_files(folder: Path) -> None:
 
 
 def test_scenes_are_whole_frames() -> None:
-    assert all((scene.seconds * RATE).is_integer() for film in DEMO_FILMS for scene in film.scenes)
+    films = (*DEMO_FILMS, SPOKEN_FILM, SLIDE_FILM)
+    assert all((scene.seconds * RATE).is_integer() for film in films for scene in film.scenes)
 
 
 def test_every_question_has_its_answer() -> None:

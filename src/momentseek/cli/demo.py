@@ -1,4 +1,4 @@
-"""``momentseek demo``: make a sample library, search it with five queries, and show how well they are answered."""
+"""``momentseek demo``: make a sample library, search it with a few queries, and show how well they are answered."""
 
 from __future__ import annotations
 
@@ -33,25 +33,32 @@ Examples:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the films and the library. Default: beside your other libraries.",
 )
+@click.option("--words/--no-words", default=True, help="Also a film that speaks and one with a slide. Default: yes.")
 @as_json
-def command(into: Path | None, as_json: bool) -> None:
+def command(into: Path | None, words: bool, as_json: bool) -> None:
     """Make a sample library and search it.
 
     Makes four short films from photographs that ship in Python packages, with a moving camera and with subtitles beside
-    or inside them; adds them to a library like any other videos; searches it with five queries, and shows the moments
-    found beside the true ones, which are known exactly. Later runs only search. Nothing is downloaded.
+    or inside them, one in which a synthetic voice speaks and one with a slide, both without subtitles; adds them to a
+    library like any other videos, hears the one and reads the other; searches it with a few queries, and shows the
+    moments found beside the true ones, which are known exactly. Later runs only search. Nothing is downloaded.
     """
     from momentseek.api import Library
     from momentseek.cli.progress import ProgressBar
-    from momentseek.demo import DEMO_FILMS, DEMO_QUERIES, make_films
+    from momentseek.demo import DEMO_FILMS, DEMO_QUERIES, SLIDE_FILM, SLIDE_QUERY, SPOKEN_FILM, SPOKEN_QUERY, make_films
 
     library_at, films_at = _folders(into)
     say(f"films: {films_at}\nlibrary: {library_at}")
-    with ProgressBar(len(DEMO_FILMS), "making films") as bar:
-        make_films(films_at, progress=lambda _: bar.advance(1))
+    speaks, reads = words and _hears(), words and _reads()
+    films = (*DEMO_FILMS, *((SPOKEN_FILM,) if speaks else ()), *((SLIDE_FILM,) if reads else ()))
+    queries = (*DEMO_QUERIES, *((SPOKEN_QUERY,) if speaks else ()), *((SLIDE_QUERY,) if reads else ()))
+    with ProgressBar(len(films), "making films") as bar:
+        paths = make_films(films_at, films, progress=lambda _: bar.advance(1))
     with Library.open(library_at, create=True) as library:
-        say(str(library.add([films_at])))
-        answers = [(query, list(library.search(query.text, k=MAX_SHOWN_HITS, all=True))) for query in DEMO_QUERIES]
+        say(str(library.add(paths)))
+        if reads:
+            library.read([SLIDE_FILM.name])
+        answers = [(query, list(library.search(query.text, k=MAX_SHOWN_HITS, all=True))) for query in queries]
     quality = _evaluate_answers(answers)
     if as_json:
         click.echo(_as_json(answers, quality))
@@ -61,6 +68,27 @@ def command(into: Path | None, as_json: bool) -> None:
     click.echo(f"\n{_summary(answers, quality)}")
     where = f"--library {library_at}" if into else "--library demo"
     click.echo(f"\nTry a query of your own:  momentseek search {where} 'a flower'")
+
+
+def _hears() -> bool:
+    """Whether the film that speaks can be made and heard; says what is missing."""
+    from momentseek.demo.voice import has_voice
+    from momentseek.transcription import default_transcriber
+
+    if has_voice() and default_transcriber() is not None:
+        return True
+    say("no film speaks: that needs a voice and what hears it (pip install 'momentseek[demo]')")
+    return False
+
+
+def _reads() -> bool:
+    """Whether the film with a slide can be read; says what is missing."""
+    from momentseek.lettering.reader import is_installed
+
+    if is_installed():
+        return True
+    say("no film has a slide: that needs what reads it (pip install 'momentseek[ocr]')")
+    return False
 
 
 def _folders(into: Path | None) -> tuple[Path, Path]:

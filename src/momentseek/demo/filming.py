@@ -1,4 +1,4 @@
-"""Writing the sample films: a slow pan and zoom over each photograph, H.264 in MP4, words beside or inside."""
+"""Writing the sample films: a slow pan and zoom over each picture, H.264 in MP4, words beside, inside or spoken."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from momentseek.atomic import write_bytes
 from momentseek.demo.films import DEMO_FILMS, DemoFilm
 from momentseek.demo.photographs import read_photograph
+from momentseek.demo.slides import draw_slide
+from momentseek.demo.voice import VOICE_RATE, speak
 from momentseek.media.cue import Cue
 from momentseek.media.subtitles.srt import srt_text as srt
 from momentseek.optional import optional_module
@@ -39,7 +43,7 @@ def make_films(
     for film in films:
         path = folder / film.name
         if not path.is_file():
-            if not film.track:
+            if film.cues() and not film.track and not film.voice:
                 write_bytes(path.with_suffix(".srt"), srt(film.cues()).encode())
             with TemporaryDirectory() as room:
                 film_file = Path(room) / film.name
@@ -60,6 +64,7 @@ def _write(film: DemoFilm, path: Path) -> None:
         if words is not None:
             words.codec_context.subtitle_header = TEXT_TRACK_STYLES.encode()
             words.time_base = MILLISECOND
+        sound = container.add_stream("aac", rate=VOICE_RATE, layout="mono") if film.voice else None
         for number, picture in enumerate(_pictures(film)):
             frame = av.VideoFrame.from_image(picture)
             frame.pts, frame.time_base = number, Fraction(1, RATE)
@@ -68,6 +73,24 @@ def _write(film: DemoFilm, path: Path) -> None:
         if words is not None:
             for cue in film.cues():
                 container.mux(_words(av, words, cue))
+        if sound is not None:
+            for packet in _voice_packets(av, sound, film):
+                container.mux(packet)
+
+
+def _voice_packets(av: Any, stream: Any, film: DemoFilm) -> Iterator[Any]:
+    """The words of a film as sound, each where its scene begins."""
+    samples = np.zeros(round(film.seconds * VOICE_RATE), np.int16)
+    for cue in film.cues():
+        said, at = speak(cue.text).samples, round(cue.start * VOICE_RATE)
+        room = samples[at : at + len(said)]
+        room[:] = said[: len(room)]
+    frame = av.AudioFrame.from_ndarray(samples[None], "s16", "mono")
+    frame.sample_rate, frame.pts = VOICE_RATE, 0
+    resampler = av.AudioResampler("fltp", "mono", VOICE_RATE, frame_size=stream.frame_size or 1024)
+    for piece in (*resampler.resample(frame), *resampler.resample(None)):
+        yield from stream.encode(piece)
+    yield from stream.encode(None)
 
 
 def _words(av: Any, stream: Any, cue: Cue) -> Any:
@@ -84,7 +107,10 @@ def _pictures(film: DemoFilm) -> Iterator[Any]:
     """Every frame of a film: the camera closes in on one scene, draws back from the next, drifting sideways."""
     shown = 0
     for number, (scene, _, end) in enumerate(film.times()):
-        picture = read_photograph(scene.photograph, WIDTH, HEIGHT)
+        if scene.written:
+            picture = draw_slide(scene.written, WIDTH, HEIGHT)
+        else:
+            picture = read_photograph(scene.photograph, WIDTH, HEIGHT)
         focus = FOCUS_HEIGHTS.get(scene.photograph, 0.5)
         last = round(end * RATE)
         for at in range(shown, last):

@@ -14,11 +14,14 @@ from momentseek.media.cue import Cue
 
 @dataclass(frozen=True)
 class DemoScene:
-    """A scene of a sample film: some seconds of one photograph, and the words over it, if any."""
+    """A scene of a sample film: some seconds of one photograph or slide, and the words over it, if any."""
 
     photograph: str
+    """Name of the photograph; of a slide any name of its own."""
     seconds: float
     said: str = ""
+    written: str = ""
+    """The lines of a slide, which is then shown instead of a photograph."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class DemoFilm:
     scenes: tuple[DemoScene, ...]
     track: bool = False
     """Whether the words are a track inside the file; otherwise they lie beside it as .srt."""
+    voice: bool = False
+    """Whether the words are spoken by a synthetic voice, and there are no subtitles."""
 
     @property
     def seconds(self) -> float:
@@ -94,6 +99,26 @@ DEMO_FILMS = (
     ),
 )
 
+SPOKEN_FILM = DemoFilm(
+    "voices.mp4",
+    (
+        DemoScene("grass", 4.5, "The old lighthouse was sold to a painter last winter."),
+        DemoScene("brick", 4.5, "Please book two seats on the night train to Paris."),
+        DemoScene("gravel", 3.0),
+    ),
+    voice=True,
+)
+"""A film with sound and without subtitles: what is said in it has to be heard."""
+SLIDE_FILM = DemoFilm(
+    "meeting.mp4",
+    (
+        DemoScene("gravel", 5.0),
+        DemoScene("slide", 7.0, written="Harbour bridge\nbudget and timetable"),
+        DemoScene("brick", 5.0),
+    ),
+)
+"""A film with a slide and without words: what is written in it has to be read."""
+
 
 @dataclass(frozen=True)
 class DemoQuery:
@@ -106,7 +131,8 @@ class DemoQuery:
     @property
     def interval(self) -> tuple[float, float]:
         """Start and end of the scene that answers the question, in seconds."""
-        return next(film for film in DEMO_FILMS if film.name == self.film).interval(self.photograph)
+        films = (*DEMO_FILMS, SPOKEN_FILM, SLIDE_FILM)
+        return next(film for film in films if film.name == self.film).interval(self.photograph)
 
 
 DEMO_QUERIES = (
@@ -116,3 +142,5 @@ DEMO_QUERIES = (
     DemoQuery("a rocket taking off", "lecture.mp4", "rocket"),
     DemoQuery("will they accept the old money", "trip.mp4", "coins"),
 )
+SPOKEN_QUERY = DemoQuery("seats on the night train to Paris", SPOKEN_FILM.name, "brick")
+SLIDE_QUERY = DemoQuery("the timetable of the harbour bridge", SLIDE_FILM.name, "slide")

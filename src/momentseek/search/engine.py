@@ -204,6 +204,8 @@ class SearchSession:
             self._search_words()
         if "speech" in streams and not query.phrases and query.speech_text and not (query.names and not query.said):
             spoken = search_speech(self.state, query.speech_text, self.allowed, only_speech=bool(query.said))
+            if query.said:
+                spoken = bound_by_words(self.state.catalog, spoken, query.said)
         written: list[StreamHit] = []
         if "text" in streams and query.written_text and not (query.names and not query.written):
             written = search_text(self.state.catalog, query.written_text, self.allowed, only_text=bool(query.written))
