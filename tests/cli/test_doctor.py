@@ -96,3 +96,10 @@ def test_little_room_and_memory_are_notes(monkeypatch):
 def test_a_wrong_number_of_threads_is_said(monkeypatch):
     monkeypatch.setenv("MOMENTSEEK_THREADS", "many")
     assert items()["cores"]["state"] == "failed"
+
+
+def test_meteor_is_a_note_that_says_what_to_install(home, monkeypatch):
+    monkeypatch.setenv("PATH", str(home))
+    found = items()["METEOR"]
+    assert found["state"] == "note"
+    assert "apt install default-jre-headless" in found["advice"]
