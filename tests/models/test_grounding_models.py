@@ -13,12 +13,19 @@ from momentseek.models.window_models import WindowModel
 
 SMALL: dict[str, Any] = {"hidden": 16, "max_clips": 10, "longest": 10, "dropout": 0.0, "modalities": "video"}
 WINDOWS = {"windows": (2, 4), "context": 2, "head": 24, "hidden": 32}
+MAP = {"map_layers": 2, "kernel": 3, "stride": 1, "text_layers": 1, "heads": 2}
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "ctrl": ("ctrl", WINDOWS),
     "ctrl-lstm": ("ctrl", {**WINDOWS, "sentence": "lstm"}),
     "acrn": ("acrn", WINDOWS),
     "acrn-paper": ("acrn", {**WINDOWS, "fusion": "pooled", "pool": 2, "attend": "own"}),
 }
+KINDS |= {
+    "tcn_dcm": ("tcn_dcm", MAP),
+    "tcn_dcm-none": ("tcn_dcm", {**MAP, "deconfound": "none"}),
+    "tcn_dcm-blind": ("tcn_dcm", {**MAP, "deconfound": "blind"}),
+}
+KINDS |= {"ablr": ("ablr", {}), "ablr-features": ("ablr", {"head": "features", "reduction": "sum"})}
 DIMS = Dims(query=6, video=9, subtitle=None)
 
 
@@ -148,7 +155,8 @@ def overlaps(model: CorpusModel, batch: Batch) -> Tensor:
         found = torch.cat([start.gather(1, best), end.gather(1, best)], 1)
     else:
         grid = model.spans(queries, videos)
-        first, length = divmod(grid.flatten(1).argmax(1), grid.shape[2])
+        best = grid.flatten(1).argmax(1)
+        first, length = best // grid.shape[2], best % grid.shape[2]
         found = torch.stack([first, first + length + model.config.shortest], 1) / videos["mask"].sum(1, keepdim=True)
     model.train()
     truth = batch.pairs.times
