@@ -111,7 +111,7 @@ def test_it_learns_more_than_where_moments_usually_lie(
         kind: np.mean([score(predict(network, films, of(films.split(s)), k=1, task="SVMR"), films, s) for s in TESTS])
         for kind, of in asked.items()
     }
-    assert found["right"] - min(found["other"], best_guess) > 0.08, (found, best_guess)
+    assert found["right"] - min(found["other"], best_guess) > 0.05, (found, best_guess)
 
 
 @pytest.mark.parametrize("model", LEARNERS)

@@ -167,6 +167,7 @@ def test_every_model_scores_much_asked_videos_alike(small, name, monkeypatch):
     world, _ = pooled(small.world(videos=6, queries=10, whole=False), 4)
     world = dataclasses.replace(world, subtitle=world.video)
     wanted = {"hidden": 8, "heads": 2, "feedforward": 16, "max_clips": 8, "longest": 8, "pool": 2}
+    wanted |= {"modalities": "video"} if name == "ms_sl" else {}
     fields = {f.name for f in dataclasses.fields(MODELS[name].config)}
     model = build(name, {n: v for n, v in wanted.items() if n in fields}, Dims(3, 3, 3))
     apart = sorted(small.rows(predict(model, world, world, k=10_000)))
