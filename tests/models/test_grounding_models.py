@@ -26,6 +26,8 @@ KINDS |= {
     "tcn_dcm-blind": ("tcn_dcm", {**MAP, "deconfound": "blind"}),
 }
 KINDS |= {"ablr": ("ablr", {}), "ablr-features": ("ablr", {"head": "features", "reduction": "sum"})}
+KINDS |= {"drn": ("drn", {"wide": 16, "max_clips": 32, "longest": 32, "good": 0.0, "least": 0.0, "stride": 1})}
+KINDS |= {"g2l": ("g2l", {**MAP, "space": 10, "plain": 0.5, "interaction": 0.1})}
 DIMS = Dims(query=6, video=9, subtitle=None)
 
 

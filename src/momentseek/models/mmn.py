@@ -110,15 +110,16 @@ class Mmn(CorpusModel):
             "overlap": F.normalize(self.text_overlap(pooled), dim=1),
         }
 
-    def encode_clips(self, clips: Clips) -> Encodings:
-        """Every candidate moment in both spaces, of length 1."""
+    def spaces(self, clips: Clips) -> tuple[Tensor, Tensor, Tensor]:
+        """Every candidate moment in both spaces, (videos, cells, space), of any length; and the mask of the clips."""
         moments = max_over(self.clips(clips), self.cells)
         near = self.cells.of_map(self.neighbours(self.cells.as_map(moments)))
-        return {
-            "match": F.normalize(self.moment_match(near), dim=2),
-            "overlap": F.normalize(self.moment_overlap(near), dim=2),
-            "mask": self.clips.mask(clips),
-        }
+        return self.moment_match(near), self.moment_overlap(near), self.clips.mask(clips)
+
+    def encode_clips(self, clips: Clips) -> Encodings:
+        """Every candidate moment in both spaces, of length 1."""
+        match, around, mask = self.spaces(clips)
+        return {"match": F.normalize(match, dim=2), "overlap": F.normalize(around, dim=2), "mask": mask}
 
     def log_score(self, match: Tensor, overlap: Tensor) -> Tensor:
         """Logarithm of the score, from the two cosines."""

@@ -126,6 +126,11 @@ class CorpusModel(nn.Module, ABC):
     def prepare(self, queries: Iterable[tuple[str, NDArray[np.float32]]]) -> None:
         """Look at the training queries, each a text and its words' features, before the first step of new training."""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the settings are those of a later stage, which begins from the checkpoint of an earlier one."""
+        return False
+
     def phase_at(self, step: int, epoch: int) -> Phase:
         """What is trained in a step, counted from 0, of an epoch: everything at the same rate, if not said."""
         return EVERYTHING

@@ -72,6 +72,7 @@ def prepare_training(
     validation.check(model)
     model.check_lengths(_fitted_lengths(config, data, model))
     warm_start.check_hard_negatives(config, model)
+    warm_start.check_later_stage(config, model)
     check_lists(config, model)
     batches = Batches(data, split, model.config, training)
     order = PairOrder(

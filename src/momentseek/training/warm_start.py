@@ -30,6 +30,15 @@ def check_hard_negatives(config: TrainConfig, model: CorpusModel) -> None:
         )
 
 
+def check_later_stage(config: TrainConfig, model: CorpusModel) -> None:
+    """Refuse a later stage of training that has no earlier one to go on from."""
+    if model.goes_on and config.data.begin is None:
+        raise MomentseekError(
+            f"{config.model} with stage={getattr(model.config, 'stage', '')} goes on from an earlier stage; name its "
+            "checkpoint (begin=PATH), or set stage=all"
+        )
+
+
 def uses_hard_negatives(config: TrainConfig) -> bool:
     """Whether training draws hard negatives."""
     return bool(config.training.hard_videos or config.training.hard_queries)

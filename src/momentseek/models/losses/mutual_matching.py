@@ -21,21 +21,24 @@ from momentseek.models.moment_map.targets import overlap_of_moments
 def mutual_matching(
     queries: Tensor, moments: Tensor, pairs: BatchPairs, iou: Tensor, negative: Tensor, held: Tensor | None = None, *,
     temperature: float = 0.1, margin: float = 0.4, negative_overlap: float = 0.5, query_overlap: float = 0.5,
-    positives: int = 1, count_near: bool = False,
+    positives: int = 1, count_near: bool = False, to_moments: bool = True,
 ) -> Tensor:  # fmt: skip
     """The mutual matching loss between queries and moments.
 
     It takes ``queries`` (Q, d), ``moments`` (V, cells, d) and the pairs' overlaps ``iou`` (P, cells). ``negative``
     (Q, V) says which videos are negatives of which query, and ``held``, if other, which queries of which video;
     ``positives`` best cells count per pair. With ``count_near``, each cell of the right video that overlaps the truth
-    too much to be a negative adds exp(0) to the sum over moments, as in MMN's public code.
+    too much to be a negative adds exp(0) to the sum over moments, as in MMN's public code. Without ``to_moments`` only
+    a moment finds its query (G2L).
     """
     best = iou.topk(positives, dim=1).indices
     found = moments[pairs.video[:, None], best]
     right = (torch.einsum("pd,pkd->pk", queries[pairs.query], found) - margin) / temperature
-    near = 0.0 if count_near else -torch.inf
-    among = _among_moments(queries, moments, pairs, iou, negative, temperature, negative_overlap, near)
-    to_moment = right - torch.logaddexp(right, among[:, None])
+    to_moment = torch.zeros_like(right)
+    if to_moments:
+        near = 0.0 if count_near else -torch.inf
+        among = _among_moments(queries, moments, pairs, iou, negative, temperature, negative_overlap, near)
+        to_moment = right - torch.logaddexp(right, among[:, None])
     others = _among_queries(queries, found, pairs, negative if held is None else held, temperature, query_overlap)
     to_query = right - torch.logaddexp(right, others)
     weight = pairs.weight[:, None].expand_as(right)
