@@ -84,7 +84,7 @@ class DrnConfig(ModelConfig):
             raise MomentseekError(f"model: stage_rates must be two factors of the rate, not {self.stage_rates!r}")
 
 
-def normed(before: int, after: int, kernel: int, stride: int = 1) -> nn.Sequential:
+def convolution_block(before: int, after: int, kernel: int, stride: int = 1) -> nn.Sequential:
     """A convolution without bias, batch normalisation and ReLU."""
     convolution = nn.Conv1d(before, after, kernel, stride, padding=kernel // 2, bias=False)
     return nn.Sequential(convolution, nn.BatchNorm1d(after), nn.ReLU())
@@ -130,14 +130,18 @@ class Drn(CorpusModel):
         self.query = LevelQuery(dims.query, h, (config.wide, half, h))
         self.place_in = nn.Linear(3, half)
         self.levels = nn.ModuleList(
-            [normed(config.wide + half, half, 3), normed(half, h, 3, 2), normed(h, 2 * h, 3, 2)]
+            [
+                convolution_block(config.wide + half, half, 3),
+                convolution_block(half, h, 3, 2),
+                convolution_block(h, 2 * h, 3, 2),
+            ]
         )
-        self.lateral = nn.ModuleList(normed(n, h, 1) for n in (half, h, 2 * h))
-        self.smooth = nn.ModuleList(normed(h, h, 3) for _ in range(3))
-        self.score_tower, self.distance_tower = normed(h, h, 3), normed(h, h, 3)
+        self.lateral = nn.ModuleList(convolution_block(n, h, 1) for n in (half, h, 2 * h))
+        self.smooth = nn.ModuleList(convolution_block(h, h, 3) for _ in range(3))
+        self.score_tower, self.distance_tower = convolution_block(h, h, 3), convolution_block(h, h, 3)
         self.score, self.distance = nn.Conv1d(h, 1, 3, padding=1), nn.Conv1d(h, 2, 3, padding=1)
         self.scales = nn.Parameter(torch.ones(3))
-        self.grade = nn.Sequential(normed(2 * h, h, 1), normed(h, half, 3), nn.Conv1d(half, 1, 1))
+        self.grade = nn.Sequential(convolution_block(2 * h, h, 1), convolution_block(h, half, 3), nn.Conv1d(half, 1, 1))
         nn.init.constant_(self.score.bias, math.log(FIRST_SCORE / (1 - FIRST_SCORE)))  # type: ignore[arg-type]
         self.graded: Tensor
         self.register_buffer("graded", torch.zeros(()))  # 1 once the head that grades has been trained
