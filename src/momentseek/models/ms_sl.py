@@ -170,7 +170,7 @@ class MsSl(CorpusModel):
             clip, _, best = self.clip_scores(query, spans)
             frame = torch.stack(
                 [
-                    self._seen(query, spans[v][best[:, v]], frames[v : v + 1], there[v : v + 1])
+                    self._guided_cosines(query, spans[v][best[:, v]], frames[v : v + 1], there[v : v + 1])
                     for v in range(len(there))
                 ],
                 dim=1,
@@ -178,7 +178,7 @@ class MsSl(CorpusModel):
             found.append(share * clip + (1 - share) * frame)
         return torch.cat(found, 1)
 
-    def _seen(self, query: Tensor, guide: Tensor, frames: Tensor, mask: Tensor) -> Tensor:
+    def _guided_cosines(self, query: Tensor, guide: Tensor, frames: Tensor, mask: Tensor) -> Tensor:
         """(queries,): each query with one video's frames, attended by the query's own guide."""
         weight = (guide @ self.key(frames[0]).T).masked_fill(~mask, -torch.inf).softmax(1)
         return F.cosine_similarity(query, weight @ self.value(frames[0]), dim=1)
