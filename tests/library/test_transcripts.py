@@ -13,7 +13,8 @@ from momentseek.errors import MediaError, MomentseekError
 from momentseek.library import AddInterrupted, LibraryStore
 from momentseek.library.ingest import transcribing
 from momentseek.library.transcripts import heard_counts, transcribed_videos, transcript
-from momentseek.transcription import CueEdit, HeardPart, SpokenCue, SpokenWord
+from momentseek.media.sound import SAMPLE_RATE, sound
+from momentseek.transcription import CueEdit, HeardPart, SpokenCue, SpokenWord, transcriber_print
 
 RED, BLUE = (200, 20, 20), (20, 20, 200)
 
@@ -262,3 +263,55 @@ def test_a_correction_is_made_wholly_or_not_at_all(
 
 def _stop(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_sound_without_a_decoder_costs_no_pictures(
+    library: LibraryStore, talks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hear(self: Parrot, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[HeardPart]:
+        yield HeardPart(sum(len(block) for block in sound(path)) / SAMPLE_RATE, "en", ())
+
+    monkeypatch.setattr(Parrot, "hear", hear)
+    whole = (talks / "a.mp4").read_bytes()
+    assert whole.count(b"mp4a") == 1
+    (talks / "a.mp4").write_bytes(whole.replace(b"mp4a", b"qqqq").replace(b"esds", b"qqqs"))
+    library.transcriber = "whisper-base"
+    report = library.add(talks)
+    assert (report.added, report.heard, report.failed) == (3, 0, [])
+    assert report.noted[-1].text == (
+        "what is said in it was not heard: has no sound that can be decoded; convert it, or add subtitles"
+    )
+
+
+def test_a_language_that_is_not_known_is_said_and_the_rest_goes_on(
+    library: LibraryStore, talks: Path, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    film(talks / "d.mp4", RED, BLUE, audio=True)
+
+    def hear(self: Parrot, path: Path, begin: float = 0.0, language: str | None = None) -> Iterator[HeardPart]:
+        yield HeardPart(3.0, None if path.name == "a.mp4" else "en", (_cue(0.2, "pakela", "tomi"),))
+
+    monkeypatch.setattr(Parrot, "hear", hear)
+    library.transcriber = "whisper-base"
+    report = library.add(talks)
+    assert report.heard == 2
+    assert [(noted.path.name, noted.text) for noted in report.noted] == [
+        ("a.mp4", "no language that the recogniser knows was surely heard in it; its words may be wrong")
+    ]
+
+
+def test_a_model_with_a_file_missing_costs_no_pictures(
+    library: LibraryStore, talks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("faster_whisper")
+    monkeypatch.setattr(transcribing, "transcriber_print", transcriber_print)
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    library.transcriber = str(model)
+    report = library.add(talks)
+    assert report.added == 3
+    (note,) = [note for note in report.notes if "not heard" in note]
+    assert note.startswith(f"what is said was not heard: {model / 'model.bin'} is missing; a faster-whisper model has")
+    with pytest.raises(MomentseekError, match=r"model\.bin is missing"):
+        library.transcribe(transcriber=f"whisper:{model}")

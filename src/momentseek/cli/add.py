@@ -28,7 +28,7 @@ from momentseek.cli.ingesting import IngestLines, conclude, ingest
     default=None,
     help="Hear what is said where there are no subtitles. Default: yes, if momentseek[speech] is installed.",
 )
-@click.option("--transcriber", metavar="SPEC", help="What hears: whisper-base (default), or whisper:FOLDER.")
+@click.option("--transcriber", metavar="SPEC", help="What hears: whisper-base (default), another by name, or a FOLDER.")
 @click.option(
     "--ocr/--no-ocr", default=None, help="Read what is written in the pictures. Default: no, or as MOMENTSEEK_OCR says."
 )

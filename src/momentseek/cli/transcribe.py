@@ -11,7 +11,7 @@ from momentseek.cli.ingesting import IngestLines, ingest
 @click.command()
 @click.argument("videos", nargs=-1, metavar="[VIDEO]...")
 @options.library
-@click.option("--transcriber", metavar="SPEC", help="whisper-base (default), whisper-small, …, or whisper:FOLDER.")
+@click.option("--transcriber", metavar="SPEC", help="whisper-base (default), whisper-small, …, or a FOLDER.")
 @click.option(
     "--again", is_flag=True, help="Also hear what could not be heard before, or was heard by another transcriber."
 )
@@ -35,7 +35,7 @@ def command(
     \b
     All of them:
       momentseek transcribe
-    Some, with a larger model (momentseek models get whisper-small; or whisper:FOLDER for one of your own):
+    Some, with a larger model (momentseek models get whisper-small; or the FOLDER of one of your own):
       momentseek transcribe 'talks/*' --transcriber whisper-small
     Hear anew with it what the packaged model heard; corrections stay:
       momentseek transcribe --again --transcriber whisper-small
@@ -43,6 +43,7 @@ def command(
       momentseek transcript talks/one.mp4 --edit
     """
     from momentseek.library import LibraryStore, library_folder
+    from momentseek.library.ingest.transcribing import TranscribeRun
     from momentseek.library.paths import clock_text
     from momentseek.tables import count
 
@@ -61,5 +62,6 @@ def command(
         options.say(f"note: {note}")
     if not quiet:
         seconds = f" ({clock_text(report.heard_seconds)} in {report.elapsed:,.0f} s)" if report.heard else ""
-        unheard = f", {len(report.noted):,} could not be heard" if report.noted else ""
+        failed = sum(TranscribeRun.UNDONE_IN_VIDEO in noted.text for noted in report.noted)
+        unheard = f", {failed:,} could not be heard" if failed else ""
         options.say(f"{count(report.heard, 'video')} heard{seconds}{unheard}")

@@ -1,8 +1,8 @@
 """Which recognisers there are, and what each is made of.
 
 A transcriber is named by ``whisper-base`` (the weights that come with the extra ``speech``), by the name of one that
-``momentseek models get`` has downloaded (``whisper-small``), or by ``whisper:FOLDER``, a folder with a Whisper model in
-CTranslate2's form, as faster-whisper reads it. Its fingerprint is stored with what it heard.
+``momentseek models get`` has downloaded (``whisper-small``), or by a folder (its path, or ``whisper:FOLDER``) with a
+Whisper model in CTranslate2's form, as faster-whisper reads it. Its fingerprint is stored with what it heard.
 """
 
 from __future__ import annotations
@@ -112,15 +112,19 @@ def model_folder(spec: str) -> Path:
     if spec in downloads:
         return check_model(HUB_MODELS[spec])
     kind, _, place = spec.partition(":")
+    if Path(spec).expanduser().is_dir():
+        kind, place = "whisper", spec
     if kind != "whisper" or not place:
         names = ", ".join((DEFAULT_TRANSCRIBER, *downloads))
         raise MomentseekError(
-            f"there is no transcriber {spec!r}; give {names}, or whisper:FOLDER (a faster-whisper model)"
+            f"there is no transcriber {spec!r}; give {names}, or a FOLDER with a faster-whisper model"
         )
     folder = Path(place).expanduser()
     for name in MODEL_FILES:
         if not (folder / name).is_file():
-            raise MomentseekError(f"{folder / name} is missing; download the whole model again")
+            raise MomentseekError(
+                f"{folder / name} is missing; a faster-whisper model has {', '.join(MODEL_FILES)}: download it again"
+            )
     return folder
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from momentseek.errors import LibraryError
+from momentseek.errors import LibraryError, MomentseekError
 from momentseek.library.damage import DamagedVectorsError, SegmentDamage, damage_message, proven_videos
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
 from momentseek.library.file_stamp import path_text
@@ -76,11 +77,13 @@ def add_files(
     )
     beside: list[BesideRun[Any, Any]] = []
     if transcriber is not None:
-        beside.append(
-            TranscribeRun(library, report, progress, transcriber=transcriber, threads=BESIDE_THREADS, timer=timer)
-        )
+        with _noting(report, "what is said was not heard"):
+            beside.append(
+                TranscribeRun(library, report, progress, transcriber=transcriber, threads=BESIDE_THREADS, timer=timer)
+            )
     if reader is not None:
-        beside.append(LetteringRun(library, report, progress, reader=reader, threads=BESIDE_THREADS))
+        with _noting(report, "what is written was not read"):
+            beside.append(LetteringRun(library, report, progress, reader=reader, threads=BESIDE_THREADS))
     try:
         with ExitStack() as stack:
             for other in beside:
@@ -99,6 +102,15 @@ def add_files(
     except KeyboardInterrupt:
         raise AddInterrupted(_finish(report, begun, timer)) from None
     return _finish(report, begun, timer)
+
+
+@contextmanager
+def _noting(report: AddReport, what: str) -> Iterator[None]:
+    """A model that cannot be used costs what it would have done, and no pictures."""
+    try:
+        yield
+    except MomentseekError as e:
+        report.notes.append(f"{what}: {e}")
 
 
 def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None:

@@ -184,7 +184,10 @@ class BesideRun(ABC, Generic[V, P]):
     def _fail(self, video: V, reason: str) -> None:
         with self.library.catalog.changes():
             self.note_failure(video, reason)
-        text = f"{self.UNDONE_IN_VIDEO}: {printable(reason)}"
+        self.note(video, f"{self.UNDONE_IN_VIDEO}: {printable(reason)}")
+
+    def note(self, video: V, text: str) -> None:
+        """Tell what is to be known of a video."""
         self.report.noted.append(VideoNote(video.path, text))
         self.show(IngestNote("noted", video.path, f"{printable(video.name)}: {text}"))
 

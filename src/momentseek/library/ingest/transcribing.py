@@ -25,6 +25,7 @@ from momentseek.library.transcripts import (
 from momentseek.transcription import DEFAULT_TRANSCRIBER, HeardPart, TranscriberProcess, transcriber_print
 
 SEGMENTS_BETWEEN_MERGES = 16
+UNSURE_LANGUAGE_NOTE = "no language that the recogniser knows was surely heard in it; its words may be wrong"
 
 
 def transcribe_videos(
@@ -116,6 +117,8 @@ class TranscribeRun(BesideRun[UnheardVideo, HeardPart]):
             self._written += replace_cues(
                 self.library, video.id, spoken_cues(found), lambda: finish_transcript(catalog, found, video.duration)
             )
+        if found.cues and found.language is None:
+            self.note(video, UNSURE_LANGUAGE_NOTE)
         self.report.heard += 1
         self.report.heard_seconds += video.duration - video.done
         if self._written >= SEGMENTS_BETWEEN_MERGES:
