@@ -167,6 +167,10 @@ def test_what_was_read_goes_with_its_video(library: LibraryStore, films: Path) -
     library.remove(["a*"])
     library.compact()
     assert read_counts(library.catalog)["lines"] == 3
+    assert near_spellings(library.catalog, "platfrom") == ["platform"]
+    library.remove(["b*"])
+    library.compact()
+    assert near_spellings(library.catalog, "platfrom") == []
     assert library.verify().problems == []
 
 
@@ -184,7 +188,15 @@ def test_a_damaged_index_of_what_was_read_is_found_and_made_anew(library: Librar
 def test_a_library_of_an_older_release_gets_a_place_when_it_is_read(library: LibraryStore, films: Path) -> None:
     library.add(films)
     with library.catalog.changes() as db:
-        for table in ("line_vocabulary", "line_words", "line_spellings", "lines", "read_frames", "readings"):
+        for table in (
+            "line_terms",
+            "line_vocabulary",
+            "line_words",
+            "line_spellings",
+            "lines",
+            "read_frames",
+            "readings",
+        ):
             db.execute(f"DROP TABLE {table}")
         db.execute("DROP TRIGGER readings_out")
     assert library.status().unread == 2

@@ -304,6 +304,8 @@ class Catalog(Database):
         try:
             for table in self._word_indices():
                 self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+            with self.changes():
+                self._list_terms()
             self._db.execute("VACUUM")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except DATABASE_ERRORS as e:
@@ -311,6 +313,16 @@ class Catalog(Database):
 
     def _word_indices(self) -> tuple[str, ...]:
         return ("cue_words", "name_words", *(("line_words", "line_spellings") if self.has_readings else ()))
+
+    def _list_terms(self) -> None:
+        """List the words anew that were read in pictures, without those of videos that are gone."""
+        if self.has_readings:
+            self._db.execute("DELETE FROM line_terms")
+            self.add_terms(term for (term,) in self.rows("SELECT term FROM line_vocabulary"))
+
+    def add_terms(self, terms: Iterable[str]) -> None:
+        """List words that were read in pictures, inside ``changes()``."""
+        self._db.executemany("INSERT OR IGNORE INTO line_terms VALUES (?, ?)", ((term, term[::-1]) for term in terms))
 
     def problems(self) -> list[str]:
         """What the database finds wrong with itself and its word indices."""
@@ -329,6 +341,7 @@ class Catalog(Database):
         for table in self._word_indices():
             if table != "name_words":
                 self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
+        self._list_terms()
         self._db.execute("DELETE FROM name_words")
         for id, name in self._db.execute("SELECT id, name FROM videos").fetchall():
             self._db.execute("INSERT INTO name_words (rowid, text) VALUES (?, ?)", (id, name_text(name)))

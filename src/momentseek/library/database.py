@@ -104,7 +104,7 @@ class Database:
     @property
     def has_readings(self) -> bool:
         """Whether the library has a place for what is written in pictures, which ``make_readings`` gives it."""
-        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'readings'"))
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'line_terms'"))
 
     def make_readings(self) -> None:
         """Make the place for what is written in pictures in a library that has none."""

@@ -27,6 +27,8 @@ from momentseek.library.words import is_one_letter_off, match_any, plain_words
 LINE_COLUMNS = "start, end, text, at, x, y, width, height, score"
 MIN_FUZZY_LETTERS = 4
 """Letters from which a word is found with one of them wrong: shorter words all look alike then."""
+LAST_LETTER = chr(0x10FFFF)
+"""A letter after all others."""
 MAX_SPELLINGS = 50
 """Other spellings of a word that are looked for."""
 
@@ -107,7 +109,9 @@ def keep_frames(catalog: Catalog, video: int, reader: str, fingerprint: str, par
 def finish_reading(catalog: Catalog, video: int, reader: str, fingerprint: str, duration: float) -> None:
     """Make lines of the frames that were read of a video, inside ``changes()``."""
     catalog.run("DELETE FROM lines WHERE video = ?", (video,))
-    for line in merge_lines(_kept_frames(catalog, video)):
+    lines = merge_lines(_kept_frames(catalog, video))
+    catalog.add_terms(word for text in plain_words([line.text for line in lines]) for word in text.split())
+    for line in lines:
         values = (video, line.start, line.end, line.text, line.at, *line.box, line.score)
         catalog.run(f"INSERT INTO lines (video, {LINE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     catalog.run("DELETE FROM read_frames WHERE video = ?", (video,))
@@ -240,16 +244,18 @@ def best_lines(
 def near_spellings(catalog: Catalog, word: str) -> list[str]:
     """Words that were read in pictures and differ from a word in one letter.
 
-    Half of such a word is spelt like half of the other, so only these are looked at letter by letter.
+    Such a word begins or ends like the other, so only those that do are looked at letter by letter.
     """
     plain = plain_words([word])[0]
     if len(plain) < MIN_FUZZY_LETTERS or " " in plain:
         return []
     half = len(plain) // 2
+    first, last = plain[: half - 1], plain[half + 1 :][::-1]
     rows = catalog.rows(
-        """SELECT term FROM line_vocabulary WHERE length(term) BETWEEN ?1 - 1 AND ?1 + 1
-           AND (substr(term, 1, ?2) = ?3 OR substr(term, -?4) = ?5) ORDER BY doc DESC, term""",
-        (len(plain), half - 1, plain[: half - 1], len(plain) - half - 1, plain[half + 1 :]),
+        """SELECT term FROM line_terms WHERE term >= ?1 AND term < ?1 || ?3 AND length(term) BETWEEN ?4 - 1 AND ?4 + 1
+           UNION SELECT term FROM line_terms
+           WHERE reversed >= ?2 AND reversed < ?2 || ?3 AND length(term) BETWEEN ?4 - 1 AND ?4 + 1""",
+        (first, last, LAST_LETTER, len(plain)),
     )
     return [term for (term,) in rows if is_one_letter_off(term, plain)][:MAX_SPELLINGS]
 

@@ -162,6 +162,8 @@ CREATE VIRTUAL TABLE IF NOT EXISTS line_spellings USING fts5 (
     text, content='lines', content_rowid='id', tokenize='{SPELLING_TOKENIZER}'
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS line_vocabulary USING fts5vocab ('line_spellings', 'row');
+CREATE TABLE IF NOT EXISTS line_terms (term TEXT PRIMARY KEY, reversed TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS line_terms_reversed ON line_terms (reversed);
 CREATE TRIGGER IF NOT EXISTS lines_in AFTER INSERT ON lines BEGIN
     INSERT INTO line_words (rowid, text) VALUES (new.id, new.text);
     INSERT INTO line_spellings (rowid, text) VALUES (new.id, new.text);
@@ -178,6 +180,6 @@ END;
 """
 """Tables of what is written in pictures: ``lines`` of videos that were wholly read, and the frames read of others.
 
-``line_spellings`` knows words as they were read, without stemming: what differs from a word in one letter is sought
-there.
+``line_spellings`` knows words as they were read, without stemming, and ``line_terms`` lists them, forwards and
+backwards: what differs from a word in one letter begins or ends like it.
 """
