@@ -14,7 +14,8 @@ from io import BytesIO
 from pathlib import Path
 
 from momentseek.errors import MomentseekError
-from momentseek.formats import read_runs, read_truth
+from momentseek.formats import read_captions, read_runs, read_truth
+from momentseek.measures.captions.ptb import caption_words
 from momentseek.media.decode import frames
 from momentseek.media.probe import probe
 from momentseek.media.sandbox.wire import WireError, receive_message
@@ -60,11 +61,13 @@ def media_headers(data: bytes) -> None:
 
 
 def annotations(data: bytes) -> None:
-    """Files of annotations and of predictions."""
+    """Files of annotations, of predictions and of captions, whose words are counted."""
     suffix, text = _chosen(data, ANNOTATION_SUFFIXES)
     path = _written(text, suffix)
     with suppress(MomentseekError):
         read_truth(path)
+    with suppress(MomentseekError):
+        assert all(map(all, caption_words(read_captions(path).captions)))
     read_runs(path)
 
 

@@ -70,7 +70,7 @@ _RULES = [
         _CLITIC,
         rf"n['`]t{_LETTER}*",
         r"\.{3,}|-{2,}|_+|\*+|[?!]+|\#\#+|@@+|<<|>>|``|''",
-        r"\S",
+        r"(?s:.)",
     )
 ]
 _IN_SENTENCE = (",", ";", ":")
@@ -93,7 +93,6 @@ _ACROSS_BLANKS = re.compile(rf"(?<!\S)(?:{_PHONE}|{_MIXED_NUMBER})")
 _SYMBOLS = str.maketrans(
     {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "--", "—": "--", "…": "...", "£": "#", "€": "$", "¢": " cents "}
 )
-_BLANKS = str.maketrans(dict.fromkeys("\t\n\v\f\r", " "))
 _SPELLING = {"(": "-lrb-", ")": "-rrb-", "[": "-lsb-", "]": "-rsb-", "{": "-lcb-", "}": "-rcb-", '"': "''"}
 _BRACKETS = re.compile(r"[()\[\]{}]")
 
@@ -130,7 +129,7 @@ def ptb_tokens(text: str, following: str = "") -> list[str]:
     """
     pieces = text.split()
     if _NUMBERS.search(text):
-        pieces = [p for p in _ACROSS_BLANKS.sub(_join_numbers, text.translate(_BLANKS)).split(" ") if p]
+        pieces = _ACROSS_BLANKS.sub(_join_numbers, " ".join(pieces)).split(" ")
     if len(text) > MAX_WORD_CHARACTERS:
         most = MAX_WORD_CHARACTERS
         pieces = [piece[i : i + most] for piece in pieces for i in range(0, len(piece), most)]
@@ -171,7 +170,7 @@ def _tokens_of_piece(piece: str, following: str) -> tuple[str, ...]:
         end = _end_of_token(piece, at, following if _is_last_word(piece, at) else "")
         tokens.append(_spell(piece[at:end]))
         at = end
-    return tuple(tokens)
+    return tuple(token for token in tokens if token != NO_BREAK_SPACE)
 
 
 def _is_last_word(piece: str, at: int) -> bool:
