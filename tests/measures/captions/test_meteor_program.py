@@ -65,7 +65,7 @@ def test_an_answer_that_is_not_meteors_is_an_error(program):
 
 def test_without_java_or_the_package_the_remedy_is_said(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(meteor_program, "find_spec", lambda _: None)
+    monkeypatch.setattr(meteor_program, "JAR_PACKAGE", "no_such_package")
     with pytest.raises(MomentseekError) as error:
         meteor_statistics([("a", ["b"])])
     assert "apt install default-jre-headless" in str(error.value)

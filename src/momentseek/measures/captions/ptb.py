@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import zip_longest
 
 _PUNCTUATION = "'' ' `` ` -LRB- -RRB- -LCB- -RCB- . ? ! , : - -- ... ;"
@@ -41,38 +41,46 @@ _CLITIC = rf"'(?:s|m|d|re|ve|ll)(?!{_ALNUM})"
 _ELISION = rf"(?!.{_CLITIC})[dol]'(?={_LETTER})"
 _PHONE = r"(?:\(\d{2,3}\)[ \xa0]?|\+{0,2}(?:\d{2,4}[- \xa0])?\d{2,4}[- \xa0])\d{3,4}[- \xa0]?\d{3,5}"
 _MIXED_NUMBER = r"\d{1,4}[- \xa0]\d{1,4}/\d{1,4}"
-_RULES = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"https?://[^\s\"<>|()]+[^\s\"<>|().,!?;:'-]",
-        r"www\.[^\s\"<>|()]+[^\s\"<>|().,!?;:'-]",
-        rf"{_ALNUM}[\w.+-]*@{_ALNUM}+(?:[.-]{_ALNUM}+)*",
-        rf"{_ALNUM}+(?:\.{_ALNUM}+)*\.(?:com|net|org|edu)(?:/[^\s\"<>|()]*[^\s\"<>|().,!?;:'-])?(?!{_ALNUM})",
-        rf"@{_LETTER}\w*",
-        rf"\#{_LETTER}\w*",
-        r"</?[a-z!][^<>\s]*>",
-        r"[<>]?[:;=][-o*']?[()DPdpO\\{@|\[\]](?!\w)",
-        r"\^_\^",
-        r"[-+]?(?:\d*(?:[.:,]\d+)+|\d+)",
-        _PHONE,
-        _MIXED_NUMBER,
-        rf"(?:{_ELISION})?{_ALNUM}+(?:-(?:{_ELISION})?{_ALNUM}+)*",
-        rf"{_LETTER}{_ALNUM}*(?:[.!?]{_LETTER}{_ALNUM}*)*",
-        rf"{_ALNUM}+(?:_{_ALNUM}+)+",
-        rf"{_ALNUM}+(?:-{_LETTER}+){{0,2}}(?:/{_ALNUM}+(?:-{_LETTER}+){{0,2}}){{1,2}}",
-        r"(?-i:[A-Z]+(?:[+&][A-Z]+)+)",
-        rf"(?:{_ALNUM}+-)*{_LETTER}(?:\.{_LETTER})+\.(?:-{_ALNUM}+)*(?!{_ALNUM})",
-        r"'n'|'n(?=\W|$)|'em(?!\w)|'cause(?!\w)|'till?(?!\w)|'\d0s(?!\w)|'\d\d$|y'(?=\w)",
-        r"(?:o'clock|c'mon|o'er|e'er|s'mores|ol'|somethin'|dunkin')(?!\w)",
-        rf"{_LETTER}+[aeiouy](?!{_CLITIC})'(?-i:[aeiouA-Z]){_LETTER}*",
-        r"c\+\+|[cf]\#|(?:ph|ed)\.d\.(?!\w)",
-        r"(?-i:[A-Z]*\$)",
-        _CLITIC,
-        rf"n['`]t{_LETTER}*",
-        r"\.{3,}|-{2,}|_+|\*+|[?!]+|\#\#+|@@+|<<|>>|``|''",
-        r"(?s:.)",
-    )
-]
+_RULES = (
+    # addresses
+    r"https?://[^\s\"<>|()]+[^\s\"<>|().,!?;:'-]",
+    r"www\.[^\s\"<>|()]+[^\s\"<>|().,!?;:'-]",
+    rf"{_ALNUM}[\w.+-]*@{_ALNUM}+(?:[.-]{_ALNUM}+)*",
+    rf"{_ALNUM}+(?:\.{_ALNUM}+)*\.(?:com|net|org|edu)(?:/[^\s\"<>|()]*[^\s\"<>|().,!?;:'-])?(?!{_ALNUM})",
+    # @names, #tags, <marks>
+    rf"@{_LETTER}\w*",
+    rf"\#{_LETTER}\w*",
+    r"</?[a-z!][^<>\s]*>",
+    # :-) and ^_^
+    r"[<>]?[:;=][-o*']?[()DPdpO\\{@|\[\]](?!\w)",
+    r"\^_\^",
+    # numbers
+    r"[-+]?(?:\d*(?:[.:,]\d+)+|\d+)",
+    _PHONE,
+    _MIXED_NUMBER,
+    # words with hyphens; with full stops inside; with underscores; with slashes
+    rf"(?:{_ELISION})?{_ALNUM}+(?:-(?:{_ELISION})?{_ALNUM}+)*",
+    rf"{_LETTER}{_ALNUM}*(?:[.!?]{_LETTER}{_ALNUM}*)*",
+    rf"{_ALNUM}+(?:_{_ALNUM}+)+",
+    rf"{_ALNUM}+(?:-{_LETTER}+){{0,2}}(?:/{_ALNUM}+(?:-{_LETTER}+){{0,2}}){{1,2}}",
+    # AT&T; U.S.-based
+    r"(?-i:[A-Z]+(?:[+&][A-Z]+)+)",
+    rf"(?:{_ALNUM}+-)*{_LETTER}(?:\.{_LETTER})+\.(?:-{_ALNUM}+)*(?!{_ALNUM})",
+    # words with apostrophes
+    r"'n'|'n(?=\W|$)|'em(?!\w)|'cause(?!\w)|'till?(?!\w)|'\d0s(?!\w)|'\d\d$|y'(?=\w)",
+    r"(?:o'clock|c'mon|o'er|e'er|s'mores|ol'|somethin'|dunkin')(?!\w)",
+    rf"{_LETTER}+[aeiouy](?!{_CLITIC})'(?-i:[aeiouA-Z]){_LETTER}*",
+    # C++, Ph.D., US$
+    r"c\+\+|[cf]\#|(?:ph|ed)\.d\.(?!\w)",
+    r"(?-i:[A-Z]*\$)",
+    # 's and n't
+    _CLITIC,
+    rf"n['`]t{_LETTER}*",
+    # repeated signs, and whatever is left
+    r"\.{3,}|-{2,}|_+|\*+|[?!]+|\#\#+|@@+|<<|>>|``|''",
+    r"(?s:.)",
+)
+"""What a token can be; the longest that fits is taken."""
 _IN_SENTENCE = (",", ";", ":")
 """After a full stop these say that it belongs to the word."""
 _NEGATION = re.compile(rf"{_LETTER}+?(?=n['`]t)", re.IGNORECASE)
@@ -154,6 +162,12 @@ def _what_follows(piece: str) -> str:
     return "sentence" if piece[:1].isupper() and piece.lower() in _SENTENCE_STARTS else ""
 
 
+@cache
+def _rules() -> list[re.Pattern[str]]:
+    """The rules, compiled when the first caption is read: not everybody has captions."""
+    return [re.compile(pattern, re.IGNORECASE) for pattern in _RULES]
+
+
 @lru_cache(1 << 16)
 def _tokens_of_piece(piece: str, following: str) -> tuple[str, ...]:
     """Tokens of text without blanks: at every place the longest that a rule allows."""
@@ -178,7 +192,7 @@ def _is_last_word(piece: str, at: int) -> bool:
 
 
 def _end_of_token(piece: str, at: int, following: str) -> int:
-    end = max(found.end() for rule in _RULES if (found := rule.match(piece, at)))
+    end = max(found.end() for rule in _rules() if (found := rule.match(piece, at)))
     negation = _NEGATION.match(piece, at)
     if negation and negation.end() < end + 2:
         return negation.end()
