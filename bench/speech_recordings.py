@@ -69,11 +69,11 @@ class Recording:
 
     @cached_property
     def starts(self) -> list[float | None]:
-        return [start for start, _, _ in self._times()]
+        return [start for start, _ in self._times()]
 
     @cached_property
     def ends(self) -> list[float | None]:
-        return [end for _, end, _ in self._times()]
+        return [end for _, end in self._times()]
 
     @property
     def lines(self) -> list[tuple[int, float]]:
@@ -86,12 +86,15 @@ class Recording:
             at += len(plain(text))
         return out
 
-    def _times(self) -> list[tuple[float | None, float | None, str]]:
-        from speech import plain
+    def _times(self) -> list[tuple[float | None, float | None]]:
+        """Start and end of each word, where they are known: a voice may tell of two words as one."""
+        from speech import align, plain
 
-        if not self.timed:
-            return [(None, None, word) for word in self.words]
-        return [(start, end, part) for start, end, word in self.timed for part in plain(word)]
+        known = [(start, end, part) for start, end, word in self.timed for part in plain(word)]
+        out: list[tuple[float | None, float | None]] = [(None, None)] * len(self.words)
+        for at, place in align(self.words, [part for _, _, part in known])[1]:
+            out[at] = known[place][:2]
+        return out
 
 
 def decode(data: bytes, suffix: str) -> NDArray[np.float32]:

@@ -11,6 +11,15 @@ import pytest
 ATTACK = Path(__file__).parent.parent.parent / "bench" / "attack.py"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.figures)])
+def test_killed_while_it_hears_and_reads_it_ends_as_if_nothing_had_been(kills: int) -> None:
+    numbers = ("--kills", str(kills), "--errors", "0", "--flips", "0", "--mutants", "0", "--only", "add", "correct")
+    done = subprocess.run([sys.executable, str(ATTACK), *numbers], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SIGKILL during add" in done.stdout
+
+
 @pytest.mark.figures
 def test_the_attack_on_a_library_finds_nothing() -> None:
     numbers = ("--kills", "25", "--errors", "20", "--flips", "20", "--mutants", "20")
