@@ -1,12 +1,14 @@
 """How fast videos are added, where the time goes, and how much memory it takes.
 
-    python bench/ingest.py [--quick] [--encoder labels] [VIDEO...]
+    python bench/ingest.py [--quick] [--encoder labels] [--only streams] [VIDEO...]
 
 1. For each video: seconds of video per second for decoding alone, for encoding alone and for `add` as a whole; the
    share of each stage; how long the decoder waited because the queue was full, and the encoder because it was empty.
 2. The same with an encoder that only waits (a device of its own, which takes nothing from the decoder), quicker than
    the decoder and slower: the whole should take as long as the longer of the two, not their sum.
-3. Peak memory of one long video, and of many short ones, each in a process of its own.
+3. What each stream costs: processor seconds per second of a film in which somebody speaks all the time and every
+   other scene is a slide, for decoding, shots, pictures, speech and text on screen, and as ratios to the pictures.
+4. Peak memory of one long video, and of many short ones, each in a process of its own.
 
 Videos are generated (seeded): moving texture with a cut every 5 s, x264. Figures depend on the machine; compare rows.
 """
@@ -14,18 +16,21 @@ Videos are generated (seeded): moving texture with a cut every 5 s, x264. Figure
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
+from momentseek.demo import DemoFilm, DemoScene, make_films
 from momentseek.encoders import image_text_encoder
 from momentseek.encoders.protocol import ImageTextEncoder, Pixels, Vectors
 from momentseek.encoders.registry import register_image_text
@@ -36,6 +41,14 @@ from momentseek.media.shots import ShotDetector
 from momentseek.tables import text_table
 
 CLIP = 1.5
+SCENE_SECONDS = 5.0
+PHOTOGRAPHS = ("coffee", "cat", "temple", "rocket", "motorcycle", "astronaut")
+SENTENCES = (
+    "The yellow train leaves the station at seven in the morning.",
+    "Please put the old books back on the shelf beside the window.",
+    "Nobody expected snow in April, but the gardens were white.",
+)
+SLIDES = ("", "Harbour bridge\nbudget and timetable", "", "Questions\nand answers")
 SIZES = {"360p": (640, 360), "720p": (1280, 720), "1080p": (1920, 1080)}
 
 
@@ -151,6 +164,56 @@ def overlap(path: Path, work: Path) -> None:
     print(text_table(HEADER, rows))
 
 
+def streams(spec: str, work: Path) -> None:
+    scenes = [
+        DemoScene(
+            PHOTOGRAPHS[i % len(PHOTOGRAPHS)], SCENE_SECONDS, SENTENCES[i % len(SENTENCES)], SLIDES[i % len(SLIDES)]
+        )
+        for i in range(12)
+    ]
+    film = DemoFilm("talk.mp4", tuple(scenes), voice=True)
+    (path,) = make_films(work / "talk", [film])
+    side = image_text_encoder(spec).short_side
+    decoding = cost(lambda: [None for _ in frames(path, 1 / CLIP, short_side=side)])
+    with_shots = cost(lambda: decode_alone(path, side))
+    costs = {}
+    for name, hears, reads in (("pictures", False, False), ("speech", True, False), ("text on screen", False, True)):
+        with LibraryStore.open(work / f"library of {name}", create=True, encoder=spec) as library:
+            _ = library.encoders.vision, library.encoders.speech
+            library.transcriber = "whisper-base" if hears else None
+            library.reader = "ppocr-small" if reads else None
+            costs[name] = cost(lambda library=library: library.add([path]))  # type: ignore[misc]
+    pictures = costs["pictures"]
+    table = {"decoding": decoding, "shots": with_shots - decoding, "pictures, with both": pictures}
+    table |= {f"{name}, besides": costs[name] - pictures for name in ("speech", "text on screen")}
+    print(f"\n3. Streams: processor seconds, {film.seconds:.0f} s of talk (with loading what hears and reads)\n")
+    print(text_table(["", "seconds", "per second of film", "/ pictures"], [
+        [name, f"{seconds:.1f}", f"{seconds / film.seconds:.3f}", f"{seconds / pictures:.2f}"]
+        for name, seconds in table.items()
+    ]))  # fmt: skip
+
+
+def cost(work: Callable[[], object]) -> float:
+    """Processor seconds of something, those of the processes that it starts included."""
+    before = processor_seconds()
+    work()
+    return processor_seconds() - before
+
+
+def processor_seconds() -> float:
+    """Of this process and of all below it, those that have ended included."""
+    found, below = {os.getpid()}, True
+    numbers = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            numbers[int(stat.parent.name)] = int(fields[1]), sum(map(int, fields[11:15]))
+    while below:
+        below = {pid for pid, (parent, _) in numbers.items() if parent in found} - found
+        found |= below
+    return sum(numbers[pid][1] for pid in found if pid in numbers) / os.sysconf("SC_CLK_TCK")
+
+
 def memory(work: Path, quick: bool) -> None:
     hours, count = ((1, 3), (300, 1000)) if quick else ((1, 10), (1000, 10_000))
     rows = []
@@ -164,7 +227,7 @@ def memory(work: Path, quick: bool) -> None:
         for i in range(n):  # the same pictures, other bytes: a box that players skip
             (folder / f"{i:05d}.mp4").write_bytes(whole + (12).to_bytes(4, "big") + b"free" + i.to_bytes(4, "big"))
         rows.append([f"{n:,} videos of 10 s", *child(work, folder)])
-    print("\n3. Memory, with an encoder that costs nothing (384 columns)\n")
+    print("\n4. Memory, with an encoder that costs nothing (384 columns)\n")
     print(text_table(["", "added", "in", "x", "segments", "peak memory"], rows))
 
 
@@ -200,6 +263,7 @@ def main() -> None:
     parser.add_argument("videos", nargs="*", type=Path, help="videos of your own, measured besides")
     parser.add_argument("--quick", action="store_true", help="shorter videos")
     parser.add_argument("--encoder", default="things")
+    parser.add_argument("--only", choices=["streams"], help="only this part")
     parser.add_argument("--child", nargs=2, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -207,11 +271,15 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
+        if options.only:
+            streams(options.encoder, work)
+            return
         seconds = 60 if options.quick else 180
         videos = {label: make(work / f"{label}.mp4", size, seconds) for label, size in SIZES.items()}
         videos |= {path.name: path for path in options.videos}
         speed(options.encoder, videos, work)
         overlap(videos["720p"], work)
+        streams(options.encoder, work)
         memory(work, options.quick)
 
 
