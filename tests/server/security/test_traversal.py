@@ -60,12 +60,11 @@ def _attempts(
     here = path.replace("{id}", "1")
     if "{id}" in path:
         answers.append(client.request(method, path.replace("{id}", attempt), json=_json(method, {})))
-    needed = {"q": "x"} | ({"kind": "csv"} if "export" in path else {})
-    for parameter in operation.get("parameters", ()):
-        if parameter["in"] == "query":
-            given = f"{parameter['name']}={attempt}"
-            rest = "&".join(f"{k}={v}" for k, v in needed.items() if k != parameter["name"])
-            answers.append(client.request(method, f"{here}?{given}&{rest}"))
+    names = [parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "query"]
+    needed = {name: value for name, value in {"q": "x", "kind": "csv"}.items() if name in names}
+    for name in names:
+        rest = "".join(f"&{k}={v}" for k, v in needed.items() if k != name)
+        answers.append(client.request(method, f"{here}?{name}={attempt}{rest}"))
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
     if plain and "$ref" in body:
         shape = document["components"]["schemas"][body["$ref"].rsplit("/", 1)[-1]]
