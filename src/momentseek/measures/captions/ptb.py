@@ -39,7 +39,8 @@ _ALNUM = r"[^\W_]"
 _LETTER = r"[^\W\d_]"
 _CLITIC = rf"'(?:s|m|d|re|ve|ll)(?!{_ALNUM})"
 _ELISION = rf"(?!.{_CLITIC})[dol]'(?={_LETTER})"
-_PHONE = r"(?:\(\d{2,3}\)[ \xa0]?|\+{0,2}(?:\d{2,4}[- \xa0])?\d{2,4}[- \xa0])\d{3,4}[- \xa0]?\d{3,5}"
+_DIGITS = r"\d{2,4}[- \xa0]"
+_PHONE = rf"(?:\(\d\d\d?\)[ \xa0]?|{_DIGITS}(?:{_DIGITS})?)\d{{3,4}}[- \xa0]?\d{{3,5}}"
 _MIXED_NUMBER = r"\d{1,4}[- \xa0]\d{1,4}/\d{1,4}"
 _RULES = (
     # addresses
@@ -52,8 +53,7 @@ _RULES = (
     rf"\#{_LETTER}\w*",
     r"</?[a-z!][^<>\s]*>",
     # :-) and ^_^
-    r"[<>]?[:;=][-o*']?[()DPdpO\\{@|\[\]](?!\w)",
-    r"\^_\^",
+    r"[:;=]-?(?:[()]|[dp](?!\w))|\^_\^",
     # numbers
     r"[-+]?(?:\d*(?:[.:,]\d+)+|\d+)",
     _PHONE,
@@ -68,8 +68,8 @@ _RULES = (
     rf"(?:{_ALNUM}+-)*{_LETTER}(?:\.{_LETTER})+\.(?:-{_ALNUM}+)*(?!{_ALNUM})",
     # words with apostrophes
     r"'n'|'n(?=\W|$)|'em(?!\w)|'cause(?!\w)|'till?(?!\w)|'\d0s(?!\w)|'\d\d$|y'(?=\w)",
-    r"(?:o'clock|c'mon|o'er|e'er|s'mores|ol'|somethin'|dunkin')(?!\w)",
-    rf"{_LETTER}+[aeiouy](?!{_CLITIC})'(?-i:[aeiouA-Z]){_LETTER}*",
+    r"(?:o'clock|c'mon|o'er|e'er|s'mores|ol'|somethin')(?!\w)",
+    rf"{_LETTER}+[aeiouy]'[aeiou]{_LETTER}*",
     # C++, Ph.D., US$
     r"c\+\+|[cf]\#|(?:ph|ed)\.d\.(?!\w)",
     r"(?-i:[A-Z]*\$)",
