@@ -171,13 +171,13 @@ def test_data_toml_names_files_that_are_there(small: Small) -> None:
     data = tomllib.loads((folder / "data.toml").read_text())
     assert data["simulated"] is True
     assert data["clip_seconds"] == 1.5
-    named = [*data["features"]["video"], data["features"]["subtitle"]]
-    named += [split[key] for split in data["splits"].values() for key in ("truth", "query")]
+    named = [*data["features"]["video"], data["features"]["subtitle"], data["subtitles"]]
+    named += [file for split in data["splits"].values() for file in split.values()]
     assert list(data["splits"]) == [
         *("train_top01", "train_top20", "train_top40", "val", "test"),
         *("tvr_train", "tvr_val", "tvr_test"),
+        *("tvc_train", "tvc_val", "tvc_test"),
     ]
-    named += data["captions"].values()
     assert [name for name in named if not (folder / name).is_file()] == []
 
 

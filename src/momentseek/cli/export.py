@@ -60,10 +60,16 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
     from momentseek.optional import optional_module
 
     optional_module("torch", "train")
+    from momentseek.errors import MomentseekError
     from momentseek.models.export import export
     from momentseek.models.export.window import check_window
-    from momentseek.training.checkpoint import load_checkpoint
+    from momentseek.training.checkpoint import is_captioner, load_checkpoint
 
+    if is_captioner(checkpoint):
+        if window is not None:
+            raise MomentseekError("a captioner is given moments, whatever their length; leave out --window")
+        _export_captioner(checkpoint, data, out, force, as_json)
+        return
     loaded = load_checkpoint(checkpoint)
     if window is not None:
         check_window(loaded.model, loaded.config.model)
@@ -97,6 +103,43 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
         click.echo(f"{done.folder}: {loaded.config.model}, {size}, within {done.difference:.0e} of torch")
     if note:
         options.say(f"note: {note}")
+
+
+def _export_captioner(checkpoint: str, data: str | None, out: str, force: bool, as_json: bool) -> None:
+    """Write a captioner's graphs."""
+    import json
+    from pathlib import Path
+
+    from momentseek.errors import MomentseekError
+    from momentseek.features.data import Data
+    from momentseek.models.export.captioner import export_captioner
+    from momentseek.trained.manifest import sources_of
+    from momentseek.training.checkpoint import load_captioner
+
+    loaded = load_captioner(checkpoint)
+    folder, encoders, clip_seconds = data or loaded.config.data.path, {}, 1.5
+    try:
+        with Data.open(folder) as opened:
+            encoders, clip_seconds = sources_of(opened.path), opened.clip_seconds
+    except MomentseekError:
+        if data is not None:
+            raise
+    trained = {"step": loaded.step, "value": loaded.value, "data": loaded.fingerprint, "version": loaded.version}
+    done = export_captioner(
+        loaded.model,
+        loaded.config.model,
+        Path(out),
+        encoders=encoders,
+        clip_seconds=clip_seconds,
+        trained=trained,
+        force=force,
+    )
+    if as_json:
+        found = {"folder": str(done.folder), "fingerprint": done.fingerprint, "bytes": done.bytes}
+        click.echo(json.dumps({**found, "difference": done.difference}, indent=2))
+    else:
+        size = f"{done.bytes / 1e6:.1f} MB"
+        click.echo(f"{done.folder}: {loaded.config.model}, {size}, within {done.difference:.0e} of torch")
 
 
 def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, EncoderRef], float, Lengths, str]:

@@ -106,7 +106,7 @@ def command(
         whole_corpus=whole_corpus,
         nms=nms,
         device=device,
-        progress=None if quiet else _StageLine(),
+        progress=None if quiet else StageLine(),
     )
     run, fewer, in_pools = prediction.run, prediction.queries_with_fewer_videos, prediction.in_pools
     assert writer.write_runs is not None
@@ -135,7 +135,7 @@ def command(
     options.say(f"wrote {target}: {prediction.model}, {prediction.task}; {asked}, {what}")
 
 
-class _StageLine:
+class StageLine:
     """Shows the stage of a prediction and how much of it is done, on a terminal."""
 
     def __init__(self) -> None:

@@ -60,6 +60,8 @@ def command(
     The second stage of CroCs, from the weights of the first and with negatives that are hard for it:
       momentseek train crocs --data films --set begin=runs/crocs --set lr=1e-4 --set hard_videos=8 \\
         --set hard_queries=16 --out runs/crocs2
+    A captioner, which describes moments instead of finding them:
+      momentseek train mmt --data simulation --out runs/mmt
     Continue after Ctrl-C, or after a crash:
       momentseek train --resume runs/reloclnet
     With several processes that share the work:
@@ -164,12 +166,13 @@ def _listing(model: str | None) -> str:
     import dataclasses
 
     from momentseek.models import MODELS
+    from momentseek.models.captioner import CAPTIONERS
     from momentseek.tables import text_table
-    from momentseek.training.config import DataSettings, TrainingSettings
+    from momentseek.training.config import DataSettings, TrainingSettings, network_spec
     from momentseek.training.presets import preset_names, preset_table
 
     if model is None:
-        models = [[e.name, e.summary] for e in MODELS.values()]
+        models = [[e.name, e.summary] for e in MODELS.values()] + [[e.name, e.summary] for e in CAPTIONERS.values()]
         presets = [[name, str(preset_table(name).get("about", ""))] for name in preset_names()]
         return "\n\n".join(
             [
@@ -178,7 +181,7 @@ def _listing(model: str | None) -> str:
                 "`momentseek train MODEL --list` lists the settings of a model.",
             ]
         )
-    sections = {"model": MODELS[model].config, "training": TrainingSettings, "data": DataSettings}
+    sections = {"model": network_spec(model).config, "training": TrainingSettings, "data": DataSettings}
     rows = [
         [f"{section}.{f.name}", "" if f.default in (None, dataclasses.MISSING) else str(f.default)]
         for section, kind in sections.items()

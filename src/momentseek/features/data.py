@@ -13,6 +13,12 @@
     durations = "durations.json"        # optional: seconds of the videos, where the truth has none
     related = "related.json"            # optional: {query: [videos that answer it too]}, never negatives in training
 
+Captioners learn from splits of moments with captions, and read what is said as text:
+
+    subtitles = "tvqa_preprocessed_subtitles.jsonl"
+    [splits.tvc_train]
+    captions = "tvc_train_release.jsonl"
+
 Paths are relative to the file. Nothing is read until it is asked for, and features never as a whole.
 """
 
@@ -29,15 +35,18 @@ from typing import Any
 from momentseek.errors import MomentseekError
 from momentseek.features.modalities import MODALITIES, parse_modalities
 from momentseek.features.store import Features
-from momentseek.formats import read_corpus, read_truth
+from momentseek.features.subtitles import SubtitleLine, read_subtitles
+from momentseek.formats import read_captions, read_corpus, read_truth
 from momentseek.formats.document import open_document
-from momentseek.moments import Judgements
+from momentseek.moments import CaptionTable, Judgements
 from momentseek.registry import did_you_mean
 from momentseek.toml import read_toml
 
 DATA_FILE = "data.toml"
 SPLIT_KEYS = ("truth", "query", "corpus", "durations", "related")
-"""Settings that a split may have."""
+"""Settings that a split of queries may have."""
+CAPTIONS_KEY = "captions"
+"""The one setting of a split of captions."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,16 @@ class DataSplit:
     """Further videos that answer a query, by its id; these are never negatives in training."""
 
 
+@dataclass(frozen=True, eq=False)
+class CaptionSplit:
+    """One split of moments with captions, and what is said in their videos."""
+
+    name: str
+    table: CaptionTable
+    subtitles: Mapping[str, tuple[SubtitleLine, ...]]
+    """The lines of each video; empty where the data have none."""
+
+
 class Data:
     """An open data folder: its splits and their features; use it as a context manager, or ``close`` it."""
 
@@ -79,7 +98,10 @@ class Data:
         self.clip_seconds = float(settings.get("clip_seconds", 1.5))
         self.simulated = bool(settings.get("simulated", False))
         self.preset: str | None = settings.get("preset", "simulation" if self.simulated else None)
-        self.splits: tuple[str, ...] = tuple(settings["splits"])
+        entries = settings["splits"]
+        self.splits: tuple[str, ...] = tuple(name for name in entries if CAPTIONS_KEY not in entries[name])
+        self.caption_splits: tuple[str, ...] = tuple(name for name in entries if CAPTIONS_KEY in entries[name])
+        self._subtitles: Mapping[str, tuple[SubtitleLine, ...]] | None = None
         features = settings["features"]
         video, subtitle = features.get("video"), features.get("subtitle")
         if not video and not subtitle:
@@ -119,6 +141,22 @@ class Data:
             self._splits[name] = self._read_split(name)
         return self._splits[name]
 
+    def captions(self, name: str) -> CaptionSplit:
+        """The split of captions called ``name``."""
+        entry = self._entry(name)
+        if CAPTIONS_KEY not in entry:
+            known = did_you_mean(name, self.caption_splits) if self.caption_splits else "the data have none"
+            raise MomentseekError(f"{self.path}: the split {name} has queries and no captions; {known}")
+        return CaptionSplit(name, read_captions(self.folder / entry[CAPTIONS_KEY]), self.subtitles)
+
+    @property
+    def subtitles(self) -> Mapping[str, tuple[SubtitleLine, ...]]:
+        """What is said in each video, as text; empty if the data have no subtitles."""
+        if self._subtitles is None:
+            name = self._settings.get("subtitles")
+            self._subtitles = read_subtitles(self.folder / name) if name else {}
+        return self._subtitles
+
     def dims_of(self, split: str) -> Dims:
         """Number of columns of the features, with those of the queries of one split."""
         return Dims(
@@ -130,6 +168,8 @@ class Data:
     @property
     def dims(self) -> Dims:
         """Number of columns of the features; every split has the same (``check`` makes sure)."""
+        if not self.splits:
+            raise MomentseekError(f"{self.path}: has splits of captions only, and no queries; add a split of queries")
         return self.dims_of(self.splits[0])
 
     def rows(self, video: str) -> int:
@@ -186,6 +226,10 @@ class Data:
                 seen.update(f"{features.fingerprint() if features else '-'}\n".encode())
             for name in names:
                 entry = self._entry(name)
+                if CAPTIONS_KEY in entry:
+                    files = [entry[CAPTIONS_KEY], *filter(None, [self._settings.get("subtitles")])]
+                    seen.update(f"{name} {' '.join(_file_hash(self.folder / file) for file in files)}\n".encode())
+                    continue
                 seen.update(f"{name} {self._query(name).fingerprint()}\n".encode())
                 for key in SPLIT_KEYS:
                     if key in entry and key != "query":
@@ -211,7 +255,12 @@ class Data:
         return self._open[paths]
 
     def _query(self, name: str) -> Features:
-        return self._features(self._entry(name)["query"], "query")
+        entry = self._entry(name)
+        if CAPTIONS_KEY in entry:
+            raise MomentseekError(
+                f"{self.path}: the split {name} has captions and no queries; {did_you_mean(name, self.splits)}"
+            )
+        return self._features(entry["query"], "query")
 
     def _entry(self, name: str) -> Mapping[str, Any]:
         splits = self._settings["splits"]
@@ -221,7 +270,7 @@ class Data:
         return entry
 
     def _read_split(self, name: str) -> DataSplit:
-        entry = self._entry(name)
+        entry, query = self._entry(name), self._query(name)
         corpus = read_corpus(self.folder / entry["corpus"]) if "corpus" in entry else None
         seconds_of = read_corpus(self.folder / entry["durations"]) if "durations" in entry else corpus
         truth = read_truth(self.folder / entry["truth"], corpus=seconds_of)
@@ -232,7 +281,7 @@ class Data:
             if seconds != seconds:
                 durations[video] = self.rows(video) * self.clip_seconds
         related = read_related(self.folder / entry["related"]) if "related" in entry else {}
-        return DataSplit(name, truth, self._query(name), searched, durations, related)
+        return DataSplit(name, truth, query, searched, durations, related)
 
 
 @contextmanager
@@ -269,7 +318,13 @@ def _check_settings(file: Path, settings: Mapping[str, Any]) -> None:
         raise MomentseekError(f"{file}: clip_seconds must be a number above 0, not {seconds!r}")
     if not isinstance(settings.get("preset", ""), str):
         raise MomentseekError(f"{file}: preset must be the name of one, not {settings['preset']!r}")
+    if not isinstance(settings.get("subtitles", ""), str):
+        raise MomentseekError(f"{file}: subtitles must be the name of a file, not {settings['subtitles']!r}")
     for name, entry in splits.items():
+        if isinstance(entry, dict) and CAPTIONS_KEY in entry:
+            if len(entry) > 1 or not isinstance(entry[CAPTIONS_KEY], str):
+                raise MomentseekError(f"{file}: split {name} has captions, so it names their file and nothing else")
+            continue
         for key in ("truth", "query"):
             if not isinstance(entry, dict) or key not in entry:
                 raise MomentseekError(f"{file}: split {name} does not say its {key} file; add {key} = ...")

@@ -87,6 +87,10 @@ class Batch:
     clips: Clips
     pairs: BatchPairs
 
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return len(self.pairs.query)
+
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
 

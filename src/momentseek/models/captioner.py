@@ -5,19 +5,20 @@ A captioner describes a given moment, so it is no ``CorpusModel``, which finds m
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from momentseek.captioning.decoding import DecodingSettings, decode_captions
 from momentseek.captioning.moment_input import CaptionPreparation, MomentInputs
 from momentseek.captioning.vocabulary import BOS, EOS, PAD, Vocabulary
 from momentseek.errors import MomentseekError
+from momentseek.models.network import Network
 from momentseek.moments.arrays import FloatArray, IntArray
 from momentseek.registry import Registry
 
@@ -33,8 +34,8 @@ class CaptionerConfig:
     dropout: float = 0.1
     modalities: str = "video+subtitle"
     """``video``, ``subtitle``, both, or ``none``: a language model that sees and reads nothing."""
-    columns: str = ""
-    """Columns of the video features that are used, such as ``0:2048`` for ResNet in TVR's file; all if empty."""
+    columns: str | None = None
+    """Columns of the video features that are used, such as ``0:2048`` for ResNet in TVR's file; all if not said."""
     max_clips: int = 18
     """Clips of a moment; of longer ones so many, evenly spaced."""
     max_words: int = 28
@@ -85,10 +86,10 @@ class CaptionerConfig:
         return DecodingSettings(self.beam, self.length_penalty, self.max_caption)
 
 
-def parse_columns(text: str) -> tuple[int, int] | None:
+def parse_columns(text: str | None) -> tuple[int, int] | None:
     """The first column that is used and the first after them; None for all.
 
-    >>> parse_columns("2048:3072"), parse_columns("")
+    >>> parse_columns("2048:3072"), parse_columns(None)
     ((2048, 3072), None)
     """
     if not text:
@@ -129,13 +130,14 @@ class CaptionBatch:
         return CaptionBatch(*(part.to(device) for part in (self.clips, self.tokens, self.mask, self.caption)))
 
 
-class Captioner(nn.Module, ABC):
+class Captioner(Network):
     """The base class of captioners: ``training`` trains it, and ``describe`` writes captions with it."""
 
+    config: CaptionerConfig
+    dims: CaptionerDims
+
     def __init__(self, config: CaptionerConfig, dims: CaptionerDims) -> None:
-        super().__init__()
-        self.config = config
-        self.dims = dims
+        super().__init__(config, dims)
         self.vocabulary = Vocabulary(dims.vocabulary)
 
     @abstractmethod

@@ -12,6 +12,7 @@ from torch import Tensor
 from momentseek.errors import MomentseekError
 
 if TYPE_CHECKING:
+    from momentseek.models.captioner import CaptionerConfig
     from momentseek.models.model import ModelConfig
 
 MAX_SETTING = 8192
@@ -48,7 +49,7 @@ def one_of(config: ModelConfig, name: str, *choices: str) -> None:
         raise MomentseekError(f"model: {name} must be {' or '.join(choices)}, not {value!r}")
 
 
-def refuse_absurd_sizes(config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
+def refuse_absurd_sizes(config: ModelConfig | CaptionerConfig, weights: Mapping[str, Tensor]) -> None:
     """Refuse settings whose model would be far larger than the weights, before memory is taken for it."""
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name, value in asdict(config).items():

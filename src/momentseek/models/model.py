@@ -8,7 +8,7 @@ that predict times rather than clips give ``moments`` instead of ``spans``, and 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from momentseek.errors import MomentseekError
 from momentseek.features.clips import FIT_METHODS
@@ -24,7 +24,7 @@ from momentseek.features.data import Dims as Dims
 from momentseek.features.modalities import MODALITIES, parse_modalities
 from momentseek.features.preparation import Preparation
 from momentseek.models.batch import Batch, Clips, Encodings, Words
-from momentseek.models.phases import EVERYTHING, Phase
+from momentseek.models.network import Network
 from momentseek.moments.arrays import FloatArray
 
 Predicted = tuple[Tensor, Tensor, Tensor]
@@ -100,7 +100,7 @@ class ModelConfig:
         return tuple(name for name in MODALITIES if name in named)
 
 
-class CorpusModel(nn.Module, ABC):
+class CorpusModel(Network):
     """The base class of all models: ``training`` trains it, and ``models.inference`` searches with it."""
 
     retrieves: ClassVar[bool] = True
@@ -108,15 +108,11 @@ class CorpusModel(nn.Module, ABC):
     hard_negatives: ClassVar[bool] = False
     """Whether the loss uses hard negatives (``BatchPairs.hard_videos``); ``match`` is then a score's logarithm."""
 
-    rate_groups: ClassVar[tuple[str, ...]] = ()
-    """Parts of the model, by the prefixes of their parameters' names, that ``phase_at`` gives rates of their own."""
+    config: ModelConfig
+    dims: Dims
 
     def __init__(self, config: ModelConfig, dims: Dims) -> None:
-        super().__init__()
-        self.config = config
-        self.dims = dims
-        self.phase = EVERYTHING
-        """The phase of the step that is being trained; training sets it before it asks for the loss."""
+        super().__init__(config, dims)
 
     @property
     def listed_negatives(self) -> int:
@@ -130,10 +126,6 @@ class CorpusModel(nn.Module, ABC):
     def goes_on(self) -> bool:
         """Whether the settings are those of a later stage, which begins from the checkpoint of an earlier one."""
         return False
-
-    def phase_at(self, step: int, epoch: int) -> Phase:
-        """What is trained in a step, counted from 0, of an epoch: everything at the same rate, if not said."""
-        return EVERYTHING
 
     def check_lengths(self, clips: Mapping[str, int]) -> None:
         """Refuse videos, given by their numbers of clips, that the model cannot be trained on; by default none."""

@@ -165,8 +165,8 @@ def write_data(folder: Path, settings: SimulationSettings) -> None:
         "clip_seconds": CLIP_SECONDS,
         "simulated": True,
         "features": {"video": ["video.h5"], "subtitle": "subtitle.h5"},
-        "captions": {"subtitles": SUBTITLE_FILE} | {split: f"tvc_{split}_release.jsonl" for split in TVC_CAPTIONS},
-        "splits": ranking | tvr,
+        "subtitles": SUBTITLE_FILE,
+        "splits": ranking | tvr | {f"tvc_{s}": {"captions": f"tvc_{s}_release.jsonl"} for s in TVC_CAPTIONS},
     }
     _write(folder / DATA_FILE, [toml_text(table)])
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.limits import check_size
 from momentseek.models import MODELS, CorpusModel, Dims, build
+from momentseek.models.captioner import CAPTIONERS, Captioner, CaptionerDims
 from momentseek.models.checks import MAX_SETTING, refuse_absurd_sizes
 from momentseek.models.inputs import dims_of
+from momentseek.models.network import Network
 from momentseek.optional import optional_module
-from momentseek.training.config import TrainConfig
+from momentseek.training.config import TrainConfig, network_spec
 from momentseek.training.folder import find_checkpoint
 
 CHECKPOINT_KIND = "momentseek checkpoint"
@@ -34,13 +37,11 @@ IMPORTED = "imported"
 """The fingerprint of the training data of public weights, which nobody knows."""
 
 
-@dataclass(frozen=True, eq=False)
-class Checkpoint:
-    """A trained model with its settings, what it was trained on, and what training needs to continue."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SavedTraining:
+    """What a checkpoint says beside the weights: settings, training data, and what training needs to continue."""
 
-    model: CorpusModel
     config: TrainConfig
-    dims: Dims
     fingerprint: str
     """Fingerprint of the data it was trained on: ``Data.fingerprint_of`` its training and validation splits."""
     version: str
@@ -64,6 +65,21 @@ class Checkpoint:
         return data.fingerprint_of(training_splits(self.config)) == self.fingerprint
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Checkpoint(SavedTraining):
+    """A trained model that finds moments."""
+
+    model: CorpusModel
+    dims: Dims
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CaptionerCheckpoint(SavedTraining):
+    """A trained captioner."""
+
+    model: Captioner
+
+
 def training_splits(config: TrainConfig) -> tuple[str, str]:
     """The training and the validation split, which decide the weights; the test split may change later."""
     return config.data.train, config.data.validate
@@ -71,7 +87,7 @@ def training_splits(config: TrainConfig) -> tuple[str, str]:
 
 def save_checkpoint(
     path: Path,
-    model: CorpusModel,
+    model: Network,
     config: TrainConfig,
     fingerprint: str,
     step: int,
@@ -84,7 +100,7 @@ def save_checkpoint(
     metadata = {
         "kind": CHECKPOINT_KIND,
         "version": __version__,
-        "format": str(MODELS[config.model].format),
+        "format": str(network_spec(config.model).format),
         "config": json.dumps(config.table()),
         "dims": json.dumps(asdict(model.dims)),
         "fingerprint": fingerprint,
@@ -101,13 +117,48 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Load a checkpoint file, or the best (else the last) of a training run's folder; the model is on the CPU."""
     file = find_checkpoint(Path(path))
     metadata, tensors = _read(file)
-    settings, dims = _mapping(metadata, "config", file), _dims(metadata, file)
-    config = _config(_present_form(settings, metadata, file), file)
-    weights = {n: t for n, t in tensors.items() if not n.startswith(OPTIMISER_PREFIX)}
-    try:
-        refuse_absurd_sizes(config.model_config, weights)
+    config = _settings(metadata, file)
+    if config.describes:
+        raise MomentseekError(
+            f"{file}: is a checkpoint of {config.model}, which describes moments and finds none; `momentseek describe` "
+            "uses it"
+        )
+    dims = _dims(metadata, file)
+    with _fitting(config, metadata, file):
+        refuse_absurd_sizes(config.model_config, _weights(tensors))
         model = build(config.model, config.settings, dims)
-        model.load_state_dict(weights)
+        model.load_state_dict(_weights(tensors))
+    return Checkpoint(model=model.eval(), dims=dims, **_saved(config, metadata, tensors, file))
+
+
+def is_captioner(path: str | os.PathLike[str]) -> bool:
+    """Whether a checkpoint is of a captioner, by its metadata alone."""
+    file = find_checkpoint(Path(path))
+    return _settings(_read(file, weights=False)[0], file).describes
+
+
+def load_captioner(path: str | os.PathLike[str]) -> CaptionerCheckpoint:
+    """Load the checkpoint of a captioner: a file, or the best (else the last) of a training run's folder."""
+    file = find_checkpoint(Path(path))
+    metadata, tensors = _read(file)
+    config = _settings(metadata, file)
+    if not config.describes:
+        raise MomentseekError(
+            f"{file}: is a checkpoint of {config.model}, which describes nothing; give one of {', '.join(CAPTIONERS)}"
+        )
+    dims = _captioner_dims(metadata, file)
+    with _fitting(config, metadata, file):
+        refuse_absurd_sizes(config.captioner_config, _weights(tensors))
+        model = CAPTIONERS[config.model].model(config.captioner_config, dims)
+        model.load_state_dict(_weights(tensors))
+    return CaptionerCheckpoint(model=model.eval(), **_saved(config, metadata, tensors, file))
+
+
+@contextmanager
+def _fitting(config: TrainConfig, metadata: Mapping[str, str], file: Path) -> Iterator[None]:
+    """Say of weights and settings that make no model which file they are of."""
+    try:
+        yield
     except MomentseekError as e:
         raise MomentseekError(f"{file}: {e}") from None
     except Exception as e:  # torch raises a class of its own for each setting that makes no model
@@ -116,18 +167,27 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
             f"{file}: was made by momentseek {_text(metadata, 'version', file)}, and its weights do not fit "
             f"{config.model} ({why}); copy it again, or train again"
         ) from None
-    model.eval()
-    return Checkpoint(
-        model,
-        config,
-        dims,
-        _text(metadata, "fingerprint", file),
-        _text(metadata, "version", file),
-        _whole(metadata, "step", file),
-        _number(metadata, "value", file),
-        {n.removeprefix(OPTIMISER_PREFIX): t for n, t in tensors.items() if n.startswith(OPTIMISER_PREFIX)},
-        _mapping(metadata, "state", file),
-    )
+
+
+def _saved(
+    config: TrainConfig, metadata: Mapping[str, str], tensors: Mapping[str, Tensor], file: Path
+) -> dict[str, Any]:
+    """The fields of ``SavedTraining``."""
+    return {
+        "config": config,
+        "fingerprint": _text(metadata, "fingerprint", file),
+        "version": _text(metadata, "version", file),
+        "step": _whole(metadata, "step", file),
+        "value": _number(metadata, "value", file),
+        "optimiser": {
+            n.removeprefix(OPTIMISER_PREFIX): t for n, t in tensors.items() if n.startswith(OPTIMISER_PREFIX)
+        },
+        "state": _mapping(metadata, "state", file),
+    }
+
+
+def _weights(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {n: t for n, t in tensors.items() if not n.startswith(OPTIMISER_PREFIX)}
 
 
 def refuse_other_dims(trained: Checkpoint, data: Data, split: str, source: str) -> None:
@@ -142,13 +202,13 @@ def refuse_other_dims(trained: Checkpoint, data: Data, split: str, source: str) 
             )
 
 
-def _read(file: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+def _read(file: Path, *, weights: bool = True) -> tuple[dict[str, str], dict[str, Tensor]]:
     safetensors = optional_module("safetensors", "train")
     try:
         with safetensors.safe_open(file, framework="pt") as opened:
             metadata = opened.metadata() or {}
             tensors: dict[str, Tensor] = {}
-            if metadata.get("kind") == CHECKPOINT_KIND:
+            if metadata.get("kind") == CHECKPOINT_KIND and weights:
                 check_size(f"{file}: the checkpoint", file.stat().st_size, file.stat().st_size)
                 tensors = {name: opened.get_tensor(name).clone() for name in opened.keys()}  # noqa: SIM118
     except MomentseekError:
@@ -162,7 +222,8 @@ def _read(file: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
     return metadata, tensors
 
 
-def _config(settings: Mapping[str, Any], file: Path) -> TrainConfig:
+def _settings(metadata: Mapping[str, str], file: Path) -> TrainConfig:
+    settings = _present_form(_mapping(metadata, "config", file), metadata, file)
     try:
         return TrainConfig.of(settings, "its settings")
     except MomentseekError as e:
@@ -173,7 +234,7 @@ def _present_form(settings: dict[str, Any], metadata: Mapping[str, str], file: P
     """The settings as this version means them; a checkpoint of a former network that is no longer here is refused."""
     section = settings.get("model")
     name = section.get("name") if isinstance(section, dict) else None
-    spec = MODELS.get(name) if isinstance(name, str) else None
+    spec = network_spec(name) if isinstance(name, str) and name in {*MODELS, *CAPTIONERS} else None
     written = _whole(metadata, "format", file) if "format" in metadata else 1
     if spec is None or written == spec.format:
         return settings
@@ -232,6 +293,16 @@ def _dims(metadata: Mapping[str, str], file: Path) -> Dims:
     if not known or found["query"] is None:
         raise _unreadable("dims", file)
     return Dims(**found)
+
+
+def _captioner_dims(metadata: Mapping[str, str], file: Path) -> CaptionerDims:
+    found = _mapping(metadata, "dims", file)
+    video, words = found.get("video"), found.get("vocabulary")
+    if type(video) is not int or not 0 <= video <= MAX_SETTING or not isinstance(words, list):
+        raise _unreadable("dims", file)
+    if not all(isinstance(word, str) for word in words):
+        raise _unreadable("dims", file)
+    return CaptionerDims(video, tuple(words))
 
 
 def _unreadable(key: str, file: Path) -> MomentseekError:

@@ -23,7 +23,8 @@ from typing import Any
 
 from momentseek.errors import MomentseekError
 from momentseek.measures import parse_all
-from momentseek.models import MODELS, ModelConfig, build_config
+from momentseek.models import MODELS, ModelConfig, ModelSpec, build_config
+from momentseek.models.captioner import CAPTIONERS, CaptionerConfig, CaptionerSpec
 from momentseek.models.registry import SETTING_ALIASES
 from momentseek.registry import did_you_mean
 from momentseek.toml import toml_text
@@ -179,8 +180,23 @@ class TrainConfig:
 
     @property
     def model_config(self) -> ModelConfig:
-        """The model's settings, with its defaults filled in."""
+        """The settings of a model that finds moments, with its defaults filled in."""
         return build_config(MODELS[self.model].config, self.settings, f"model {self.model}")
+
+    @property
+    def captioner_config(self) -> CaptionerConfig:
+        """The settings of a captioner, with its defaults filled in."""
+        return build_config(CAPTIONERS[self.model].config, self.settings, f"model {self.model}")
+
+    @property
+    def network_config(self) -> ModelConfig | CaptionerConfig:
+        """The settings of the model, whatever it does."""
+        return self.captioner_config if self.describes else self.model_config
+
+    @property
+    def describes(self) -> bool:
+        """Whether the model is a captioner."""
+        return self.model in CAPTIONERS
 
     @classmethod
     def of(cls, table: Mapping[str, Any], where: str = "config") -> TrainConfig:
@@ -200,13 +216,14 @@ class TrainConfig:
             build_config(TrainingSettings, _section(table, "training", where), f"{where}: training"),
             build_config(DataSettings, _section(table, "data", where), f"{where}: data"),
         )
-        _ = config.model_config
+        _ = network_spec(name)
+        _ = config.network_config
         return config
 
     def table(self) -> dict[str, dict[str, Any]]:
         """The sections with every setting, the model's defaults included; TOML knows no nothing, so it is ""."""
         sections = {
-            "model": {"name": self.model, **dataclasses.asdict(self.model_config)},
+            "model": {"name": self.model, **dataclasses.asdict(self.network_config)},
             "training": dataclasses.asdict(self.training),
             "data": dataclasses.asdict(self.data),
         }
@@ -219,6 +236,20 @@ class TrainConfig:
     def with_changes(self, settings: Assignments) -> TrainConfig:
         """The config changed by settings; a key may name its section (``training.lr``) or leave it out."""
         return TrainConfig.of(apply_settings(self.table(), settings))
+
+
+def network_spec(name: str) -> ModelSpec | CaptionerSpec:
+    """What is known of a model by its name, whether it finds moments or describes them.
+
+    >>> network_spec("mtm")
+    Traceback (most recent call last):
+        ...
+    momentseek.errors.MomentseekError: there is no model 'mtm'; did you mean 'mmt'?
+    """
+    found: ModelSpec | CaptionerSpec | None = CAPTIONERS.get(name) or MODELS.get(name)
+    if found is None:
+        raise MomentseekError(f"there is no model {name!r}; {did_you_mean(name, [*MODELS, *CAPTIONERS])}")
+    return found
 
 
 def summed_measures(text: str) -> list[str]:
@@ -268,7 +299,7 @@ def _place(key: str, table: Mapping[str, Any]) -> tuple[str, str]:
     known = {
         "training": [f.name for f in dataclasses.fields(TrainingSettings)],
         "data": [f.name for f in dataclasses.fields(DataSettings)],
-        "model": [f.name for f in dataclasses.fields(MODELS[model].config)] if model and "model" in table else [],
+        "model": [f.name for f in dataclasses.fields(network_spec(model).config)] if model and "model" in table else [],
     }
     holders = [s for s, names in known.items() if key in names]
     if len(holders) == 1:

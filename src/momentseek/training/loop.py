@@ -11,7 +11,7 @@ import math
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -20,7 +20,10 @@ from torch import Tensor
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.models import Batch, CorpusModel
+from momentseek.models.captioner import CaptionBatch
+from momentseek.models.network import Network
 from momentseek.read_ahead import ReadAhead
+from momentseek.training.batches import Batches
 from momentseek.training.checkpoint import save_checkpoint
 from momentseek.training.config import TrainConfig
 from momentseek.training.folder import BEST_CHECKPOINT, LAST_CHECKPOINT
@@ -144,6 +147,8 @@ class TrainingLoop:
             self.interrupts.check()
             self._report_progress("scoring", done / total)
 
+        if not isinstance(self.batches, Batches) or not isinstance(self.model, CorpusModel):
+            return  # captions are learnt from themselves
         if self.scorer is None:
             self.batches.hard = read_lists(self.config, self.model, self.data, self.batches.pairs, report_scoring)
             return
@@ -169,14 +174,14 @@ class TrainingLoop:
                     return "time"
                 self._step(next(ready))
 
-    def batch_of(self, step: int) -> Batch:
+    def batch_of(self, step: int) -> Batch | CaptionBatch:
         """The batch of a step: processes take the epoch's batches in turns."""
         epoch, index = divmod(step, self.per_epoch)
         mine = (index * self.processes.count + self.processes.rank) % self.order.per_epoch
         rng = np.random.default_rng([self.training.seed, step, self.processes.rank, 2])
         return self.batches.batch(self.order.batch_at(epoch, mine), rng)
 
-    def _step(self, batch: Batch) -> None:
+    def _step(self, batch: Batch | CaptionBatch) -> None:
         step, training = self.counts.step, self.training
         rng = torch.Generator().manual_seed(step_seed(training.seed, step, self.processes.rank, 1))
         _seed_device(_device(self.model), step_seed(training.seed, step, self.processes.rank, 0))
@@ -195,7 +200,7 @@ class TrainingLoop:
         clip_gradients(self.model, training.clip, training.clip_by)
         self.optimiser.step()
         self.counts.step += 1
-        self._note(terms, len(batch.pairs.query), rate)
+        self._note(terms, len(batch), rate)
 
     def _not_finite(self, terms: dict[str, Tensor]) -> MomentseekError:
         shown = ", ".join(f"{name} {float(value.detach()):g}" for name, value in terms.items())
@@ -227,7 +232,7 @@ class TrainingLoop:
         self._report_progress("validating")
         value = math.nan
         if self.processes.first:
-            value = self.validation.value(self.model, self.interrupts.check)
+            value = self.validation.value(cast(Any, self.model), self.interrupts.check)  # one for this kind of model
         value = self.processes.agree(value)
         counts = self.counts
         counts.validated, counts.value = counts.step, value
@@ -302,5 +307,5 @@ def _seed_device(device: torch.device, seed: int) -> None:
         torch.manual_seed(seed)
 
 
-def _device(model: CorpusModel) -> torch.device:
+def _device(model: Network) -> torch.device:
     return next(model.parameters()).device

@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.errors import MomentseekError
-from momentseek.models import MODELS
+from momentseek.models.captioner import CAPTIONERS
 from momentseek.registry import did_you_mean
 from momentseek.toml import read_toml
-from momentseek.training.config import Assignments, TrainConfig, apply_settings
+from momentseek.training.config import Assignments, TrainConfig, apply_settings, network_spec
+
+CAPTION_TRAINING = {"measure": "CIDEr-D", "report": ["BLEU@4", "ROUGE-L", "CIDEr-D"]}
+"""How captioners are measured unless a preset of their own says otherwise."""
 
 
 def preset_names() -> tuple[str, ...]:
@@ -62,11 +65,14 @@ def configure(
     model = model or named
     if model is None:
         raise MomentseekError(f"{where}: is for any model; say which to train, such as `momentseek train xml`")
-    _ = MODELS[model]  # refuses an unknown name
+    _ = network_spec(model)  # refuses an unknown name
     for_model = dict(by_model.get(model, {}))
-    training = for_model.pop("training", {})
+    if model in CAPTIONERS and named is None:  # what a preset says of all models is said of those that find moments
+        sections = {"training": CAPTION_TRAINING}
+    training, data = for_model.pop("training", {}), for_model.pop("data", {})
     sections["model"] = {"name": model, **sections.get("model", {}), **for_model}
     sections["training"] = {**sections.get("training", {}), **training}
+    sections["data"] = {**sections.get("data", {}), **data}
     settings = settings if isinstance(settings, Mapping) else list(settings)
     split = apply_settings(sections, settings).get("data", {}).get("train")
     sections["training"] |= by_split.get(split, {})

@@ -13,24 +13,32 @@ import torch
 from momentseek import __version__
 from momentseek.atomic import write_bytes
 from momentseek.errors import MomentseekError
+from momentseek.models import CorpusModel
+from momentseek.models.captioner import Captioner
 from momentseek.models.inference.encode import StageCallback
-from momentseek.training.checkpoint import load_checkpoint
+from momentseek.training.captions.validation import CaptionValidation
+from momentseek.training.checkpoint import load_captioner, load_checkpoint
 from momentseek.training.folder import REPORT_FILE
-from momentseek.training.validation import VALIDATION_PROTOCOL, Validation
+from momentseek.training.validation import Validation
 
 
 def write_report(
-    out: Path, validation: Validation, counts: Mapping[str, Any], stopped: str, progress: StageCallback | None = None
+    out: Path,
+    validation: Validation | CaptionValidation,
+    counts: Mapping[str, Any],
+    stopped: str,
+    progress: StageCallback | None = None,
 ) -> dict[str, Any]:
     """Evaluate the best checkpoint on the validation and the test split, and write report.json."""
     config, data = validation.config, validation.data
-    best = load_checkpoint(out)
-    names = list(config.training.report)
-    scores = {
-        split: validation.measures(best.model, split, names, progress)
-        for split in (config.data.validate, config.data.test)
-        if split
-    }
+    names, splits = list(config.training.report), [s for s in (config.data.validate, config.data.test) if s]
+    model: CorpusModel | Captioner
+    if isinstance(validation, CaptionValidation):
+        model = captioner = load_captioner(out).model
+        scores = {split: validation.measures(captioner, split, names, progress) for split in splits}
+    else:
+        model = corpus_model = load_checkpoint(out).model
+        scores = {split: validation.measures(corpus_model, split, names, progress) for split in splits}
     report = {
         "model": config.model,
         "train": config.data.train,
@@ -43,8 +51,8 @@ def write_report(
         "steps": counts["step"],
         "stopped": stopped,
         "seconds": round(counts["seconds"], 1),
-        "parameters": sum(p.numel() for p in best.model.parameters()),
-        "protocol": VALIDATION_PROTOCOL,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "protocol": validation.protocol,
         "scores": scores,
         "data": {
             "name": data.name,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from momentseek.errors import MomentseekError
@@ -14,9 +15,20 @@ from momentseek.features.data import Data
 from momentseek.language.roles import resolve_parser
 from momentseek.models import CorpusModel, build
 from momentseek.models.inputs import dims_of
+from momentseek.models.network import Network
 from momentseek.training import warm_start
 from momentseek.training.batches import Batches
-from momentseek.training.checkpoint import Checkpoint, load_checkpoint, refuse_other_dims, training_splits
+from momentseek.training.captions.batches import CaptionBatches
+from momentseek.training.captions.setup import prepare_captions
+from momentseek.training.captions.validation import CaptionValidation
+from momentseek.training.checkpoint import (
+    Checkpoint,
+    SavedTraining,
+    load_captioner,
+    load_checkpoint,
+    refuse_other_dims,
+    training_splits,
+)
 from momentseek.training.config import TrainConfig
 from momentseek.training.folder import LAST_CHECKPOINT, prepare_folder, saved_config
 from momentseek.training.list_negatives import check_lists
@@ -38,14 +50,14 @@ class TrainingSetup:
 
     config: TrainConfig
     data: Data
-    model: CorpusModel
+    model: Network
     optimiser: torch.optim.Optimizer
     order: PairOrder
-    batches: Batches
-    validation: Validation
+    batches: Batches | CaptionBatches
+    validation: Validation | CaptionValidation
     fingerprint: str
     """Fingerprint of the training and validation data, as they were before the first step."""
-    resumed: Checkpoint | None
+    resumed: SavedTraining | None
     """The last checkpoint of the training run that is continued, if any."""
     begun: dict[str, Any] | None = None
     """Description of the checkpoint whose weights training begins from, if any."""
@@ -61,6 +73,8 @@ def prepare_training(
     training = config.training
     if training.threads is not None:
         torch.set_num_threads(training.threads)
+    if config.describes:
+        return _prepare_captioner(config, data, out, resume, processes, force)
     data.use(config.model_config.modalities)
     data.check(used_splits(config))
     _ = data.fingerprint_of(used_splits(config))  # the report's: of the data before the first step, too
@@ -111,6 +125,30 @@ def _fitted_lengths(config: TrainConfig, data: Data, model: CorpusModel) -> dict
     return {name: len(bounds(data.rows(name), most, how)) - 1 for name in sorted(names)}
 
 
+def _prepare_captioner(
+    config: TrainConfig, data: Data, out: Path, resume: bool, processes: Processes, force: bool
+) -> TrainingSetup:
+    training = config.training
+    parts = prepare_captions(config, data, used_splits(config))
+    fingerprint = data.fingerprint_of(training_splits(config))
+    last = None
+    if resume:
+        _refuse_other_settings(config, out)
+        last = load_captioner(out / LAST_CHECKPOINT) if (out / LAST_CHECKPOINT).is_file() else None
+        _refuse_other_training(last, config, data, out)
+    if last is not None:
+        parts.model.load_state_dict(last.model.state_dict())
+    parts.model.to(torch_device(training.device))
+    processes.share_weights(parts.model)
+    if processes.first:
+        prepare_folder(out, config, resume, force)
+    order = PairOrder(np.arange(len(parts.batches)), training.batch, 1, training.seed)
+    optimiser = build_optimiser(parts.model, training)
+    return TrainingSetup(
+        config, data, parts.model, optimiser, order, parts.batches, parts.validation, fingerprint, last
+    )
+
+
 def used_splits(config: TrainConfig) -> list[str]:
     """The splits a training run reads: for training, for validation and, if it has one, for the test."""
     return [s for s in (config.data.train, config.data.validate, config.data.test) if s]
@@ -119,7 +157,7 @@ def used_splits(config: TrainConfig) -> list[str]:
 def resolve_config(config: TrainConfig) -> TrainConfig:
     """The config as config.toml keeps it: paths absolute, {seed} in them filled in, the query parser chosen."""
     settings = dict(config.settings)
-    if getattr(config.model_config, "parse", "") == "auto":
+    if getattr(config.network_config, "parse", "") == "auto":
         settings["parse"] = resolve_parser("auto")
     source = config.data
     path = str(Path(source.path).resolve()) if source.path else ""
@@ -156,6 +194,16 @@ def _start_from(
 
 def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | None:
     """The checkpoint to continue from; None if training was stopped before the first was written."""
+    _refuse_other_settings(config, out)
+    if not (out / LAST_CHECKPOINT).is_file():
+        return None
+    last = load_checkpoint(out / LAST_CHECKPOINT)
+    _refuse_other_training(last, config, data, out)
+    return last
+
+
+def _refuse_other_settings(config: TrainConfig, out: Path) -> None:
+    """Refuse to continue a training run with settings that would make it another."""
     before = resolve_config(saved_config(out)).table()
     for section, values in config.table().items():
         for key, value in values.items():
@@ -165,18 +213,20 @@ def _last(config: TrainConfig, data: Data, out: Path) -> Checkpoint | None:
                     f"{out}: was begun with {section}.{key}={old} and not {value}; continue with the same settings, "
                     "or train in another folder"
                 )
-    if not (out / LAST_CHECKPOINT).is_file():
-        return None
-    last = load_checkpoint(out / LAST_CHECKPOINT)
+
+
+def _refuse_other_training(last: SavedTraining | None, config: TrainConfig, data: Data, out: Path) -> None:
+    """Refuse to continue from a checkpoint of another network or of other data."""
+    if last is None:
+        return
     _refuse_former_network(last, config, out)
     if not last.was_trained_on(data):
         raise MomentseekError(
             f"{out / LAST_CHECKPOINT}: was trained on other data than {data.path}; give the same data"
         )
-    return last
 
 
-def _refuse_former_network(last: Checkpoint, config: TrainConfig, out: Path) -> None:
+def _refuse_former_network(last: SavedTraining, config: TrainConfig, out: Path) -> None:
     """Refuse to continue where an earlier version meant other settings than its config.toml means today."""
     now, then = (part.table()["model"] for part in (config, last.config))
     for key, value in then.items():

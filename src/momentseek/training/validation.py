@@ -25,6 +25,8 @@ VALIDATION_PROTOCOL = "paper"
 class Validation:
     """Measures models on splits of the data, with the config's task, end times and first stage."""
 
+    protocol = VALIDATION_PROTOCOL
+
     def __init__(self, config: TrainConfig, data: Data) -> None:
         self.config, self.data = config, data
         self._first: dict[str, Run] = {}

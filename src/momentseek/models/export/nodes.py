@@ -101,14 +101,17 @@ class Nodes:
             outputs.append(x)
         return outputs
 
-    def block(self, layer: nn.Module, x: str, other: str, mask: str) -> str:
-        """Attention, linear map, residual, norm."""
+    def block(self, layer: nn.Module, x: str, other: str, mask: str, *, each: bool = False) -> str:
+        """Attention, linear map, residual, norm; ``each`` as ``attention`` has it."""
         assert isinstance(layer, SelfEncoder | CrossEncoder)
-        seen = self.linear(layer.linear, self.attention(layer.attention, x, other, mask))
+        seen = self.linear(layer.linear, self.attention(layer.attention, x, other, mask, each=each))
         return self.norm(layer.norm, self.add("Add", x, seen))
 
-    def attention(self, layer: Attention, x: str, other: str, mask: str) -> str:
-        """``softmax(Q K' / sqrt(d)) V`` in several heads, over the rows of ``other`` that are there."""
+    def attention(self, layer: Attention, x: str, other: str, mask: str, *, each: bool = False) -> str:
+        """``softmax(Q K' / sqrt(d)) V`` in several heads, over the rows of ``other`` that are there.
+
+        With ``each``, the mask has a row for each row of ``x``.
+        """
         hidden, heads = layer.query.out_features, layer.heads
         key, value = layer.key_value.weight.chunk(2)
         key_bias, value_bias = layer.key_value.bias.chunk(2)
@@ -121,7 +124,7 @@ class Nodes:
         scale = self.constant(np.float32(1 / math.sqrt(hidden // heads)))
         query = self.add("Mul", heads_of(x, layer.query.weight, layer.query.bias, [0, 2, 1, 3]), scale)
         scores = self.add("MatMul", query, heads_of(other, key, key_bias, [0, 2, 3, 1]))
-        there = self.add("Unsqueeze", mask, self.integers(1, 2))
+        there = self.add("Unsqueeze", mask, self.integers(1) if each else self.integers(1, 2))
         weight = self.add("Softmax", self.add("Where", there, scores, self.constant(LOWEST_SCORE)), axis=-1)
         taken = self.add("MatMul", weight, heads_of(other, value, value_bias, [0, 2, 1, 3]))
         return self.add("Reshape", self.add("Transpose", taken, perm=[0, 2, 1, 3]), self.integers(0, 0, hidden))

@@ -58,13 +58,19 @@ def export(
     """
     settings = {"end_time": end_time, "window": window, "cut": cut, "clip_seconds": clip_seconds, "nms": nms}
     found = draw_graphs(model, name, settings)
-    graphs = found.graphs
-    if not found.difference <= MAX_DIFFERENCE:
+    values = _values(model, name, found, encoders or {}, clip_seconds, trained or {})
+    return write_export(out, found.graphs, values, found.difference, force=force)
+
+
+def write_export(
+    out: Path, graphs: Mapping[str, bytes], values: dict[str, Any], difference: float, *, force: bool
+) -> ExportReport:
+    """Write graphs and their manifest as a folder, whole or not at all."""
+    if not difference <= MAX_DIFFERENCE:
         raise MomentseekError(
-            f"{name}: the exported graphs differ from the model by {found.difference:.1e}; nothing was written, "
+            f"{values['model']}: the exported graphs differ from the model by {difference:.1e}; nothing was written, "
             "report this"
         )
-    values = _values(model, name, found, encoders or {}, clip_seconds, trained or {})
     _check_place(out, force)
     temporary = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f".{out.name}."))
     try:
@@ -81,7 +87,7 @@ def export(
         raise MomentseekError(f"{out}: cannot be written ({e.strerror}); check the folder") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return ExportReport(out, str(values["fingerprint"]), found.difference, sum(map(len, graphs.values())))
+    return ExportReport(out, str(values["fingerprint"]), difference, sum(map(len, graphs.values())))
 
 
 def _check_place(out: Path, force: bool) -> None:
