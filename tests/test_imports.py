@@ -17,6 +17,7 @@ ORDER = (
         "errors",
         "registry",
         "atomic",
+        "chat",
         "config",
         "optional",
         "plain_file",

@@ -42,7 +42,7 @@ def log_chance(network: NextWords, row: int, words: list[int], *, ended: bool) -
 
 def best_by_trying_all(network: NextWords, row: int, longest: int, penalty: float) -> list[int]:
     tried = []
-    for length in range(longest + 1):
+    for length in range(1, longest + 1):
         for words in product(WORDS, repeat=length):
             ended = length < longest
             score = log_chance(network, row, list(words), ended=ended)
@@ -57,7 +57,8 @@ def beam_by_loops(network: NextWords, row: int, width: int, longest: int, penalt
         grown = []
         for score, told in live:
             chances = network(np.array([row]), np.array([told]))[0]
-            done.append(((score + chances[END]) / length_factor(length, penalty), told[1:]))
+            if length > 1:  # no caption is empty
+                done.append(((score + chances[END]) / length_factor(length, penalty), told[1:]))
             grown += [(score + chances[word], [*told, word]) for word in WORDS]
         live = sorted(grown, reverse=True)[:width]
     done += [(score / length_factor(longest, penalty), told[1:]) for score, told in live]
@@ -86,7 +87,7 @@ def test_greedy_takes_the_likeliest_word_until_the_end() -> None:
         told = [KNOWN.number[BOS]]
         for word in caption:
             chances = network(np.array([row]), np.array([told]))[0]
-            assert word == max((END, *WORDS), key=lambda w: chances[w])
+            assert word == max((END, *WORDS) if told[1:] else WORDS, key=lambda w: chances[w])
             told.append(word)
         last = network(np.array([row]), np.array([told]))[0]
         assert len(caption) == 7 or last[END] == max(last[[END, *WORDS]])

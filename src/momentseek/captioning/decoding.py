@@ -5,7 +5,8 @@ each time (as TVR's MMT does); a beam keeps several beginnings, and the finished
 
 .. math:: \\frac{\\log P(y)}{((5 + |y|) / 6)^{\\alpha}}
 
-is taken (Wu et al. 2016, eq. 14), \\|y\\| counting its words and [EOS].
+is taken (Wu et al. 2016, eq. 14), \\|y\\| counting its words and [EOS]. No caption is empty: with smoothed labels, and
+without a penalty, to say nothing is often the likeliest of all.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class DecodingSettings:
     """How captions are found: the width of the beam (1 is greedy), the length penalty, the most words."""
 
     beam: int = 1
-    length_penalty: float = 0.0
+    length_penalty: float = 1.0
     """α: 0 leaves the chance alone, which favours short captions; 1 is nearly the mean over the words."""
     longest: int = 18
     """The most words of a caption."""
@@ -67,9 +68,11 @@ def length_factor(words: int, penalty: float) -> float:
     return float(((5 + words) / 6) ** penalty)
 
 
-def _chances(next_words: NextWords, rows: IntArray, begun: IntArray, forbidden: IntArray) -> FloatArray:
+def _chances(next_words: NextWords, rows: IntArray, begun: IntArray, vocabulary: Vocabulary) -> FloatArray:
     found = np.array(next_words(rows, begun), dtype=np.float64)
-    found[:, forbidden] = -np.inf
+    found[:, vocabulary.forbidden] = -np.inf
+    if begun.shape[1] == 1:
+        found[:, vocabulary.number[EOS]] = -np.inf
     return found
 
 
@@ -79,7 +82,7 @@ def _decode_greedily(next_words: NextWords, count: int, vocabulary: Vocabulary, 
     rows = np.arange(count)
     begun = np.full((count, 1), vocabulary.number[BOS], dtype=np.int64)
     for _ in range(longest):
-        word = _chances(next_words, rows, begun, vocabulary.forbidden).argmax(1)
+        word = _chances(next_words, rows, begun, vocabulary).argmax(1)
         going = word != end
         rows, begun = rows[going], np.concatenate([begun, word[:, None]], axis=1)[going]
         for row, number in zip(rows.tolist(), word[going].tolist(), strict=True):
@@ -99,7 +102,7 @@ def _search_beam(
     begun = np.full((count, 1), vocabulary.number[BOS], dtype=np.int64)
     chance = np.zeros(count)
     for length in range(1, settings.longest + 1):
-        grown = chance[:, None] + _chances(next_words, rows, begun, vocabulary.forbidden)
+        grown = chance[:, None] + _chances(next_words, rows, begun, vocabulary)
         factor = length_factor(length, settings.length_penalty)
         _keep_better(best, best_score, rows, begun, grown[:, end] / factor)
         grown[:, end] = -np.inf

@@ -45,8 +45,8 @@ def command(
       momentseek train mmt --data simulation --out runs/mmt
       momentseek describe runs/mmt --data simulation --split tvc_test --out captions.jsonl
       momentseek evaluate captions.jsonl --truth simulation/tvc_test_release.jsonl --protocol tvc
-    With a beam of three that does not favour short captions:
-      momentseek describe runs/mmt --data simulation --split tvc_test --beam 3 --length-penalty 1 --out beam.jsonl
+    With a beam of three that favours short captions:
+      momentseek describe runs/mmt --data simulation --split tvc_test --beam 3 --length-penalty 0.5 --out beam.jsonl
 
     Without --out the captions are printed, a line for each moment; with --json as objects with video, start and end.
     """

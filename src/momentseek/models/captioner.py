@@ -48,7 +48,8 @@ class CaptionerConfig:
     """Words are known that occur more often than this in the training captions."""
     beam: int = 1
     """Captions kept while one is written; 1 is greedy, as in the paper."""
-    length_penalty: float = 0.0
+    length_penalty: float = 1.0
+    """How much long captions are favoured in a beam; 0 leaves their chance alone, which favours short ones."""
 
     def __post_init__(self) -> None:
         for name in ("hidden", "heads", "layers", "max_clips", "max_words", "max_caption"):

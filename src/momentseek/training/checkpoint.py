@@ -128,7 +128,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         refuse_absurd_sizes(config.model_config, _weights(tensors))
         model = build(config.model, config.settings, dims)
         model.load_state_dict(_weights(tensors))
-    return Checkpoint(model=model.eval(), dims=dims, **_saved(config, metadata, tensors, file))
+    return Checkpoint(model=model.eval(), dims=dims, **_saved_fields(config, metadata, tensors, file))
 
 
 def is_captioner(path: str | os.PathLike[str]) -> bool:
@@ -151,7 +151,7 @@ def load_captioner(path: str | os.PathLike[str]) -> CaptionerCheckpoint:
         refuse_absurd_sizes(config.captioner_config, _weights(tensors))
         model = CAPTIONERS[config.model].model(config.captioner_config, dims)
         model.load_state_dict(_weights(tensors))
-    return CaptionerCheckpoint(model=model.eval(), **_saved(config, metadata, tensors, file))
+    return CaptionerCheckpoint(model=model.eval(), **_saved_fields(config, metadata, tensors, file))
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def _fitting(config: TrainConfig, metadata: Mapping[str, str], file: Path) -> It
         ) from None
 
 
-def _saved(
+def _saved_fields(
     config: TrainConfig, metadata: Mapping[str, str], tensors: Mapping[str, Tensor], file: Path
 ) -> dict[str, Any]:
     """The fields of ``SavedTraining``."""
