@@ -22,7 +22,7 @@ def test_every_papers_preset_is_a_config_and_survives_its_file(name: str, tmp_pa
     again = TrainConfig.of(read_toml(tmp_path / "config.toml"))
     assert again.table() == config.table()
     assert again.training == config.training
-    assert again.model_config == config.model_config
+    assert again.network_config == config.network_config
 
 
 def test_the_papers_are_there() -> None:
@@ -64,7 +64,7 @@ def test_nothing_survives_a_file() -> None:
     config = configure({}, "xml", ["hard_from=", "patience=4"])
     assert config.model_config.hard_from is None  # type: ignore[attr-defined]
     again = TrainConfig.of(tomllib.loads(config.text()))
-    assert again.model_config == config.model_config
+    assert again.network_config == config.network_config
     assert again.with_changes(["patience="]).training.patience is None
 
 
