@@ -30,8 +30,19 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "acrn": {"steps": 120, "lr": 0.02, "batch": 24},
     "tcn_dcm": {"steps": 150, "hidden": 24, "max_clips": 8, "longest": 8, "lr": 1e-2, **ONE_LAYER, "other_videos": 0.0},
     "ablr": {"steps": 300},
+    "drn": {"steps": 200, "hidden": 24, "wide": 24},
 }
 """Settings, beside the preset's, with which a model learns in a few seconds of one core."""
+
+
+SEEDED: dict[str, dict[str, Any]] = {
+    **LEARNERS,
+    "drn": {"hidden": 16, "wide": 16, "least": 0.0},
+    "scdm": {"hidden": 16},
+    "g2l": {"hidden": 16, "map_layers": 1, "max_clips": 8, "longest": 8},
+    "tsp_prl": {"hidden": 16, "turn": 1, "moves": 3},
+    "ms_sl": {"hidden": 16, "task": "VR"},
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +125,9 @@ def test_it_learns_more_than_where_moments_usually_lie(
     assert found["right"] - min(found["other"], best_guess) > 0.05, (found, best_guess)
 
 
-@pytest.mark.parametrize("model", LEARNERS)
+@pytest.mark.parametrize("model", SEEDED)
 def test_same_seed_same_run_and_another_seed_another(model: str, films: Data, tmp_path: Path) -> None:
-    small = {**LEARNERS[model], "steps": 2, "batch": 8, "task": "SVMR"}
+    small = {"task": "SVMR", **SEEDED[model], "steps": 2, "batch": 8}
     runs = []
     for i, seed in enumerate((5, 5, 6)):
         network = trained(model, films, tmp_path / str(i), seed=seed, **small)
