@@ -182,14 +182,14 @@ def written_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
 
 
 def sought_spellings(query: Query, texts: Sequence[str]) -> list[str]:
-    """The words that a query looks for in what is written, and words of the texts that differ in one letter.
+    """The words that a query looks for in what is written; for ``text:`` also words of the texts a letter off.
 
     >>> sought_spellings(Query.parse("text:station"), ["Main Stat1on", "Stallion"])
     ['station', 'stat1on']
     """
     terms = content_words(query.written_text)
     read = dict.fromkeys(word for text in plain_words(texts) for word in text.split())
-    long = [term for term in terms if len(term) >= MIN_FUZZY_LETTERS]
+    long = [term for term in terms if query.written and len(term) >= MIN_FUZZY_LETTERS]
     return [*terms, *(word for word in read if any(is_one_letter_off(term, word) for term in long))]
 
 

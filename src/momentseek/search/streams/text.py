@@ -1,8 +1,8 @@
 """What is written in the picture: lines that hold the query's words, as they are or with one letter wrong.
 
 Lines that stand in the picture at the same time are read together: a slide's title and its points, the two rows of a
-sign. A word with one letter wrong counts less, and is only ever sure where words on screen were asked for (``text:``):
-of plain words, "beach" must not find every "peach".
+sign. A word with one letter wrong counts less, and only where words on screen were asked for (``text:``). Plain words
+are mostly about the picture, so they must be spelt right and most of them be there: "beach" must not find "peach".
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def search_text(catalog: Catalog, text: str, allowed: Ids | None = None, *, only
     if not terms or not catalog.has_readings or not (total := count_lines(catalog)):
         return []
     counts = [count_lines(catalog, term) for term in terms]
-    other = {term: near_spellings(catalog, term) for term in terms}
+    other = {term: near_spellings(catalog, term) if only_text else [] for term in terms}
     matches = best_lines(catalog, rarest_words(terms, counts), allowed, MAX_LINES)
     spellings = list(dict.fromkeys(spelling for some in other.values() for spelling in some))
     known = {match.id for match in matches}
@@ -68,11 +68,12 @@ def _hits(
     out = []
     for group in join_lines(matches, values):
         value = values[group].max(axis=0)
-        counted = value if only_text else np.where(value < 1, 0.0, value)
-        share = float((weight * counted).sum() / weight.sum())
+        share = float((weight * value).sum() / weight.sum())
+        level = word_level(share, int((value == 1).sum()), only_text)
+        if level == "weak" and not only_text:
+            continue
         bm25 = max(matches[i].bm25 for i in group)
         score = float((weight * value).sum()) + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
-        level = word_level(share, int((counted == 1).sum()), only_text)
         lines = [matches[i].line for i in group]
         best = lines[int(np.argmax((values[group] * weight).sum(axis=1)))]
         start, end = max(line.start for line in lines), min(line.end for line in lines)
