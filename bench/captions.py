@@ -1,12 +1,13 @@
-"""Caption measures: our time against the public package's, and whether the figures are the same.
+"""Caption measures: our time against the public package's, and whether the figures are the same; captions per second.
 
-    python bench/captions.py [--pycocoevalcap FOLDER] [--meteor] [--sentences]
+    python bench/captions.py [--pycocoevalcap FOLDER] [--meteor] [--sentences] [--captioner]
 
 4,885 videos of ActivityNet Captions, the first sentence of val_1 against the other sentences of val_1 and val_2 (where
 the real annotations are not at hand, as many made-up captions). Each part is timed in the same process, ours and theirs
 in turn, three times; the least counts. ``--pycocoevalcap`` names the folder that holds the package where it is not
 installed; ``--meteor`` adds METEOR, whose Java program takes half a minute; ``--sentences`` compares our words with
-Stanford's tokenizer on every sentence of the real annotations.
+Stanford's tokenizer on every sentence of the real annotations. ``--captioner`` writes captions instead of measuring
+them: MMT at the paper's size, by torch and by the exported graphs, in turn.
 """
 
 from __future__ import annotations
@@ -62,13 +63,15 @@ def leave_one_out() -> tuple[str, list[str], list[list[str]]]:
     return "made-up captions", [sentence() for _ in range(4885)], [[sentence() for _ in range(6)] for _ in range(4885)]
 
 
-def timed(call: Callable[[], Any], repeats: int = REPEATS) -> tuple[float, Any]:
-    """The least seconds of some calls, and what the last returned."""
+def timed(
+    call: Callable[[], Any], repeats: int = REPEATS, clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, Any]:
+    """The least seconds of some calls by a clock, and what the last returned."""
     seconds, value = [], None
     for _ in range(repeats):
-        begun = time.perf_counter()
+        begun = clock()
         value = call()
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(clock() - begun)
     return min(seconds), value
 
 
@@ -215,12 +218,59 @@ def compare_sentences() -> None:
     print(f"\n{len(sentences):,} different sentences of {len(names)} files: {apart} with other words than Java's")
 
 
+def write_captions_per_second(moments: int = 32) -> None:
+    """Print how many captions MMT of the paper's size writes per second of one core, greedily and by a beam.
+
+    Its weights are random and its captions as long as they may be, 18 words: no captioner of this size is slower.
+    """
+    import torch
+
+    from momentseek.captioning.decoding import DecodingSettings
+    from momentseek.captioning.moment_input import MomentParts, stack_moments
+    from momentseek.captioning.vocabulary import EOS, build_vocabulary
+    from momentseek.models.captioner import CaptionerDims
+    from momentseek.models.export.captioner import export_captioner
+    from momentseek.models.mmt import MMT, MMTConfig
+    from momentseek.trained.captioner import ExportedCaptioner
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    known = build_vocabulary([[f"word{i}" for i in range(8000)]], more_than=0)
+    model = MMT(MMTConfig(), CaptionerDims(3072, known.words)).eval()
+    with torch.no_grad():
+        model.choose.bias[known.number[EOS]] = -100.0
+    parts = [
+        MomentParts(rng.standard_normal((6, 3072), np.float32), tuple(rng.choice(known.words[7:], 20).tolist()))
+        for _ in range(moments)
+    ]
+    inputs, rows = stack_moments(parts, known, 3072), []
+    with tempfile.TemporaryDirectory() as folder:
+        export_captioner(model, "mmt", Path(folder) / "mmt")
+        graphs = ExportedCaptioner(Path(folder) / "mmt", threads=1)
+        for name, decoding in (("greedy", DecodingSettings()), ("beam of 2", DecodingSettings(2))):
+            by_torch, by_graphs = [
+                timed(work, 2, time.process_time) for work in (
+                    lambda d=decoding: model.describe(inputs, d),  # type: ignore[misc]
+                    lambda d=decoding: graphs.describe(parts, d),  # type: ignore[misc]
+                )
+            ]  # fmt: skip
+            same = sum(a == b for a, b in zip(by_torch[1], by_graphs[1], strict=True))
+            rates = [moments / seconds for seconds in (by_torch[0], by_graphs[0])]
+            rows.append([name, *(f"{r:.1f}" for r in rates), f"{rates[1] / rates[0]:.1f}", f"{same} of {moments}"])
+    print(text_table(["decoding", "torch, captions/s", "ONNX, captions/s", "ratio", "same captions"], rows))
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pycocoevalcap", metavar="FOLDER", help="where the package lies, if it is not installed")
     parser.add_argument("--meteor", action="store_true", help="measure METEOR too")
     parser.add_argument("--sentences", action="store_true", help="compare words on all real sentences")
+    parser.add_argument("--captioner", action="store_true", help="write captions instead of measuring them")
     chosen = parser.parse_args()
+    if chosen.captioner:
+        write_captions_per_second()
+        sys.exit()
     if chosen.pycocoevalcap:
         sys.path.append(chosen.pycocoevalcap)
     compare_times(chosen.meteor)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from momentseek.cli import options
 
 if TYPE_CHECKING:
+    from momentseek.models.export import ExportReport
     from momentseek.trained.manifest import EncoderRef
     from momentseek.training.checkpoint import Checkpoint
 
@@ -54,7 +55,6 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
       momentseek export films-tan2d-run --out films-tan2d
       momentseek search --library films --rerank films-tan2d 'she opens the letter'
     """
-    import json
     from pathlib import Path
 
     from momentseek.optional import optional_module
@@ -95,19 +95,13 @@ def command(checkpoint: str, out: str, data: str | None, window: float | None, f
         trained=trained,
         force=force,
     )
-    if as_json:
-        found = {"folder": str(done.folder), "fingerprint": done.fingerprint, "bytes": done.bytes}
-        click.echo(json.dumps({**found, "difference": done.difference, "serves_libraries": not note}, indent=2))
-    else:
-        size = f"{done.bytes / 1e6:.1f} MB"
-        click.echo(f"{done.folder}: {loaded.config.model}, {size}, within {done.difference:.0e} of torch")
+    _print_report(done, loaded.config.model, {"serves_libraries": not note} if as_json else None)
     if note:
         options.say(f"note: {note}")
 
 
 def _export_captioner(checkpoint: str, data: str | None, out: str, force: bool, as_json: bool) -> None:
     """Write a captioner's graphs."""
-    import json
     from pathlib import Path
 
     from momentseek.errors import MomentseekError
@@ -134,12 +128,19 @@ def _export_captioner(checkpoint: str, data: str | None, out: str, force: bool, 
         trained=trained,
         force=force,
     )
-    if as_json:
+    _print_report(done, loaded.config.model, {} if as_json else None)
+
+
+def _print_report(done: ExportReport, model: str, more: dict[str, Any] | None) -> None:
+    """Print what was written: as JSON, with more values, or as a line if there are None."""
+    import json
+
+    if more is not None:
         found = {"folder": str(done.folder), "fingerprint": done.fingerprint, "bytes": done.bytes}
-        click.echo(json.dumps({**found, "difference": done.difference}, indent=2))
+        click.echo(json.dumps({**found, "difference": done.difference, **more}, indent=2))
     else:
         size = f"{done.bytes / 1e6:.1f} MB"
-        click.echo(f"{done.folder}: {loaded.config.model}, {size}, within {done.difference:.0e} of torch")
+        click.echo(f"{done.folder}: {model}, {size}, within {done.difference:.0e} of torch")
 
 
 def _sources(folder: str, trained: Checkpoint, *, asked: bool) -> tuple[dict[str, EncoderRef], float, Lengths, str]:
