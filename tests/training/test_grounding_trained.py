@@ -25,12 +25,24 @@ GUESSES = [(0.0, 0.5), (0.25, 0.75), (0.5, 1.0), (0.0, 0.25), (0.0, 0.35), (0.65
 """Moments, as shares of the film, that one may always guess."""
 MEASURE = "dR@1[IoU>=0.5]"
 ONE_LAYER = {"map_layers": 1, "kernel": 3}  # of the map's convolutions
+STRETCHED = {"fit": "stretch", "max_clips": 16, "longest": 16}
 LEARNERS: dict[str, dict[str, Any]] = {
     "ctrl": {"steps": 120},
     "acrn": {"steps": 120, "lr": 0.02, "batch": 24},
     "tcn_dcm": {"steps": 150, "hidden": 24, "max_clips": 8, "longest": 8, "lr": 1e-2, **ONE_LAYER, "other_videos": 0.0},
     "ablr": {"steps": 300},
     "drn": {"steps": 200, "hidden": 24, "wide": 24},
+    "scdm": {"steps": 200, "hidden": 24, **STRETCHED, "lr": 5e-3, "centre": 1.0, "width": 1.0},
+    "g2l": {
+        "steps": 120,
+        "hidden": 24,
+        "max_clips": 8,
+        "longest": 8,
+        "lr": 5e-3,
+        **ONE_LAYER,
+        "stride": 1,
+        "space": 24,
+    },
 }
 """Settings, beside the preset's, with which a model learns in a few seconds of one core."""
 

@@ -17,7 +17,7 @@ from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.checks import one_of
 from momentseek.models.layers import Dropout, clip_width
 from momentseek.models.layers.netvlad import NetVLAD
-from momentseek.models.layers.windows import fits
+from momentseek.models.layers.windows import even_spans
 from momentseek.models.losses import pair_weights, related_masks, weighted_mean
 from momentseek.models.losses.max_margin import max_margin
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
@@ -140,9 +140,7 @@ class MEE(CorpusModel):
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         """Every span that fits is as likely as any other."""
-        inside = fits(videos["mask"], self.config.shortest, self.config.longest)
-        even = -inside.sum((1, 2), keepdim=True).clamp(min=1).float().log()
-        return even.expand(inside.shape).masked_fill(~inside, -torch.inf)
+        return even_spans(videos["mask"], self.config.shortest, self.config.longest)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         scores = self.match(self.encode_words(batch.words), self.encode_clips(batch.clips))

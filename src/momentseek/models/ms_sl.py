@@ -18,7 +18,7 @@ from momentseek.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words
 from momentseek.models.checks import at_least
 from momentseek.models.layers import Positions, Projection, SelfEncoder, clip_width, initialise
-from momentseek.models.layers.windows import fits
+from momentseek.models.layers.windows import even_spans
 from momentseek.models.losses import Negatives, draw_negatives, hinge, pair_weights, related_masks, weighted_mean
 from momentseek.models.model import CorpusModel, Dims, ModelConfig
 from momentseek.models.registry import register
@@ -185,9 +185,7 @@ class MsSl(CorpusModel):
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         """Every span that fits is as likely as any other."""
-        inside = fits(videos["mask"], self.config.shortest, self.config.longest)
-        even = -inside.sum((1, 2), keepdim=True).clamp(min=1).float().log()
-        return even.expand(inside.shape).masked_fill(~inside, -torch.inf)
+        return even_spans(videos["mask"], self.config.shortest, self.config.longest)
 
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         """Triplets and contrast of the clip branch, and of the frame branch (section 3.4)."""

@@ -34,6 +34,17 @@ def fits(mask: Tensor, shortest: int, longest: int) -> Tensor:
     return place + torch.arange(shortest, longest + 1, device=mask.device) <= mask.sum(1)[:, None, None]
 
 
+def even_spans(mask: Tensor, shortest: int, longest: int) -> Tensor:
+    """(n, L, lengths): the same logarithm of a probability for every span that fits, for models without spans.
+
+    >>> [round(x, 2) for x in even_spans(torch.tensor([[True, True]]), 1, 2).exp().flatten().tolist()]
+    [0.33, 0.33, 0.33, 0.0]
+    """
+    inside = fits(mask, shortest, longest)
+    even = -inside.sum((1, 2), keepdim=True).clamp(min=1).float().log()
+    return even.expand(inside.shape).masked_fill(~inside, -torch.inf)
+
+
 def cell(start: Tensor, end: Tensor, counts: Tensor, shortest: int, longest: int) -> tuple[Tensor, Tensor]:
     """First clip and column of each span start..end; for one too short, too long or past the end, of the nearest.
 
