@@ -12,7 +12,7 @@ from momentseek.library.words import plain_words
 from momentseek.search.hit import StreamHit
 from momentseek.transcription import SpokenCue, SpokenWord
 
-WORD_MARGIN_SECONDS = 0.2
+WORD_MARGIN_SECONDS = 0.1
 """Time before the first and after the last word of a phrase that its moment takes in (docs/transcribing.md)."""
 MAX_BOUNDED_HITS = 200
 """Hits that are bounded by their words; nobody looks at more."""
