@@ -79,7 +79,8 @@ def models_of(preset: str) -> list[str]:
     return sorted(MODELS) if preset == "simulation" else sorted(found["models"])
 
 
-PRESETS = [(preset, model) for preset in preset_names() for model in models_of(preset)]
+# captioners are built from a vocabulary, in tests of their own
+PRESETS = [(preset, model) for preset in preset_names() for model in models_of(preset) if model in MODELS]
 
 
 @pytest.mark.parametrize(("preset", "model"), PRESETS, ids=[f"{p}-{m}" for p, m in PRESETS])

@@ -62,8 +62,8 @@ class WindowMean:
 def mean_direction(rows: Vectors) -> Vectors:
     """The mean of some unit vectors, of length 1; where they cancel each other out, the middle one.
 
-    >>> mean_direction(np.array([[1, 0], [0, 1]], np.float32)).round(4).tolist()
-    [0.7071, 0.7071]
+    >>> mean_direction(np.array([[3, 4], [3, 4]]) / 5).tolist()
+    [0.6, 0.8]
     """
     mean = rows.mean(axis=0)
     length = float(np.linalg.norm(mean))

@@ -41,7 +41,7 @@ def compare(golden: GoldenFile) -> None:
             theirs = f"moment_{name}_embed"
             golden.check(normalize(model.moment[ours](given[f"moment_{name}_feat"]), dim=-1), theirs, mask)
             golden.check(model.moments_of(ours, asked, first[:, None], last[:, None])[:, 0], theirs, mask, by=by)
-    moments = model.moments(asked, first[:, None], last[:, None])[:, 0]
+    moments = model.moment_vectors(asked, first[:, None], last[:, None])[:, 0]
     golden.check(2 - 2 * queries["query"] @ moments.T, "distance", by=by)
     grid = model.spans(queries, videos)  # of each query with its own video
     own = golden.output["distance"][video, torch.arange(len(video))]

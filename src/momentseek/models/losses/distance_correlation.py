@@ -13,6 +13,7 @@ def distance_correlation(ones: Tensor, others: Tensor) -> Tensor:
 
     ``sqrt(mean AB) / sqrt(sqrt(mean AA) sqrt(mean BB))`` with A and B the doubly centred matrices of distances.
 
+    >>> import torch
     >>> x = torch.tensor([[0.0], [1.0], [3.0]])
     >>> round(distance_correlation(x, 2 - 5 * x).item(), 3)
     1.0
