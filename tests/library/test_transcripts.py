@@ -315,3 +315,19 @@ def test_a_model_with_a_file_missing_costs_no_pictures(
     assert note.startswith(f"what is said was not heard: {model / 'model.bin'} is missing; a faster-whisper model has")
     with pytest.raises(MomentseekError, match=r"model\.bin is missing"):
         library.transcribe(transcriber=f"whisper:{model}")
+
+
+def test_a_damaged_segment_stops_no_hearing_and_is_named_when_a_cue_is_corrected(
+    library: LibraryStore, talks: Path, film: Callable[..., Path]
+) -> None:
+    library.transcriber = "whisper-base"
+    library.add(talks)
+    video, before = edited(library)
+    for row in library.catalog.segments("speech"):
+        (library.paths.segments / f"{row.name}.vec").write_bytes(b"scribble")
+    film(talks / "d.mp4", RED, BLUE, audio=True)
+    report = library.add(talks)
+    assert (report.added, report.heard) == (1, 1)
+    with pytest.raises(MomentseekError, match="damaged on the disk"):
+        library.edit_cues(video, [CueEdit(0.2, 0.8, "a purple baboon")])
+    assert edited(library) == (video, before)

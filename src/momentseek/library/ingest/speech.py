@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from momentseek.encoders.protocol import TextEncoder
+from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.damage import DamagedVectorsError, find_damage
 from momentseek.library.encoders import SPEECH_ENCODER, encoder_row
@@ -57,8 +58,7 @@ def replace_cues(library: LibraryReader, video: int, cues: Sequence[Cue], write:
     catalog, paths, encoder = library.catalog, library.paths, library.encoders.speech
     (vectors,) = encode_cues(encoder, [cues]) if encoder is not None else (None,)
     parts = [] if vectors is None else [segment_of("speech", [video], [StoredVectors.of(vectors)])]
-    names = {held.name for held in library.snapshot().speech if video in held.ids}
-    old = [row for row in catalog.segments("speech") if row.name in names]
+    old = _segments_with(library, video) if catalog.cues(video) else []
     gone = np.array([video], np.int64)
     damages = [damage for row in old if (damage := find_damage(paths, row, gone)) is not None]
     if damages:
@@ -74,3 +74,15 @@ def replace_cues(library: LibraryReader, video: int, cues: Sequence[Cue], write:
         for row in new:
             catalog.insert_segment(row)
     return len(new)
+
+
+def _segments_with(library: LibraryReader, video: int) -> list[SegmentRow]:
+    """The segments that hold the vectors of a video's cues; one that cannot be read may do so, and is refused later."""
+    out = []
+    for row in library.catalog.segments("speech"):
+        try:
+            if video in read_segment(library.paths.segments, row.name).ids:
+                out.append(row)
+        except MomentseekError:
+            out.append(row)
+    return out
