@@ -12,7 +12,7 @@ ATTACK = Path(__file__).parent.parent.parent / "bench" / "attack.py"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.figures)])
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.figures)])
 def test_killed_while_it_hears_and_reads_it_ends_as_if_nothing_had_been(kills: int) -> None:
     numbers = ("--kills", str(kills), "--errors", "0", "--flips", "0", "--mutants", "0", "--only", "add", "correct")
     done = subprocess.run([sys.executable, str(ATTACK), *numbers], capture_output=True, text=True, check=False)

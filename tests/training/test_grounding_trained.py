@@ -123,7 +123,11 @@ def trained(model: str, films: Data, out: Path, **settings: Any) -> CorpusModel:
     return load_checkpoint(out / "last.safetensors").model
 
 
-@pytest.mark.parametrize("model", LEARNERS)
+DEAR = {"acrn", "ablr", "scdm", "g2l"}
+"""Those that need more seconds, or share a network with one that is tried: only `make test-all` trains them."""
+
+
+@pytest.mark.parametrize("model", [pytest.param(m, marks=pytest.mark.figures) if m in DEAR else m for m in LEARNERS])
 def test_it_learns_more_than_where_moments_usually_lie(
     model: str, films: Data, best_guess: float, tmp_path: Path
 ) -> None:
