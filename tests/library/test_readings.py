@@ -14,6 +14,7 @@ from momentseek.errors import MediaError, MomentseekError
 from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
 from momentseek.library import AddInterrupted, LibraryStore
 from momentseek.library.ingest import lettering
+from momentseek.library.passes import PassCounts
 from momentseek.library.readings import lines_between, near_spellings, read_counts, reading
 
 RED, BLUE = (200, 20, 20), (20, 20, 200)
@@ -92,8 +93,7 @@ def test_what_is_written_is_read_once_and_only_if_asked_for(library: LibraryStor
     assert (found.reader, found.lines[0].box, found.lines[0].at) == ("ppocr-small", BOX, 0.5)
     assert library.verify().problems == []
     assert library.add(films).read == 0
-    counts = {"read": 2, "read_seconds": 6.0, "lines": 6, "unread": 0, "unreadable": 0}
-    assert read_counts(library.catalog) == counts
+    assert read_counts(library.catalog) == PassCounts(done=2, seconds=6.0, found=6, undone=0, failed=0)
     assert [o.text for o in lines_between(library.catalog, library.videos()[0].id, 0.0, 1.0)] == ["Way out"]
 
 
@@ -166,7 +166,7 @@ def test_what_was_read_goes_with_its_video(library: LibraryStore, films: Path) -
     library.add(films)
     library.remove(["a*"])
     library.compact()
-    assert read_counts(library.catalog)["lines"] == 3
+    assert read_counts(library.catalog).found == 3
     assert near_spellings(library.catalog, "platfrom") == ["platform"]
     library.remove(["b*"])
     library.compact()

@@ -263,7 +263,7 @@ def test_queries_that_look_for_nothing(tmp_path, text, why):
     [
         ({"k": 0}, "at least 1"),
         ({"group": "scene"}, "clip and video"),
-        ({"streams": ("smell",)}, "vision, speech, text, name"),
+        ({"streams": ("smell",)}, "vision, speech, text, described, name"),
         ({"streams": ()}, "no stream"),
         ({"localiser": "watersheds"}, "did you mean"),
     ],

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from momentseek.atomic import write_bytes
+from momentseek.captioning.scene import Scene
 from momentseek.chat import ChatCompletions, checked_address
 from momentseek.errors import MomentseekError
 
@@ -24,9 +25,17 @@ CAPTION_PROMPT = (
     "with what. Do not name people you are not told of, and do not say that these are frames."
 )
 MAX_FRAMES = 8
+SCENE_FRAMES = 4
+"""Frames of a scene that are sent."""
+MAX_SAID_CHARACTERS = 1000
+"""Of what is said in a scene, so much is sent."""
 MAX_FRAME_BYTES = 2 << 20
 MAX_CAPTION_CHARACTERS = 500
 MAX_ANSWER_TOKENS = 100
+
+
+class WordlessAnswer(MomentseekError):
+    """Raised when an endpoint answers without words."""
 
 
 class BudgetSpent(MomentseekError):
@@ -87,6 +96,23 @@ class EndpointCaptioner:
             write_bytes(kept, json.dumps({"model": self.chat.model, "caption": caption}).encode())
         return caption
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what is asked of whom."""
+        asked = f"{self.chat.base_url}\n{self.chat.model}\n{self.prompt}\n{SCENE_FRAMES}"
+        return hashlib.sha256(asked.encode()).hexdigest()
+
+    def describe_scene(self, scene: Scene) -> str:
+        """One sentence about a scene; empty if the model answers without words."""
+        said = " ".join(text for _, _, text in scene.said)[:MAX_SAID_CHARACTERS]
+        frames = scene.frames(SCENE_FRAMES)
+        if not frames:
+            return ""
+        try:
+            return self.describe(frames, said)
+        except WordlessAnswer:
+            return ""
+
     def _cache_file(self, text: str, frames: Sequence[bytes]) -> Path | None:
         if self.cache is None:
             return None
@@ -118,7 +144,7 @@ def one_sentence(answer: str) -> str:
     """
     line = " ".join("".join(c if c.isprintable() else " " for c in answer).split())
     if not re.search(r"\w", line):
-        raise MomentseekError("the endpoint answered without words; try another model or prompt")
+        raise WordlessAnswer("the endpoint answered without words; try another model or prompt")
     if len(line) <= MAX_CAPTION_CHARACTERS:
         return line
     return line[:MAX_CAPTION_CHARACTERS].rsplit(" ", 1)[0] + " …"

@@ -44,7 +44,7 @@ VERBS = {
     "train": "Train a model to find or describe moments.",
     "import-checkpoint": "Use the public weights of a model.",
     "predict": "Answer queries with a trained model.",
-    "describe": "Describe moments in words with a trained captioner.",
+    "describe": "Describe moments in words: of data, or of a library.",
     "sweep": "Train many models, and make one table.",
     "debias": "Compare models where moments lie as in training, or not.",
     "baseline": "Predict without looking at the videos.",

@@ -1,4 +1,4 @@
-"""``momentseek describe``: describe the moments of a split in words, with a trained captioner."""
+"""``momentseek describe``: describe moments in words: those of a split of data, or those of a library."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from momentseek.cli.predict import StageLine
 
 
 @click.command()
-@click.argument("checkpoint", metavar="CHECKPOINT")
-@click.option("--data", "folder", required=True, metavar="DIR", help="The data folder: one with a data.toml.")
-@click.option("--split", required=True, metavar="NAME", help="The split whose moments are described.")
+@click.argument("checkpoint", metavar="[CHECKPOINT]", required=False)
+@click.option("--data", "folder", metavar="DIR", help="The data folder: one with a data.toml.")
+@click.option("--split", metavar="NAME", help="The split whose moments are described.")
 @click.option("--out", "-o", "target", metavar="FILE", help="The captions to write: .jsonl as TVC's, or as --to says.")
 @click.option("--to", metavar="FORMAT", help="The format of FILE. Default: tvc for .jsonl.")
 @click.option(
@@ -22,25 +22,50 @@ from momentseek.cli.predict import StageLine
 )
 @click.option("--length-penalty", type=Number(0, 10), help="How much long captions are favoured in a beam, from 0.")
 @click.option("--device", default="auto", show_default=True, help="Where to compute: cpu, cuda, ….")
+@click.option("--model", metavar="FOLDER|URL#NAME", help="Describe a library, by an exported captioner or an endpoint.")
+@options.library
+@click.option("--video", "videos", multiple=True, metavar="VIDEO", help="Only these videos of the library; repeatable.")
+@click.option("--at", metavar="START-END", help="Describe this moment of one video, and print it.")
+@click.option("--again", is_flag=True, help="Also videos that could not be described; those that are named, anew.")
+@click.option("--requests", type=click.IntRange(1), metavar="N", help="Ask an endpoint so many times at most.")
+@options.wait
 @options.force
 @options.as_json
 @options.quiet
 def command(
-    checkpoint: str,
-    folder: str,
-    split: str,
+    checkpoint: str | None,
+    folder: str | None,
+    split: str | None,
     target: str | None,
     to: str | None,
     beam: int | None,
     length_penalty: float | None,
     device: str,
+    model: str | None,
+    library: str | None,
+    videos: tuple[str, ...],
+    at: str | None,
+    again: bool,
+    requests: int | None,
+    wait: float,
     force: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Describe the moments of a split with the captioner of CHECKPOINT: a file, or the folder of a training run.
+    """Describe moments in words: those of a split of data, or the scenes of a library.
+
+    CHECKPOINT is a captioner as it was trained, a file or the folder of a training run, for the
+    moments of a split. With --model, a library keeps what the model says of each scene of its
+    videos; searches find it and say that a model said it. Stop it at any time: the next call
+    continues from there.
 
     \b
+    The scenes of a library, by an exported captioner, or by any OpenAI-compatible vision endpoint:
+      momentseek describe --model mmt-captioner
+      momentseek describe --model http://localhost:8000/v1#some-model --video 'talks/*' --requests 500
+    Then find them; or one moment, which is printed and not kept:
+      momentseek search 'described:"a dog jumps"'
+      momentseek describe --model mmt-captioner --video talks/one.mp4 --at 1:02-1:10
     Train a captioner, describe and measure:
       momentseek train mmt --data simulation --out runs/mmt
       momentseek describe runs/mmt --data simulation --split tvc_test --out captions.jsonl
@@ -52,11 +77,28 @@ def command(
     """
     import json
 
+    from momentseek.errors import MomentseekError
+
+    if model is not None:
+        if checkpoint is not None or folder is not None or split is not None or target is not None:
+            raise MomentseekError("--model describes a library; leave out CHECKPOINT, --data, --split and --out")
+        from momentseek.cli.describe_library import describe_library, describe_moment
+
+        if at is not None:
+            describe_moment(model, library, videos, at, requests=requests, as_json=as_json)
+            return
+        describe_library(
+            model, library, videos, again=again, requests=requests, wait=wait, quiet=quiet, as_json=as_json
+        )
+        return
+    if checkpoint is None or folder is None or split is None:
+        raise MomentseekError(
+            "give a CHECKPOINT with --data and --split, or describe a library with --model FOLDER or URL#NAME"
+        )
     from momentseek.optional import optional_module
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from momentseek.errors import MomentseekError
     from momentseek.formats import write_captions
     from momentseek.formats.files import writer_for
     from momentseek.tables import count

@@ -65,7 +65,7 @@ def _is_short_option(arg: str, short: set[str]) -> bool:
     metavar="NAME",
     help="What finds start and end (docs/localising.md). Default: scenes, or a trained model's own.",
 )
-@click.option("--streams", metavar="NAMES", help="Some of vision,speech,text,name. Default: all.")
+@click.option("--streams", metavar="NAMES", help="Some of vision,speech,text,described,name. Default: all.")
 @click.option("--fusion", metavar="NAME", help="How streams become one ranking: rrf or scores. Default: rrf.")
 @click.option(
     "--rerank",

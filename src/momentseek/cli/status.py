@@ -64,6 +64,19 @@ def _read_lines(found: Status, command: str) -> list[str]:
     return [f"read      {read}{rest}{failed}"]
 
 
+def _described_lines(found: Status) -> list[str]:
+    from momentseek.library.paths import clock_text
+
+    if not (found.described or found.captions or found.undescribable):
+        return []
+    failed = f", {found.undescribable:,} could not be described" if found.undescribable else ""
+    rest = f", {found.undescribed:,} not yet (momentseek describe --model …)" if found.undescribed else ""
+    told = (
+        f"{count(found.described, 'video')} ({clock_text(found.described_seconds)}), {count(found.captions, 'scene')}"
+    )
+    return [f"described {told}, by a model{rest}{failed}"]
+
+
 def text(found: Status, library: str | None = None) -> str:
     """The status as text, with the commands to run next on the library that was named."""
     from momentseek.library.file_stamp import printable
@@ -80,6 +93,7 @@ def text(found: Status, library: str | None = None) -> str:
         *(f"{encoder.stream:<9} {encoder.name} ({encoder.dim} columns)" for encoder in found.encoders),
         *_heard_lines(found, run("transcribe")),
         *_read_lines(found, run("read")),
+        *_described_lines(found),
         f"size      {options.size_text(found.size)}, {count(found.segments, 'segment')}",
     ]
     if found.failures:

@@ -162,7 +162,8 @@ class Catalog(Database):
         )[0]
         lines = self.rows("SELECT count(*) FROM lines")[0] if self.has_readings else ()
         sounds = self.rows("SELECT count(*), total(start) FROM sounds")[0] if self.has_sounds else ()
-        return zlib.crc32(repr((*row, *lines, *sounds)).encode())
+        told = self.rows("SELECT count(*), total(id) FROM captions")[0] if self.has_descriptions else ()
+        return zlib.crc32(repr((*row, *lines, *sounds, *told)).encode())
 
     def page_of_videos(self, name: str, limit: int, offset: int) -> tuple[int, list[Video]]:
         """How many videos have ``name`` in their names (all, if it is empty), and ``limit`` of these by name."""
@@ -312,7 +313,8 @@ class Catalog(Database):
             raise unusable(self.path, e) from None
 
     def _word_indices(self) -> tuple[str, ...]:
-        return ("cue_words", "name_words", *(("line_words", "line_spellings") if self.has_readings else ()))
+        read = ("line_words", "line_spellings") if self.has_readings else ()
+        return ("cue_words", "name_words", *read, *(("caption_words",) if self.has_descriptions else ()))
 
     def _list_terms(self) -> None:
         """List the words anew that were read in pictures, without those of videos that are gone."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from momentseek.errors import LibraryBusyError, LibraryError
 from momentseek.library.location import library_option
-from momentseek.library.schema import READINGS, SCHEMA, SCHEMA_VERSION, SOUNDS, TRANSCRIPTS
+from momentseek.library.schema import DESCRIPTIONS, READINGS, SCHEMA, SCHEMA_VERSION, SOUNDS, TRANSCRIPTS
 
 CATALOG_FILE = "catalog.sqlite"
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
@@ -110,6 +110,16 @@ class Database:
         """Make the place for what is written in pictures in a library that has none."""
         if not self.has_readings:
             self._make_tables(READINGS)
+
+    @property
+    def has_descriptions(self) -> bool:
+        """Whether the library has a place for what a model says of scenes, which ``make_descriptions`` gives it."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'captions'"))
+
+    def make_descriptions(self) -> None:
+        """Make the place for what a model says of scenes in a library that has none."""
+        if not self.has_descriptions:
+            self._make_tables(DESCRIPTIONS)
 
     @property
     def has_sounds(self) -> bool:

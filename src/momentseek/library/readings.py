@@ -7,11 +7,8 @@ Lines are never mixed with cues: what is written is one thing, what is said anot
 from __future__ import annotations
 
 import json
-import os
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +18,7 @@ from momentseek.lettering.line import Box, ReadPart, ScreenLine
 from momentseek.lettering.merge import merge_lines
 from momentseek.lettering.process import frame_as_json, frame_of_json
 from momentseek.library.catalog import Catalog
-from momentseek.library.video import PendingVideo
+from momentseek.library.passes import PassCounts, PassTable
 from momentseek.library.words import is_one_letter_off, match_any, plain_words
 
 LINE_COLUMNS = "start, end, text, at, x, y, width, height, score"
@@ -33,11 +30,7 @@ MAX_SPELLINGS = 50
 """Other spellings of a word that are looked for."""
 
 
-@dataclass(frozen=True)
-class UnreadVideo(PendingVideo):
-    """A video whose pictures no reader has read to their end."""
-
-    cuts: tuple[float, ...] = ()
+READING = PassTable("readings", "lines", LINE_COLUMNS, ("read_frames",))
 
 
 @dataclass(frozen=True)
@@ -66,44 +59,16 @@ class LineMatch:
 # reading videos
 
 
-def unread_videos(catalog: Catalog, *, fingerprint: str) -> list[UnreadVideo]:
-    """The videos that are still to be read, shortest first, so that something can be found soon."""
-    rows = catalog.rows(
-        """SELECT videos.id, path, name, duration, size, mtime_ns, coalesce(done, 0), shots
-           FROM videos LEFT JOIN readings ON readings.video = videos.id AND readings.fingerprint = ?
-           WHERE duration > 0 AND videos.id NOT IN (SELECT video FROM readings WHERE whole)
-           ORDER BY duration, videos.id""",
-        (fingerprint,),
-    )
-    return [
-        UnreadVideo(
-            id,
-            Path(os.fsdecode(path)),
-            name,
-            duration,
-            size,
-            mtime_ns,
-            done,
-            cuts=tuple(np.frombuffer(shots, "<f8").tolist()),
-        )
-        for id, path, name, duration, size, mtime_ns, done, shots in rows
-    ]
-
-
 def keep_frames(catalog: Catalog, video: int, reader: str, fingerprint: str, part: ReadPart) -> None:
     """Keep what was read of a video so far, inside ``changes()``; it is not searched before the video is whole."""
-    known = catalog.rows("SELECT 1 FROM readings WHERE video = ? AND fingerprint = ?", (video, fingerprint))
-    if not known:
+    if not READING.is_begun(catalog, video, fingerprint):
         catalog.run("DELETE FROM read_frames WHERE video = ?", (video,))
     for frame in part.frames:
         catalog.run(
             "INSERT OR REPLACE INTO read_frames VALUES (?, ?, ?)",
             (video, frame.start, json.dumps(frame_as_json(frame), ensure_ascii=False)),
         )
-    catalog.run(
-        "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, 0, '', ?)",
-        (video, reader, fingerprint, part.done, time.time()),
-    )
+    READING.note(catalog, video, reader, fingerprint, part.done, whole=False)
 
 
 def finish_reading(catalog: Catalog, video: int, reader: str, fingerprint: str, duration: float) -> None:
@@ -115,61 +80,18 @@ def finish_reading(catalog: Catalog, video: int, reader: str, fingerprint: str, 
         values = (video, line.start, line.end, line.text, line.at, *line.box, line.score)
         catalog.run(f"INSERT INTO lines (video, {LINE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     catalog.run("DELETE FROM read_frames WHERE video = ?", (video,))
-    _insert_reading(catalog, video, reader, fingerprint, duration)
+    READING.note(catalog, video, reader, fingerprint, duration, whole=True)
 
 
 def note_unread(catalog: Catalog, video: int, reader: str, fingerprint: str, problem: str) -> None:
     """Note that a video's pictures cannot be read, inside ``changes()``; they are not tried again unasked."""
     catalog.run("DELETE FROM read_frames WHERE video = ?", (video,))
-    _insert_reading(catalog, video, reader, fingerprint, 0.0, problem)
-
-
-def _insert_reading(
-    catalog: Catalog, video: int, reader: str, fingerprint: str, done: float, problem: str = ""
-) -> None:
-    catalog.run(
-        "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, 1, ?, ?)",
-        (video, reader, fingerprint, done, problem, time.time()),
-    )
+    READING.note(catalog, video, reader, fingerprint, 0.0, True, problem)
 
 
 def _kept_frames(catalog: Catalog, video: int) -> Iterator[Any]:
     for (frame,) in catalog.rows("SELECT frame FROM read_frames WHERE video = ? ORDER BY start", (video,)):
         yield frame_of_json(json.loads(frame))
-
-
-def copy_reading(catalog: Catalog, content: str, video: int) -> None:
-    """Give a video that is about to be inserted the reading of one with the same content, inside ``changes()``."""
-    if not content or not catalog.has_readings:
-        return
-    known = catalog.rows(
-        """SELECT readings.video FROM readings JOIN videos ON videos.id = readings.video
-           WHERE hash = ? AND whole AND videos.id != ? ORDER BY readings.video LIMIT 1""",
-        (content, video),
-    )
-    for (other,) in known:
-        catalog.run(
-            f"""INSERT INTO lines (video, {LINE_COLUMNS})
-                SELECT ?, {LINE_COLUMNS} FROM lines WHERE video = ? ORDER BY id""",
-            (video, other),
-        )
-        catalog.run(
-            """INSERT OR REPLACE INTO readings
-               SELECT ?, model, fingerprint, done, whole, problem, at FROM readings WHERE video = ?""",
-            (video, other),
-        )
-
-
-def forget_readings(catalog: Catalog, videos: Sequence[int], *, whole: bool = False) -> None:
-    """Forget that videos could not be read, or were read in part, inside ``changes()``, to read them again; with
-    ``whole``, also what was read.
-    """
-    listed = json.dumps(list(videos))
-    which = "1" if whole else "(problem != '' OR NOT whole)"
-    chosen = f"SELECT video FROM readings WHERE {which} AND video IN (SELECT value FROM json_each(?))"
-    for table in ("lines", "read_frames"):
-        catalog.run(f"DELETE FROM {table} WHERE video IN ({chosen})", (listed,))
-    catalog.run(f"DELETE FROM readings WHERE {which} AND video IN (SELECT value FROM json_each(?))", (listed,))
 
 
 # what was read
@@ -195,18 +117,9 @@ def lines_between(catalog: Catalog, video: int, start: float, end: float) -> lis
     return [_line(row) for row in catalog.rows(sql, (video, end, start))]
 
 
-def read_counts(catalog: Catalog) -> dict[str, float]:
-    """How much was read: ``read`` videos, their ``read_seconds`` and ``lines``; ``unread`` and ``unreadable`` ones."""
-    total = catalog.rows("SELECT count(*) FROM videos WHERE duration > 0")[0][0]
-    if not catalog.has_readings:
-        return {"read": 0, "read_seconds": 0.0, "lines": 0, "unread": total, "unreadable": 0}
-    read, seconds = catalog.rows("SELECT count(*), coalesce(sum(done), 0) FROM readings WHERE whole AND problem = ''")[
-        0
-    ]
-    unreadable = catalog.rows("SELECT count(*) FROM readings WHERE whole AND problem != ''")[0][0]
-    lines = catalog.rows("SELECT count(*) FROM lines")[0][0]
-    unread = max(0, total - read - unreadable)
-    return {"read": read, "read_seconds": seconds, "lines": lines, "unread": unread, "unreadable": unreadable}
+def read_counts(catalog: Catalog) -> PassCounts:
+    """How much was read."""
+    return READING.counts(catalog, there=catalog.has_readings)
 
 
 def _line(row: Sequence[Any]) -> ScreenLine:

@@ -183,3 +183,37 @@ END;
 ``line_spellings`` knows words as they were read, without stemming, and ``line_terms`` lists them, forwards and
 backwards: what differs from a word in one letter begins or ends like it.
 """
+
+DESCRIPTIONS = f"""
+CREATE TABLE IF NOT EXISTS descriptions (
+    video INTEGER PRIMARY KEY,
+    model TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    done REAL NOT NULL,
+    whole INTEGER NOT NULL,
+    problem TEXT NOT NULL,
+    at REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS captions (
+    id INTEGER PRIMARY KEY,
+    video INTEGER NOT NULL,
+    start REAL NOT NULL,
+    end REAL NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS captions_video ON captions (video, id);
+CREATE VIRTUAL TABLE IF NOT EXISTS caption_words USING fts5 (
+    text, content='captions', content_rowid='id', tokenize='{TOKENIZER}'
+);
+CREATE TRIGGER IF NOT EXISTS captions_in AFTER INSERT ON captions BEGIN
+    INSERT INTO caption_words (rowid, text) VALUES (new.id, new.text);
+END;
+CREATE TRIGGER IF NOT EXISTS captions_out AFTER DELETE ON captions BEGIN
+    INSERT INTO caption_words (caption_words, rowid, text) VALUES ('delete', old.id, old.text);
+END;
+CREATE TRIGGER IF NOT EXISTS descriptions_out AFTER DELETE ON videos BEGIN
+    DELETE FROM descriptions WHERE video = old.id;
+    DELETE FROM captions WHERE video = old.id;
+END;
+"""
+"""Tables of what a model says of scenes; a library gets them when it is first described."""

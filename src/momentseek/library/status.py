@@ -8,6 +8,7 @@ from pathlib import Path
 
 from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.compact import folder_size
+from momentseek.library.descriptions import described_counts
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.readings import read_counts
 from momentseek.library.transcripts import heard_counts
@@ -53,6 +54,15 @@ class Status:
     """Number of videos in which nobody has looked for writing yet."""
     unreadable: int
     """Number of videos whose pictures could not be read."""
+    described: int
+    """Number of videos that a model has described scene by scene."""
+    described_seconds: float
+    captions: int
+    """Number of scenes that it described."""
+    undescribed: int
+    """Number of videos that no model has described to their end."""
+    undescribable: int
+    """Number of videos whose scenes could not be described."""
     reencoding: str | None
     """The spec of the encoder for which vectors are being made anew; None if none is."""
 
@@ -63,7 +73,7 @@ def status(catalog: Catalog, paths: LibraryPaths) -> Status:
         totals = catalog.totals()
         encoders = [catalog.encoder(stream) for stream in ("vision", "speech")]
         pending = catalog.get("reencoding")
-        heard, read = heard_counts(catalog), read_counts(catalog)
+        heard, read, told = heard_counts(catalog), read_counts(catalog), described_counts(catalog)
         return Status(
             path=paths.folder,
             videos=int(totals["videos"]),
@@ -84,10 +94,15 @@ def status(catalog: Catalog, paths: LibraryPaths) -> Status:
             heard_seconds=heard["heard_seconds"],
             unheard=int(heard["unheard"]),
             unhearable=int(heard["unhearable"]),
-            read=int(read["read"]),
-            read_seconds=read["read_seconds"],
-            lines=int(read["lines"]),
-            unread=int(read["unread"]),
-            unreadable=int(read["unreadable"]),
+            read=read.done,
+            read_seconds=read.seconds,
+            lines=read.found,
+            unread=read.undone,
+            unreadable=read.failed,
+            described=told.done,
+            described_seconds=told.seconds,
+            captions=told.found,
+            undescribed=told.undone,
+            undescribable=told.failed,
             reencoding=pending[0] if pending else None,
         )

@@ -12,11 +12,13 @@ from typing import Self
 from momentseek.errors import MomentseekError
 from momentseek.lettering import DEFAULT_READER, SLOT_SECONDS, default_reader
 from momentseek.library import encoders, known_files
+from momentseek.library.captioners import open_scene_captioner
 from momentseek.library.catalog import Catalog
 from momentseek.library.compact import CompactReport, compact_library
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.ingest.add import add_files
+from momentseek.library.ingest.describing import describe_videos
 from momentseek.library.ingest.lettering import read_videos
 from momentseek.library.ingest.report import AddReport, ShowIngest
 from momentseek.library.ingest.transcribing import transcribe_videos
@@ -239,6 +241,27 @@ class LibraryStore(LibraryReader):
             wanted = {video.id for video in self.matching(given)} if given else None
             named = reader or self.reader or DEFAULT_READER
             return read_videos(self, named, wanted, again=again, every=every, progress=progress)
+
+    def describe(
+        self,
+        model: str,
+        patterns: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+        *,
+        again: bool = False,
+        requests: int | None = None,
+        progress: ShowIngest | None = None,
+    ) -> AddReport:
+        """Have a model describe the scenes of videos: of all, or of those whose names match ``patterns``.
+
+        ``model`` is the folder of an exported captioner, or ``URL#MODEL`` of a vision endpoint, of which at most
+        ``requests`` are made. ``again`` also tries those that could not be described before, and describes those that
+        ``patterns`` name anew. What was described stays if this is stopped.
+        """
+        given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
+        with self.changing():
+            wanted = {video.id for video in self.matching(given)} if given else None
+            captioner = open_scene_captioner(model, self, requests)
+            return describe_videos(self, captioner, wanted, again=again, progress=progress)
 
     def edit_cues(self, video: int, edits: Sequence[CueEdit]) -> Transcript:
         """Correct what a recogniser heard in the video with an id, all at once or not at all.

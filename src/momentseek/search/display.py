@@ -21,7 +21,11 @@ def table(hits: Sequence[Hit], query: Query, *, columns: int = 120, bold: bool =
     header = ["#", "level", "when", "video", "why"]
     rows = [[str(h.rank), h.level, time_range(h), _shown_name(h), reason(h)] for h in hits]
     room = _said_columns(hits, columns)
-    for name, texts in (("written", written_lines(hits, query, room)), ("said", said_lines(hits, query, room))):
+    for name, texts in (
+        ("described by a model", described_lines(hits, query, room)),
+        ("written", written_lines(hits, query, room)),
+        ("said", said_lines(hits, query, room)),
+    ):
         if any(texts):
             header.insert(4, name)
             for row, text in zip(rows, texts, strict=True):
@@ -43,6 +47,8 @@ def card(hit: Hit, query: Query, *, columns: int = 80, bold: bool = False, expla
     lines += [f"   “{said}”"] * bool(said)
     (written,) = written_lines([hit], query, columns - 12)
     lines += [f"   written: {written}"] * bool(written)
+    (told,) = described_lines([hit], query, columns - 25)
+    lines += [f"   described by a model: {told}"] * bool(told)
     lines += [f"   also: {tidy(other)}" for other in hit.also]
     if explain:
         lines += [f"   {text}" for text in (details(hit), *sparkline(hit).split("\n")) if text]
@@ -96,7 +102,14 @@ def _apply_bold(text: str, bold: bool) -> str:
 # why a hit ranked where it did
 
 CURVE_BARS = "▁▂▃▄▅▆▇█"
-STREAM_VERBS = {"vision": "seen", "speech": "said", "text": "written", "sound": "heard", "name": "named"}
+STREAM_VERBS = {
+    "vision": "seen",
+    "speech": "said",
+    "text": "written",
+    "described": "described",
+    "sound": "heard",
+    "name": "named",
+}
 
 
 def reason(hit: Hit) -> str:
@@ -179,6 +192,12 @@ def written_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
     """The written line with most of the query's words of each hit that was found by what is written."""
     texts = [[line.text for line in hit.written] if "text" in hit.streams else [] for hit in hits]
     return _best_texts(texts, sought_spellings(query, [text for some in texts for text in some]), columns)
+
+
+def described_lines(hits: Sequence[Hit], query: Query, columns: int) -> list[str]:
+    """The caption with most of the query's words of each hit that was found by what a model says of it."""
+    texts = [[caption.text for caption in hit.described] if "described" in hit.streams else [] for hit in hits]
+    return _best_texts(texts, content_words(query.described_text), columns)
 
 
 def sought_spellings(query: Query, texts: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.library.catalog import Catalog
+from momentseek.library.descriptions import caption_times, captions_between
 from momentseek.library.reader import LibraryReader
 from momentseek.library.readings import line_times, lines_between
 from momentseek.library.video import Video
@@ -48,6 +49,7 @@ from momentseek.search.localise.localiser import (
 from momentseek.search.query import Query
 from momentseek.search.rerank import open_reranker, rank_reranked, rerank_videos
 from momentseek.search.state import Ids, LibraryState, QueryEncoder
+from momentseek.search.streams.described import search_described
 from momentseek.search.streams.name import search_names
 from momentseek.search.streams.phrases import find_phrases, phrase_times
 from momentseek.search.streams.sound import search_sounds
@@ -66,7 +68,7 @@ from momentseek.search.streams.vision import (
 from momentseek.trained.reranker import Reranker
 
 Group = Literal["clip", "video"]
-Stream = Literal["vision", "speech", "text", "name"]
+Stream = Literal["vision", "speech", "text", "described", "name"]
 STREAMS: tuple[Stream, ...] = get_args(Stream)
 MAX_RERANKED_VIDEOS = 1000
 """Videos that a model may look at again for one query."""
@@ -209,13 +211,18 @@ class SearchSession:
         written: list[StreamHit] = []
         if "text" in streams and query.written_text and not (query.names and not query.written):
             written = search_text(self.state.catalog, query.written_text, self.allowed, only_text=bool(query.written))
+        told: list[StreamHit] = []
+        if "described" in streams and query.described_text and not (query.names and not query.described):
+            told = search_described(
+                self.state.catalog, query.described_text, self.allowed, only_described=bool(query.described)
+            )
         sounds: list[StreamHit] = []
         if "speech" in streams and query.picture_parts:  # both are what is heard
             asked = " ".join(part.text for part in query.picture_parts)
             sounds = search_sounds(self.state.catalog, asked, self.allowed)
-        by_words = [hit for hits in (spoken, written, sounds) for hit in hits[:MAX_WORD_CANDIDATES]]
+        by_words = [hit for hits in (spoken, written, sounds, told) for hit in hits[:MAX_WORD_CANDIDATES]]
         videos = self.state.videos(hit.video for hit in (*self.vision.hits, *by_words))
-        candidates = merge_hits(self.vision.hits, spoken, videos, written, sounds)
+        candidates = merge_hits(self.vision.hits, spoken, videos, written, sounds, told)
         if query.phrases:
             candidates = [c for c in candidates if "speech" in c.ranks]
         if "name" in streams and query.name_text and not query.phrases:
@@ -224,10 +231,12 @@ class SearchSession:
         return drop_repeats(self.fuse(self._without_unsaid(candidates)))
 
     def _unwanted_times(self, videos: set[int]) -> dict[int, list[tuple[float, float]]]:
-        """When something is said or written in some videos that must not be."""
+        """When something is said, written or described in some videos that must not be."""
         out = phrase_times(self.state.catalog, self.query.unsaid, videos)
-        for video, times in line_times(self.state.catalog, self.query.unwritten, videos).items():
-            out.setdefault(video, []).extend(times)
+        catalog, query = self.state.catalog, self.query
+        for found in (line_times(catalog, query.unwritten, videos), caption_times(catalog, query.undescribed, videos)):
+            for video, times in found.items():
+                out.setdefault(video, []).extend(times)
         return out
 
     def _search_words(self) -> None:
@@ -434,4 +443,5 @@ class SearchSession:
             c.first,
             c.model,
             tuple(lines_between(catalog, video.id, start, end)),
+            tuple(captions_between(catalog, video.id, start, end)),
         )

@@ -20,7 +20,7 @@ from momentseek.registry import Registry
 from momentseek.search.confidence import LEVELS, combined_level
 from momentseek.search.hit import Level, StreamHit, StreamRank
 
-STREAM_WEIGHTS = {"vision": 1.0, "speech": 1.0, "text": 0.8, "sound": 0.8, "name": 0.5}
+STREAM_WEIGHTS = {"vision": 1.0, "speech": 1.0, "text": 0.8, "described": 0.8, "sound": 0.8, "name": 0.5}
 LEVEL_WEIGHTS: Mapping[Level, float] = {"strong": 1.0, "fair": 0.7, "weak": 0.1}
 """What a stream's rank counts by how sure it is: else the first hit of a stream that has nothing to do with the query
 would count fully. A weak one counts little: on real videos it is as often wrong as chance."""
@@ -31,7 +31,7 @@ SAME_MOMENT_SHARE = 0.5
 MAX_REPEATED_SHARE = 0.5
 """Share of the shorter of two candidates that may lie in the other; else the worse is dropped."""
 MAX_WORD_CANDIDATES = 100
-"""Hits of the speech, of the text and of the sound stream that enter the ranking where the picture shows nothing."""
+"""Hits of the speech, text, sound and described streams that enter the ranking where the picture shows nothing."""
 
 StreamPlaces = dict[str, dict[int, int]]
 """For each stream, a rank among all that it found → the place among the moments of an answer."""
@@ -59,8 +59,9 @@ class Candidate:
 
     @property
     def level(self) -> Level:
-        """How sure it is, by all streams that found it."""
-        return combined_level(self.levels.values())
+        """How sure it is, by all streams that found it; a caption is no second witness beside the picture."""
+        others = [level for stream, level in self.levels.items() if stream != "described"]
+        return max(combined_level(others), self.levels.get("described", "weak"), key=LEVELS.index)
 
     def add_stream(self, stream: str, rank: int, score: float, level: Level) -> None:
         """Note how a stream found it; the better of two ranks counts."""
@@ -184,8 +185,9 @@ def merge_hits(
     videos: Mapping[int, Video],
     written: Sequence[StreamHit] = (),
     sounds: Sequence[StreamHit] = (),
+    described: Sequence[StreamHit] = (),
 ) -> list[Candidate]:
-    """Candidates of what the vision, the speech, the text and the sound stream found.
+    """Candidates of what the vision, the speech, the text, the sound and the described stream found.
 
     Hits on the same moment become one candidate, with the times that the picture gives if it is at least fair, else
     with those of what is said, or written: words have exact times, and weak pictures are no evidence against them.
@@ -202,7 +204,7 @@ def merge_hits(
 
     for rank, hit in enumerate(seen, 1):
         add(hit).add_stream("vision", rank, hit.score, hit.level)
-    for stream, hits in (("speech", spoken), ("text", written), ("sound", sounds)):
+    for stream, hits in (("speech", spoken), ("text", written), ("sound", sounds), ("described", described)):
         for rank, hit in enumerate(hits, 1):
             others = by_video.get(hit.video, ())
             same = (c for c in others if is_same_moment(hit.start, hit.end, c.start, c.end))

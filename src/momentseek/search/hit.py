@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from momentseek.captioning.scene import SceneCaption
 from momentseek.lettering.line import ScreenLine
 from momentseek.media.cue import Cue
 from momentseek.moments import Moment
@@ -23,7 +24,7 @@ MAX_HIDDEN = 20
 
 @dataclass(frozen=True)
 class StreamHit:
-    """A moment as one stream (vision, speech or text) found it; a stream returns its hits best first."""
+    """A moment as one stream (vision, speech, text or described) found it; a stream returns its hits best first."""
 
     video: int
     start: float
@@ -37,7 +38,7 @@ class StreamHit:
 
 @dataclass(frozen=True)
 class StreamRank:
-    """A rank in one stream (vision, speech, text, name), counted from 1, and that stream's own score.
+    """A rank in one stream (vision, speech, text, described, name), counted from 1, and that stream's own score.
 
     While candidates are ranked, the rank counts all that the stream found. In a hit it counts only the moments of this
     answer, on whatever page: ``seen #2`` means that one of them matches better by what is seen.
@@ -97,6 +98,8 @@ class Hit:
     """Name of the model that re-ranked the hit; empty if none did."""
     written: tuple[ScreenLine, ...] = ()
     """The lines that a machine read in the picture during the moment."""
+    described: tuple[SceneCaption, ...] = ()
+    """What a model says of the scenes that the moment overlaps; nobody said it."""
 
     @property
     def moment(self) -> Moment:
@@ -151,5 +154,6 @@ class Results(list[Hit], Tabular):
             "level": [hit.level for hit in self],
             "said": [" ".join(cue.text for cue in hit.said) for hit in self],
             "written": [" / ".join(line.text for line in hit.written) for hit in self],
+            "described": [" ".join(caption.text for caption in hit.described) for hit in self],
             "path": [str(hit.path) for hit in self],
         }

@@ -69,6 +69,10 @@ class Query:
     """What should be written in the picture; the more of it the better."""
     unwritten: tuple[str, ...] = ()
     """What must not be written in the picture."""
+    described: tuple[str, ...] = ()
+    """What a model should say of the scene; the more of it the better."""
+    undescribed: tuple[str, ...] = ()
+    """What a model must not say of the scene."""
     names: tuple[str, ...] = ()
     """Words of the file's name."""
     within: tuple[str, ...] = ()
@@ -107,19 +111,24 @@ class Query:
         return " ".join(self.written) or " ".join(part.text for part in self.picture_parts)
 
     @property
+    def described_text(self) -> str:
+        """The words to look for in descriptions: those of ``described:``, or else all that is looked for."""
+        return " ".join(self.described) or " ".join(part.text for part in self.picture_parts)
+
+    @property
     def name_text(self) -> str:
         """The words to look for in file names: those of ``name:``, or else all that is looked for."""
         return " ".join(self.names) or " ".join(part.text for part in self.picture_parts)
 
     def __bool__(self) -> bool:
         """Whether it looks for anything; filters and things to avoid alone do not."""
-        return bool(self.picture_parts or self.phrases or self.said or self.written or self.names)
+        return bool(self.picture_parts or self.phrases or self.said or self.written or self.described or self.names)
 
     def check(self) -> None:
         """Refuse a query that looks for nothing, with what it lacks."""
         if self:
             return
-        if self.avoid or self.unsaid or self.unwritten:
+        if self.avoid or self.unsaid or self.unwritten or self.undescribed:
             raise MomentseekError("the query only says what to avoid; add what to look for")
         if self.within or self.outside or self.after or self.before:
             raise MomentseekError(
@@ -134,9 +143,11 @@ class Query:
         out += [quote_words(phrase) for phrase in self.phrases]
         out += [f"said:{_value_text(words)}" for words in self.said]
         out += [f"text:{_value_text(words)}" for words in self.written]
+        out += [f"described:{_value_text(words)}" for words in self.described]
         out += [f"-{p.text if p.weight == 1 and _WORD.fullmatch(p.text) else _weighted_text(p)}" for p in self.avoid]
         out += [f"-said:{_value_text(words)}" for words in self.unsaid]
         out += [f"-text:{_value_text(words)}" for words in self.unwritten]
+        out += [f"-described:{_value_text(words)}" for words in self.undescribed]
         out += [f"name:{_value_text(words)}" for words in self.names]
         out += [f"in:{_value_text(glob)}" for glob in self.within]
         out += [f"-in:{_value_text(glob)}" for glob in self.outside]
@@ -147,7 +158,7 @@ class Query:
 
 # tokens: the line of text character by character
 
-FIELD_KEYS = ("said", "text", "in", "name", "before", "after")
+FIELD_KEYS = ("said", "text", "described", "in", "name", "before", "after")
 QUOTATION_MARKS = '"“”„'
 """Keyboards of phones and word processors write the curly ones."""
 _KEY = re.compile(rf"({'|'.join(FIELD_KEYS)}):", re.IGNORECASE)
@@ -285,6 +296,8 @@ class _QueryReader:
             ("said", True): "unsaid",
             ("text", False): "written",
             ("text", True): "unwritten",
+            ("described", False): "described",
+            ("described", True): "undescribed",
             ("in", False): "within",
             ("in", True): "outside",
             ("name", False): "names",

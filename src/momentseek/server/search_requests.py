@@ -79,7 +79,7 @@ class SearchParametersIn(SearchIn):
     """A search as the parameters of a GET request."""
 
     streams: Annotated[
-        str, Field(max_length=60, description="Some of vision, speech, text and name, separated by commas.")
+        str, Field(max_length=60, description="Some of vision, speech, text, described, name, with commas.")
     ] = ",".join(STREAMS)
 
     @field_validator("streams")

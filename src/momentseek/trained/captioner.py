@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from momentseek.captioning.decoding import DecodingSettings, decode_captions
-from momentseek.captioning.moment_input import CaptionPreparation, MomentParts, stack_moments
+from momentseek.captioning.moment_input import CaptionPreparation, MomentParts, SaidLine, stack_moments
+from momentseek.captioning.scene import Scene
 from momentseek.captioning.vocabulary import Vocabulary
+from momentseek.captioning.words import caption_words
 from momentseek.encoders.runtime import session
 from momentseek.errors import MomentseekError
 from momentseek.moments.arrays import FloatArray, IntArray
@@ -25,6 +27,7 @@ from momentseek.trained.manifest import (
     kind_of,
     read_values,
 )
+from momentseek.trained.reranker import VectorOrigin
 
 CAPTION_KIND = "captions"
 """The kind of models that describe moments, in a manifest."""
@@ -47,6 +50,13 @@ class CaptionerManifest:
     decoding: DecodingSettings
     video: EncoderRef | None
     """The encoder of frames whose vectors it was trained on, where the data said it."""
+
+
+class PictureVectors(VectorOrigin, Protocol):
+    """The encoder that made a library's vectors of pictures, and how many columns these have."""
+
+    @property
+    def dim(self) -> int: ...
 
 
 class ExportedCaptioner:
@@ -74,6 +84,40 @@ class ExportedCaptioner:
             found = decode_captions(next_words, len(inputs), known, decoding or self.about.decoding)
             captions += [known.text(caption) for caption in found]
         return captions
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of the model."""
+        return self.about.fingerprint
+
+    def check_vectors(self, clip_seconds: float, vision: PictureVectors | None) -> None:
+        """Refuse a library whose clips have another length, or whose vectors are by another encoder, than those that
+        the captioner was trained on.
+        """
+        about = self.about
+        if about.clip_seconds != clip_seconds:
+            raise MomentseekError(
+                f"{about.folder}: was trained on clips of {about.clip_seconds:g} s; the library's have "
+                f"{clip_seconds:g} s; train it on features of this library (momentseek data features)"
+            )
+        if vision is None or not about.preparation.sees:
+            return
+        span = about.preparation.columns
+        fits = about.columns == vision.dim if span is None else span[1] <= vision.dim
+        if not fits or (about.video is not None and about.video.fingerprint != vision.fingerprint):
+            wanted = f"by {about.video.spec!r}" if about.video is not None else f"with {about.columns:,} columns"
+            raise MomentseekError(
+                f"{about.folder}: was trained on vectors of pictures {wanted}, and the library's are by another "
+                f"({vision.name}, {vision.dim:,} columns); train it on features of this library (momentseek data "
+                "features), or describe with an endpoint"
+            )
+
+    def describe_scene(self, scene: Scene) -> str:
+        """One sentence about a scene, by the vectors of its clips and what is said in it."""
+        rows, seconds = scene.clips()
+        lines = [SaidLine(start, end, caption_words(text)) for start, end, text in scene.said]
+        part = self.about.preparation.part(scene.start, scene.end, rows, lines, seconds)
+        return self.describe([part])[0]
 
     @cached_property
     def _moments(self) -> Any:

@@ -116,6 +116,7 @@ def test_json_carries_everything() -> None:
             "url": "file:///films/kitchen.mp4",
             "said": [{"start": 3.0, "end": 9.0, "text": "Here, Rex!", "language": "en"}],
             "written": [{"start": 2.0, "end": 6.0, "text": "Kitchen", "at": 4.0, "box": [0.1, 0.2, 0.3, 0.1]}],
+            "described": [],
             "streams": {"vision": {"rank": 1, "score": 0.25}, "speech": {"rank": 2, "score": 4.0}},
             "also": ["copy.mp4"],
             "curve": [0.1, 0.2],

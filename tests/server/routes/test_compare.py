@@ -9,7 +9,7 @@ URL = "/api/v1/compare"
 def test_two_setups_side_by_side(client: TestClient) -> None:
     found = client.get(URL, params={"q": "green", "a": "", "b": "localiser=whole;streams=vision", "k": 5}).json()
     assert found["query"] == "green"
-    assert found["a"]["settings"] == "localiser=height;streams=vision,speech,text,name"
+    assert found["a"]["settings"] == "localiser=height;streams=vision,speech,text,described,name"
     assert found["b"]["settings"] == "localiser=whole;streams=vision"
     assert all(hit["end"] - hit["start"] == hit["duration"] for hit in found["b"]["hits"])
     assert found["a"]["hits"][0]["thumbnail"].startswith("/api/v1/videos/")

@@ -19,7 +19,7 @@ def test_status(client: TestClient) -> None:
     assert status["library"]["failures"] == 1
     assert status["library"]["encoder"]["spec"] == "colours"
     assert status["localiser"] in status["localisers"]
-    assert status["streams"] == ["vision", "speech", "text", "name"]
+    assert status["streams"] == ["vision", "speech", "text", "described", "name"]
     assert status["busy"] is False
 
 

@@ -7,15 +7,9 @@ from collections.abc import Callable, Collection, Iterator
 from momentseek.lettering import DEFAULT_READER, SLOT_SECONDS, ReaderProcess, ReadPart, reader_print
 from momentseek.library.ingest.beside import BesideRun, run_alone, usual_threads
 from momentseek.library.ingest.report import AddReport, ShowIngest
+from momentseek.library.passes import CutVideo
 from momentseek.library.reader import LibraryReader
-from momentseek.library.readings import (
-    UnreadVideo,
-    finish_reading,
-    forget_readings,
-    keep_frames,
-    note_unread,
-    unread_videos,
-)
+from momentseek.library.readings import READING, finish_reading, keep_frames, note_unread
 
 
 def read_videos(
@@ -35,7 +29,7 @@ def read_videos(
     catalog.make_readings()
     if again:
         with catalog.changes():
-            forget_readings(catalog, [video.id for video in catalog.videos(wanted)], whole=wanted is not None)
+            READING.forget(catalog, [video.id for video in catalog.videos(wanted)], whole=wanted is not None)
     run = LetteringRun(
         library, report, progress, reader=reader, every=every, threads=usual_threads(),
         only=lambda video: wanted is None or video.id in wanted,
@@ -44,7 +38,7 @@ def read_videos(
     return report
 
 
-class LetteringRun(BesideRun[UnreadVideo, ReadPart]):
+class LetteringRun(BesideRun[CutVideo, ReadPart]):
     """Reads the videos of a library that nobody has read. The caller holds the library's lock."""
 
     WHAT = "reading"
@@ -60,18 +54,18 @@ class LetteringRun(BesideRun[UnreadVideo, ReadPart]):
         reader: str = DEFAULT_READER,
         every: float = SLOT_SECONDS,
         threads: int = 1,
-        only: Callable[[UnreadVideo], bool] = lambda _: True,
+        only: Callable[[CutVideo], bool] = lambda _: True,
     ) -> None:
         super().__init__(library, report, progress, only=only)
         self.reader, self.every, self.fingerprint = reader, every, reader_print(reader, every)
         library.catalog.make_readings()
         self._process = ReaderProcess(reader, threads)
 
-    def pending(self) -> list[UnreadVideo]:
+    def pending(self) -> list[CutVideo]:
         """The videos that are still to be read."""
-        return unread_videos(self.library.catalog, fingerprint=self.fingerprint)
+        return READING.pending(self.library.catalog, self.fingerprint)
 
-    def work(self, video: UnreadVideo) -> Iterator[ReadPart]:
+    def work(self, video: CutVideo) -> Iterator[ReadPart]:
         """Read a video from where an earlier run has stopped."""
         return self._process.read(video.path, video.duration, video.cuts, video.done, self.every)
 
@@ -79,16 +73,16 @@ class LetteringRun(BesideRun[UnreadVideo, ReadPart]):
         """End the reader."""
         self._process.close()
 
-    def keep(self, video: UnreadVideo, part: ReadPart) -> float:
+    def keep(self, video: CutVideo, part: ReadPart) -> float:
         """Store the frames of a part."""
         keep_frames(self.library.catalog, video.id, self.reader, self.fingerprint, part)
         return part.done
 
-    def note_failure(self, video: UnreadVideo, reason: str) -> None:
+    def note_failure(self, video: CutVideo, reason: str) -> None:
         """Store that a video cannot be read."""
         note_unread(self.library.catalog, video.id, self.reader, self.fingerprint, reason)
 
-    def finish_video(self, video: UnreadVideo) -> None:
+    def finish_video(self, video: CutVideo) -> None:
         """Make lines of the frames that were read."""
         with self.library.catalog.changes():
             finish_reading(self.library.catalog, video.id, self.reader, self.fingerprint, video.duration)

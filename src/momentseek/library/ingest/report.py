@@ -38,7 +38,7 @@ class IngestStep:
 
 @dataclass(frozen=True)
 class BesideStep:
-    """How far what goes on beside the pictures is (hearing, reading), once these are done."""
+    """How far what goes on beside the pictures is (hearing, reading, describing), once these are done."""
 
     what: str
     """What is done, as ``hearing``."""
@@ -110,6 +110,9 @@ class AddReport:
     read: int = 0
     """Number of videos in which a reader looked for writing."""
     read_seconds: float = 0.0
+    described: int = 0
+    """Number of videos whose scenes a model described."""
+    described_seconds: float = 0.0
     seconds: float = 0.0
     elapsed: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
@@ -153,6 +156,8 @@ class AddReport:
             text += f"; {count(self.heard, 'video')} heard ({clock_text(self.heard_seconds)})"
         if self.read:
             text += f"; {count(self.read, 'video')} read ({clock_text(self.read_seconds)})"
+        if self.described:
+            text += f"; {count(self.described, 'video')} described ({clock_text(self.described_seconds)})"
         if self.seconds:
             rate = self.seconds / max(self.elapsed, 1e-9)
             text += f"; {clock_text(self.seconds)} of video in {self.elapsed:,.0f} s ({rate:,.0f} x real time)"

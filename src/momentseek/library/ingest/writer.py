@@ -12,12 +12,13 @@ from momentseek.encoders.protocol import TextEncoder, Vectors
 from momentseek.library import known_files, segments
 from momentseek.library.catalog import Catalog, SegmentRow
 from momentseek.library.damage import SegmentDamage
+from momentseek.library.descriptions import DESCRIBING
 from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.events import FileUpdate
 from momentseek.library.ingest.timer import StageTimer
 from momentseek.library.paths import LibraryPaths
-from momentseek.library.readings import copy_reading
+from momentseek.library.readings import READING
 from momentseek.library.segment_merge import merge_segments
 from momentseek.library.segments import Segment
 from momentseek.library.vectors import StoredVectors, segment_of
@@ -144,7 +145,7 @@ class SegmentWriter:
         self.written += len(rows) > 0
         with self.catalog.changes():
             for id, ready in zip(ids, self.ready, strict=True):
-                copy_reading(self.catalog, ready.video.hash, id)
+                self._copy_passes(ready.video.hash, id)
                 if ready.replaces is not None:
                     self.catalog.remove_video(ready.replaces)
                 self.catalog.insert_video(ready.video, ready.cues, ready.subtitles, id=id)
@@ -157,6 +158,13 @@ class SegmentWriter:
                 )
             for file, reason, stamp in self.failures:
                 known_files.note_failure(self.catalog, file.path, file.name, reason, stamp)
+
+    def _copy_passes(self, content: str, video: int) -> None:
+        """Give a video what was read in one with the same content, and said of it by a model."""
+        if content and self.catalog.has_readings:
+            READING.copy(self.catalog, content, video)
+        if content and self.catalog.has_descriptions:
+            DESCRIBING.copy(self.catalog, content, video)
 
 
 def put_in_context(model: TrainedEncoder, ready: FinishedVideo, spoken: Vectors | None) -> FinishedVideo:

@@ -23,6 +23,7 @@ CSV_COLUMNS = (
     "rate",
     "said",
     "written",
+    "described",
     "path",
     "query",
 )
@@ -36,6 +37,7 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
     for hit in hits:
         said = " ".join(cue.text for cue in hit.said)
         written = " / ".join(line.text for line in hit.written)
+        described = " ".join(caption.text for caption in hit.described)
         times = [f"{time:.3f}" for time in (hit.start, hit.end)]
         row = [hit.rank, hit.level, safe_cell(hit.name), *times, f"{hit.score:.6g}", f"{hit.peak:.3f}"]
         writer.writerow(
@@ -43,7 +45,7 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
                 *row,
                 f"{hit.duration:.3f}",
                 hit.rate,
-                *(safe_cell(text) for text in (said, written, str(hit.path), query)),
+                *(safe_cell(text) for text in (said, written, described, str(hit.path), query)),
             ]
         )
     return ExportText(out.getvalue())

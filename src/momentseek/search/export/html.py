@@ -80,15 +80,21 @@ def _hit_item(hit: Hit, picture: str) -> str:
         width=100 * (hit.end - hit.start) / whole,
         length=f"{hit.end - hit.start:.1f} s",
         whole=clock(hit.duration),
-        said="".join(_quote(text, language) for text, language in _said_by_language(hit)) + _line_paragraph(hit),
+        said="".join(_quote(text, language) for text, language in _said_by_language(hit)) + _found_paragraphs(hit),
     )
 
 
-def _line_paragraph(hit: Hit) -> str:
-    """What was read in the picture of a hit that was found by it."""
-    if "text" not in hit.streams or not hit.written:
-        return ""
-    return f'<p class="length">written: <bdi>{escape(" / ".join(tidy(line.text) for line in hit.written))}</bdi></p>\n'
+def _found_paragraphs(hit: Hit) -> str:
+    """What was read in the picture of a hit, and what a model says of it, where it was found by these."""
+    found = {
+        "text": ("written", " / ".join(tidy(line.text) for line in hit.written)),
+        "described": ("described by a model", " ".join(tidy(caption.text) for caption in hit.described)),
+    }
+    return "".join(
+        f'<p class="length">{what}: <bdi>{escape(text)}</bdi></p>\n'
+        for stream, (what, text) in found.items()
+        if stream in hit.streams and text
+    )
 
 
 def _said_by_language(hit: Hit) -> list[tuple[str, str | None]]:

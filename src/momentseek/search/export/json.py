@@ -41,6 +41,10 @@ def hit_record(hit: Hit) -> dict[str, Any]:
             {"start": o.start, "end": o.end, "text": _valid_text(o.text), "at": o.at, "box": list(o.box)}
             for o in hit.written
         ],
+        "described": [
+            {"start": o.start, "end": o.end, "text": _valid_text(o.text), "described_by": _valid_text(o.by)}
+            for o in hit.described
+        ],
         "streams": {name: {"rank": one.rank, "score": one.score} for name, one in hit.streams.items()},
     }
     if hit.first is not None:

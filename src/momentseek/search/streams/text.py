@@ -17,7 +17,8 @@ from momentseek.library.readings import LineMatch, best_lines, count_lines, near
 from momentseek.library.words import WordMatcher, content_words, plain_words
 from momentseek.search.hit import StreamHit
 from momentseek.search.state import Ids
-from momentseek.search.streams.word_weights import rarest_words, rarity, word_level
+from momentseek.search.streams.timed_words import word_hits
+from momentseek.search.streams.word_weights import rarest_words, rarity
 
 MAX_LINES = 400
 """Lines that are looked at."""
@@ -44,7 +45,7 @@ def search_text(catalog: Catalog, text: str, allowed: Ids | None = None, *, only
     if not matches:
         return []
     values = _word_values(matches, terms, other)
-    return _hits(matches, values, rarity(counts, total), only_text)
+    return word_hits(matches, values, rarity(counts, total), only_here=only_text)
 
 
 def _word_values(
@@ -60,43 +61,3 @@ def _word_values(
             if spellings & words:
                 values[row, column] = max(values[row, column], MISSPELT)
     return values
-
-
-def _hits(
-    matches: Sequence[LineMatch], values: NDArray[np.float64], weight: NDArray[np.float64], only_text: bool
-) -> list[StreamHit]:
-    out = []
-    for group in join_lines(matches, values):
-        value = values[group].max(axis=0)
-        share = float((weight * value).sum() / weight.sum())
-        level = word_level(share, int((value == 1).sum()), only_text)
-        if level == "weak" and not only_text:
-            continue
-        bm25 = max(matches[i].bm25 for i in group)
-        score = float((weight * value).sum()) + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
-        lines = [matches[i].line for i in group]
-        best = lines[int(np.argmax((values[group] * weight).sum(axis=1)))]
-        start, end = max(line.start for line in lines), min(line.end for line in lines)
-        peak = min(max(best.at, start), end)
-        out.append(StreamHit(matches[group[0]].video, start, end, score, level, peak))
-    return sorted(out, key=lambda hit: (-hit.score, hit.video, hit.start, hit.end))
-
-
-def join_lines(matches: Sequence[LineMatch], values: NDArray[np.float64]) -> list[list[int]]:
-    """Join lines that stand in the picture together and bring missing words; returns positions by group."""
-    order = sorted(range(len(matches)), key=lambda i: (-values[i].sum(), matches[i].video, matches[i].line.start, i))
-    groups: list[list[int]] = []
-    by_video: dict[int, list[list[int]]] = {}
-    for i in order:
-        line = matches[i].line
-        for group in by_video.get(matches[i].video, ()):
-            start = max(matches[j].line.start for j in group)
-            end = min(matches[j].line.end for j in group)
-            brings = (values[i] > values[group].max(axis=0)).any()
-            if brings and line.start < end and start < line.end:
-                group.append(i)
-                break
-        else:
-            groups.append([i])
-            by_video.setdefault(matches[i].video, []).append(groups[-1])
-    return groups

@@ -42,7 +42,7 @@ class SetupIn(StrictModel):
 
     localiser: LocaliserName = ""
     streams: Annotated[
-        str, Field(max_length=60, description="Some of vision, speech, text and name, separated by commas.")
+        str, Field(max_length=60, description="Some of vision, speech, text, described, name, with commas.")
     ] = ",".join(STREAMS)
     fusion: FusionName = SearchSetup.fusion
     encoder: EncoderName = ""

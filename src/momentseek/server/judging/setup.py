@@ -22,8 +22,9 @@ class SearchSetup:
 
     >>> SearchSetup.parse("streams=speech,vision; localiser=watershed")
     SearchSetup(localiser='watershed', streams=('vision', 'speech'), all=True, fusion='rrf', encoder='')
-    >>> str(SearchSetup("scenes")), str(SearchSetup(fusion="scores", encoder="labels"))
-    ('localiser=scenes;streams=vision,speech,text,name', 'streams=vision,speech,text,name;fusion=scores;encoder=labels')
+    >>> print(SearchSetup("scenes"), SearchSetup(fusion="scores", encoder="labels"), sep=chr(10))
+    localiser=scenes;streams=vision,speech,text,described,name
+    streams=vision,speech,text,described,name;fusion=scores;encoder=labels
     """
 
     localiser: str = ""
@@ -98,7 +99,7 @@ def pool_setups(
     """The setups whose moments are pooled for judging: the default one, and those that differ from it in one choice.
 
     >>> [str(setup) for setup in pool_setups()][0], len(pool_setups(encoders=["other"])) - len(pool_setups())
-    ('localiser=height;streams=vision,speech,text,name', 1)
+    ('localiser=height;streams=vision,speech,text,described,name', 1)
     >>> len(pool_setups("scenes", ["scenes", "whole"])) - len(pool_setups("scenes"))
     1
     """

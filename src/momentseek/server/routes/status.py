@@ -59,7 +59,8 @@ class StatusOut(BaseModel):
                     "encoder": {"spec": "labels", "name": "labels", "note": LABELS_NOTE}, "generation": 2719834,
                 },
                 "version": "0.1.0", "localisers": ["scenes", "watershed"], "localiser": "scenes",
-                "streams": ["vision", "speech", "text", "name"], "fusions": ["rrf", "scores"], "fusion": "rrf",
+                "streams": ["vision", "speech", "text", "described", "name"],
+                "fusions": ["rrf", "scores"], "fusion": "rrf",
                 "encoders": ["labels"], "rerankers": [], "busy": False, "changes": True,
             }
         }
@@ -120,8 +121,8 @@ def _library(library: Library) -> LibraryOut:
         clips=int(totals["clips"]),
         cues=int(totals["cues"]),
         heard=int(heard["heard"]),
-        read=int(read["read"]),
-        lines=int(read["lines"]),
+        read=read.done,
+        lines=read.found,
         failures=int(totals["failures"]),
         encoder=EncoderOut(
             spec=spec,

@@ -1,0 +1,118 @@
+"""``describe --model``, as a person uses it: by a server on this machine, and by a small MMT that was exported."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from momentseek.captioning.vocabulary import build_vocabulary
+from momentseek.chat import KEY_VARIABLES
+from momentseek.encoders import registry
+from momentseek.library import LibraryStore
+
+
+class Painter(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        answer = json.dumps({"choices": [{"message": {"content": "An owl sleeps in a barn."}}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    for variable in KEY_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Painter) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1#eye"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def library(tmp_path: Path, make_video: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", registry.IMAGE_TEXT_ENCODERS.copy())
+    monkeypatch.setattr(registry, "TEXT_ENCODERS", registry.TEXT_ENCODERS.copy())
+    runpy.run_path(str(Path(__file__).parent.parent / "library" / "light.py"))["install"]()
+    folder = tmp_path / "films"
+    folder.mkdir()
+    make_video(folder / "zoo.mp4", [(3.0, (20, 20, 200))], rate=5, size=(64, 48))
+    with LibraryStore.open(tmp_path / "library", create=True, encoder="colours") as opened:
+        opened.add(folder)
+    return tmp_path / "library"
+
+
+def test_scenes_are_described_found_and_marked(momentseek: Callable[..., Any], library: Path, endpoint: str) -> None:
+    place = ("--library", library)
+    one = momentseek("describe", "--model", endpoint, "--video", "zoo.mp4", "--at", "0:01-0:02", *place)
+    assert (one.returncode, one.stdout) == (0, "An owl sleeps in a barn.\n")
+    assert "described by a model (eye at http://127.0.0.1" in one.stderr
+    assert "by a model" not in momentseek("status", *place).stdout  # one moment is printed and not kept
+    done = momentseek("describe", "--model", endpoint, *place)
+    assert (done.returncode, done.stderr.splitlines()[-1].split(" in ")[0]) == (0, "1 video described (00:00:03")
+    assert "described 1 video (00:00:03), 1 scene, by a model" in momentseek("status", *place).stdout
+    shown = momentseek("search", "described:owl", *place)
+    assert ("described by a model" in shown.stdout, "An owl sleeps" in shown.stdout) == (True, True)
+    (hit,) = json.loads(momentseek("search", "described:owl", "--json", *place).stdout)["hits"]
+    assert (hit["said"], hit["described"][0]["text"]) == ([], "An owl sleeps in a barn.")
+    assert hit["described"][0]["described_by"].startswith("eye at ")
+
+
+def test_an_exported_captioner_describes_a_library_of_its_vectors_only(
+    momentseek: Callable[..., Any], library: Path, tmp_path: Path
+) -> None:
+    torch = pytest.importorskip("torch")
+    from momentseek.models.captioner import CaptionerDims
+    from momentseek.models.export.captioner import export_captioner
+    from momentseek.models.mmt import MMT, MMTConfig
+    from momentseek.models.registry import build_config
+
+    torch.manual_seed(0)
+    known = build_vocabulary([("owl", "barn")], more_than=0)
+    small = {"hidden": 8, "heads": 2, "layers": 1, "feedforward": 8, "word_dim": 4, "max_clips": 6, "max_caption": 4}
+    with LibraryStore.open(library, create=False) as opened:
+        vision = opened.catalog.encoder("vision")
+    assert vision is not None
+    for columns, folder in ((vision.dim, "fits"), (vision.dim + 1, "other")):
+        model = MMT(build_config(MMTConfig, small, "model mmt"), CaptionerDims(columns, known.words)).eval()
+        export_captioner(model, "mmt", tmp_path / folder)
+    refused = momentseek("describe", "--model", tmp_path / "other", "--library", library)
+    assert (refused.returncode, "the library's are by another" in refused.stderr) == (2, True)
+    done = momentseek("describe", "--model", tmp_path / "fits", "--library", library)
+    assert done.returncode == 0, done.stderr
+    hits = json.loads(momentseek("search", "described:owl described:barn", "--json", "--library", library).stdout)[
+        "hits"
+    ]
+    assert set(hits[0]["described"][0]["text"].split()) <= {"owl", "barn"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--data", "x"], "give a CHECKPOINT with --data and --split"),
+        (["--model", "x", "--split", "test"], "--model describes a library"),
+        (["--model", "x", "--at", "later"], "is no moment; give start and end"),
+        (["--model", "x", "--at", "1-2"], "--at is a moment of one video"),
+        (["--model", "x", "--video", "zoo.mp4", "--at", "9-12"], "ends at 3.0 s"),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence(
+    momentseek: Callable[..., Any], library: Path, arguments: list[str], what: str
+) -> None:
+    done = momentseek("describe", *arguments, "--library", library)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert what in done.stderr

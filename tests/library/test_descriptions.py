@@ -1,0 +1,170 @@
+"""What a model says of scenes becomes captions of its video, once, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from momentseek.captioning.endpoint import BudgetSpent
+from momentseek.captioning.scene import LONGEST_SCENE, SHORTEST_SCENE, scene_spans
+from momentseek.chat import KEY_VARIABLES
+from momentseek.errors import MomentseekError
+from momentseek.library import LibraryStore
+from momentseek.library.descriptions import captions_between, description
+from momentseek.search.display import table
+from momentseek.search.engine import Engine, SearchOptions
+from momentseek.search.export.json import hit_record
+from momentseek.search.query import Query
+
+RED, GREEN, BLUE = (200, 20, 20), (20, 200, 20), (20, 20, 200)
+CAPTIONS = ["A woman waters the tulips.", "A man repairs a bicycle.", "Two children fly a kite."]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Says one caption after the other, and at the place of an empty one nothing."""
+
+    asked: list[int]
+    captions: list[str]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(len(body["messages"][0]["content"]) - 1)
+        text = self.captions.pop(0) if self.captions else "Nobody is there."
+        answer = json.dumps({"choices": [{"message": {"content": text}}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    for variable in KEY_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    Handler.asked, Handler.captions = [], list(CAPTIONS)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1#eye"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def film_of_three(library: LibraryStore, tmp_path: Path, film: Callable[..., Path]) -> Path:
+    """A film of three scenes of five seconds, in a library."""
+    folder = tmp_path / "films"
+    folder.mkdir()
+    film(folder / "a.mp4", RED, GREEN, BLUE, seconds=5.0)
+    library.add(folder)
+    return folder
+
+
+def _captions(library: LibraryStore) -> list[str]:
+    found = description(library.catalog, library.videos()[0].id)
+    return [] if found is None else [caption.text for caption in found.captions]
+
+
+@given(st.floats(0.1, 500), st.lists(st.floats(0, 500), max_size=20))
+def test_scenes_cover_the_video_and_are_neither_short_nor_long(duration: float, cuts: list[float]) -> None:
+    spans = scene_spans(duration, [cut for cut in cuts if cut < duration])
+    assert (spans[0][0], spans[-1][1]) == (0.0, duration)
+    assert all(a[1] == b[0] for a, b in pairwise(spans))
+    lengths = [end - start for start, end in spans]
+    assert max(lengths) <= LONGEST_SCENE + 1e-9
+    assert len(spans) == 1 or min(lengths) >= SHORTEST_SCENE - 1e-9
+
+
+def test_scenes_are_described_once_and_found_as_described_never_as_said(
+    library: LibraryStore, film_of_three: Path, endpoint: str
+) -> None:
+    assert description(library.catalog, 1) is None
+    report = library.describe(endpoint)
+    assert (report.described, Handler.asked) == (1, [4, 4, 4])
+    assert _captions(library) == CAPTIONS
+    status = library.status()
+    assert (status.described, status.captions, status.undescribed, status.cues) == (1, 3, 0, 0)
+    assert library.describe(endpoint).described == 0
+    assert len(Handler.asked) == 3
+    engine = Engine(library)
+    for text in ("repairs bicycle", "described:bicycles"):  # plain words look at descriptions too
+        (hit, *_) = engine.search(Query.parse(text), SearchOptions())
+        assert ("described" in hit.streams, hit.level, hit.said) == (True, "fair", ())
+        assert CAPTIONS[1] in [caption.text for caption in hit.described]
+    (record,) = hit_record(hit)["described"]
+    assert (record["text"], "eye at http://127" in record["described_by"]) == (CAPTIONS[1], True)
+    shown = table([hit], Query.parse("bicycle"))
+    assert "described by a model" in shown
+    assert "described #1" in shown
+    assert not engine.search(Query.parse("said:bicycle"), SearchOptions(streams=("speech",), all=True))
+    assert not engine.search(Query.parse("described:bicycle -described:man"), SearchOptions(streams=("described",)))
+    assert not engine.search(Query.parse("described:unicorn"), SearchOptions(all=True))
+
+
+def test_a_budget_that_is_spent_keeps_what_was_described_and_the_next_run_goes_on(
+    library: LibraryStore, film_of_three: Path, endpoint: str
+) -> None:
+    with pytest.raises(BudgetSpent):
+        library.describe(endpoint, requests=2)
+    assert _captions(library) == CAPTIONS[:2]
+    assert library.status().undescribed == 1
+    library.describe(endpoint, requests=2)
+    assert (_captions(library), len(Handler.asked)) == (CAPTIONS, 3)
+    assert library.verify().problems == []
+
+
+def test_another_model_begins_anew_and_a_scene_without_words_has_no_caption(
+    library: LibraryStore, film_of_three: Path, endpoint: str
+) -> None:
+    with pytest.raises(BudgetSpent):
+        library.describe(endpoint, requests=1)
+    Handler.captions = ["", "A kite.", "A mast."]
+    library.describe(f"{endpoint}2")
+    assert _captions(library) == ["A kite.", "A mast."]
+    video = library.videos()[0]
+    (caption,) = captions_between(library.catalog, video.id, 14.0, 15.0)
+    assert caption.by.startswith("eye2 at ")
+    library.describe(endpoint, ["a*"], again=True)
+    assert _captions(library) == ["Nobody is there."] * 3
+
+
+def test_a_copy_keeps_captions_and_a_removed_video_leaves_none(
+    library: LibraryStore, film_of_three: Path, endpoint: str
+) -> None:
+    library.describe(endpoint)
+    (film_of_three / "b.mp4").write_bytes((film_of_three / "a.mp4").read_bytes())
+    library.add(film_of_three)
+    assert [len(captions_between(library.catalog, v.id, 0, 15)) for v in library.videos()] == [3, 3]
+    library.remove(["a*", "b*"])
+    library.compact()
+    assert library.verify().problems == []
+    with sqlite3.connect(library.path / "catalog.sqlite") as db:
+        assert db.execute("SELECT count(*) FROM captions").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("model", "what"),
+    [
+        ("nowhere", "nowhere: is no folder; give that of an exported captioner"),
+        ("http://127.0.0.1:1/v1", "needs the name of a model after a #"),
+        ("ftp://host/v1#eye", "not a web address"),
+    ],
+)
+def test_a_model_that_makes_no_sense_is_one_sentence(
+    library: LibraryStore, film_of_three: Path, model: str, what: str
+) -> None:
+    with pytest.raises(MomentseekError, match=what):
+        library.describe(model)
+    assert description(library.catalog, 1) is None
