@@ -113,6 +113,19 @@ def test_scenes_are_described_once_and_found_as_described_never_as_said(
     assert not engine.search(Query.parse("described:unicorn"), SearchOptions(all=True))
 
 
+def test_videos_are_described_as_they_are_added_if_that_is_asked_for(
+    library: LibraryStore, film_of_three: Path, endpoint: str, film: Callable[..., Path]
+) -> None:
+    library.describer = endpoint
+    film(film_of_three / "b.mp4", BLUE, seconds=4.0)
+    report = library.add(film_of_three)
+    assert (report.added, report.unchanged, report.described) == (1, 1, 2)
+    assert str(report).startswith("1 video added, 1 unchanged; 2 videos described (00:00:19)")
+    library.describer = "nowhere"
+    report = library.add(film_of_three)
+    assert [note.split(":")[0] for note in report.notes if "nowhere" in note] == ["scenes were not described"]
+
+
 def test_a_budget_that_is_spent_keeps_what_was_described_and_the_next_run_goes_on(
     library: LibraryStore, film_of_three: Path, endpoint: str
 ) -> None:

@@ -33,6 +33,11 @@ from momentseek.cli.ingesting import IngestLines, conclude, ingest
     "--ocr/--no-ocr", default=None, help="Read what is written in the pictures. Default: no, or as MOMENTSEEK_OCR says."
 )
 @click.option("--reader", metavar="SPEC", help="What reads: ppocr-small (default), or ppocr:FOLDER.")
+@click.option(
+    "--describe",
+    metavar="FOLDER|URL#NAME",
+    help="Have a captioner describe each scene: docs/captions.md. Default: none.",
+)
 @click.option("--watch", "watching", is_flag=True, help="Stay, and add what appears or changes, until Ctrl-C.")
 @options.wait
 @options.quiet
@@ -50,6 +55,7 @@ def command(
     transcriber: str | None,
     ocr: bool | None,
     reader: str | None,
+    describe: str | None,
     watching: bool,
     wait: float,
     quiet: bool,
@@ -76,6 +82,7 @@ def command(
     """
     from momentseek.errors import MomentseekError
     from momentseek.library import LibraryStore, library_folder
+    from momentseek.library.captioners import open_scene_captioner
     from momentseek.library.database import CATALOG_FILE
     from momentseek.library.files import check_paths
 
@@ -88,6 +95,9 @@ def command(
     with LibraryStore.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
         opened.transcriber = _transcriber(transcribe, transcriber, opened.transcriber)
         opened.reader = _reader(ocr, reader, opened.reader)
+        if describe is not None:
+            open_scene_captioner(describe, opened)  # refuses one that is not there before anything is added
+            opened.describer = describe
         if watching:
             _watch(opened, paths, recursive, exclude, subtitles, display, library, as_json)
             return

@@ -53,6 +53,8 @@ class LibraryStore(LibraryReader):
         """The recogniser that hears videos without subtitles when they are added; None for none."""
         self.reader = default_reader()
         """The reader that reads what is written in videos when they are added; None for none."""
+        self.describer: str | None = None
+        """The captioner that describes scenes when videos are added, as in ``describe``; None for none."""
 
     @classmethod
     def open(
@@ -150,6 +152,7 @@ class LibraryStore(LibraryReader):
                 links=links,
                 transcriber=self.transcriber,
                 reader=self.reader,
+                describer=self.describer,
             )
 
     def retry(
@@ -182,6 +185,7 @@ class LibraryStore(LibraryReader):
                 links=links,
                 transcriber=self.transcriber,
                 reader=self.reader,
+                describer=self.describer,
             )
 
     def transcribe(

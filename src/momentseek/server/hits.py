@@ -1,4 +1,4 @@
-"""Hits as the API shows them, with the words of the query marked in what is said and written."""
+"""Hits as the API shows them, with the words of the query marked in what is said, written and described."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from momentseek.captioning.scene import SceneCaption
 from momentseek.lettering import ScreenLine
-from momentseek.library.words import WordMatcher
+from momentseek.library.words import WordMatcher, content_words
 from momentseek.search.display import sought_spellings, sought_words
 from momentseek.search.hit import Hit
 from momentseek.search.query import Query
@@ -50,6 +51,16 @@ class WrittenLineOut(BaseModel):
     )
 
 
+class DescribedSceneOut(BaseModel):
+    """What a model says of a scene that a moment overlaps; nobody said it in the video."""
+
+    start: float = Field(description="Start of the scene, in seconds from the beginning of the video.")
+    end: float
+    text: str
+    marks: list[tuple[int, int]] = Field(description="Character ranges `[first, end)` of the query's words.")
+    described_by: str = Field(description="The model.")
+
+
 class StandingOut(BaseModel):
     """The rank of a moment among those of the answer by one stream alone, and that stream's score."""
 
@@ -74,7 +85,7 @@ class HitOut(BaseModel):
                 "rank": 1, "video_id": 7, "name": "kitchen.mp4", "start": 3.0, "end": 9.0, "peak": 4.5,
                 "duration": 60.0, "rate": "25/1", "score": 0.032, "level": "strong",
                 "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": [[13, 16]]}],
-                "written": [],
+                "written": [], "described": [],
                 "streams": {"vision": {"rank": 1, "score": 0.31}}, "also": [], "curve": [],
                 "thumbnail": "/api/v1/videos/7/thumbnail?t=4.5", "media": "/api/v1/videos/7/media",
                 "moment": "7:3.000-9.000", "url": "/api/v1/moments/7:3.000-9.000",
@@ -93,6 +104,7 @@ class HitOut(BaseModel):
     level: Level = Field(description="How confident the search is.")
     said: list[SaidCueOut]
     written: list[WrittenLineOut] = Field(description="What a machine read in the picture; lines with marks first.")
+    described: list[DescribedSceneOut] = Field(description="What a model says of the scenes; with marks first.")
     streams: dict[str, StandingOut]
     reranked: RerankedOut | None = Field(None, description="What the model said, if the search was re-ranked.")
     also: list[str] = Field(description="Other files with the same content.")
@@ -109,6 +121,8 @@ def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
     marks = iter(mark_words([cue.text for cue in cues], sought_words(query)))
     texts = [line.text for hit in hits for line in hit.written]
     written = iter(mark_words(texts, sought_spellings(query, texts)))
+    told = [caption.text for hit in hits for caption in hit.described]
+    described = iter(mark_words(told, content_words(query.described_text)))
     return [
         _hit_out(
             hit,
@@ -117,6 +131,7 @@ def hits_out(hits: Sequence[Hit], query: Query) -> list[HitOut]:
                 for cue in hit.said
             ],
             [line_out(line, next(written)) for line in hit.written],
+            [caption_out(caption, next(described)) for caption in hit.described],
         )
         for hit in hits
     ]
@@ -126,6 +141,12 @@ def line_out(line: ScreenLine, marks: Sequence[tuple[int, int]] = ()) -> Written
     """Convert a line that was read."""
     text = _without_marks(line.text)
     return WrittenLineOut(start=line.start, end=line.end, text=text, marks=list(marks), at=line.at, box=line.box)
+
+
+def caption_out(caption: SceneCaption, marks: Sequence[tuple[int, int]] = ()) -> DescribedSceneOut:
+    """Convert what a model says of a scene."""
+    text, by = _without_marks(caption.text), clean_text(caption.by)
+    return DescribedSceneOut(start=caption.start, end=caption.end, text=text, marks=list(marks), described_by=by)
 
 
 def mark_words(texts: Sequence[str], terms: Sequence[str]) -> list[list[tuple[int, int]]]:
@@ -158,7 +179,9 @@ def _without_marks(text: str) -> str:
     return clean_text(text).replace(MARK_START, " ").replace(MARK_END, " ")
 
 
-def _hit_out(hit: Hit, said: list[SaidCueOut], written: list[WrittenLineOut]) -> HitOut:
+def _hit_out(
+    hit: Hit, said: list[SaidCueOut], written: list[WrittenLineOut], described: list[DescribedSceneOut]
+) -> HitOut:
     moment = moment_id(hit.video_id, hit.start, hit.end)
     return HitOut(
         rank=hit.rank,
@@ -173,6 +196,7 @@ def _hit_out(hit: Hit, said: list[SaidCueOut], written: list[WrittenLineOut]) ->
         level=hit.level,
         said=said,
         written=sorted(written, key=lambda line: -len(line.marks))[:MAX_HIT_LINES],
+        described=sorted(described, key=lambda caption: -len(caption.marks))[:MAX_HIT_LINES],
         streams={name: StandingOut(rank=one.rank, score=one.score) for name, one in hit.streams.items()},
         reranked=_reranked_out(hit),
         also=[clean_text(name) for name in hit.also],

@@ -117,6 +117,10 @@ class ExportedCaptioner:
         rows, seconds = scene.clips()
         lines = [SaidLine(start, end, caption_words(text)) for start, end, text in scene.said]
         part = self.about.preparation.part(scene.start, scene.end, rows, lines, seconds)
+        if len(part.clips) and part.clips.shape[1] != self.about.columns:
+            raise MomentseekError(
+                f"{self.about.folder}: was trained on vectors of {self.about.columns:,} columns, not {rows.shape[1]:,}"
+            )
         return self.describe([part])[0]
 
     @cached_property

@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from momentseek import __version__
 from momentseek.lettering import Box, ReadFrame, ReadLine, ReadPart
 from momentseek.library.catalog import Catalog
+from momentseek.library.descriptions import DESCRIBING, keep_caption
 from momentseek.library.readings import finish_reading, keep_frames
 
 
@@ -62,6 +63,33 @@ def test_what_a_machine_read_is_marked_boxed_and_kept_from_what_is_said(
     assert (held["read"], held["lines"], held["heard"]) == (1, 1, 0)
     exported = client.get("/api/v1/export", params={"q": "text:exit", "kind": "json"}).json()
     assert exported["hits"][0]["written"][0]["box"] == list(box)
+
+
+def test_what_a_model_says_of_a_scene_is_marked_and_kept_from_what_is_said(
+    serve: Callable[..., TestClient], place: Path
+) -> None:
+    with closing(Catalog(place)) as catalog:
+        catalog.make_descriptions()
+        with catalog.changes():
+            keep_caption(catalog, 1, "eye", "print", (0.0, 4.0), "A kite\x02 over a hill")
+            keep_caption(catalog, 1, "eye", "print", (4.0, 12.0), "An empty road")
+            DESCRIBING.note(catalog, 1, "eye", "print", 12.0, whole=True)
+    client = serve(library=place)
+    scene = {"start": 0.0, "end": 4.0, "text": "A kite  over a hill", "marks": [], "described_by": "eye"}
+    (hit,) = client.get("/api/v1/search", params={"q": "described:kites"}).json()["hits"]
+    assert (hit["streams"].keys(), hit["described"], hit["level"]) == (
+        {"described"}, [scene | {"marks": [[2, 6]]}], "fair",
+    )  # fmt: skip
+    assert [cue["text"] for cue in hit["said"]] == ["The dogs were running."]
+    assert client.get(hit["url"]).json()["described"] == [scene]
+    assert client.get("/api/v1/videos/1/curve", params={"q": "described:kite"}).status_code == 200
+    held = client.get("/api/v1/status").json()["library"]
+    assert (held["described"], held["captions"], held["heard"]) == (1, 2, 0)
+    exported = client.get("/api/v1/export", params={"q": "described:kite", "kind": "json"}).json()
+    assert exported["hits"][0]["described"][0]["described_by"] == "eye"
+    for kind in ("srt", "html"):
+        text = client.get("/api/v1/export", params={"q": "described:kite", "kind": kind}).text
+        assert "described by a model: " in text
 
 
 def test_what_is_not_there(client: TestClient) -> None:

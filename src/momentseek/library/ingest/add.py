@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.errors import LibraryError, MomentseekError
+from momentseek.library.captioners import open_scene_captioner
 from momentseek.library.damage import DamagedVectorsError, SegmentDamage, damage_message, proven_videos
 from momentseek.library.encoders import encoder_row, spans_row, vision_spec
 from momentseek.library.file_stamp import path_text
 from momentseek.library.files import FoundFiles, VideoFile
 from momentseek.library.ingest.batches import window_frames
 from momentseek.library.ingest.beside import BesideRun, finish_runs
+from momentseek.library.ingest.describing import DescribeRun
 from momentseek.library.ingest.lettering import LetteringRun
 from momentseek.library.ingest.reading import ReadSettings
 from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, ShowIngest
@@ -48,9 +50,10 @@ def add_files(
     links: bool = True,
     transcriber: str | None = None,
     reader: str | None = None,
+    describer: str | None = None,
 ) -> AddReport:
     """Add the files found to a library. The caller holds its lock. ``transcriber`` hears what has no subtitles,
-    ``reader`` reads what is written.
+    ``reader`` reads what is written, ``describer`` describes scenes.
     """
     catalog, encoders = library.catalog, library.encoders
     report = AddReport(interrupted_before=catalog.get(ADDING_SETTING) is not None)
@@ -84,6 +87,10 @@ def add_files(
     if reader is not None:
         with _noting(report, "what is written was not read"):
             beside.append(LetteringRun(library, report, progress, reader=reader, threads=BESIDE_THREADS))
+    if describer is not None:
+        with _noting(report, "scenes were not described"):
+            captioner = open_scene_captioner(describer, library)
+            beside.append(DescribeRun(library, report, progress, captioner=captioner))
     try:
         with ExitStack() as stack:
             for other in beside:

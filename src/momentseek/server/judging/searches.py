@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from momentseek.api import Library
+from momentseek.library.descriptions import captions_between
 from momentseek.library.readings import lines_between
 from momentseek.measures import Measure
 from momentseek.moments import Run
@@ -94,6 +95,7 @@ def to_served_library(foreign: SetupHits, k: int, library: Library) -> SetupHits
                 said=said,
                 also=(),
                 written=tuple(lines_between(library.catalog, video.id, hit.start, hit.end)),
+                described=tuple(captions_between(library.catalog, video.id, hit.start, hit.end)),
             )
         )
     found = foreign.hits

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
+from momentseek.library.descriptions import captions_between
 from momentseek.library.readings import lines_between
 from momentseek.media.edit_lists import Excerpt, ExportText, write_edl, write_fcpxml
 from momentseek.search import Hit
@@ -124,9 +125,11 @@ def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit
         end = min(one.end, video.duration)
         said = tuple(library.catalog.cues_between(video.id, one.start, end))
         written = tuple(lines_between(library.catalog, video.id, one.start, end))
+        described = tuple(captions_between(library.catalog, video.id, one.start, end))
         where = (video.id, video.path, video.name, one.start, end)
         middle = (one.start + end) / 2
-        hits.append(Hit(rank, *where, 0.0, "fair", middle, video.duration, video.rate, said, written=written))
+        hit = Hit(rank, *where, 0.0, "fair", middle, video.duration, video.rate, said)
+        hits.append(replace(hit, written=written, described=described))
     return hits
 
 

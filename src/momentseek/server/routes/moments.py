@@ -10,9 +10,10 @@ from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
+from momentseek.library.descriptions import captions_between
 from momentseek.library.readings import lines_between
 from momentseek.server.errors import ApiError, error_responses
-from momentseek.server.hits import MAX_HIT_LINES, SaidCueOut, WrittenLineOut, line_out
+from momentseek.server.hits import MAX_HIT_LINES, DescribedSceneOut, SaidCueOut, WrittenLineOut, caption_out, line_out
 from momentseek.server.schemas import clean_text, media_url, moment_id, moment_url, rate_text, thumbnail_url
 from momentseek.server.service import ServiceParam, find_video
 
@@ -34,7 +35,7 @@ class MomentOut(BaseModel):
                 "id": "7:4.500-9.000", "url": "/api/v1/moments/7:4.500-9.000", "video_id": 7, "name": "kitchen.mp4",
                 "start": 4.5, "end": 9.0, "duration": 60.0, "rate": "25/1",
                 "said": [{"start": 4.0, "end": 6.0, "text": "Where is the dog?", "marks": []}],
-                "written": [], "thumbnail": "/api/v1/videos/7/thumbnail?t=6.7",
+                "written": [], "described": [], "thumbnail": "/api/v1/videos/7/thumbnail?t=6.7",
                 "media": "/api/v1/videos/7/media#t=4.500,9.000",
                 "page": "/#v=7&t=4.500,9.000",
             }
@@ -50,6 +51,7 @@ class MomentOut(BaseModel):
     rate: str = Field(description="Frames per second of the video, as a fraction.")
     said: list[SaidCueOut]
     written: list[WrittenLineOut] = Field(description="What a machine read in the picture.")
+    described: list[DescribedSceneOut] = Field(description="What a model says of the scenes.")
     thumbnail: str = Field(description="A picture of the middle of the moment.")
     media: str = Field(description="The video with the moment as its fragment, so that a player plays just that.")
     page: str = Field(description="The address of the web page that shows it.")
@@ -77,6 +79,7 @@ async def moment(service: ServiceParam, id: MomentId) -> MomentOut:
             rate=rate_text(video.rate),
             said=[SaidCueOut(start=cue.start, end=cue.end, text=clean_text(cue.text), marks=[]) for cue in cues],
             written=[line_out(o) for o in lines_between(library.catalog, video.id, start, end)[:MAX_HIT_LINES]],
+            described=[caption_out(o) for o in captions_between(library.catalog, video.id, start, end)[:MAX_HIT_LINES]],
             thumbnail=thumbnail_url(video.id, (start + end) / 2),
             media=f"{media_url(video.id)}#t={fragment}",
             page=f"/#v={video.id}&t={fragment}",

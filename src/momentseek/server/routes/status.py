@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from momentseek import __version__
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
+from momentseek.library.descriptions import described_counts
 from momentseek.library.readings import read_counts
 from momentseek.library.transcripts import heard_counts
 from momentseek.search.engine import STREAMS
@@ -42,6 +43,8 @@ class LibraryOut(BaseModel):
     heard: int = Field(description="Number of videos without subtitles in which a recogniser listened.")
     read: int = Field(description="Number of videos in which a reader looked for writing.")
     lines: int = Field(description="Number of lines that were read.")
+    described: int = Field(description="Number of videos whose scenes a model described.")
+    captions: int = Field(description="Number of scenes that it described.")
     failures: int
     encoder: EncoderOut
     generation: int = Field(description="A number that changes whenever the content of the library does.")
@@ -55,7 +58,7 @@ class StatusOut(BaseModel):
             "example": {
                 "library": {
                     "name": "default", "videos": 4, "seconds": 240.0, "clips": 160, "cues": 31,
-                    "heard": 2, "read": 4, "lines": 57, "failures": 0,
+                    "heard": 2, "read": 4, "lines": 57, "described": 0, "captions": 0, "failures": 0,
                     "encoder": {"spec": "labels", "name": "labels", "note": LABELS_NOTE}, "generation": 2719834,
                 },
                 "version": "0.1.0", "localisers": ["scenes", "watershed"], "localiser": "scenes",
@@ -111,6 +114,7 @@ def _library(library: Library) -> LibraryOut:
     catalog = library.catalog
     with catalog.view():
         totals, heard, read = catalog.totals(), heard_counts(catalog), read_counts(catalog)
+        told = described_counts(catalog)
         spec = encoder_name(library)
         row = catalog.encoder("vision")
         generation = catalog.content_number()
@@ -123,6 +127,8 @@ def _library(library: Library) -> LibraryOut:
         heard=int(heard["heard"]),
         read=read.done,
         lines=read.found,
+        described=told.done,
+        captions=told.found,
         failures=int(totals["failures"]),
         encoder=EncoderOut(
             spec=spec,

@@ -8,7 +8,7 @@ import { keepButton } from "./shelf.js";
 
 const PREVIEW_DELAY_MS = 250;
 const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Weak match" };
-const STREAM_WORDS = { vision: "picture", speech: "speech", text: "writing", name: "file name", rerank: "re-ranked" };
+const STREAM_WORDS = { vision: "picture", speech: "speech", text: "writing", described: "description by a model", name: "file name", rerank: "re-ranked" };
 
 /** A text with the ranges that were found marked. Ranges count characters, not JavaScript's half characters. */
 export function highlight(text, ranges) {
@@ -57,6 +57,7 @@ export function card(hit, query, { small = false, settings = {} } = {}) {
     link,
     small ? null : saidCues(hit),
     small ? null : writtenLines(hit),
+    small ? null : describedScenes(hit),
     small ? null : h("p", { class: "acts" },
       h("a", { href: `#like=${hit.moment}`, "aria-label": `More like this: ${hit.name}, ${clock(hit.start)}` }, "More like this"),
       keepButton(hit.moment, query)),
@@ -89,6 +90,13 @@ function writtenLines(hit) {
   const lines = foundLines(hit);
   if (!lines.length) return null;
   return h("div", { class: "written" }, h("span", { class: "quiet" }, "Written (read by a machine): "), lines.map((line) => h("p", {}, highlight(line.text, line.marks))));
+}
+
+/** What a model says of the scenes, for a hit that was found by it; marked as such, for nobody said it. */
+function describedScenes(hit) {
+  const scenes = hit.streams.described ? hit.described.filter((one) => one.marks.length).slice(0, 3) : [];
+  if (!scenes.length) return null;
+  return h("div", { class: "written" }, h("span", { class: "quiet" }, `Described by a model (${scenes[0].described_by}): `), scenes.map((one) => h("p", {}, highlight(one.text, one.marks))));
 }
 
 /** Draw where lines stand in a picture that fills its frame, so that what sticks out on two sides is cut off. */

@@ -6,6 +6,7 @@ export const HINTS = [
   ['"good boy"', "exactly these words, said one after the other", /^-?"/],
   ["said:dog", "search only what is said", /^-?said:/],
   ["text:exit", "search only what is written in the picture", /^-?text:/],
+  ["described:kite", "search only what a model says of a scene", /^-?described:/],
   ["name:porto", "search only file names", /^-?name:/],
   ["2:dog 0.5:park", "weights, between 0 and 99", /^-?\d+(\.\d+)?:(?!\d)/],
   ["-leash", "avoid moments that show this", /^-\p{L}/u],

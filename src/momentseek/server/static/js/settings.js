@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-const STREAMS = { vision: "what is seen", speech: "what is said", text: "what is written", name: "file names" };
+const STREAMS = { vision: "what is seen", speech: "what is said", text: "what is written", described: "what a model says of it", name: "file names" };
 
 /** No model looks again: as a value that no folder can be called, and in words. */
 const NONE = "";
