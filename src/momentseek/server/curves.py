@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.api import Library
+from momentseek.captioning.scene import SceneCaption
 from momentseek.lettering import ScreenLine
+from momentseek.library.descriptions import description
 from momentseek.library.readings import reading
 from momentseek.library.video import Video
 from momentseek.library.words import WordMatcher, content_words
@@ -50,7 +52,7 @@ def query_curves(
 
     Vision is the score of each clip's picture. Speech is how much of the query is said during each clip, from 0 to 1:
     the share of its words, or the similarity of meaning if that is higher. Text is the share of its words that is
-    written in the picture.
+    written in the picture, and described the share that a model says of the scene.
     """
     edges = clip_edges(video, library.clip_seconds)
     streams: dict[str, NDArray[np.float64]] = {}
@@ -65,6 +67,11 @@ def query_curves(
         texts = [line.text for line in read.lines]
         shares = _word_shares(texts, content_words(query.written_text))
         streams["text"] = spread_over_clips(read.lines, shares, edges)
+    told = description(library.catalog, video.id) if "described" in chosen and query.described_text else None
+    if told is not None and told.captions:
+        texts = [caption.text for caption in told.captions]
+        shares = _word_shares(texts, content_words(query.described_text))
+        streams["described"] = spread_over_clips(told.captions, shares, edges)
     here = replace(query, within=(_exact_glob(video.name),), outside=(), after=None, before=None)
     found = library.search(
         here, MAX_VIDEO_HITS, localiser=localiser or None, streams=tuple(chosen), all=True, fusion=fusion
@@ -81,7 +88,7 @@ def clip_edges(video: Video, seconds: float) -> NDArray[np.float64]:
 
 
 def spread_over_clips(
-    cues: Sequence[Cue | ScreenLine], values: NDArray[np.float64], edges: NDArray[np.float64]
+    cues: Sequence[Cue | ScreenLine | SceneCaption], values: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The highest value of the cues or lines that overlap each clip; 0 where there are none.
 

@@ -82,7 +82,11 @@ def test_what_a_model_says_of_a_scene_is_marked_and_kept_from_what_is_said(
     )  # fmt: skip
     assert [cue["text"] for cue in hit["said"]] == ["The dogs were running."]
     assert client.get(hit["url"]).json()["described"] == [scene]
-    assert client.get("/api/v1/videos/1/curve", params={"q": "described:kite"}).status_code == 200
+    curve = client.get("/api/v1/videos/1/curve", params={"q": "described:kite"}).json()
+    assert curve["streams"] == {"described": [1, 1, 1, 0, 0, 0, 0, 0]}
+    told = client.get("/api/v1/videos/1/described").json()
+    assert (told["scenes"][0], len(told["scenes"]), told["described_by"]) == (scene, 2, "eye")
+    assert client.get("/api/v1/videos/2/described").json() == {"scenes": [], "described_by": None}
     held = client.get("/api/v1/status").json()["library"]
     assert (held["described"], held["captions"], held["heard"]) == (1, 2, 0)
     exported = client.get("/api/v1/export", params={"q": "described:kite", "kind": "json"}).json()
@@ -93,7 +97,7 @@ def test_what_a_model_says_of_a_scene_is_marked_and_kept_from_what_is_said(
 
 
 def test_what_is_not_there(client: TestClient) -> None:
-    for path in ("", "/cues", "/lines", "/curve?q=x", "/media", "/thumbnail"):
+    for path in ("", "/cues", "/lines", "/described", "/curve?q=x", "/media", "/thumbnail"):
         answer = client.get(f"/api/v1/videos/999{path}")
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
     assert client.get(f"/api/v1/videos/{10**30}").status_code == 422

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
+from momentseek.library.descriptions import description
 from momentseek.library.readings import reading
 from momentseek.server.errors import BODY_ERRORS, error_responses
-from momentseek.server.hits import WrittenLineOut, line_out
+from momentseek.server.hits import DescribedSceneOut, WrittenLineOut, caption_out, line_out
 from momentseek.server.schemas import StrictModel, VideoId, VideoOut, clean_text, video_out
 from momentseek.server.service import ServiceParam, find_video
 
@@ -55,6 +56,23 @@ class LinesOut(BaseModel):
     read_by: str | None = Field(description="What read them; null if nobody has looked, or not to the end.")
 
 
+class DescribedOut(BaseModel):
+    """What a model says of the scenes of a video, in order."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "scenes": [
+                    {"start": 0.0, "end": 8.0, "text": "A dog jumps.", "marks": [], "described_by": "mmt 1f2e3d4c"}
+                ],
+                "described_by": "mmt 1f2e3d4c",
+            }
+        }
+    )
+    scenes: list[DescribedSceneOut]
+    described_by: str | None = Field(description="The model; null if none was asked.")
+
+
 @router.get("/videos", summary="List videos")
 async def videos(service: ServiceParam, given: Annotated[VideoListIn, Query()]) -> VideosOut:
     """One page of the videos, sorted by name."""
@@ -89,6 +107,21 @@ async def remove_video(service: ServiceParam, id: VideoId) -> VideoOut:
         return removed
 
     return await service.readers.run(remove)
+
+
+@router.get("/videos/{id}/described", summary="What a model says of a video", responses=error_responses(404))
+async def described(service: ServiceParam, id: VideoId) -> DescribedOut:
+    """What a model says of the scenes of a video, as far as they were described; never what is said in it."""
+
+    def read(library: Library) -> DescribedOut:
+        find_video(library, id)
+        found = description(library.catalog, id)
+        if found is None or found.problem:
+            return DescribedOut(scenes=[], described_by=None)
+        scenes = [caption_out(caption) for caption in found.captions]
+        return DescribedOut(scenes=scenes, described_by=clean_text(found.model))
+
+    return await service.readers.run(read)
 
 
 @router.get("/videos/{id}/lines", summary="What is written in a video", responses=error_responses(404))

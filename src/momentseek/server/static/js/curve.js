@@ -26,7 +26,7 @@ export function outline(edges, values, from, to, columns = 500) {
 
 /** Values from 0 to 1: shares as they are, scores between the video's lowest and highest. */
 export function scaleValues(name, values) {
-  if (name === "speech" || name === "text") return values.map((value) => Math.min(1, Math.max(0, value)));
+  if (["speech", "text", "described"].includes(name)) return values.map((value) => Math.min(1, Math.max(0, value)));
   const low = Math.min(...values);
   const high = Math.max(...values);
   const range = high - low;

@@ -6,7 +6,7 @@ import { clock, exact, spokenTime } from "./format.js";
 import { sliderKeys } from "./slider.js";
 
 const SNAP_PIXELS = 8;
-const LANES = { vision: "Picture", speech: "Speech", text: "Writing" };
+const LANES = { vision: "Picture", speech: "Speech", text: "Writing", described: "Described" };
 
 /** `onSeek(time)`, `onSpan(start, end, which)` while an edge moves, `onSettled()` when it rests. */
 export function timeline({ onSeek, onSpan, onSettled }) {
