@@ -77,7 +77,7 @@ def test_settings_are_part_of_the_address(search: Callable[..., Any]) -> None:
     page.get_by_label("Localiser", exact=True).select_option("contrast")
     page.get_by_role("checkbox", name="what is said").uncheck()
     page.wait_for_function(
-        "() => location.hash.includes('streams=vision%2Ctext%2Cname') && location.hash.includes('contrast')"
+        "() => location.hash.includes('streams=vision%2Ctext%2Cdescribed%2Cname') && location.hash.includes('contrast')"
     )
     page.wait_for_selector("ol.hits > li")
     page.reload()

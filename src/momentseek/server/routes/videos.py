@@ -110,7 +110,7 @@ async def remove_video(service: ServiceParam, id: VideoId) -> VideoOut:
 
 
 @router.get("/videos/{id}/described", summary="What a model says of a video", responses=error_responses(404))
-async def described(service: ServiceParam, id: VideoId) -> DescribedOut:
+async def scenes_of_video(service: ServiceParam, id: VideoId) -> DescribedOut:
     """What a model says of the scenes of a video, as far as they were described; never what is said in it."""
 
     def read(library: Library) -> DescribedOut:
