@@ -108,11 +108,12 @@ def test_two_people_judge_and_the_commands_agree_with_the_page(
     page.get_by_label("Fusion").select_option("scores")
     page.wait_for_function("() => location.hash.includes('fusion=scores')")
     page.get_by_role("link", name="Judge", exact=True).click()
-    words = "localiser whole, fusion scores, encoder things; searching what is seen, what is said, and what is written"
+    words = "localiser whole, fusion scores, encoder things; searching what is seen, what is said, what is written, "
+    words += "and what a model says of it"
     page.locator(".setup", has_text=words).wait_for()
     with page.expect_response("**/judging/evaluation?*") as answer:
         page.get_by_role("button", name="Evaluate").click()
-    assert answer.value.json()["settings"] == "localiser=whole;streams=vision,speech,text;fusion=scores"
+    assert answer.value.json()["settings"] == "localiser=whole;streams=vision,speech,text,described;fusion=scores"
     page.locator(".result", has_text=words).wait_for()
     assert float(page.locator(".judge .figure strong").get_attribute("data-value")) != value
 
