@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import runpy
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from vision_endpoint import serve_captions
 
 from momentseek.captioning.vocabulary import build_vocabulary
 from momentseek.chat import KEY_VARIABLES
@@ -18,29 +17,12 @@ from momentseek.encoders import registry
 from momentseek.library import LibraryStore
 
 
-class Painter(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        answer = json.dumps({"choices": [{"message": {"content": "An owl sleeps in a barn."}}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     for variable in KEY_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Painter) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1#eye"
-        server.shutdown()
-        thread.join()
+    with serve_captions([], "An owl sleeps in a barn.") as address:
+        yield address
 
 
 @pytest.fixture

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from vision_endpoint import serve_captions
 
 from momentseek.captioning.endpoint import BudgetSpent
 from momentseek.captioning.scene import LONGEST_SCENE, SHORTEST_SCENE, scene_spans
@@ -29,37 +27,20 @@ RED, GREEN, BLUE = (200, 20, 20), (20, 200, 20), (20, 20, 200)
 CAPTIONS = ["A woman waters the tulips.", "A man repairs a bicycle.", "Two children fly a kite."]
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Says one caption after the other, and at the place of an empty one nothing."""
+class Sayings:
+    """What the endpoint says in turn, and how many pictures each request brought."""
 
-    asked: list[int]
     captions: list[str]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.asked.append(len(body["messages"][0]["content"]) - 1)
-        text = self.captions.pop(0) if self.captions else "Nobody is there."
-        answer = json.dumps({"choices": [{"message": {"content": text}}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+    asked: list[int]
 
 
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     for variable in KEY_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
-    Handler.asked, Handler.captions = [], list(CAPTIONS)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1#eye"
-        server.shutdown()
-        thread.join()
+    Sayings.asked, Sayings.captions = [], list(CAPTIONS)
+    with serve_captions(Sayings.captions, "Nobody is there.", Sayings.asked) as address:
+        yield address
 
 
 @pytest.fixture
@@ -92,12 +73,12 @@ def test_scenes_are_described_once_and_found_as_described_never_as_said(
 ) -> None:
     assert description(library.catalog, 1) is None
     report = library.describe(endpoint)
-    assert (report.described, Handler.asked) == (1, [4, 4, 4])
+    assert (report.described, Sayings.asked) == (1, [4, 4, 4])
     assert _captions(library) == CAPTIONS
     status = library.status()
     assert (status.described, status.captions, status.undescribed, status.cues) == (1, 3, 0, 0)
     assert library.describe(endpoint).described == 0
-    assert len(Handler.asked) == 3
+    assert len(Sayings.asked) == 3
     engine = Engine(library)
     for text in ("repairs bicycle", "described:bicycles"):  # plain words look at descriptions too
         (hit, *_) = engine.search(Query.parse(text), SearchOptions())
@@ -134,7 +115,7 @@ def test_a_budget_that_is_spent_keeps_what_was_described_and_the_next_run_goes_o
     assert _captions(library) == CAPTIONS[:2]
     assert library.status().undescribed == 1
     library.describe(endpoint, requests=2)
-    assert (_captions(library), len(Handler.asked)) == (CAPTIONS, 3)
+    assert (_captions(library), len(Sayings.asked)) == (CAPTIONS, 3)
     assert library.verify().problems == []
 
 
@@ -143,7 +124,7 @@ def test_another_model_begins_anew_and_a_scene_without_words_has_no_caption(
 ) -> None:
     with pytest.raises(BudgetSpent):
         library.describe(endpoint, requests=1)
-    Handler.captions = ["", "A kite.", "A mast."]
+    Sayings.captions[:] = ["", "A kite.", "A mast."]
     library.describe(f"{endpoint}2")
     assert _captions(library) == ["A kite.", "A mast."]
     video = library.videos()[0]
