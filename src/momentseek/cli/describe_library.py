@@ -7,7 +7,7 @@ import re
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import IngestLines, ingest
+from momentseek.cli.ingesting import ingest_more
 from momentseek.errors import MomentseekError
 
 
@@ -23,30 +23,22 @@ def describe_library(
     as_json: bool,
 ) -> None:
     """Describe what no model has described yet, and say how much that was."""
-    from momentseek.library import LibraryStore, library_folder
     from momentseek.library.paths import clock_text
     from momentseek.tables import count
 
-    display = IngestLines(quiet=quiet, what="describing")
-    chosen = [word for video in videos for word in ("--video", video)]
-    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
-        report = ingest(
-            lambda tell: opened.describe(model, videos, again=again, requests=requests, progress=tell),
-            display,
-            library=library,
-            as_json=as_json,
-            again=["describe", "--model", model, *chosen],
-        )
-        found = opened.status()
-    if as_json:
-        options.echo_json(report.as_dict())
-    for note in report.notes:
-        options.say(f"note: {note}")
+    report = ingest_more(
+        lambda opened, tell: opened.describe(model, videos, again=again, requests=requests, progress=tell),
+        "describing",
+        library=library,
+        wait=wait,
+        quiet=quiet,
+        as_json=as_json,
+        again=["describe", "--model", model, *(word for video in videos for word in ("--video", video))],
+    )
     if not quiet:
         length = f" ({clock_text(report.described_seconds)} in {report.elapsed:,.0f} s)" if report.described else ""
         failed = f", {len(report.noted):,} could not be described" if report.noted else ""
-        scenes = f"; the library has descriptions of {count(found.captions, 'scene')}"
-        options.say(f"{count(report.described, 'video')} described{length}{failed}{scenes}")
+        options.say(f"{count(report.described, 'video')} described{length}{failed}")
 
 
 def describe_moment(

@@ -1,4 +1,4 @@
-"""What ``add``, ``retry`` and ``reencode`` share: showing how far they are, and how they end."""
+"""What commands that work on videos share: showing how far they are, and how they end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from momentseek.cli.options import command_line, echo_json, say
 from momentseek.cli.progress import ProgressLines, bar_text
 
 if TYPE_CHECKING:
-    from momentseek.library import AddReport, BesideStep, IngestNote, IngestStep
+    from momentseek.library import AddReport, BesideStep, IngestNote, IngestStep, LibraryStore
 
 NOTE_STARTS = {"failed": "failed: ", "odd": "failed: ", "noted": "note: "}
 """How notes begin that are written even with ``--quiet``."""
@@ -119,6 +119,30 @@ def ingest(
         sys.exit(130)
     finally:
         display.clear()
+    return report
+
+
+def ingest_more(
+    work: Callable[[LibraryStore, IngestLines], AddReport],
+    what: str,
+    *,
+    library: str | None,
+    wait: float,
+    quiet: bool,
+    as_json: bool,
+    again: Sequence[str],
+) -> AddReport:
+    """Do with the videos of a library what was not done when they were added (``what``: hearing, reading …), print the
+    report as JSON if asked for and its notes, and return it."""
+    from momentseek.library import LibraryStore, library_folder
+
+    display = IngestLines(quiet=quiet, what=what)
+    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
+        report = ingest(lambda tell: work(opened, tell), display, library=library, as_json=as_json, again=again)
+    if as_json:
+        echo_json(report.as_dict())
+    for note in report.notes:
+        say(f"note: {note}")
     return report
 
 

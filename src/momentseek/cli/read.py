@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import IngestLines, ingest
+from momentseek.cli.ingesting import ingest_more
 
 
 @click.command()
@@ -50,23 +50,18 @@ def command(
       momentseek search 'text:"seven telescopes"'
       momentseek text talks/one.mp4
     """
-    from momentseek.library import LibraryStore, library_folder
     from momentseek.library.paths import clock_text
     from momentseek.tables import count
 
-    display = IngestLines(quiet=quiet, what="reading")
-    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
-        report = ingest(
-            lambda tell: opened.read(videos, reader=reader, every=every, again=again, progress=tell),
-            display,
-            library=library,
-            as_json=as_json,
-            again=["read", *videos, *([] if reader is None else ["--reader", reader])],
-        )
-    if as_json:
-        options.echo_json(report.as_dict())
-    for note in report.notes:
-        options.say(f"note: {note}")
+    report = ingest_more(
+        lambda opened, tell: opened.read(videos, reader=reader, every=every, again=again, progress=tell),
+        "reading",
+        library=library,
+        wait=wait,
+        quiet=quiet,
+        as_json=as_json,
+        again=["read", *videos, *([] if reader is None else ["--reader", reader])],
+    )
     if not quiet:
         seconds = f" ({clock_text(report.read_seconds)} in {report.elapsed:,.0f} s)" if report.read else ""
         unread = f", {len(report.noted):,} could not be read" if report.noted else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from momentseek.cli import options
-from momentseek.cli.ingesting import IngestLines, ingest
+from momentseek.cli.ingesting import ingest_more
 
 
 @click.command()
@@ -42,24 +42,19 @@ def command(
     Correct what was heard:
       momentseek transcript talks/one.mp4 --edit
     """
-    from momentseek.library import LibraryStore, library_folder
     from momentseek.library.ingest.transcribing import TranscribeRun
     from momentseek.library.paths import clock_text
     from momentseek.tables import count
 
-    display = IngestLines(quiet=quiet, what="hearing")
-    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
-        report = ingest(
-            lambda tell: opened.transcribe(videos, transcriber=transcriber, again=again, progress=tell),
-            display,
-            library=library,
-            as_json=as_json,
-            again=["transcribe", *videos, *([] if transcriber is None else ["--transcriber", transcriber])],
-        )
-    if as_json:
-        options.echo_json(report.as_dict())
-    for note in report.notes:
-        options.say(f"note: {note}")
+    report = ingest_more(
+        lambda opened, tell: opened.transcribe(videos, transcriber=transcriber, again=again, progress=tell),
+        "hearing",
+        library=library,
+        wait=wait,
+        quiet=quiet,
+        as_json=as_json,
+        again=["transcribe", *videos, *([] if transcriber is None else ["--transcriber", transcriber])],
+    )
     if not quiet:
         seconds = f" ({clock_text(report.heard_seconds)} in {report.elapsed:,.0f} s)" if report.heard else ""
         failed = sum(TranscribeRun.UNDONE_IN_VIDEO in noted.text for noted in report.noted)
