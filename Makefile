@@ -38,7 +38,11 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --num-workers 2
 
+# One record of all of it, with the machine and the commit: compare it with an older one (bench/compare.py OLD NEW), or put
+# it into the docs (bench/page.py artefacts/bench.json).
+bench: export BENCH_RECORD ?= artefacts/bench.json
 bench: .venv/installed-dev
+	$(BIN)/python bench/checks.py
 	$(BIN)/python bench/evaluation.py
 	$(BIN)/python bench/captions.py
 	$(BIN)/python bench/localise.py

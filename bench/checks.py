@@ -12,7 +12,6 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +19,10 @@ import numpy as np
 from momentseek.library import segments
 from momentseek.library.damage import proven_videos
 from momentseek.library.scan import Scan
+from record import Record, rounds
 
 CLIPS, DIM = 40, 384
 TIMES = 7
-
-
-def best(work: Callable[[], object]) -> float:
-    seconds = []
-    for _ in range(TIMES):
-        begun = time.process_time()
-        work()
-        seconds.append(time.process_time() - begun)
-    return min(seconds)
 
 
 def main() -> None:
@@ -49,22 +40,29 @@ def main() -> None:
         print(f"{videos:,} videos, {size / 1e6:.0f} MB, of which checksums {8 * videos / size:.3%}")
         segments.MAX_READ_BYTES = 0
         mapped = segments.read_segment(folder, name)
-        opening = best(lambda: segments.read_segment(folder, name))
         segments.MAX_READ_BYTES = size
         held = segments.read_segment(folder, name)
-        reading = best(lambda: segments.read_segment(folder, name))
-        rewrite = best(lambda: segments.write_joined(folder, "vision", [mapped]))
-        check = best(lambda: proven_videos(folder, mapped))
-        print(f"rewriting {rewrite:.3f} s, checking first {check:.3f} s ({check / rewrite:.0%} more)")
-        print(f"opening: mapped {opening * 1e3:.1f} ms, read {reading * 1e3:.1f} ms")
-        scans = [Scan([mapped]), Scan([held])]
-        one, two = (best(lambda scan=scan: scan.search(rows[5], 10)) for scan in scans)  # type: ignore[misc]
-        print(f"a search: mapped {one * 1e3:.1f} ms, read {two * 1e3:.1f} ms ({two / one:.2f} x)")
         handle, buffer = os.open(path, os.O_RDONLY), bytearray(mapped.codes.nbytes)
-        again = best(lambda: os.preadv(handle, [buffer], 4096))
+        of_mapped, of_held = Scan([mapped]), Scan([held])
+        seconds = rounds(
+            {
+                "rewrite": lambda: segments.write_joined(folder, "vision", [mapped]),
+                "check": lambda: proven_videos(folder, mapped),
+                "open": lambda: segments.read_segment(folder, name),
+                "search mapped": lambda: of_mapped.search(rows[5], 10),
+                "search held": lambda: of_held.search(rows[5], 10),
+                "read codes": lambda: os.preadv(handle, [buffer], 4096),
+            },
+            TIMES,
+            time.process_time,
+        )
         os.close(handle)
-        print(f"reading the codes anew for each search would add {again * 1e3:.1f} ms ({again / one:.0%})")
-        print(f"looking at a mapped file's size: {best(mapped.check_size) * 1e6:.1f} µs")
+    record = Record("checks")
+    record.ratio("checking vectors", seconds["check"], "rewriting them", seconds["rewrite"])
+    record.ratio("a search of a file in memory", seconds["search held"], "of a mapped one", seconds["search mapped"])
+    record.ratio("a search", seconds["search mapped"], "reading its codes from the file", seconds["read codes"])
+    record.figure("reading a segment into memory", seconds["open"], "s")
+    record.save()
 
 
 if __name__ == "__main__":

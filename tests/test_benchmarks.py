@@ -1,0 +1,154 @@
+"""The record of speed: what benchmarks write, how two records compare, and that the page shows what the record says."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module of bench/, by its name."""
+    monkeypatch.syspath_prepend(str(root / "bench"))
+
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(name, root / "bench" / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+        return module
+
+    load("record")
+    return load
+
+
+def kept(record: ModuleType, path: Path, ours: list[float], theirs: list[float], monkeypatch: Any) -> dict[str, Any]:
+    monkeypatch.setenv("BENCH_RECORD", str(path))
+    one = record.Record("scan")
+    one.ratio("exact", ours, "FAISS Flat", theirs)
+    one.figure("building", [2.0], "s")
+    one.skip("LanceDB", "is not installed")
+    one.save()
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+def test_a_ratio_is_of_rounds_that_belong_together(bench: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    content = kept(bench("record"), tmp_path / "deep" / "r.json", [1.0, 2.0, 4.0], [6.0, 10.0, 16.0], monkeypatch)
+    ratio, building = content["benches"]["scan"]["figures"]
+    assert (ratio["value"], ratio["low"], ratio["high"], ratio["rounds"]) == (5.0, 4.0, 6.0, 3)
+    assert (ratio["ours_seconds"], ratio["peer_seconds"]) == (2.0, 10.0)
+    assert building["value"] == 2.0
+    assert content["benches"]["scan"]["skipped"] == {"LanceDB": "is not installed"}
+    assert content["machine"]["cores"] >= 1
+
+
+def test_a_benchmark_replaces_only_its_own_part(bench: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    record, path = bench("record"), tmp_path / "r.json"
+    kept(record, path, [1.0], [2.0], monkeypatch)
+    other = record.Record("ingest")
+    other.figure("1080p", [3.0], "s")
+    other.save()
+    content = kept(record, path, [1.0], [7.0], monkeypatch)
+    assert content["benches"]["scan"]["figures"][0]["value"] == 7.0
+    assert content["benches"]["ingest"]["figures"][0]["value"] == 3.0
+
+
+def test_works_take_turns(bench: Any) -> None:
+    done: list[str] = []
+    seconds = bench("record").rounds({"a": lambda: done.append("a"), "b": lambda: done.append("b")}, 2)
+    assert done == ["a", "b", "b", "a"]
+    assert [len(times) for times in seconds.values()] == [2, 2]
+
+
+def test_two_figures_of_one_name_are_a_mistake(bench: Any) -> None:
+    one = bench("record").Record("scan")
+    one.figure("building", [2.0], "s")
+    with pytest.raises(ValueError, match="two figures are called 'building'"):
+        one.figure("building", [3.0], "s")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        ((6.0, 5.5, 6.5, 5), (4.0, 3.8, 4.2, 5), "worse"),
+        ((6.0, 5.5, 6.5, 5), (9.0, 8.0, 9.5, 5), "better"),
+        ((6.0, 5.5, 6.5, 5), (5.0, 4.0, 5.6, 5), "as before"),  # the quartiles touch
+        ((6.0, 5.95, 6.05, 5), (5.6, 5.55, 5.65, 5), "as before"),  # apart, but by less than a tenth
+        ((6.0, 6.0, 6.0, 1), (4.6, 4.6, 4.6, 1), "as before"),  # nobody knows how noisy one round is
+        ((6.0, 6.0, 6.0, 1), (4.4, 4.4, 4.4, 1), "worse"),
+    ],
+)
+def test_a_change_counts_beyond_noise(bench: Any, old: tuple[float, ...], new: tuple[float, ...], verdict: str) -> None:
+    record, compare = bench("record"), bench("compare")
+    figures = [record.Figure("exact", *given, "×") for given in (old, new)]
+    assert compare.change("scan", *figures).verdict == verdict
+    seconds = [record.Figure("exact", *given, "s", "less") for given in (new, old)]
+    assert compare.change("scan", *seconds).verdict == verdict
+
+
+def test_compare_ends_with_one_if_anything_is_worse(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, compare = bench("record"), bench("compare")
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    kept(record, old, [1.0] * 5, [6.0] * 5, monkeypatch)
+    kept(record, new, [1.0] * 5, [3.0] * 5, monkeypatch)
+    for first, second, code, said in (
+        (old, new, 1, "2 figures compared: 1 worse, 0 better"),
+        (new, old, 0, "2 figures compared: 0 worse, 1 better"),
+        (old, old, 0, "2 figures compared: 0 worse, 0 better"),
+    ):
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "argv", ["compare.py", str(first), str(second)])
+        with pytest.raises(SystemExit) as ended:
+            compare.main()
+        assert ended.value.code == code
+        assert said in capsys.readouterr().out
+
+
+def test_seconds_of_two_machines_are_not_compared(bench: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    record, compare = bench("record"), bench("compare")
+    content = kept(record, tmp_path / "r.json", [1.0], [6.0], monkeypatch)
+    found, notes = compare.changes(content, {**content, "machine": {}})
+    assert [c.old.name for c in found] == ["exact / FAISS Flat"]
+    assert notes == ["the machines differ, so only ratios are compared"]
+
+
+def test_what_is_no_record_is_refused(bench: Any, tmp_path: Path) -> None:
+    record, path = bench("record"), tmp_path / "r.json"
+    for text in ("", "[]", "{}", '{"benches": {"scan": {"figures": [{"name": 1}]}}}'):
+        path.write_text(text)
+        with pytest.raises(SystemExit, match="is no record of benchmarks; make one with: make bench"):
+            record.load_record(path)
+
+
+def test_the_page_shows_the_record(bench: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    content = kept(bench("record"), tmp_path / "r.json", [1.0, 1.0], [6.0, 8.0], monkeypatch)
+    text = (
+        "By hand.\n\n<!-- record: scan -->\nold\n<!-- end -->\n\n<!-- record: other -->\n<!-- end -->\nAlso by hand.\n"
+    )
+    page = bench("page").page(text, content)
+    assert "| exact / FAISS Flat | 1 | 7 | 7 [6, 8] | 2 |" in page
+    assert "LanceDB is not installed." in page
+    assert "old" not in page
+    assert "Not in the record yet" in page
+    assert page.startswith("By hand.")
+    assert page.endswith("Also by hand.\n")
+    assert bench("page").page(page, content) == page
+
+
+def test_the_page_is_what_the_record_says(root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(root / "bench" / "page.py"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
