@@ -36,7 +36,7 @@ from momentseek.encoders.protocol import ImageTextEncoder, Pixels, Vectors
 from momentseek.encoders.registry import register_image_text
 from momentseek.library import AddReport, LibraryStore
 from momentseek.library.paths import clock_text
-from momentseek.media import frames
+from momentseek.media.decode import frames
 from momentseek.media.shots import ShotDetector
 from momentseek.tables import text_table
 

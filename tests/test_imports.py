@@ -26,6 +26,7 @@ ORDER = (
         "tabular",
         "figures",
         "job_process",
+        "late",
         "limits",
         "progress",
         "protobuf",
@@ -148,3 +149,15 @@ def test_every_module_can_be_imported() -> None:
     for name in modules():
         if room(name) not in FACE:
             import_module(f"momentseek.{name}")
+
+
+def late_packages() -> list[str]:
+    return [name for name, tree in modules().items() if "momentseek.late.late_names" in imports(tree)]
+
+
+@pytest.mark.parametrize("name", late_packages())
+def test_names_that_load_late_are_there_and_none_is_a_modules(name: str) -> None:
+    package = import_module("momentseek" if name == "__init__" else f"momentseek.{name}")
+    missing = [thing for thing in package.__all__ if getattr(package, thing, None) is None]
+    assert missing == []
+    assert {thing for thing in package.__all__ if f"{name}.{thing}" in modules()} == set()

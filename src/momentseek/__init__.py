@@ -11,8 +11,9 @@ docs/api.md lists everything that is public: the names in ``__all__``.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from momentseek.late import late_names
 
 __version__ = "0.1.0"
 
@@ -108,12 +109,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # Names load on first use: `momentseek --help` should not wait for numpy.
-    home = _HOMES.get(name) or _FORMER.get(name)
-    if home is None:
-        raise AttributeError(f"module 'momentseek' has no attribute {name!r}")
-    return getattr(import_module(f"momentseek.{home}"), name)
+__getattr__ = late_names(__name__, {**_FORMER, **_HOMES})
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterator, MutableMapping
 from importlib import import_module
 from pkgutil import iter_modules
@@ -19,6 +18,8 @@ def did_you_mean(name: str, known: Collection[str], otherwise: str | None = None
     >>> did_you_mean("watersheds", ["scenes", "watershed"]), did_you_mean("x", ["scenes", "watershed"])
     ("did you mean 'watershed'?", 'there are scenes, watershed')
     """
+    import difflib  # for errors alone: commands start without it
+
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return f"did you mean {near[0]!r}?"

@@ -27,11 +27,30 @@ def test_a_mistyped_verb_gets_a_suggestion(momentseek):
     assert "Did you mean 'evaluate'?" in result.stderr
 
 
-def test_help_does_not_wait_for_numpy():
-    code = (
-        "import sys; from momentseek.cli import cli; import momentseek.cli.evaluate; sys.exit('numpy' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_help_and_version_import_next_to_nothing_of_ours_and_no_numpy():
+    for flag in ("--help", "--version"):
+        loaded = modules_after(f"from momentseek.cli import cli; cli.main([{flag!r}], standalone_mode=False)")
+        assert loaded & {"numpy", "orjson", "difflib", "json", "dataclasses", "subprocess"} == set()
+        assert len([name for name in loaded if name.startswith("momentseek")]) <= 8
+
+
+def test_the_help_of_a_command_does_not_wait_for_numpy():
+    assert "numpy" not in modules_after("import momentseek.cli.evaluate, momentseek.cli.search, momentseek.cli.serve")
+
+
+def test_a_search_waits_for_nothing_that_only_changes_a_library():
+    loaded = modules_after("import momentseek.api.library, momentseek.search.export, momentseek.search.display")
+    unused = ("formats", "measures", "media.cut", "media.sandbox", "library.ingest.add", "library.verify", "chat")
+    assert {name for name in loaded for room in unused if name.startswith(f"momentseek.{room}")} == set()
+    assert loaded & {"subprocess", "importlib.metadata", "http.client", "ssl", "logging", "numba", "faiss"} == set()
+    assert len([name for name in loaded if name.startswith("momentseek")]) <= 150  # 275 when each room loaded whole
+
+
+def modules_after(code: str) -> set[str]:
+    """What a fresh process has imported after it has run some code."""
+    code = f"import sys\n{code}\nprint('\\0', *sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(result.stdout.split("\0")[1].split())
 
 
 def test_searching_and_evaluating_never_import_torch_scipy_or_pandas(root):

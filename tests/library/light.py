@@ -82,8 +82,8 @@ def serve() -> None:
     import av  # noqa: F401
 
     import momentseek.cli.add
-    import momentseek.library.ingest.run
-    import momentseek.media  # noqa: F401
+    import momentseek.library.ingest.add
+    import momentseek.media.thumbnails  # noqa: F401
 
     for line in sys.stdin:
         if child := os.fork():

@@ -17,7 +17,7 @@ from momentseek.library import IngestNote, IngestStep, LibraryStore, Video
 from momentseek.library.ingest import reading
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.vectors import StoredVectors
-from momentseek.media import frames
+from momentseek.media.decode import frames
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 Film = Callable[..., Path]

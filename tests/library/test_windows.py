@@ -23,7 +23,7 @@ from momentseek.library import LibraryStore
 from momentseek.library import store as collection
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.vectors import StoredVectors
-from momentseek.media import frames
+from momentseek.media.decode import frames
 
 RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
 Film = Callable[..., Path]

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from momentseek.errors import MediaError, MomentseekError
-from momentseek.media import cut, frames, probe
-from momentseek.media.probe import Probe
+from momentseek.media.cut import cut
+from momentseek.media.decode import frames
+from momentseek.media.probe import Probe, probe
 
 Maker = Callable[..., Path]
 Number = Callable[[Any], int]

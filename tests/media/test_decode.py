@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.errors import MediaError, MomentseekError
-from momentseek.media import Damage, frames, probe
 from momentseek.media.container import open_media
-from momentseek.media.decode import Reader, first_tick
+from momentseek.media.decode import Damage, Reader, first_tick, frames
+from momentseek.media.probe import probe
 
 Maker = Callable[..., Path]
 Number = Callable[[Any], int]

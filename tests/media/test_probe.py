@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from momentseek.errors import MediaError
-from momentseek.media import probe
-from momentseek.media.probe import sane_rate
+from momentseek.media.probe import probe, sane_rate
 
 Maker = Callable[..., Path]
 
@@ -263,7 +262,7 @@ def test_nothing_is_printed_by_ffmpeg(make_video: Maker, tmp_path: Path) -> None
     middle = len(data) // 3
     data[middle : middle + 40] = b"\xaa" * 40
     path.write_bytes(data)
-    code = f"from momentseek.media import frames\ntry:\n list(frames({str(path)!r}, 5))\nexcept Exception: pass"
+    code = f"from momentseek.media.decode import frames\ntry:\n list(frames({str(path)!r}, 5))\nexcept Exception: pass"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (run.stdout, run.stderr) == ("", "")
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from momentseek.media import ShotDetector, frames
-from momentseek.media.shots import Boundary, merge_boundaries
+from momentseek.media.decode import frames
+from momentseek.media.shots import Boundary, ShotDetector, merge_boundaries
 
 Picture = Any
 RATE = 25

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from momentseek.errors import MediaError
-from momentseek.media import thumbnail, webp
+from momentseek.media.thumbnails import thumbnail, webp
 
 Maker = Callable[..., Path]
 

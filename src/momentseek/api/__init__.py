@@ -5,18 +5,13 @@ Names load on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from momentseek.late import late_names
 
 if TYPE_CHECKING:
     from momentseek.api.library import Library
 
-_HOMES = {"Library": "library"}
-
 __all__ = ["Library"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = late_names(__name__, {"Library": "library"})

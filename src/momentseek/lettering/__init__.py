@@ -5,11 +5,16 @@ download, ``merge`` joins what neighbouring frames show, ``process`` does it in 
 hang costs one file.
 """
 
-from momentseek.lettering.line import Box, ReadFrame, ReadLine, ReadPart, ScreenLine
-from momentseek.lettering.merge import merge_lines
-from momentseek.lettering.process import ReaderProcess
-from momentseek.lettering.reader import DEFAULT_READER, default_reader, reader_print
-from momentseek.lettering.slots import SLOT_SECONDS
+from typing import TYPE_CHECKING
+
+from momentseek.late import late_names
+
+if TYPE_CHECKING:
+    from momentseek.lettering.line import Box, ReadFrame, ReadLine, ReadPart, ScreenLine
+    from momentseek.lettering.merge import merge_lines
+    from momentseek.lettering.process import ReaderProcess
+    from momentseek.lettering.reader import DEFAULT_READER, default_reader, reader_print
+    from momentseek.lettering.slots import SLOT_SECONDS
 
 __all__ = [
     "DEFAULT_READER",
@@ -24,3 +29,20 @@ __all__ = [
     "merge_lines",
     "reader_print",
 ]
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "Box": "line",
+        "DEFAULT_READER": "reader",
+        "ReadFrame": "line",
+        "ReadLine": "line",
+        "ReadPart": "line",
+        "ReaderProcess": "process",
+        "SLOT_SECONDS": "slots",
+        "ScreenLine": "line",
+        "default_reader": "reader",
+        "merge_lines": "merge",
+        "reader_print": "reader",
+    },
+)

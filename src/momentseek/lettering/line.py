@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Box(NamedTuple):
@@ -74,3 +75,21 @@ class ScreenLine:
     """Where it stands in that frame."""
     score: float
     """How sure the reader is of it, 0 to 1."""
+
+
+def frame_as_json(frame: ReadFrame) -> list[Any]:
+    """A frame as values for JSON."""
+    lines = None if frame.lines is None else [[line.text, *line.box, line.score] for line in frame.lines]
+    return [frame.start, frame.end, frame.at, lines]
+
+
+def frame_of_json(values: Sequence[Any]) -> ReadFrame:
+    """The frame that :func:`frame_as_json` wrote.
+
+    >>> frame = ReadFrame(0.0, 4.0, 2.0, (ReadLine("EXIT", Box(0.1, 0.2, 0.3, 0.1), 0.99),))
+    >>> frame_of_json(frame_as_json(frame)) == frame
+    True
+    """
+    start, end, at, lines = values
+    read = None if lines is None else tuple(ReadLine(line[0], Box(*line[1:5]), line[5]) for line in lines)
+    return ReadFrame(start, end, at, read)

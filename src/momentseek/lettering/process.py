@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from momentseek.job_process import JobProcess, JobWords
-from momentseek.lettering.line import Box, ReadFrame, ReadLine, ReadPart
+from momentseek.lettering.line import ReadPart, frame_of_json
 from momentseek.lettering.slots import SLOT_SECONDS
 
 SILENCE_SECONDS = 600.0
@@ -34,21 +33,3 @@ class ReaderProcess(JobProcess):
 def reading_words(spec: str) -> JobWords:
     """How to speak of a reader and what it does."""
     return JobWords(f"the reader {spec}", "what its pictures show", "cannot be read")
-
-
-def frame_as_json(frame: ReadFrame) -> list[Any]:
-    """A frame as values for JSON."""
-    lines = None if frame.lines is None else [[line.text, *line.box, line.score] for line in frame.lines]
-    return [frame.start, frame.end, frame.at, lines]
-
-
-def frame_of_json(values: Sequence[Any]) -> ReadFrame:
-    """The frame that :func:`frame_as_json` wrote.
-
-    >>> frame = ReadFrame(0.0, 4.0, 2.0, (ReadLine("EXIT", Box(0.1, 0.2, 0.3, 0.1), 0.99),))
-    >>> frame_of_json(frame_as_json(frame)) == frame
-    True
-    """
-    start, end, at, lines = values
-    read = None if lines is None else tuple(ReadLine(line[0], Box(*line[1:5]), line[5]) for line in lines)
-    return ReadFrame(start, end, at, read)

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from momentseek.job_process import Job, Work, serve_jobs
-from momentseek.lettering.process import frame_as_json, reading_words
+from momentseek.lettering.line import frame_as_json
+from momentseek.lettering.process import reading_words
 
 MAX_MEMORY_BYTES = 4 << 30
 """Address space that the process may use: the reader takes about a sixth."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from momentseek.library import segments
 from momentseek.library import video_parts as checkpoint
 from momentseek.library.catalog import Catalog
 from momentseek.library.damage import DamagedVectorsError, SegmentDamage
-from momentseek.library.paths import LibraryPaths
+from momentseek.library.paths import LibraryPaths, folder_size
 from momentseek.library.segment_merge import merge_segments, rewrite_segments
 
 
@@ -73,15 +72,3 @@ def _drop_thumbnails(paths: LibraryPaths, gone: set[int]) -> None:
         with suppress(ValueError, OSError):
             if int(path.name.split("-", 1)[0]) in gone:
                 path.unlink()
-
-
-def folder_size(folder: Path) -> int:
-    """Size of all files in a folder and below it, in bytes."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            if path.is_file():
-                total += path.stat().st_size
-        except OSError:
-            continue
-    return total

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-import socket
+import platform
 import sys
 import time
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def _holder(path: Path) -> str:
     try:
         who = json.loads(path.read_bytes())
         since = time.strftime("%H:%M:%S", time.localtime(who["since"]))
-        host = "" if who["host"] == socket.gethostname() else f" on {who['host']}"
+        host = "" if who["host"] == platform.node() else f" on {who['host']}"
         return f"process {int(who['pid'])}{host} (since {since})"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"
@@ -67,7 +67,7 @@ def _holder(path: Path) -> str:
 
 def _sign(handle: int) -> None:
     """Say who holds it; for people only, so a full disk does not matter."""
-    mark = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}).encode()
+    mark = json.dumps({"pid": os.getpid(), "host": platform.node(), "since": time.time()}).encode()
     _truncate(handle)
     with suppress(OSError):
         os.lseek(handle, 0, os.SEEK_SET)

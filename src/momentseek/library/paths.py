@@ -81,3 +81,15 @@ def clock_text(seconds: float) -> str:
     """
     whole = round(seconds)
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def folder_size(folder: Path) -> int:
+    """Size of all files in a folder and below it, in bytes."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            if path.is_file():
+                total += path.stat().st_size
+        except OSError:
+            continue
+    return total

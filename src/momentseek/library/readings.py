@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.lettering.line import Box, ReadPart, ScreenLine
+from momentseek.lettering.line import Box, ReadPart, ScreenLine, frame_as_json, frame_of_json
 from momentseek.lettering.merge import merge_lines
-from momentseek.lettering.process import frame_as_json, frame_of_json
 from momentseek.library.catalog import Catalog
 from momentseek.library.passes import PassCounts, PassTable
 from momentseek.library.words import is_one_letter_off, match_any, plain_words

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from momentseek.library.catalog import Catalog, EncoderRow
-from momentseek.library.compact import folder_size
 from momentseek.library.descriptions import described_counts
-from momentseek.library.paths import LibraryPaths
+from momentseek.library.paths import LibraryPaths, folder_size
 from momentseek.library.readings import read_counts
 from momentseek.library.transcripts import heard_counts
 

@@ -6,42 +6,37 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from momentseek.errors import MomentseekError
-from momentseek.lettering import DEFAULT_READER, SLOT_SECONDS, default_reader
+from momentseek.lettering import SLOT_SECONDS
 from momentseek.library import encoders, known_files
-from momentseek.library.captioners import open_scene_captioner
 from momentseek.library.catalog import Catalog
-from momentseek.library.compact import CompactReport, compact_library
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.files import FoundFiles, VideoFile, find_videos
-from momentseek.library.ingest.add import add_files
-from momentseek.library.ingest.describing import describe_videos
-from momentseek.library.ingest.lettering import read_videos
 from momentseek.library.ingest.report import AddReport, ShowIngest
-from momentseek.library.ingest.transcribing import transcribe_videos
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.lock import hold_lock
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
-from momentseek.library.reencode import reencode_library
-from momentseek.library.repair import repair_library
-from momentseek.library.scan.plan import refresh_plan
-from momentseek.library.sounds import SoundReport, listen_to_videos
-from momentseek.library.transcript_edits import edit_transcript
 from momentseek.library.transcripts import Transcript
-from momentseek.library.verify import VerifyReport, verify_library
 from momentseek.library.video import Video
 from momentseek.progress import ShowCount
-from momentseek.transcription import DEFAULT_TRANSCRIBER, CueEdit, default_transcriber
+
+if TYPE_CHECKING:
+    from momentseek.library.compact import CompactReport
+    from momentseek.library.sounds import SoundReport
+    from momentseek.library.verify import VerifyReport
+    from momentseek.transcription import CueEdit
 
 
 class LibraryStore(LibraryReader):
     """A library on disk: videos, what is said in them, and the vectors of their clips and cues.
 
     Any number of processes may read while one writes; a second writer waits (``wait`` seconds) or is refused.
+    What changes a library is imported by the method that does it, so that a search does not wait for it.
     """
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
@@ -49,12 +44,22 @@ class LibraryStore(LibraryReader):
         self.wait = 0.0
         """Seconds to wait for another writer."""
         self.pace = WritePace()
-        self.transcriber = default_transcriber()
-        """The recogniser that hears videos without subtitles when they are added; None for none."""
-        self.reader = default_reader()
-        """The reader that reads what is written in videos when they are added; None for none."""
         self.describer: str | None = None
         """The captioner that describes scenes when videos are added, as in ``describe``; None for none."""
+
+    @cached_property
+    def transcriber(self) -> str | None:
+        """The recogniser that hears videos without subtitles when they are added; None for none."""
+        from momentseek.transcription import default_transcriber
+
+        return default_transcriber()
+
+    @cached_property
+    def reader(self) -> str | None:
+        """The reader that reads what is written in videos when they are added; None for none."""
+        from momentseek.lettering import default_reader
+
+        return default_reader()
 
     @classmethod
     def open(
@@ -141,6 +146,8 @@ class LibraryStore(LibraryReader):
         links: bool = True,
     ) -> AddReport:
         """Add files that have been looked for already; otherwise like ``add``."""
+        from momentseek.library.ingest.add import add_files
+
         with self.changing():
             return add_files(
                 self,
@@ -163,6 +170,8 @@ class LibraryStore(LibraryReader):
         links: bool = True,
     ) -> AddReport:
         """Try again the files that failed; those that are no longer there are forgotten."""
+        from momentseek.library.ingest.add import add_files
+
         folder = subtitles_folder(subtitles)
         with self.changing():
             listed = known_files.failed_files(self.catalog)
@@ -201,6 +210,9 @@ class LibraryStore(LibraryReader):
         ``again`` also tries those whose sound could not be heard before, and hears anew what another transcriber heard;
         corrections stay. What was heard stays if this is stopped.
         """
+        from momentseek.library.ingest.transcribing import transcribe_videos
+        from momentseek.transcription import DEFAULT_TRANSCRIBER
+
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
             wanted = {video.id for video in self.matching(given)} if given else None
@@ -220,6 +232,8 @@ class LibraryStore(LibraryReader):
         It hears the videos with sound that it has not heard yet: all, or those whose names match ``patterns``. What was
         heard stays if this is stopped. ``progress`` is called with the numbers of videos that are done, and of all.
         """
+        from momentseek.library.sounds import listen_to_videos
+
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
             wanted = {video.id for video in self.matching(given)} if given else None
@@ -240,6 +254,9 @@ class LibraryStore(LibraryReader):
         tries those that could not be read before, and reads those that ``patterns`` name anew. What was read stays if
         this is stopped.
         """
+        from momentseek.lettering import DEFAULT_READER
+        from momentseek.library.ingest.lettering import read_videos
+
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
             wanted = {video.id for video in self.matching(given)} if given else None
@@ -261,6 +278,9 @@ class LibraryStore(LibraryReader):
         ``requests`` are made. ``again`` also tries those that could not be described before, and describes those that
         ``patterns`` name anew. What was described stays if this is stopped.
         """
+        from momentseek.library.captioners import open_scene_captioner
+        from momentseek.library.ingest.describing import describe_videos
+
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
             wanted = {video.id for video in self.matching(given)} if given else None
@@ -272,6 +292,8 @@ class LibraryStore(LibraryReader):
 
         A correction replaces what was heard in its time, and stays when the video is heard anew.
         """
+        from momentseek.library.transcript_edits import edit_transcript
+
         with self.changing():
             found = self.catalog.videos([video])
             if not found:
@@ -294,6 +316,9 @@ class LibraryStore(LibraryReader):
 
     def compact(self) -> CompactReport:
         """Rewrite the library without the vectors of videos that were removed."""
+        from momentseek.library.compact import compact_library
+        from momentseek.library.scan.plan import refresh_plan
+
         with self.changing():
             report = compact_library(self.catalog, self.paths)
             refresh_plan(self.snapshot().vision, self.paths.plan)
@@ -301,6 +326,9 @@ class LibraryStore(LibraryReader):
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
         """Check every file and row of the library; with ``repair``, mend what can be mended."""
+        from momentseek.library.repair import repair_library
+        from momentseek.library.verify import verify_library
+
         if not repair:
             return verify_library(self.catalog, self.paths)
         with self.changing():
@@ -308,6 +336,9 @@ class LibraryStore(LibraryReader):
 
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
         """Encode all videos again with another encoder; searches use the old vectors until all new ones are there."""
+        from momentseek.library.reencode import reencode_library
+        from momentseek.library.scan.plan import refresh_plan
+
         with self.changing():
             report = reencode_library(self, spec, self.pace, progress)
             refresh_plan(self.snapshot().vision, self.paths.plan)

@@ -20,8 +20,7 @@ from pathlib import Path
 from momentseek.library.catalog import Catalog
 from momentseek.library.video import PendingVideo
 from momentseek.media.cue import Cue
-from momentseek.transcription.hearing import HeardPart
-from momentseek.transcription.transcript import SpokenCue, SpokenWord
+from momentseek.transcription.transcript import HeardPart, SpokenCue, SpokenWord
 
 
 @dataclass(frozen=True)

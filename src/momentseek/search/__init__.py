@@ -5,19 +5,14 @@ Names load on first use: a localiser or a format needs no library.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from momentseek.late import late_names
 
 if TYPE_CHECKING:
     from momentseek.search.hit import Hit, Results
     from momentseek.search.query import Query
 
-_HOMES = {"Hit": "hit", "Query": "query", "Results": "hit"}
-
 __all__ = ["Hit", "Query", "Results"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = late_names(__name__, {"Hit": "hit", "Query": "query", "Results": "hit"})

@@ -15,7 +15,6 @@ import numpy as np
 from momentseek.encoders.hashes import sha256
 from momentseek.encoders.protocol import Vectors
 from momentseek.errors import MomentseekError
-from momentseek.formats.document import open_document
 from momentseek.toml import read_toml
 from momentseek.trained.moment_map import MomentMap
 
@@ -127,6 +126,8 @@ def read_values(folder: Path) -> dict[str, Any]:
     if folder.is_file() or not (folder / MANIFEST_FILE).is_file():
         again = f"momentseek export {shlex.quote(str(folder))} --out FOLDER"
         raise MomentseekError(f"{folder}: is no exported model; if it is a checkpoint, export it first: {again}")
+    from momentseek.formats.document import open_document
+
     try:
         values = open_document(folder / MANIFEST_FILE).json
         known = (

@@ -5,11 +5,15 @@ there are, ``whisper`` is the one that works without a download, ``process`` run
 its crash or hang costs one file.
 """
 
-from momentseek.transcription.correction import CueEdit
-from momentseek.transcription.hearing import HeardPart
-from momentseek.transcription.process import TranscriberProcess
-from momentseek.transcription.transcriber import DEFAULT_TRANSCRIBER, default_transcriber, transcriber_print
-from momentseek.transcription.transcript import SpokenCue, SpokenWord, cues_from_words
+from typing import TYPE_CHECKING
+
+from momentseek.late import late_names
+
+if TYPE_CHECKING:
+    from momentseek.transcription.correction import CueEdit
+    from momentseek.transcription.process import TranscriberProcess
+    from momentseek.transcription.transcriber import DEFAULT_TRANSCRIBER, default_transcriber, transcriber_print
+    from momentseek.transcription.transcript import HeardPart, SpokenCue, SpokenWord, cues_from_words
 
 __all__ = [
     "CueEdit",
@@ -22,3 +26,18 @@ __all__ = [
     "default_transcriber",
     "transcriber_print",
 ]
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "CueEdit": "correction",
+        "DEFAULT_TRANSCRIBER": "transcriber",
+        "HeardPart": "transcript",
+        "SpokenCue": "transcript",
+        "SpokenWord": "transcript",
+        "TranscriberProcess": "process",
+        "cues_from_words": "transcript",
+        "default_transcriber": "transcriber",
+        "transcriber_print": "transcriber",
+    },
+)

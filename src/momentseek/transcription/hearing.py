@@ -7,7 +7,6 @@ windows as long as the recogniser reads at once, since a window costs the same h
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from momentseek.media.container import FilePath
 from momentseek.media.sandbox import sound
 from momentseek.media.sound import SAMPLE_RATE, Samples
 from momentseek.transcription.transcriber import Transcriber
-from momentseek.transcription.transcript import SpokenCue, SpokenWord, cues_from_words
+from momentseek.transcription.transcript import HeardPart, SpokenWord, cues_from_words
 
 PART_SECONDS = 120
 """Seconds of sound that are heard at a time; what was heard is kept after each."""
@@ -29,17 +28,6 @@ MIN_LANGUAGE_PROBABILITY = 0.5
 """How sure the language must be to be kept for the rest of a file."""
 
 Stretch = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class HeardPart:
-    """What was heard in a part of a file."""
-
-    heard: float
-    """Seconds of the file that are heard after this part; the next one begins there."""
-    language: str | None
-    """Code of the language, once it is sure."""
-    cues: tuple[SpokenCue, ...]
 
 
 def hear_file(

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.job_process import JobProcess, JobWords
-from momentseek.transcription.hearing import HeardPart
-from momentseek.transcription.transcript import SpokenCue, SpokenWord
+from momentseek.transcription.transcript import HeardPart, SpokenCue, SpokenWord
 
 SILENCE_SECONDS = 600.0
 """Longest time without an answer: two minutes of sound are heard in half a minute by a slow processor."""

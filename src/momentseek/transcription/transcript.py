@@ -44,6 +44,17 @@ class SpokenCue:
         return "".join(word.text for word in self.words).strip()
 
 
+@dataclass(frozen=True)
+class HeardPart:
+    """What was heard in a part of a file."""
+
+    heard: float
+    """Seconds of the file that are heard after this part; the next one begins there."""
+    language: str | None
+    """Code of the language, once it is sure."""
+    cues: tuple[SpokenCue, ...]
+
+
 def cues_from_words(words: Iterable[SpokenWord]) -> list[SpokenCue]:
     """Join words to cues: a cue ends with its sentence, at a pause, or when it gets too long to read.
 

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import momentseek.media as media
 from momentseek.errors import MediaError, MomentseekError
-from momentseek.media import sandbox
+from momentseek.media import cut, decode, probe, sandbox, thumbnails
 from momentseek.media.container import MAX_EMPTY_PACKETS, packets
 from momentseek.media.sandbox.wire import Message, WireError, receive_message, send_message
 from momentseek.media.shots import ShotDetector
@@ -38,7 +37,7 @@ def _no_processes_left() -> Iterator[None]:
 def _same_frames(path: Path, **settings: Any) -> None:
     detector = ShotDetector()
     here, there = (
-        media.frames(path, 2.0, spy=detector.push, **settings),
+        decode.frames(path, 2.0, spy=detector.push, **settings),
         sandbox.frames(path, 2.0, shots=True, **settings),
     )
     for one, other in zip(here, there, strict=True):
@@ -49,15 +48,15 @@ def _same_frames(path: Path, **settings: Any) -> None:
 
 def test_answers_are_those_of_this_process_bit_for_bit(counting: Video, tmp_path: Path) -> None:
     path = counting("a.mp4", audio=True)
-    assert sandbox.probe(path) == media.probe(path)
+    assert sandbox.probe(path) == probe.probe(path)
     _same_frames(path, short_side=50)
     _same_frames(path, start=1.2, end=3.0)
-    assert sandbox.thumbnail(path, 1.0, 64) == media.thumbnail(path, 1.0, 64)
+    assert sandbox.thumbnail(path, 1.0, 64) == thumbnails.thumbnail(path, 1.0, 64)
     (tmp_path / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nGrüße\n")
     assert sandbox.cues_of(path, duration=4.0) == cues_of(path, duration=4.0)
     assert np.array_equal(np.concatenate(list(sandbox.sound(path))), np.concatenate(list(sound(path))))
     made = sandbox.cut(path, 1.0, 2.0, tmp_path / "one.mp4")
-    assert made == media.cut(path, 1.0, 2.0, tmp_path / "one.mp4")
+    assert made == cut.cut(path, 1.0, 2.0, tmp_path / "one.mp4")
     assert sorted(os.listdir(tmp_path)) == ["a.mp4", "a.srt", "one.mp4"]
 
 
@@ -71,7 +70,7 @@ def test_a_damaged_file_is_reported_alike(counting: Video, tmp_path: Path) -> No
     (tmp_path / "half.mkv").write_bytes(whole[: len(whole) // 2])
     _same_frames(tmp_path / "half.mkv")
     (tmp_path / "none.mp4").write_bytes(b"nothing")
-    for call in (sandbox.probe, media.probe):
+    for call in (sandbox.probe, probe.probe):
         with pytest.raises(MediaError, match=re.escape(f"{tmp_path / 'none.mp4'}: is no video that can be read")):
             call(tmp_path / "none.mp4")
     with pytest.raises(MomentseekError, match="the start must lie in the video"):

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from momentseek.api import Library
-from momentseek.media import probe
+from momentseek.media.probe import probe
 from momentseek.server.settings import Limits
 
 MEDIA = "/api/v1/videos/1/media"

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from momentseek.api import Library
 from momentseek.library.video import Video
-from momentseek.media import probe
+from momentseek.media.probe import probe
 from momentseek.server import previews
 from momentseek.server.previews import Previews
 

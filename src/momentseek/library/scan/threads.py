@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import TYPE_CHECKING
 
 from momentseek.encoders.runtime import thread_count
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 
 def run_together(tasks: Iterable[Callable[[], object]]) -> None:
@@ -47,4 +50,6 @@ def run_together(tasks: Iterable[Callable[[], object]]) -> None:
 @cache
 def thread_pool() -> ThreadPoolExecutor:
     """Threads shared by all searches of this process."""
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(max(1, thread_count() - 1), thread_name_prefix="scan")

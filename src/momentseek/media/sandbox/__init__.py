@@ -4,19 +4,24 @@ These functions do what their namesakes in `momentseek.media` do and raise what 
 that the process crashed, stopped making progress, or needed more memory than it may have.
 """
 
-from momentseek.media.sandbox.calls import (
-    SandboxFrames,
-    cues_of,
-    cut,
-    frames,
-    glimpses,
-    preview,
-    probe,
-    sound,
-    thumbnail,
-)
-from momentseek.media.sandbox.limits import SandboxLimits
-from momentseek.media.sandbox.pool import close_idle, warm
+from typing import TYPE_CHECKING
+
+from momentseek.late import late_names
+
+if TYPE_CHECKING:
+    from momentseek.media.sandbox.calls import (
+        SandboxFrames,
+        cues_of,
+        cut,
+        frames,
+        glimpses,
+        preview,
+        probe,
+        sound,
+        thumbnail,
+    )
+    from momentseek.media.sandbox.limits import SandboxLimits
+    from momentseek.media.sandbox.pool import close_idle, warm
 
 __all__ = [
     "SandboxFrames",
@@ -32,3 +37,21 @@ __all__ = [
     "thumbnail",
     "warm",
 ]
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "SandboxFrames": "calls",
+        "SandboxLimits": "limits",
+        "close_idle": "pool",
+        "cues_of": "calls",
+        "cut": "calls",
+        "frames": "calls",
+        "glimpses": "calls",
+        "preview": "calls",
+        "probe": "calls",
+        "sound": "calls",
+        "thumbnail": "calls",
+        "warm": "pool",
+    },
+)
