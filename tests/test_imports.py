@@ -87,14 +87,20 @@ def imports(tree: ast.Module) -> Iterator[str]:
 
 
 @cache
+def all_imports() -> Mapping[str, frozenset[str]]:
+    """Full names of all that each module imports."""
+    return {module: frozenset(imports(tree)) for module, tree in modules().items()}
+
+
+@cache
 def graph() -> Mapping[str, set[str]]:
     """Which modules of the package each module imports."""
-    return {module: _ours(tree) - {module} for module, tree in modules().items()}
+    return {module: _ours(names) - {module} for module, names in all_imports().items()}
 
 
-def _ours(tree: ast.Module) -> set[str]:
+def _ours(names: frozenset[str]) -> set[str]:
     found = set()
-    for name in imports(tree):
+    for name in names:
         if name.startswith("momentseek.") and name != "momentseek.__version__":
             module = name.removeprefix("momentseek.")
             while module not in modules():
@@ -129,7 +135,7 @@ def test_no_module_imports_itself_through_others() -> None:
 
 @pytest.mark.parametrize("package", ONLY_IN)
 def test_a_heavy_package_stays_in_its_rooms(package: str) -> None:
-    users = {module for module, tree in modules().items() if package in map(room, imports(tree))}
+    users = {module for module, names in all_imports().items() if package in map(room, names)}
     assert users
     assert {module for module in users if room(module) not in ONLY_IN[package]} == set()
 

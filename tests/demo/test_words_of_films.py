@@ -13,7 +13,7 @@ for module in ("av", "onnxruntime", "skimage", "faster_whisper", "espeakng_loade
     pytest.importorskip(module)
 
 
-@pytest.mark.slow
+@pytest.mark.figures
 def test_a_film_is_found_by_what_is_said_and_by_what_is_written_in_it(tmp_path: Path) -> None:
     films = make_films(tmp_path / "films", [SPOKEN_FILM, SLIDE_FILM])
     with Library.open(tmp_path / "library", create=True) as library:

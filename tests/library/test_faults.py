@@ -82,7 +82,7 @@ def forks() -> Iterator[Forks]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("times", [8, pytest.param(50, marks=pytest.mark.figures)])
+@pytest.mark.parametrize("times", [5, pytest.param(50, marks=pytest.mark.figures)])
 def test_killed_at_any_instant_it_ends_as_if_nothing_had_been(
     times: int, tmp_path: Path, film: Film, light: ModuleType, forks: Forks, content: Content
 ) -> None:

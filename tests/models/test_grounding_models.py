@@ -133,7 +133,12 @@ def test_gradients_reach_every_parameter(name: str) -> None:
     assert [n for n, _ in model.named_parameters() if n not in reached] == []
 
 
-@pytest.mark.parametrize("name", [name for name in KINDS if name not in ("scdm-truncate", "tsp_prl")])
+LEARNERS = [name for name in KINDS if name not in ("scdm-truncate", "tsp_prl")]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.figures) if "-" in name else name for name in LEARNERS]
+)
 def test_it_learns_a_handful_of_pairs_by_heart(name: str) -> None:
     """Not where anchors miss a moment (SCDM, truncated), nor what learns by trying (TSP-PRL has a test of its own)."""
     model = build_small(name).train()
