@@ -21,7 +21,7 @@ SETTINGS = [f"--set={s}" for s in QUICK]
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("films") / "films"
     result = CliRunner().invoke(
-        cli, ["simulate", "--like", "charades", "--videos", "60", "--hard", "0", "--out", str(folder)]
+        cli, ["simulate", "--like", "charades", "--videos", "40", "--hard", "0", "--out", str(folder)]
     )
     assert result.exit_code == 0, result.output
     return folder

@@ -21,7 +21,7 @@ from momentseek.training.presets import configure
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("simulated") / "data"
-    simulate(folder, SimulationSettings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    simulate(folder, SimulationSettings(videos=16, queries=30, seed=0, video_dim=12, text_dim=8))
     return folder
 
 
@@ -91,7 +91,7 @@ def test_mistakes_are_one_sentence(simulated: Path, trained: Path, tmp_path: Pat
 
 
 def test_data_of_another_encoder_are_refused(trained: Path, tmp_path: Path) -> None:
-    simulate(tmp_path / "other", SimulationSettings(videos=30, queries=40, seed=0, video_dim=10, text_dim=8))
+    simulate(tmp_path / "other", SimulationSettings(videos=16, queries=30, seed=0, video_dim=10, text_dim=8))
     result = run("predict", trained, "--data", tmp_path / "other", "--split", "test", "--out", tmp_path / "x.jsonl")
     assert "video features have 10 columns" in str(result.exception)
 

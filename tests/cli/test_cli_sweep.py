@@ -14,7 +14,7 @@ from momentseek.training import TrainingProgress
 
 
 def test_a_sweep_makes_one_table_and_skips_what_is_done(tmp_path: Path) -> None:
-    simulate(tmp_path / "data", SimulationSettings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    simulate(tmp_path / "data", SimulationSettings(videos=16, queries=30, seed=0, video_dim=12, text_dim=8))
     settings = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=1", "batch=6", "max_clips=40")]
     arguments = ["sweep", "xml", "--data", str(tmp_path / "data"), "--train", "train_top01", "--train", "train_top20"]
     arguments += ["--vary", "kernel=1,5", "--out", str(tmp_path / "sweep"), *settings]
@@ -32,7 +32,7 @@ def test_a_sweep_makes_one_table_and_skips_what_is_done(tmp_path: Path) -> None:
 
 
 def test_the_table_shows_every_measure_that_a_run_was_chosen_by(tmp_path: Path) -> None:
-    simulate(tmp_path / "data", SimulationSettings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    simulate(tmp_path / "data", SimulationSettings(videos=16, queries=30, seed=0, video_dim=12, text_dim=8))
     settings = ["hidden=8", "heads=2", "steps=1", "batch=6", "max_clips=40"]
     settings.append('report=["R@1[IoU>=0.5]", "NDCG@20[IoU>=0.5]"]')
     arguments = ["sweep", "xml", "--data", str(tmp_path / "data"), "--train", "train_top01", "-q"]
@@ -52,7 +52,7 @@ def test_ctrl_c_while_a_report_is_measured_stops_and_the_sweep_goes_on(
         if progress.step == 1 and progress.doing == "validated":
             signal.raise_signal(signal.SIGINT)
 
-    simulate(tmp_path / "data", SimulationSettings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    simulate(tmp_path / "data", SimulationSettings(videos=16, queries=30, seed=0, video_dim=12, text_dim=8))
     arguments = ["sweep", "xml", "--data", str(tmp_path / "data"), "--train", "train_top01"]
     arguments += ["--out", str(tmp_path / "sweep")]
     arguments += [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=1", "batch=6", "max_clips=40")]

@@ -19,7 +19,7 @@ SMALL = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=2", "batch=6", "va
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("simulated") / "data"
-    simulate(folder, SimulationSettings(videos=30, queries=40, seed=0, video_dim=12, text_dim=8))
+    simulate(folder, SimulationSettings(videos=16, queries=30, seed=0, video_dim=12, text_dim=8))
     return folder
 
 
