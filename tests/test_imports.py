@@ -41,6 +41,7 @@ ORDER = (
     {"search", "construct"},
     {"simulation", "models"},
     {"training"},
+    {"reproduction"},
     {"api"},
     {"server"},
     {"cli"},

@@ -46,6 +46,7 @@ VERBS = {
     "predict": "Answer queries with a trained model.",
     "describe": "Describe moments in words: of data, or of a library.",
     "sweep": "Train many models, and make one table.",
+    "reproduce": "Make a paper's table again, beside its figures.",
     "debias": "Compare models where moments lie as in training, or not.",
     "baseline": "Predict without looking at the videos.",
     "convert": "Rewrite a file in another format.",

@@ -75,19 +75,8 @@ def prepare_training(
         torch.set_num_threads(training.threads)
     if config.describes:
         return _prepare_captioner(config, data, out, resume, processes, force)
-    data.use(config.model_config.modalities)
-    data.check(used_splits(config))
-    _ = data.fingerprint_of(used_splits(config))  # the report's: of the data before the first step, too
+    model, validation = check_training(config, data)
     split = data.split(config.data.train)
-    dims = dims_of(data, config.model_config, config.data.train)
-    torch.manual_seed(training.seed)
-    model = build(config.model, config.settings, dims)
-    validation = Validation(config, data)
-    validation.check(model)
-    model.check_lengths(_fitted_lengths(config, data, model))
-    warm_start.check_hard_negatives(config, model)
-    warm_start.check_later_stage(config, model)
-    check_lists(config, model)
     batches = Batches(data, split, model.config, training)
     order = PairOrder(
         batches.pairs.video,
@@ -116,6 +105,27 @@ def prepare_training(
         prepare_folder(out, config, resume, force)
     optimiser = build_optimiser(model, training)
     return TrainingSetup(config, data, model, optimiser, order, batches, validation, fingerprint, last, begun, scorer)
+
+
+def check_training(config: TrainConfig, data: Data, *, stages: bool = True) -> tuple[CorpusModel, Validation]:
+    """The untrained model and its validation, or an error if training could not be begun; nothing is written.
+
+    ``stages=False`` leaves out what a first stage that is yet to be trained would be asked for.
+    """
+    data.use(config.model_config.modalities)
+    data.check(used_splits(config))
+    _ = data.fingerprint_of(used_splits(config))  # the report's: of the data before the first step, too
+    dims = dims_of(data, config.model_config, config.data.train)
+    torch.manual_seed(config.training.seed)
+    model = build(config.model, config.settings, dims)
+    validation = Validation(config, data)
+    if stages or config.data.first_stage is None:
+        validation.check(model)
+    model.check_lengths(_fitted_lengths(config, data, model))
+    warm_start.check_hard_negatives(config, model)
+    warm_start.check_later_stage(config, model)
+    check_lists(config, model)
+    return model, validation
 
 
 def _fitted_lengths(config: TrainConfig, data: Data, model: CorpusModel) -> dict[str, int]:

@@ -1,0 +1,139 @@
+"""Making a table again: data, tasks, training, scores, and the table they give."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from momentseek.errors import MomentseekError
+from momentseek.features.data import Data
+from momentseek.moments.arrays import FloatArray
+from momentseek.registry import did_you_mean
+from momentseek.reproduction.paper_table import PaperTable, TableRow, read_table
+from momentseek.reproduction.result import ResultRow, TableResult, table_cell, tie_cell
+from momentseek.reproduction.scores import baseline_scores, task_scores
+from momentseek.reproduction.source import data_folder
+from momentseek.reproduction.tasks import Budget, RowTask, check_tasks, row_tasks
+from momentseek.training.debias import checkpoints
+from momentseek.training.progress import TrainingCallback
+from momentseek.training.report import read_report
+from momentseek.training.seeds import train_or_read
+
+BASELINE_SEEDS = 5
+"""Draws of a blind baseline that draws; the others give the same every time."""
+
+Announce = Callable[[str], None]
+
+
+def reproduce_table(
+    table: str | PaperTable,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] = "reproduction",
+    rows: Sequence[str] = (),
+    seeds: int = 3,
+    steps: int | None = None,
+    settings: Sequence[str] = (),
+    finished: Mapping[str, Sequence[str | os.PathLike[str]]] | None = None,
+    progress: TrainingCallback | None = None,
+    announce: Announce = lambda _: None,
+) -> TableResult | None:
+    """Train every row of a table over seeds, measure it, and give our figures beside the paper's.
+
+    ``data`` is a folder with a data.toml; without one the table's simulation is made (there, if it is named). Training
+    runs and scores go to ``out`` and are not made twice. ``rows`` chooses rows, ``steps`` and ``settings`` change how
+    they are trained, and ``finished`` names training runs to take for a row instead, one per seed. None if training was
+    stopped; the same call goes on.
+    """
+    plan = read_table(table) if isinstance(table, str) else table
+    chosen = plan.choose_rows(rows)
+    given = _given_checkpoints(plan, finished or {})
+    if seeds < 1:
+        raise MomentseekError(f"{seeds} seeds are none; ask for at least 1 (`seeds`)")
+    folder = data_folder(plan, Path(data) if data is not None else None, Path(out), announce)
+    with Data.open(folder) as opened:
+        budget = Budget(seeds, steps, tuple(settings))
+        _check_splits(plan, opened)
+        tasks = row_tasks(plan, chosen, opened, Path(out), budget, given)
+        check_tasks(tasks, opened)
+        if not _train(tasks, opened, progress, announce):
+            return None
+        shown = [row for row in chosen if not row.hidden or row.name in rows]
+        return _result(plan, shown, tasks, opened, Path(out), announce)
+
+
+def _given_checkpoints(
+    plan: PaperTable, finished: Mapping[str, Sequence[str | os.PathLike[str]]]
+) -> dict[str, list[Path]]:
+    for name in finished:
+        if name not in plan.rows:
+            raise MomentseekError(f"{plan.name} has no row {name!r}; {did_you_mean(name, plan.rows)}")
+    return {name: [c for path in paths for c in checkpoints(Path(path))] for name, paths in finished.items()}
+
+
+def _check_splits(plan: PaperTable, data: Data) -> None:
+    for split in dict.fromkeys(column.split for column in plan.columns):
+        _ = data.split(split)
+
+
+def _train(
+    tasks: Mapping[str, Sequence[RowTask]], data: Data, progress: TrainingCallback | None, announce: Announce
+) -> bool:
+    """Train what is not trained yet, first stages first; False if that was stopped."""
+    todo = [task for row in tasks.values() for task in row if task.config is not None]
+    for number, task in enumerate(todo, start=1):
+        assert task.config is not None
+        announce(f"{number} of {len(todo)}: {task.row.label}, seed {task.seed} ({task.folder.name})")
+        report, _ = train_or_read(task.config, data, task.folder, progress=progress)
+        if not report:
+            return False
+    return True
+
+
+def _result(
+    plan: PaperTable,
+    shown: Sequence[TableRow],
+    tasks: Mapping[str, Sequence[RowTask]],
+    data: Data,
+    out: Path,
+    announce: Announce,
+) -> TableResult:
+    values: dict[str, list[list[FloatArray]]] = {}
+    train = next((task.config.data.train for row in tasks.values() for task in row if task.config), "train")
+    for row in shown:
+        announce(f"measuring {row.label}")
+        if row.baseline:
+            count = BASELINE_SEEDS if row.baseline in ("bias-based", "chance") else 1
+            values[row.name] = [baseline_scores(plan, row, seed, train, data, out) for seed in range(count)]
+        else:
+            values[row.name] = [task_scores(plan, task, data, out) for task in tasks[row.name]]
+    note = data.name
+    if plan.kind == "ties":
+        return TableResult(plan, ("all tied",), tuple(_tie_rows(plan, values)), note, data.simulated)
+    labels = tuple(column.label for column in plan.columns)
+    rows = tuple(_row(plan, row, values[row.name], tasks.get(row.name, ())) for row in shown)
+    return TableResult(plan, labels, rows, note, data.simulated)
+
+
+def _row(
+    plan: PaperTable, row: TableRow, values: Sequence[Sequence[FloatArray]], tasks: Sequence[RowTask]
+) -> ResultRow:
+    paper = row.paper or [None] * len(plan.columns)
+    cells = tuple(table_cell([seed[i] for seed in values], paper[i], plan.percent) for i in range(len(plan.columns)))
+    reports = [read_report(saved.parent if (saved := task.checkpoint).is_file() else saved) or {} for task in tasks]
+    best = tuple(int(r["best_step"]) for r in reports if r.get("best_step") is not None)
+    steps = max((int(r.get("steps", 0)) for r in reports), default=0)
+    seconds = [float(r.get("seconds", 0.0)) for r in reports]
+    return ResultRow(row.name, row.label, cells, best, steps, sum(seconds) / 60 / max(1, len(seconds)))
+
+
+def _tie_rows(plan: PaperTable, values: Mapping[str, Sequence[Sequence[FloatArray]]]) -> list[ResultRow]:
+    if len(values) < 2:
+        raise MomentseekError(f"{plan.name} counts ties between systems; choose at least two rows")
+    return [
+        ResultRow(
+            column.measure, column.label, (tie_cell([[s[i] for s in each] for each in values.values()], plan.percent),)
+        )
+        for i, column in enumerate(plan.columns)
+    ]
