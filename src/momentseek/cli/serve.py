@@ -56,6 +56,13 @@ from momentseek.optional import optional_module
     default=None,
     help="Whether the page may remove videos and change the encoder. Default: only where others cannot reach it.",
 )
+@click.option(
+    "--database",
+    envvar="MOMENTSEEK_DATABASE",
+    metavar="ADDRESS",
+    help="A PostgreSQL database for sessions, judgements and what people keep, e.g. postgresql://USER@HOST/NAME; "
+    "servers that share it are one. Default: files beside the library.",
+)
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
 def command(
     library: str | None,
@@ -67,6 +74,7 @@ def command(
     rerank: tuple[str, ...],
     allowed_hosts: tuple[str, ...],
     changes: bool | None,
+    database: str | None,
     open_page: bool,
 ) -> None:
     """Serve the library: a web page to search, watch and judge, and an HTTP API.
@@ -81,6 +89,8 @@ def command(
       momentseek serve --library films --beside films-clip
     Serve the home network:
       momentseek serve --host 0.0.0.0 --allowed-host films.local
+    One of several servers behind a load balancer:
+      momentseek serve --host 0.0.0.0 --token "$TOKEN" --database postgresql://momentseek@db.local/films
     """
     optional_module("fastapi", "serve")
     optional_module("uvicorn", "serve")
@@ -102,5 +112,6 @@ def command(
         beside=tuple(library_folder(one) for one in beside),
         rerank=tuple(Path(one).expanduser().absolute() for one in rerank),
         allow_changes=changes,
+        database=database,
     )
     serve(library_folder(library), settings, open_page=open_page, show_token=generated, echo=click.echo)

@@ -16,6 +16,8 @@ from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.search.rerank import open_reranker
 from momentseek.server import errors, page, reference
+from momentseek.server.database import DatabasePlace
+from momentseek.server.judging.store import JudgementStore
 from momentseek.server.routes import (
     compare,
     consensus,
@@ -78,6 +80,8 @@ def create_app(library: Path, settings: ServerSettings | None = None) -> FastAPI
         for folder in settings.rerank:
             # open it now, so that a model that does not fit is refused now
             open_reranker(folder, opened.catalog, opened.clip_seconds)
+    if settings.database is not None:  # one that cannot be used is refused now
+        JudgementStore(DatabasePlace(library, settings.database), create=True).close()
     app = FastAPI(
         title="Momentseek",
         version=__version__,

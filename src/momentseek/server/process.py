@@ -59,7 +59,11 @@ def serve(
     Library.open(library, create=bool(settings.folders)).close()
     listening = listen(settings.host, settings.port)
     settings = replace(settings, port=listening.getsockname()[1])
-    app = create_app(library, settings)
+    try:
+        app = create_app(library, settings)
+    except BaseException:
+        listening.close()
+        raise
     service: Service = app.state.service
     log = logging.getLogger("momentseek.server")
     log.addHandler(logging.StreamHandler())

@@ -13,11 +13,13 @@ from momentseek.api import Library
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.video import Video
 from momentseek.server.companions import CompanionLibraries
+from momentseek.server.database import DatabasePlace
 from momentseek.server.errors import ApiError
 from momentseek.server.event_streams import EventStreams
 from momentseek.server.folders import FolderIds
 from momentseek.server.jobs import Jobs
 from momentseek.server.previews import Previews
+from momentseek.server.security.sessions import open_sessions
 from momentseek.server.security.tokens import Sessions
 from momentseek.server.settings import ServerSettings
 from momentseek.server.workers import LibraryWorkers
@@ -40,6 +42,8 @@ class Service:
     jobs: Jobs
     sessions: Sessions
     previews: Previews
+    place: DatabasePlace
+    """Where judgements, what people keep, and shared sessions are."""
     roots: tuple[Path, ...] = ()
     """Folders from which videos may be added, without links in their paths: where they led when the server started."""
     folders: FolderIds = field(default_factory=FolderIds)
@@ -51,6 +55,7 @@ class Service:
     def of(cls, library: Path, settings: ServerSettings) -> Service:
         """The service for a library, with as many threads as the limits allow."""
         limits = settings.limits
+        place = DatabasePlace(library, settings.database)
         searchers = LibraryWorkers(library, "search", limits.searches, limits.waiting, limits.seconds)
         return cls(
             library,
@@ -62,8 +67,9 @@ class Service:
             LibraryWorkers(library, "folder", limits.listings, limits.jobs, limits.seconds),
             CompanionLibraries(library, settings.beside, limits),
             Jobs(library, limits.jobs, lambda: searchers.busy),
-            Sessions(settings),
+            Sessions(settings, open_sessions(place)),
             Previews(LibraryPaths(library).previews, limits.previews, limits.jobs, limits.preview_bytes),
+            place,
             tuple(folder.resolve() for folder in settings.folders),
             event_streams=EventStreams(limits.event_streams, limits.event_streams_per_client),
         )
@@ -83,6 +89,7 @@ class Service:
         self.previews.close()
         for workers in (self.readers, self.searchers, self.pictures, self.cutters, self.listers, self.companions):
             workers.close()
+        self.place.close()
 
 
 def find_video(library: Library, id: int) -> Video:

@@ -83,6 +83,9 @@ class ServerSettings:
     allow_changes: bool | None = None
     """Whether clients may remove videos and change the encoder; None: only where others cannot reach the server."""
 
+    database: str | None = None
+    """``postgresql://…`` for sessions, judgements and what people keep, shared by servers; None: beside the library."""
+
     def __post_init__(self) -> None:
         if self.token is None and not self.loopback:
             raise MomentseekError(f"others can reach {self.host}, so a token is needed; give one (`token`)")

@@ -7,7 +7,8 @@ from fastapi.testclient import TestClient
 
 from momentseek.errors import MomentseekError
 from momentseek.server.security import throttle
-from momentseek.server.security.tokens import COOKIE_SECONDS, MAX_SESSIONS, Sessions
+from momentseek.server.security.sessions import MAX_SESSIONS
+from momentseek.server.security.tokens import COOKIE_SECONDS, Sessions
 from momentseek.server.settings import ServerSettings
 
 STATUS = "/api/v1/status"

@@ -9,6 +9,7 @@ from typing import Literal, cast
 
 from momentseek.api import Library
 from momentseek.construct.annotation.consensus import LABELS_PER_PAIR
+from momentseek.server.database import DatabasePlace
 from momentseek.server.judging.candidates import MAX_BATCHES, decide_second_batch
 from momentseek.server.judging.consensus import JudgedPair, judged_pairs
 from momentseek.server.judging.rows import CandidateRow, JudgementRow, QueryRow, group_by_query
@@ -50,14 +51,16 @@ class QueryState:
         return sum(pair.needs > 0 and c.video not in self.present for c, pair in self.moments)
 
 
-def query_states(library: Library, only: int | None = None) -> list[QueryState]:
+def query_states(library: Library, place: DatabasePlace, only: int | None = None) -> list[QueryState]:
     """The state of all queries, or of the one with the id ``only``."""
-    return read_states(library, only)[0]
+    return read_states(library, place, only)[0]
 
 
-def read_states(library: Library, only: int | None = None) -> tuple[list[QueryState], list[JudgementRow]]:
+def read_states(
+    library: Library, place: DatabasePlace, only: int | None = None
+) -> tuple[list[QueryState], list[JudgementRow]]:
     """The state of all queries, or of the one with the id ``only``, and all current judgements of the same instant."""
-    with JudgementStore(library.path) as store, store.view():
+    with JudgementStore(place) as store, store.view():
         rows = store.queries() if only is None else [store.query(only)]
         candidates, judgements, rule = store.candidates(only), store.judgements(only), store.rule()
     pairs = judged_pairs((c.pair for c in candidates), judgements, rule)

@@ -1,6 +1,6 @@
-"""JudgementStore: the judgements of a library, one SQLite database beside its catalogue; all of its SQL is here.
+"""JudgementStore: the judgements of a library, a database of its own; all of its SQL is here.
 
-WAL mode: any number of threads and processes read while one writes. Everything that depends on what others have said
+Any number of threads and processes read while one writes. Everything that depends on what others have said
 happens in ``changes()``, one transaction. Videos are known by the hash of their bytes, so that judgements outlive a
 file that is removed and added again. Rows of ``history`` are only ever added: what an annotator says about a candidate
 is their latest row that was not undone.
@@ -11,12 +11,10 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
-from momentseek.api import Library
 from momentseek.errors import LibraryBusyError, LibraryError
-from momentseek.server.database import ServerDatabase
+from momentseek.server.database import DatabasePlace, ServerDatabase
 from momentseek.server.errors import UnknownIdError
 from momentseek.server.judging.consensus import AnnotatorRule
 from momentseek.server.judging.rows import CandidateRow, JudgementRow, QueryRow
@@ -47,7 +45,7 @@ CREATE TABLE candidates (
     batch INTEGER NOT NULL,
     video TEXT NOT NULL REFERENCES videos,
     start REAL NOT NULL,
-    end REAL NOT NULL,
+    "end" REAL NOT NULL,
     score REAL NOT NULL,
     UNIQUE (query, rank)
 );
@@ -64,24 +62,20 @@ CREATE INDEX history_candidate ON history (candidate, annotator, id);
 CREATE INDEX history_annotator ON history (annotator, id) WHERE undone IS NULL;
 """
 
-_CANDIDATES = """SELECT c.id, c.query, q.text, c.rank, c.batch, c.video, v.label, v.name, v.duration, c.start, c.end,
+_CANDIDATES = """SELECT c.id, c.query, q.text, c.rank, c.batch, c.video, v.label, v.name, v.duration, c.start, c."end",
                         c.score FROM candidates c JOIN queries q ON q.id = c.query JOIN videos v ON v.hash = c.video
                  WHERE c.batch <= q.batches AND {only} ORDER BY c.query, c.rank"""
-# with max(), SQLite takes the other columns of a group from the row that has the maximum
-_LATEST = """SELECT max(h.id), c.query, h.candidate, h.annotator, h.relevance, h.at FROM history h
-             JOIN candidates c ON c.id = h.candidate WHERE h.undone IS NULL AND {only}
-             GROUP BY h.candidate, h.annotator ORDER BY 1"""
+_LATEST = """SELECT h.id, c.query, h.candidate, h.annotator, h.relevance, h.at FROM history h
+             JOIN candidates c ON c.id = h.candidate WHERE h.undone IS NULL AND {only} AND NOT EXISTS (
+                 SELECT 1 FROM history later WHERE later.candidate = h.candidate AND later.annotator = h.annotator
+                 AND later.undone IS NULL AND later.id > h.id)
+             ORDER BY h.id"""
 
 
 class JudgementStore(ServerDatabase):
     """The open database of a library's judgements; use it in one thread and close it soon."""
 
-    schema, version, wait_seconds = _SCHEMA, SCHEMA_VERSION, LOCK_WAIT_SECONDS
-
-    def __init__(self, folder: Path, *, create: bool = False) -> None:
-        path = folder / JUDGEMENTS_FILE
-        # reading creates no file: the library may lie where nothing can be written
-        super().__init__(path, in_memory=not create and not path.is_file())
+    name, schema, version, wait_seconds = "judgements", _SCHEMA, SCHEMA_VERSION, LOCK_WAIT_SECONDS
 
     def explain(self, e: Exception) -> LibraryError:
         """An error of SQLite as one that says what to do."""
@@ -98,7 +92,9 @@ class JudgementStore(ServerDatabase):
 
     def queries(self) -> list[QueryRow]:
         """All queries that are judged, oldest first."""
-        return [QueryRow(*row) for row in self._rows("SELECT id, text, depth, batches, created FROM queries")]
+        return [
+            QueryRow(*row) for row in self._rows("SELECT id, text, depth, batches, created FROM queries ORDER BY id")
+        ]
 
     def query(self, id: int) -> QueryRow:
         """The query with an id; raises UnknownIdError if there is none."""
@@ -122,7 +118,7 @@ class JudgementStore(ServerDatabase):
 
     def _rows_of_query(self, sql: str, query: int | None) -> list[Any]:
         if query is None:
-            return self._rows(sql.format(only="1"))
+            return self._rows(sql.format(only="1 = 1"))
         return self._rows(sql.format(only="c.query = ?"), (query,))
 
     def history(self) -> list[tuple[JudgementRow, float | None]]:
@@ -135,11 +131,11 @@ class JudgementStore(ServerDatabase):
 
     def annotators(self) -> list[str]:
         """Everybody with a judgement that was not undone."""
-        return [row[0] for row in self._rows("SELECT DISTINCT annotator FROM history WHERE undone IS NULL ORDER BY 1")]
+        return sorted(row[0] for row in self._rows("SELECT DISTINCT annotator FROM history WHERE undone IS NULL"))
 
     def rule_setting(self) -> RuleSetting:
         """What was set of how many annotators a moment takes; stores of the first release had no settings."""
-        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'settings'"):
+        if not self._db.has_table("settings"):
             return "auto"
         rows = self._rows("SELECT value FROM settings WHERE key = 'rule'")
         return cast("RuleSetting", rows[0][0]) if rows else "auto"
@@ -159,26 +155,24 @@ class JudgementStore(ServerDatabase):
 
     def set_rule(self, setting: RuleSetting) -> None:
         """Set how many annotators a moment takes."""
+        self._db.execute("CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
         self._db.execute(
-            "CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+            "INSERT INTO settings VALUES ('rule', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (setting,)
         )
-        self._db.execute("INSERT OR REPLACE INTO settings VALUES ('rule', ?)", (setting,))
 
     def add_video(self, hash: str, label: str, name: str, duration: float) -> None:
         """Add a video that has candidates, unless it is there already."""
-        self._db.execute("INSERT OR IGNORE INTO videos VALUES (?, ?, ?, ?)", (hash, label, name, duration))
+        self._db.execute("INSERT INTO videos VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (hash, label, name, duration))
 
     def add_query(self, text: str, depth: int) -> int:
         """Add a query without candidates; returns its id."""
-        sql = "INSERT INTO queries (text, depth, created) VALUES (?, ?, ?)"
-        new = self._db.execute(sql, (text, depth, time.time())).lastrowid
-        assert new is not None
-        return new
+        sql = "INSERT INTO queries (text, depth, created) VALUES (?, ?, ?) RETURNING id"
+        return int(self._db.execute(sql, (text, depth, time.time())).fetchall()[0][0])
 
     def add_candidate(self, query: int, rank: int, batch: int, video: str, start: float, end: float) -> None:
         """Add a moment that may be judged; its score is only 1 / rank."""
         self._db.execute(
-            "INSERT INTO candidates (query, rank, batch, video, start, end, score) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            """INSERT INTO candidates (query, rank, batch, video, start, "end", score) VALUES (?, ?, ?, ?, ?, ?, ?)""",
             (query, rank, batch, video, start, end, 1 / rank),
         )
 
@@ -192,10 +186,8 @@ class JudgementStore(ServerDatabase):
 
     def add_judgement(self, candidate: int, annotator: str, relevance: int) -> int:
         """Add a judgement, which replaces the annotator's earlier one of the same candidate; returns its id."""
-        sql = "INSERT INTO history (candidate, annotator, relevance, at) VALUES (?, ?, ?, ?)"
-        new = self._db.execute(sql, (candidate, annotator, relevance, time.time())).lastrowid
-        assert new is not None
-        return new
+        sql = "INSERT INTO history (candidate, annotator, relevance, at) VALUES (?, ?, ?, ?) RETURNING id"
+        return int(self._db.execute(sql, (candidate, annotator, relevance, time.time())).fetchall()[0][0])
 
     def undo_last(self, annotator: str) -> JudgementRow | None:
         """Undo an annotator's last judgement and return it; None if there is none left."""
@@ -212,11 +204,11 @@ class JudgementStore(ServerDatabase):
         return last
 
 
-def with_store(work: Callable[[JudgementStore], T]) -> Callable[[Library], T]:
-    """Turn work on a store into work on a library, which opens and closes the library's store."""
+def with_store(place: DatabasePlace, work: Callable[[JudgementStore], T]) -> Callable[[object], T]:
+    """Turn work on a store into work for a thread that has a library, which opens and closes the store."""
 
-    def on(library: Library) -> T:
-        with JudgementStore(library.path) as store:
+    def on(_: object) -> T:
+        with JudgementStore(place) as store:
             return work(store)
 
     return on

@@ -112,7 +112,7 @@ async def consensus(service: ServiceParam) -> ConsensusOut:
     """Every moment with its labels and level, which ones need annotators, and how far annotators agree."""
 
     def work(library: Library) -> ConsensusOut:
-        states, judgements = read_states(library)
+        states, judgements = read_states(library, service.place)
         return ConsensusOut(
             queries=[_query_consensus(one) for one in states], statistics=consensus_statistics(judgements)
         )
@@ -150,7 +150,7 @@ async def export(service: ServiceParam, given: Annotated[JudgementExportIn, InQu
     """TVR-Ranking's files (zip), Label Studio's (zip), the native format (JSON Lines), or the run of a search."""
     if given.kind == "run":
         measure = parse_measure(given.measure)
-        truth = await service.readers.run(with_store(read_truth))
+        truth = await service.readers.run(with_store(service.place, read_truth))
         run, _ = await search_judged_queries(service, truth, await resolve_setup(service, given.setup()), measure)
         data = run_json(run)
     else:
@@ -159,6 +159,6 @@ async def export(service: ServiceParam, given: Annotated[JudgementExportIn, InQu
             "label-studio": lambda store: zip_files(label_studio_files(store, given.base_url)),
             "jsonl": lambda store: truth_lines(read_truth(store).judgements),
         }
-        data = await service.readers.run(with_store(makers[given.kind]))
+        data = await service.readers.run(with_store(service.place, makers[given.kind]))
     headers = {"Content-Disposition": content_disposition(EXPORT_FILE_NAMES[given.kind])}
     return Response(data, media_type=EXPORT_MEDIA_TYPES[given.kind], headers=headers)

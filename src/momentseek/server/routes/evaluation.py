@@ -73,7 +73,7 @@ class EvaluationOut(BaseModel):
 async def evaluation(service: ServiceParam, given: Annotated[EvaluationIn, InQuery()]) -> EvaluationOut:
     """A measure of a search on all judged queries."""
     measure = parse_measure(given.measure)
-    truth = await service.readers.run(with_store(read_truth))
+    truth = await service.readers.run(with_store(service.place, read_truth))
     setup = await resolve_setup(service, given.setup())
     return _evaluation_out(truth, await measure_setup(service, truth, setup, measure), setup, measure)
 
@@ -113,7 +113,7 @@ class ReliabilityOut(BaseModel):
 @router.get("/reliability", summary="Check the levels", responses=error_responses(409))
 async def reliability(service: ServiceParam, given: Annotated[SetupIn, InQuery()]) -> ReliabilityOut:
     """How often a strong, a fair and a weak hit of a search is right, on all judged queries."""
-    truth = await service.readers.run(with_store(read_truth))
+    truth = await service.readers.run(with_store(service.place, read_truth))
     setup = await resolve_setup(service, given.setup())
     answers, left_out = await find_judged_hits(service, truth, setup, HITS_PER_QUERY)
     found = judged_levels(truth, answers)

@@ -144,7 +144,7 @@ async def next_candidate(service: ServiceParam, id: QueryId, given: Annotated[Ne
     """The next moment of a query for an annotator, in their own order."""
 
     def read(library: Library) -> NextOut:
-        with JudgementStore(library.path) as store:
+        with JudgementStore(service.place) as store:
             task = next_task(store, library.catalog, id, given.annotator, given.skip)
             words = store.query(id).text
         shown = None
@@ -176,7 +176,7 @@ async def put_judgement(service: ServiceParam, given: JudgementIn) -> SavedJudge
     """Judge how relevant a moment is. Judged again, the later judgement counts; the earlier stays in the history."""
 
     def save(library: Library) -> SavedJudgementOut:
-        with JudgementStore(library.path) as store:
+        with JudgementStore(service.place) as store:
             saved = save_judgement(
                 store, library.catalog, given.query, given.candidate, given.annotator, given.relevance
             )
@@ -184,7 +184,7 @@ async def put_judgement(service: ServiceParam, given: JudgementIn) -> SavedJudge
             **_judgement_fields(saved.judgement),
             before=saved.before,
             outcome=saved.pair.outcome,  # type: ignore[arg-type]
-            state=query_out(*query_states(library, given.query)),
+            state=query_out(*query_states(library, service.place, given.query)),
         )
 
     return await service.readers.run(save)
@@ -195,10 +195,10 @@ async def delete_last(service: ServiceParam, given: Annotated[AnnotatorIn, InQue
     """Undo an annotator's last judgement; each further call undoes one more."""
 
     def undo(library: Library) -> UndoneJudgementOut:
-        with JudgementStore(library.path) as store:
+        with JudgementStore(service.place) as store:
             last, now = undo_last(store, library.catalog, given.annotator)
         return UndoneJudgementOut(
-            **_judgement_fields(last), now=now, state=query_out(*query_states(library, last.query))
+            **_judgement_fields(last), now=now, state=query_out(*query_states(library, service.place, last.query))
         )
 
     return await service.readers.run(undo)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
+import anyio.to_thread
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
@@ -42,7 +43,7 @@ async def login(request: Request, service: ServiceParam, given: TokenIn, respons
         raise ApiError(401, "the token is wrong; use the one that the server printed when it started")
     response.set_cookie(
         sessions.name,
-        sessions.open(time.time()),
+        await anyio.to_thread.run_sync(sessions.open, time.time()),  # a shared one is written to a database
         max_age=COOKIE_SECONDS,
         httponly=True,
         samesite="strict",
@@ -54,6 +55,6 @@ async def login(request: Request, service: ServiceParam, given: TokenIn, respons
 @router.post("/logout", summary="End the session", responses=BODY_ERRORS)
 async def logout(request: Request, service: ServiceParam, response: Response) -> LoginOut:
     """End the session of the cookie, wherever the cookie was copied to, and delete the cookie."""
-    service.sessions.end(service.sessions.cookies(request.headers))
+    await anyio.to_thread.run_sync(service.sessions.end, service.sessions.cookies(request.headers))
     response.delete_cookie(service.sessions.name, httponly=True, samesite="strict")
     return LoginOut(needed=service.sessions.token is not None)

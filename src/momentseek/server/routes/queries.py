@@ -41,7 +41,7 @@ class QueriesOut(BaseModel):
 async def queries(service: ServiceParam) -> QueriesOut:
     """All queries and how far the judging of each has got."""
     return await service.readers.run(
-        lambda library: QueriesOut(queries=[query_out(one) for one in query_states(library)])
+        lambda library: QueriesOut(queries=[query_out(one) for one in query_states(library, service.place)])
     )
 
 
@@ -52,7 +52,7 @@ async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
     """Add a query with its candidates: what the default search and its variants find, each moment once."""
     query = Query.parse(given.text)
     words = clean_text(str(query))
-    await service.readers.run(with_store(lambda store: refuse_duplicate(store, words)))
+    await service.readers.run(with_store(service.place, lambda store: refuse_duplicate(store, words)))
     lists: list[Results] = []
     default = await resolve_setup(service, SearchSetup())
     localisers = await service.readers.run(lambda library: library.localisers)
@@ -66,9 +66,9 @@ async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
                 raise
 
     def save(library: Library) -> QueryOut:
-        with JudgementStore(library.path, create=True) as store:
+        with JudgementStore(service.place, create=True) as store:
             new = create_query(store, library.catalog, words, lists, given.depth)
-        return query_out(*query_states(library, new))
+        return query_out(*query_states(library, service.place, new))
 
     return await service.readers.run(save)
 
@@ -78,8 +78,8 @@ async def remove_query(service: ServiceParam, id: QueryId) -> QueryOut:
     """Remove a query that nobody has judged yet."""
 
     def remove(library: Library) -> QueryOut:
-        removed = query_out(*query_states(library, id))
-        with JudgementStore(library.path) as store, store.changes():
+        removed = query_out(*query_states(library, service.place, id))
+        with JudgementStore(service.place) as store, store.changes():
             if store.judgements(id):
                 raise ConflictError(f"moments of query {id} have been judged; so it is kept")
             store.remove_query(id)

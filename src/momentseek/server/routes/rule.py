@@ -33,7 +33,7 @@ class RuleOut(BaseModel):
 @router.get("/rule", summary="How many annotators")
 async def rule(service: ServiceParam) -> RuleOut:
     """How many annotators a moment takes."""
-    return await service.readers.run(with_store(_rule_out))
+    return await service.readers.run(with_store(service.place, _rule_out))
 
 
 @router.put("/rule", summary="Set how many annotators", responses=BODY_ERRORS)
@@ -41,7 +41,7 @@ async def put_rule(service: ServiceParam, given: RuleIn) -> RuleOut:
     """Choose between one annotator, TVR-Ranking's rule of two and four, and by how many have judged."""
 
     def save(library: Library) -> RuleOut:
-        with JudgementStore(library.path, create=True) as store:
+        with JudgementStore(service.place, create=True) as store:
             with store.changes():
                 store.set_rule(given.setting)
             return _rule_out(store)

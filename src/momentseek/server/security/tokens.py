@@ -9,17 +9,17 @@ import time
 from collections.abc import Iterable
 from urllib.parse import parse_qsl, unquote_plus
 
+import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from momentseek.server.errors import ApiError
 from momentseek.server.security.clients import client_of
+from momentseek.server.security.sessions import MemorySessions, SessionKeep
 from momentseek.server.security.throttle import Throttle
 from momentseek.server.settings import ServerSettings
 
 COOKIE_SECONDS = 7 * 24 * 3600
-MAX_SESSIONS = 1000
-"""Sessions that may be open; a new one then ends the oldest."""
 SECRET_PARAMETERS = frozenset(
     {"token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey", "password"}
 )
@@ -43,7 +43,12 @@ class TokenMiddleware:
                 raise _token_in_address()
             # the rest are the page's own files, which hold nothing private, and the login
             if scope["path"].startswith("/api"):
-                if not self.sessions.admit(Headers(scope=scope), client_of(scope)):
+                headers, client = Headers(scope=scope), client_of(scope)
+                if self.sessions.shared:
+                    admitted = await anyio.to_thread.run_sync(self.sessions.admit, headers, client)
+                else:
+                    admitted = self.sessions.admit(headers, client)
+                if not admitted:
                     raise ApiError(
                         401,
                         "a token is needed; send it as 'Authorization: Bearer TOKEN', or open the page and enter it",
@@ -57,7 +62,8 @@ class TokenMiddleware:
 class Sessions:
     """The token and the sessions it opened: a cookie holds a random id, and only the server knows which ids count.
 
-    So logging out ends a session wherever its cookie was copied to, and a restart ends all sessions.
+    So logging out ends a session wherever its cookie was copied to, and a restart ends all sessions, unless servers
+    share them in a database.
 
     >>> sessions = Sessions(ServerSettings(token="correct horse battery"))
     >>> sessions.is_right("correct horse battery"), sessions.is_right("wrong horse")
@@ -70,12 +76,13 @@ class Sessions:
     False
     """
 
-    def __init__(self, settings: ServerSettings) -> None:
+    def __init__(self, settings: ServerSettings, kept: SessionKeep | None = None) -> None:
         self.token = settings.token
-        self.name = f"momentseek-{settings.port}"
+        self.shared = settings.database is not None
+        """Whether other servers know the sessions too; then asking for one may take a while."""
+        self.name = "momentseek" if self.shared else f"momentseek-{settings.port}"
         self.tries = Throttle()
-        self._ends: dict[bytes, float] = {}
-        """Digest of a session's id → when it ends, in seconds since 1970; oldest first."""
+        self._kept = kept or MemorySessions()
 
     def admit(self, headers: Headers, client: str) -> bool:
         """Whether a request carries the token or the cookie of an open session; 429 after too many wrong tokens."""
@@ -110,22 +117,22 @@ class Sessions:
 
     def open(self, now: float) -> str:
         """Open a session and return its cookie, a random id."""
-        for id in [id for id, until in self._ends.items() if until <= now]:
-            del self._ends[id]
-        while len(self._ends) >= MAX_SESSIONS:
-            del self._ends[next(iter(self._ends))]
         cookie = secrets.token_urlsafe(32)
-        self._ends[_digest(cookie)] = now + COOKIE_SECONDS
+        self._kept.add(self._key(cookie), now + COOKIE_SECONDS, now)
         return cookie
 
     def is_open(self, cookie: str, now: float) -> bool:
         """Whether a cookie belongs to an open session; looked up by digest, so that timing tells nothing of ids."""
-        return now < self._ends.get(_digest(cookie), 0.0)
+        return now < self._kept.end_of(self._key(cookie))
 
     def end(self, cookies: Iterable[str]) -> None:
         """End the sessions of some cookies for good."""
         for cookie in cookies:
-            self._ends.pop(_digest(cookie), None)
+            self._kept.drop(self._key(cookie))
+
+    def _key(self, cookie: str) -> str:
+        """What is kept of a session; it depends on the token, so that a new token ends the sessions of the old one."""
+        return hmac.new((self.token or "").encode(), cookie.encode("utf-8", "replace"), "sha256").hexdigest()
 
     def token_in(self, *texts: str) -> bool:
         """Whether one of the texts contains the token."""

@@ -1,4 +1,4 @@
-"""ShelfStore: favourites and saved searches of each person, one SQLite database beside the catalogue; its SQL is here.
+"""ShelfStore: favourites and saved searches of each person, a database of its own; its SQL is here.
 
 Videos are known by the hash of their bytes, so that a favourite outlives a file that is moved, or removed and added
 again.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from momentseek.errors import LibraryBusyError, LibraryError
 from momentseek.server.database import ServerDatabase
@@ -24,8 +23,8 @@ SHELF_VERSION = 1
 _SCHEMA = """
 CREATE TABLE favourites (
     id INTEGER PRIMARY KEY AUTOINCREMENT, person TEXT NOT NULL, video TEXT NOT NULL, name TEXT NOT NULL,
-    start REAL NOT NULL, end REAL NOT NULL, query TEXT NOT NULL, added REAL NOT NULL,
-    UNIQUE (person, video, start, end)
+    start REAL NOT NULL, "end" REAL NOT NULL, query TEXT NOT NULL, added REAL NOT NULL,
+    UNIQUE (person, video, start, "end")
 );
 CREATE TABLE searches (
     id INTEGER PRIMARY KEY AUTOINCREMENT, person TEXT NOT NULL, query TEXT NOT NULL, settings TEXT NOT NULL,
@@ -62,11 +61,7 @@ class SavedSearchRow:
 class ShelfStore(ServerDatabase):
     """The open database of what people keep; use it in one thread and close it soon."""
 
-    schema, version, wait_seconds = _SCHEMA, SHELF_VERSION, LOCK_WAIT_SECONDS
-
-    def __init__(self, folder: Path, *, create: bool = False) -> None:
-        path = folder / SHELF_FILE
-        super().__init__(path, in_memory=not create and not path.is_file())  # reading creates no file
+    name, schema, version, wait_seconds = "shelf", _SCHEMA, SHELF_VERSION, LOCK_WAIT_SECONDS
 
     def explain(self, e: Exception) -> LibraryError:
         """An error of SQLite as one that says what to do."""
@@ -77,7 +72,7 @@ class ShelfStore(ServerDatabase):
 
     def favourites(self, person: str) -> list[FavouriteRow]:
         """The moments that a person keeps, newest first."""
-        sql = "SELECT id, video, name, start, end, query, added FROM favourites WHERE person = ? ORDER BY id DESC"
+        sql = """SELECT id, video, name, start, "end", query, added FROM favourites WHERE person = ? ORDER BY id DESC"""
         return [FavouriteRow(*row) for row in self._rows(sql, (person,))]
 
     def searches(self, person: str) -> list[SavedSearchRow]:
@@ -91,8 +86,8 @@ class ShelfStore(ServerDatabase):
         """Keep a moment; one that is kept already stays as it is."""
         self._check_room("favourites", person)
         self._db.execute(
-            "INSERT OR IGNORE INTO favourites (person, video, name, start, end, query, added) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            """INSERT INTO favourites (person, video, name, start, "end", query, added)
+               VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING""",
             (person, video, name, start, end, query, time.time()),
         )
 
@@ -100,17 +95,20 @@ class ShelfStore(ServerDatabase):
         """Keep a search; one that is kept already stays as it is."""
         self._check_room("searches", person)
         self._db.execute(
-            "INSERT OR IGNORE INTO searches (person, query, settings, added) VALUES (?, ?, ?, ?)",
+            "INSERT INTO searches (person, query, settings, added) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (person, query, settings, time.time()),
         )
 
     def drop_moment(self, person: str, id: int) -> bool:
         """Forget a favourite; whether there was such a one."""
-        return self._db.execute("DELETE FROM favourites WHERE person = ? AND id = ?", (person, id)).rowcount > 0
+        return self._drop("favourites", person, id)
 
     def drop_search(self, person: str, id: int) -> bool:
         """Forget a saved search; whether there was such a one."""
-        return self._db.execute("DELETE FROM searches WHERE person = ? AND id = ?", (person, id)).rowcount > 0
+        return self._drop("searches", person, id)
+
+    def _drop(self, table: str, person: str, id: int) -> bool:
+        return bool(self._db.execute(f"DELETE FROM {table} WHERE person = ? AND id = ?", (person, id)).rowcount)
 
     def _check_room(self, table: str, person: str) -> None:
         kept, people = self._rows(
