@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 
 from momentseek.api import Library
+from momentseek.server.process import serve
+from momentseek.server.settings import ServerSettings
 
 LIGHT = Path(__file__).parent.parent / "library" / "light.py"
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and /proc")
@@ -82,6 +84,20 @@ def test_the_address_is_printed_and_ctrl_c_is_a_quiet_end(start: Callable[..., R
     assert server.request("GET", "/api/v1/search?q=private+words")[0] == 200
     assert server.request("GET", "/api/v1/status?token=private")[0] == 400
     assert server.stop(signal.SIGINT) == (0, "", "")
+
+
+def test_a_signal_right_after_the_address_is_heard(tmp_path: Path) -> None:
+    """Between the first line and the moment when uvicorn listens to signals."""
+    lines: list[str] = []
+
+    def interrupt(line: str) -> None:
+        lines.append(line)
+        signal.raise_signal(signal.SIGINT)
+
+    Library.open(tmp_path / "library", create=True).close()
+    serve(tmp_path / "library", ServerSettings(port=0), echo=interrupt)
+    assert len(lines) == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_for_others_a_token_is_made_and_asked_for(start: Callable[..., Running], shared: Path) -> None:

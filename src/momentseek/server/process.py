@@ -81,17 +81,18 @@ def serve(
         proxy_headers=False,
     )
     server = JobAwareServer(config, service)
-    address = page_address(settings)
-    echo(f"{library.name}: {address}")
-    if show_token and settings.token:
-        echo(f"token: {settings.token}")
-    for line in network_address_lines(settings, own_addresses(settings)):
-        echo(line)
-    if open_page:
-        threading.Timer(1.0, open_browser, (address, echo)).start()
-    # uvicorn raises the signal again after shutting down, when it has already done its work
-    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+    # From the first line on, which may be what somebody waits for who then stops the server. uvicorn, which listens to
+    # signals a moment later, raises them again after shutting down, when they have nothing left to do.
+    before = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
+        address = page_address(settings)
+        echo(f"{library.name}: {address}")
+        if show_token and settings.token:
+            echo(f"token: {settings.token}")
+        for line in network_address_lines(settings, own_addresses(settings)):
+            echo(line)
+        if open_page:
+            threading.Timer(1.0, open_browser, (address, echo)).start()
         server.run(sockets=[listening])
     finally:
         service.close()
