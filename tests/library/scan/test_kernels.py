@@ -23,7 +23,7 @@ def random_segment(rng: np.random.Generator, videos: int, dim: int, longest: int
     return build_segment("vision", range(videos), [r / np.linalg.norm(r, axis=1, keepdims=True) for r in rows])
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 64, 256, 1500]), st.integers(1, 9))
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 37, 64, 256, 1500]), st.integers(1, 9))
 def test_bounds_of_all_kernels_agree_to_the_last_bit(seed, dim, count):
     rng = np.random.default_rng(seed)
     parts = [random_segment(rng, 12, dim), random_segment(rng, 5, dim)]

@@ -26,6 +26,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from momentseek.encoders.runtime import thread_count
+from momentseek.library.scan.blocks import QUERIES_PER_BLOCK, block_bounds, plus_product, read_only
 from momentseek.library.scan.kernels import Places, Scores, SegmentPart
 from momentseek.library.scan.queries import QuantisedQueries
 from momentseek.library.scan.threads import run_together
@@ -36,17 +37,6 @@ ROWS_PER_TILE = 64
 """Rows that meet one query after another while they are in the first cache."""
 MIN_SHARED_PRODUCTS = 16_384
 """Below so many rows times queries a second thread costs more than it saves."""
-
-
-@intrinsic
-def _plus_product(typing: Any, total: Any, code: Any, weight: Any) -> Any:
-    """``total + code * weight`` in 32 bits."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        wide = builder.sext(arguments[1], arguments[0].type), builder.sext(arguments[2], arguments[0].type)
-        return builder.add(arguments[0], builder.mul(*wide))
-
-    return types.int32(types.int32, types.int8, types.int16), generate
 
 
 @intrinsic
@@ -79,25 +69,21 @@ def _fetch(typing: Any, array: Any, place: Any) -> Any:
     return types.void(array, types.intp), generate
 
 
-def _read_only(kind: Any, axes: int) -> Any:
-    return types.Array(kind, axes, "C", readonly=True)
+_CODES, _HALVES = read_only(types.int8, 1), read_only(types.uint16, 1)
+_NUMBERS, _PLACES = read_only(types.float32, 1), read_only(types.int64, 1)
 
 
-_CODES, _HALVES = _read_only(types.int8, 1), _read_only(types.uint16, 1)
-_NUMBERS, _PLACES = _read_only(types.float32, 1), _read_only(types.int64, 1)
-
-
-@nb.njit(types.int32(_CODES, _read_only(types.int16, 1)), nogil=True, cache=True)
+@nb.njit(types.int32(_CODES, read_only(types.int16, 1)), nogil=True, cache=True)
 def _dot(codes: Any, weights: Any) -> Any:  # pragma: no cover  (compiled)
     total = np.int32(0)
     for j in range(weights.size):
-        total = _plus_product(total, codes[j], weights[j])
+        total = plus_product(total, codes[j], weights[j])
     return total
 
 
 @nb.njit(
     types.void(
-        _CODES, _NUMBERS, _PLACES, _PLACES, _read_only(types.int16, 2), _NUMBERS, _NUMBERS, types.float32[:, ::1],
+        _CODES, _NUMBERS, _PLACES, _PLACES, read_only(types.int16, 2), _NUMBERS, _NUMBERS, types.float32[:, ::1],
         types.intp, types.intp,
     ),
     nogil=True,
@@ -166,13 +152,17 @@ class CompiledKernel:
     def bounds(self, parts: Sequence[SegmentPart], queries: QuantisedQueries) -> Scores:
         """Upper bounds of the videos' scores, ``(queries, videos)``; -inf without a finite row."""
         listings = [list_rows(*part) for part in parts]
-        ready = np.ascontiguousarray(queries.codes), queries.steps, queries.slacks
+        blocks = len(queries) - len(queries) % QUERIES_PER_BLOCK
+        shares = [(block_bounds, slice(0, blocks)), (_bounds, slice(blocks, len(queries)))]
         results: list[Scores] = []
         tasks: list[KernelTask] = []
         for (segment, _), (rows, starts) in zip(parts, listings, strict=True):
             out = np.empty((len(queries), len(starts) - 1), np.float32)
             codes, scales = np.asarray(segment.codes).reshape(-1), np.asarray(segment.scales)
-            tasks.append((partial(_bounds, codes, scales, rows, starts, *ready, out), starts))
+            for kernel, those in shares:
+                if those.start < those.stop:
+                    ready = np.ascontiguousarray(queries.codes[those]), queries.steps[those], queries.slacks[those]
+                    tasks.append((partial(kernel, codes, scales, rows, starts, *ready, out[those]), starts))
             results.append(out)
         share_tasks(tasks, len(queries))
         return np.concatenate(results, axis=1) if len(results) > 1 else results[0]
