@@ -31,6 +31,9 @@ class Words:
     """Roles of shape (queries, words): 0 for most words, 1 for verbs, 2 for nouns; None where words were not parsed."""
     phrase: Tensor | None = None
     """(queries, words): which verb of the query, counted from 0, a verb is or a noun belongs to; -1 for other words."""
+    ids: Tensor | None = None
+    """(queries, words of the text): a number of each word that is the same everywhere; 0 in the padding. None where the
+    model does not read the text (see ``models.word_ids``)."""
 
 
 @dataclass(frozen=True, eq=False)

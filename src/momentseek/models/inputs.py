@@ -6,6 +6,7 @@ Training and inference both call this, so a model searches with exactly the prep
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
@@ -20,6 +21,7 @@ from momentseek.features.modalities import MODALITIES
 from momentseek.language.roles import Roles, load_parser
 from momentseek.models.batch import Clips, Words
 from momentseek.models.model import ModelConfig
+from momentseek.models.word_ids import word_ids
 
 Floats = NDArray[np.float32]
 
@@ -64,9 +66,11 @@ def words_of(split: QueryFeatures, query_ids: Sequence[str], config: ModelConfig
     for query, part in zip(query_ids, parts, strict=True):
         if not len(part):
             raise MomentseekError(f"query {query} has no words; leave it out or encode its text again")
-    if not needs_roles(config):
+    if not needs_roles(config) and not needs_text(config):
         return stack_words(parts)
     texts = [_text(split, str(q)) for q in query_ids]
+    if needs_text(config):
+        return replace(stack_words(parts), ids=word_ids(texts, config.max_words))
     return stack_words(parts, texts, [len(rows) for rows in whole], role_parser(config))
 
 
@@ -130,6 +134,11 @@ def stack_clips(video: Sequence[Floats] | None, subtitle: Sequence[Floats] | Non
 def needs_roles(config: ModelConfig) -> bool:
     """Whether the model uses the roles of words, who does what in a query (MDD's tree)."""
     return bool(getattr(config, "tree", False))
+
+
+def needs_text(config: ModelConfig) -> bool:
+    """Whether the model reads the words of queries themselves, beside their features (WSSL)."""
+    return bool(getattr(config, "vocabulary", 0))
 
 
 def role_parser(config: ModelConfig) -> str:

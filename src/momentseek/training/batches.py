@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from momentseek.models.inputs import (
     all_word_rows,
     clip_rows,
     needs_roles,
+    needs_text,
     role_parser,
     stack_clips,
     stack_words,
@@ -26,6 +28,7 @@ from momentseek.models.inputs import (
     word_rows,
 )
 from momentseek.models.model import ModelConfig
+from momentseek.models.word_ids import word_ids
 from momentseek.training.config import TrainingSettings
 from momentseek.training.hard_negatives import HardNegatives, NegativePairs
 from momentseek.training.list_negatives import ListNegatives
@@ -135,9 +138,11 @@ class Batches:
     def _words(self, queries: Ints) -> Words:
         ids = [self._split.truth.query_ids[q] for q in queries]
         rows = [self._word_rows(q) for q in ids]
-        if not self._roles:
+        if not self._roles and not needs_text(self._config):
             return stack_words(rows)
         texts = [self._split.truth.text(q) or "" for q in ids]
+        if needs_text(self._config):
+            return replace(stack_words(rows), ids=word_ids(texts, self._config.max_words))
         return stack_words(rows, texts, [self._counts[q] for q in ids], role_parser(self._config))
 
 

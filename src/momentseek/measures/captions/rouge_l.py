@@ -38,10 +38,15 @@ class RougeL(MeanCaptionMeasure):
         words = view.words(self.letters)
         bounds = pairwise(words.offsets.tolist())
         pairs = ((c, words.reference_tokens[a:b]) for c, (a, b) in zip(words.caption_tokens, bounds, strict=True))
-        return np.array([_f_measure(caption or NO_WORDS, references) for caption, references in pairs])
+        return np.array([rouge_l_score(caption or NO_WORDS, references) for caption, references in pairs])
 
 
-def _f_measure(caption: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+def rouge_l_score(caption: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """The F-measure of one caption, which has at least one word.
+
+    >>> round(rouge_l_score(["a", "dog", "runs"], [["a", "dog", "sleeps"]]), 4)
+    0.6667
+    """
     positions: dict[str, int] = {}
     for place, word in enumerate(caption):
         positions[word] = positions.get(word, 0) | 1 << place
