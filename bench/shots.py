@@ -9,9 +9,10 @@
    and unpack) joined by hard cuts; a clip's own cuts are in OWN_CUTS.
 3. With --real, videos that have no boundary at all: everything found is wrong.
 
-Detectors: ours (momentseek.media.shots), PySceneDetect's AdaptiveDetector and ContentDetector with their defaults
-(pip install scenedetect opencv-python-headless). A boundary is found if a detection lies within 0.2 s of it (of its
-span, if it is gradual); each detection counts once. Time is of the whole call, decoding included.
+Detectors: ours (momentseek.media.shots) on every picture and in quick sampling, PySceneDetect's AdaptiveDetector and
+ContentDetector with their defaults (pip install scenedetect opencv-python-headless). A boundary is found if a detection
+lies within 0.2 s of it (of its span, if it is gradual); each detection counts once. Time is of the whole call, decoding
+included.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import av
 import numpy as np
 
 from momentseek.media.decode import frames
+from momentseek.media.sampling import Sampling
 from momentseek.media.shots import ShotDetector
 from momentseek.tables import text_table
 
@@ -43,10 +46,10 @@ class Truth:
     spans: list[tuple[str, float, float]] = field(default_factory=list)
 
 
-def shots(path: Path) -> list[float]:
-    """The shot boundaries of a video, in seconds."""
+def shots(path: Path, sampling: Sampling = "exact") -> list[float]:
+    """The shot boundaries of a video, in seconds, as `add` finds them."""
     detector = ShotDetector()
-    for _ in frames(path, rate=1 / 3600, spy=detector.push):
+    for _ in frames(path, rate=1 / 1.5, short_side=260, spy=detector.push, sampling=sampling):
         pass
     return detector.boundaries()
 
@@ -196,7 +199,10 @@ def write(path: Path, pictures: Iterator[np.ndarray]) -> None:
 
 
 def detectors() -> dict[str, Callable[[Path], list[float]]]:
-    found: dict[str, Callable[[Path], list[float]]] = {"momentseek": shots}
+    found: dict[str, Callable[[Path], list[float]]] = {
+        "momentseek": shots,
+        "momentseek quick": partial(shots, sampling="quick"),
+    }
     try:
         import scenedetect
     except ImportError:

@@ -82,9 +82,16 @@ def forks() -> Iterator[Forks]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("times", [5, pytest.param(50, marks=pytest.mark.figures)])
+@pytest.mark.parametrize(
+    ("times", "sampling"),
+    [
+        (5, "exact"),
+        pytest.param(50, "exact", marks=pytest.mark.figures),
+        pytest.param(50, "quick", marks=pytest.mark.figures),
+    ],
+)
 def test_killed_at_any_instant_it_ends_as_if_nothing_had_been(
-    times: int, tmp_path: Path, film: Film, light: ModuleType, forks: Forks, content: Content
+    times: int, sampling: str, tmp_path: Path, film: Film, light: ModuleType, forks: Forks, content: Content
 ) -> None:
     films = tmp_path / "films"
     films.mkdir()
@@ -95,7 +102,7 @@ def test_killed_at_any_instant_it_ends_as_if_nothing_had_been(
         "".join(f"{i}\n00:00:{i:02d},000 --> 00:00:{i:02d},900\nLine {i}.\n\n" for i in range(1, 20))
     )
     (films / "bad.mp4").write_bytes(b"none")
-    grid = ("--encoder", "colours", "--clip-seconds", "0.5")
+    grid = ("--encoder", "colours", "--clip-seconds", "0.5", "--sampling", sampling)
     whole = tmp_path / "whole"
     begun = time.monotonic()
     assert forks.run("add", films, "--library", whole, *grid) == 0

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.media.container import open_media
-from momentseek.media.decode import Damage, Reader, first_tick, frames
+from momentseek.media.decode import first_tick, frames
 from momentseek.media.probe import probe
+from momentseek.media.reader import Damage, Reader
 
 Maker = Callable[..., Path]
 Number = Callable[[Any], int]

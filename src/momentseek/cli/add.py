@@ -6,6 +6,7 @@ import click
 
 from momentseek.cli import options
 from momentseek.cli.ingesting import IngestLines, conclude, ingest
+from momentseek.media.sampling import SAMPLINGS, Sampling
 
 
 @click.command()
@@ -38,6 +39,11 @@ from momentseek.cli.ingesting import IngestLines, conclude, ingest
     metavar="FOLDER|URL#NAME",
     help="Have a captioner describe each scene: docs/captions.md. Default: none.",
 )
+@click.option(
+    "--sampling",
+    type=click.Choice(SAMPLINGS),
+    help="Decode every picture, or only what is cheap and near enough. Default: exact, or as MOMENTSEEK_SAMPLING says.",
+)
 @click.option("--watch", "watching", is_flag=True, help="Stay, and add what appears or changes, until Ctrl-C.")
 @options.wait
 @options.quiet
@@ -56,6 +62,7 @@ def command(
     ocr: bool | None,
     reader: str | None,
     describe: str | None,
+    sampling: Sampling | None,
     watching: bool,
     wait: float,
     quiet: bool,
@@ -73,6 +80,8 @@ def command(
       momentseek add ~/Videos --subtitles ~/Subtitles
     With what is written on slides and signs (docs/reading.md):
       momentseek add ~/Talks --ocr
+    A large collection, in less time (docs/library.md):
+      momentseek add ~/Archive --sampling quick
     Not the drafts, and keep watching:
       momentseek add ~/Videos --exclude 'draft*' --watch
     With a model trained on one's own videos (docs/models-in-the-library.md):
@@ -98,6 +107,8 @@ def command(
         if describe is not None:
             open_scene_captioner(describe, opened)  # refuses one that is not there before anything is added
             opened.describer = describe
+        if sampling is not None:
+            opened.sampling = sampling
         if watching:
             _watch(opened, paths, recursive, exclude, subtitles, display, library, as_json)
             return
@@ -106,7 +117,7 @@ def command(
             display,
             library=library,
             as_json=as_json,
-            again=_again(paths, recursive, exclude, subtitles),
+            again=_again(paths, recursive, exclude, subtitles, sampling),
         )
     if not (report.in_library or report.failed or report.failed_before):
         raise MomentseekError("no videos there; name a file to add it whatever it is called")
@@ -148,15 +159,18 @@ def _reader(ocr: bool | None, named: str | None, usual: str | None) -> str | Non
     return chosen
 
 
-def _again(paths: tuple[str, ...], recursive: bool, exclude: tuple[str, ...], subtitles: str | None) -> list[str]:
+def _again(
+    paths: tuple[str, ...], recursive: bool, exclude: tuple[str, ...], subtitles: str | None, sampling: str | None
+) -> list[str]:
     """The words that go on with it; the encoder and the length of clips are the library's by now.
 
-    >>> _again(("a", "b"), False, ("old*",), None)
-    ['add', 'a', 'b', '--no-recursive', '--exclude', 'old*']
+    >>> _again(("a", "b"), False, ("old*",), None, "quick")
+    ['add', 'a', 'b', '--no-recursive', '--exclude', 'old*', '--sampling', 'quick']
     """
     words = ["add", *paths, *([] if recursive else ["--no-recursive"])]
     words += [word for glob in exclude for word in ("--exclude", glob)]
-    return words if subtitles is None else [*words, "--subtitles", subtitles]
+    words += [] if subtitles is None else ["--subtitles", subtitles]
+    return words if sampling is None else [*words, "--sampling", sampling]
 
 
 def _watch(

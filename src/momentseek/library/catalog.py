@@ -6,7 +6,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -90,10 +90,17 @@ class Catalog(Database):
     def videos(self, ids: Iterable[int] | None = None) -> list[Video]:
         """All videos of the library by id, or those of ``ids`` that are in it."""
         if ids is None:
-            return [_video(row) for row in self.rows(f"SELECT {VIDEO_SELECT} FROM videos ORDER BY id")]
+            return self._videos(self.rows(f"SELECT {VIDEO_SELECT} FROM videos ORDER BY id"))
         listed = json.dumps([int(i) for i in ids])
         sql = f"SELECT {VIDEO_SELECT} FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        return [_video(row) for row in self.rows(sql, (listed,))]
+        return self._videos(self.rows(sql, (listed,)))
+
+    def _videos(self, rows: Sequence[Sequence[Any]]) -> list[Video]:
+        found = [_video(row) for row in rows]
+        if not self.has_samplings:
+            return found
+        sampled = dict(self.rows("SELECT video, sampling FROM samplings"))
+        return [replace(video, sampling=sampled.get(video.id, video.sampling)) for video in found]
 
     def ids(
         self, *, names: Sequence[str] = (), after: float | None = None, before: float | None = None
@@ -263,6 +270,8 @@ class Catalog(Database):
         marks = ", ".join("?" * len(values))
         new = self._db.execute(f"INSERT INTO videos ({columns}) VALUES ({marks})", values).lastrowid
         assert new is not None
+        if video.sampling != "exact":
+            self._db.execute("INSERT INTO samplings VALUES (?, ?)", (new, video.sampling))
         self._insert_cues(new, cues)
         self._db.execute("INSERT INTO name_words (rowid, text) VALUES (?, ?)", (new, name_text(video.name)))
         self._db.execute("DELETE FROM failures WHERE path = ?", (os.fsencode(video.path),))

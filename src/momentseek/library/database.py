@@ -15,7 +15,7 @@ from typing import Any
 
 from momentseek.errors import LibraryBusyError, LibraryError
 from momentseek.library.location import library_option
-from momentseek.library.schema import DESCRIPTIONS, READINGS, SCHEMA, SCHEMA_VERSION, SOUNDS, TRANSCRIPTS
+from momentseek.library.schema import DESCRIPTIONS, READINGS, SAMPLINGS, SCHEMA, SCHEMA_VERSION, SOUNDS, TRANSCRIPTS
 
 CATALOG_FILE = "catalog.sqlite"
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
@@ -120,6 +120,16 @@ class Database:
         """Make the place for what a model says of scenes in a library that has none."""
         if not self.has_descriptions:
             self._make_tables(DESCRIPTIONS)
+
+    @property
+    def has_samplings(self) -> bool:
+        """Whether any video of the library was sampled otherwise than exactly; see ``make_samplings``."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'samplings'"))
+
+    def make_samplings(self) -> None:
+        """Make the place for how videos are sampled in a library that has none."""
+        if not self.has_samplings:
+            self._make_tables(SAMPLINGS)
 
     @property
     def has_sounds(self) -> bool:

@@ -128,6 +128,13 @@ CREATE TRIGGER IF NOT EXISTS sounds_out AFTER DELETE ON videos BEGIN
     DELETE FROM sounds WHERE video = old.id;
 END;
 """
+SAMPLINGS = """
+CREATE TABLE IF NOT EXISTS samplings (video INTEGER PRIMARY KEY, sampling TEXT NOT NULL);
+CREATE TRIGGER IF NOT EXISTS samplings_out AFTER DELETE ON videos BEGIN
+    DELETE FROM samplings WHERE video = old.id;
+END;
+"""
+"""How the pictures of videos were sampled, where that is not exactly; the table is made with the first such video."""
 READINGS = f"""
 CREATE TABLE IF NOT EXISTS readings (
     video INTEGER PRIMARY KEY,

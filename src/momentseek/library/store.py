@@ -23,6 +23,7 @@ from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
 from momentseek.library.transcripts import Transcript
 from momentseek.library.video import Video
+from momentseek.media.sampling import Sampling, default_sampling
 from momentseek.progress import ShowCount
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class LibraryStore(LibraryReader):
         self.pace = WritePace()
         self.describer: str | None = None
         """The captioner that describes scenes when videos are added, as in ``describe``; None for none."""
+        self.sampling: Sampling = default_sampling()
+        """How the pictures of videos are chosen when they are added."""
 
     @cached_property
     def transcriber(self) -> str | None:
@@ -160,6 +163,7 @@ class LibraryStore(LibraryReader):
                 transcriber=self.transcriber,
                 reader=self.reader,
                 describer=self.describer,
+                sampling=self.sampling,
             )
 
     def retry(
@@ -195,6 +199,7 @@ class LibraryStore(LibraryReader):
                 transcriber=self.transcriber,
                 reader=self.reader,
                 describer=self.describer,
+                sampling=self.sampling,
             )
 
     def transcribe(

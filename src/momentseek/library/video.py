@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from momentseek.media.sampling import Sampling
 from momentseek.plain_file import PlainFile
 
 
@@ -39,6 +40,8 @@ class Video:
     """What was odd about the file: a broken tail, a subtitle file that could not be read."""
     audio: bool = False
     """Whether the video has sound."""
+    sampling: Sampling = "exact"
+    """How its pictures were chosen when it was added; encoding it anew chooses the same."""
     changed: bool = False
     """Whether the file has changed since and could not be read then, so that the moments are those of the old file."""
 

@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 import math
-import os
-from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError, MomentseekError
-from momentseek.media.container import (
-    MAX_PIXELS,
-    FilePath,
-    check_size,
-    hunger,
-    libav,
-    open_media,
-    packets,
-    video_stream,
-)
+from momentseek.media.container import FilePath, open_media
 from momentseek.media.picture import Painter, Pixels
-from momentseek.media.probe import MAX_DURATION_SECONDS, container_start, declared_duration, frame_rate, pixel_aspect
+from momentseek.media.quick import QuickReader, Ticks, UnquickError
+from momentseek.media.reader import ROUNDING_SECONDS, Damage, Picture, Reader
+from momentseek.media.sampling import Sampling
 
 if TYPE_CHECKING:
     from av.container import InputContainer
-    from av.packet import Packet
-    from av.video.frame import VideoFrame
-    from av.video.stream import VideoStream
 
 Spy = Callable[[float, Pixels], None]
 
 SPY_RATE = 30.0
 SPY_WIDTH = 64
-_ROUNDING_SECONDS = 1e-6  # seconds; rounding of time stamps, not a tolerance anybody can see
-_MAX_GAP_SECONDS = 3600.0
-_MAX_THREADS = 4
-_MAX_RETRIES = 50
-_MAX_B_FRAMES = 16  # in a row; H.264 allows no more pictures to wait for another
+PLAIN_RATIO = 2.0
+"""How many times as large as asked for pictures must be for their smoothing to be left out in quick sampling."""
 
 
 @dataclass(frozen=True)
@@ -48,31 +32,6 @@ class Frame:
 
     time: float
     pixels: Pixels
-
-
-@dataclass(frozen=True)
-class Damage:
-    """What could not be read of a video.
-
-    >>> print(Damage(readable=12.34, expected=30.0, skipped=3, reason="the file ends early"))
-    readable until 12.3 s of 30.0 s (the file ends early); 3 broken places skipped
-    >>> print(Damage(readable=30.0, expected=30.0, skipped=1))
-    1 broken place skipped
-    """
-
-    readable: float
-    expected: float | None
-    skipped: int = 0
-    reason: str | None = None
-
-    def __str__(self) -> str:
-        parts = []
-        if self.reason is not None:
-            whole = "" if self.expected is None else f" of {self.expected:.1f} s"
-            parts.append(f"readable until {self.readable:.1f} s{whole} ({self.reason})")
-        if self.skipped:
-            parts.append(f"{self.skipped} broken place{'s' if self.skipped > 1 else ''} skipped")
-        return "; ".join(parts)
 
 
 def frames(
@@ -84,6 +43,7 @@ def frames(
     end: float | None = None,
     short_side: int | None = None,
     spy: Spy | None = None,
+    sampling: Sampling = "exact",
 ) -> Frames:
     """The frames of a video that are shown at ticks ``(k + phase) / rate``, in seconds since the container's start.
 
@@ -92,10 +52,11 @@ def frames(
     ``start`` and ``end`` keep only ticks in ``[start, end)``: the same ticks and pixels as in a whole run.
     ``short_side`` shrinks, and never enlarges. ``spy(time, small)`` sees up to 30 frames a second, 64 pixels wide
     (as stored: not turned), whether or not a tick falls on them. ``.damage`` says afterwards what was unreadable.
+    With ``sampling="quick"`` a tick gets a picture near it that is cheaper to decode, and the spy sees fewer.
     """
     if not rate > 0 or not 0 <= phase < 1:
         raise MomentseekError(f"frames at rate {rate} and phase {phase}: need rate > 0 and 0 <= phase < 1")
-    return Frames(path, rate, phase, start, math.inf if end is None else end, short_side, spy)
+    return Frames(path, rate, phase, start, math.inf if end is None else end, short_side, spy, sampling)
 
 
 class Frames(Iterator[Frame]):
@@ -110,12 +71,14 @@ class Frames(Iterator[Frame]):
         end: float = math.inf,
         short_side: int | None = None,
         spy: Spy | None = None,
+        sampling: Sampling = "exact",
     ) -> None:
         self.path, self.rate, self.phase, self.start, self.end = path, rate, phase, start, end
-        self.short_side, self.spy = short_side, spy
+        self.short_side, self.spy, self.sampling = short_side, spy, sampling
         self.duration: float | None = None
         """Where the last picture ends; known when a run to the end of the video has finished."""
         self.damage: Damage | None = None
+        self._tick = first_tick(start, rate, phase)
         self._generator = self._run()
 
     def __iter__(self) -> Frames:
@@ -129,37 +92,55 @@ class Frames(Iterator[Frame]):
         self._generator.close()
 
     def _run(self) -> Generator[Frame]:
-        tick = first_tick(self.start, self.rate, self.phase)
-        with open_media(self.path) as container:
-            reader = Reader(container, self.path)
-            painter = Painter(reader.aspect, short_side=self.short_side)
-            spyglass = _Spyglass(self.spy, reader.aspect, self.start, self.end)
-            shown: Picture | None = None
-            pixels: Pixels | None = None
+        spyglass = _Spyglass(self.spy, self.start, self.end)
+        if self.sampling == "quick":
             try:
-                for picture in reader.pictures(self._at(tick) if self.start > 0 else 0.0):
-                    while (
-                        shown is not None
-                        and self._at(tick) + _ROUNDING_SECONDS < picture.time
-                        and self._at(tick) < self.end
-                    ):
-                        pixels = painter.paint(shown.frame) if pixels is None else pixels
-                        yield Frame(self._at(tick), pixels)
-                        tick += 1
-                    if self._at(tick) >= self.end and picture.time >= self.end:
-                        return
-                    shown, pixels = picture, None
-                    spyglass.look(picture)
-                if shown is None:
-                    reader.refuse_hunger()
-                    raise MediaError(f"{self.path}: none of its pictures can be decoded; get another copy")
-                self.duration = shown.time + shown.duration
-                while tick / self.rate < self.duration - _ROUNDING_SECONDS and self._at(tick) < self.end:
+                with open_media(self.path) as container:
+                    yield from self._read(self._quick_reader(container), spyglass)
+            except UnquickError:
+                self.sampling = "exact"
+            else:
+                return
+        with open_media(self.path) as container:
+            yield from self._read(Reader(container, self.path), spyglass)
+
+    def _quick_reader(self, container: InputContainer) -> QuickReader:
+        reader = QuickReader(container, self.path, Ticks(self.rate, self.phase))
+        context = reader.stream.codec_context
+        if self.short_side is not None and min(context.width, context.height) >= PLAIN_RATIO * self.short_side:
+            reader.leave_plain()
+        return reader
+
+    def _read(self, reader: Reader, spyglass: _Spyglass) -> Generator[Frame]:
+        painter = Painter(reader.aspect, short_side=self.short_side)
+        shown: Picture | None = None
+        pixels: Pixels | None = None
+        try:
+            for picture in reader.pictures(self._at(self._tick) if self._tick or self.start > 0 else 0.0):
+                while (
+                    shown is not None
+                    and reader.due(self._at(self._tick)) + ROUNDING_SECONDS < picture.time
+                    and self._at(self._tick) < self.end
+                ):
                     pixels = painter.paint(shown.frame) if pixels is None else pixels
-                    yield Frame(self._at(tick), pixels)
-                    tick += 1
-            finally:
-                self.damage = reader.damage(self.duration)
+                    yield Frame(self._at(self._tick), pixels)
+                    self._tick += 1
+                if self._at(self._tick) >= self.end and picture.time >= self.end:
+                    return
+                if shown is None or picture.frame is not shown.frame:
+                    pixels = None
+                shown = picture
+                spyglass.look(picture, reader.aspect)
+            if shown is None:
+                reader.refuse_hunger()
+                raise MediaError(f"{self.path}: none of its pictures can be decoded; get another copy")
+            self.duration = shown.time + shown.duration if reader.end is None else reader.end
+            while self._tick / self.rate < self.duration - ROUNDING_SECONDS and self._at(self._tick) < self.end:
+                pixels = painter.paint(shown.frame) if pixels is None else pixels
+                yield Frame(self._at(self._tick), pixels)
+                self._tick += 1
+        finally:
+            self.damage = reader.damage(self.duration)
 
     def _at(self, tick: int) -> float:
         return (tick + self.phase) / self.rate
@@ -179,213 +160,22 @@ def first_tick(start: float, rate: float, phase: float) -> int:
     return k
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A decoded frame at its place in time, with how long it is shown if nothing follows."""
-
-    time: float
-    duration: float
-    frame: VideoFrame
-
-
-class Reader:
-    """Reads all pictures of an open video in the order of their time stamps; broken places are skipped and counted."""
-
-    def __init__(self, container: InputContainer, path: FilePath) -> None:
-        self.container, self.path = container, path
-        self.stream: VideoStream = video_stream(container, path)
-        self.start = container_start(container, self.stream)
-        self.rate: Fraction = frame_rate(self.stream)
-        self.expected = declared_duration(container, self.stream, self.start)
-        self.aspect = pixel_aspect(self.stream)
-        self.skipped, self.reached, self.reason, self.hungry = 0, 0.0, "", False
-        context = self.stream.codec_context
-        context.options = {"max_pixels": str(MAX_PIXELS)}
-        context.thread_type = "AUTO"
-        context.thread_count = min(_MAX_THREADS, os.cpu_count() or 1)
-
-    def pictures(self, since: float = 0.0) -> Iterator[Picture]:
-        """The pictures from the one shown at ``since`` (or an earlier one) on."""
-        back = 0.0
-        while since > 0 and back < since:
-            if not self._seek(since - back):
-                if back == 0:  # this container cannot seek; nothing has been read yet
-                    since = 0.0
-                break
-            ordered = self._from_key_frame()
-            if self._is_avi and self._has_b_frames:
-                next(ordered, None)  # its stamp may be that of a B-frame before it, which is lost
-            first = next(ordered, None)
-            if first is not None and first.time <= since + _ROUNDING_SECONDS:
-                yield first
-                yield from ordered
-                return
-            back = max(1.0, 4 * back)  # the key frame found lies after the time asked for: look further back
-        if since > 0:
-            self._rewind()
-        yield from self._pictures_in_order()
-
-    def refuse_hunger(self) -> None:
-        """Refuse a video whose pictures are missing for want of memory, not because they are broken."""
-        if self.hungry:
-            raise hunger(self.path)
-
-    def damage(self, duration: float | None) -> Damage | None:
-        """What went wrong so far, if anything did; ``duration`` is given when the end was reached."""
-        reason = self.reason or None
-        reached = max(self.reached, duration or 0.0)
-        if duration is not None and reason is None and self.expected is not None:
-            missing = self.expected - reached
-            if missing > max(0.5, 0.01 * self.expected, 3 / float(self.rate)):
-                reason = "the file ends early"
-        if reason is None and not self.skipped:
-            return None
-        return Damage(reached if duration is None else duration, self.expected, self.skipped, reason)
-
-    def _seek(self, time: float) -> bool:
-        av = libav()
-        base = self.stream.time_base or Fraction(1, 1000)
-        try:
-            self.container.seek(int((time + self.start) / base), stream=self.stream, backward=True)
-        except (av.FFmpegError, OverflowError):
-            return False
-        return True
-
-    def _rewind(self) -> None:
-        av = libav()
-        start = int(self.start * 1e6)
-        for place in (start - 1_000_000, start):  # AVI knows no time before its start
-            try:
-                self.container.seek(place, backward=True)
-            except av.FFmpegError:
-                continue
-            return
-        raise MediaError(f"{self.path}: cannot be wound back to its beginning; convert the video")
-
-    def _from_key_frame(self) -> Iterator[Picture]:
-        """After a seek, pictures before the first key frame may lack what they refer to."""
-        ready = False
-        for picture in self._pictures_in_order():
-            ready = ready or picture.frame.key_frame
-            if ready:
-                yield picture
-
-    def _pictures_in_order(self) -> Iterator[Picture]:
-        last = -math.inf
-        for picture in self._sort_stamps(self._stamp_frames()):
-            if picture.time <= last:
-                self.skipped += 1
-                continue
-            if picture.time > MAX_DURATION_SECONDS or (picture.time > last + _MAX_GAP_SECONDS and last > -math.inf):
-                self.reason = f"its clock jumps to {picture.time:.0f} s"
-                return
-            last = picture.time
-            yield picture
-
-    def _sort_stamps(self, pictures: Iterator[Picture]) -> Iterator[Picture]:
-        """The same pictures in the same order, with stamps that were given in another order sorted.
-
-        A decoder gives pictures in the order in which they are shown. AVI, and what was copied from it, keeps only the
-        order in which they are decoded, so pictures around B-frames carry each other's stamps. Stamps are sorted over
-        as many pictures as B-frames can follow each other; other containers only until that many were in order.
-        """
-        ahead = _MAX_B_FRAMES if self._has_b_frames and "mp4" not in self.container.format.name else 0
-        waiting: deque[Picture] = deque()
-        times: list[float] = []
-        latest = last = -math.inf
-        orderly = 0
-        for picture in pictures:
-            time = picture.time
-            orderly = orderly + 1 if time > latest else -_MAX_B_FRAMES
-            if time <= last:
-                if ahead or not self._has_b_frames or last - time > _MAX_B_FRAMES * picture.duration:
-                    self.skipped += 1
-                    continue
-                ahead = _MAX_B_FRAMES  # the first B-frames of this video: its stamp is taken, the place after is free
-                time = last + picture.duration / 2
-            elif ahead and orderly > _MAX_B_FRAMES and not self._is_avi:
-                ahead = 0
-            latest = max(latest, time)
-            waiting.append(picture)
-            heappush(times, time)
-            while len(waiting) > ahead:
-                last = heappop(times)
-                yield replace(waiting.popleft(), time=last)
-        for picture in waiting:
-            yield replace(picture, time=heappop(times))
-
-    @property
-    def _is_avi(self) -> bool:
-        return self.container.format.name == "avi"
-
-    @property
-    def _has_b_frames(self) -> bool:
-        return bool(self.stream.codec_context.has_b_frames)
-
-    def _stamp_frames(self) -> Iterator[Picture]:
-        latest = -math.inf
-        for frame in self._decode_frames():
-            check_size(frame.width, frame.height, self.path)
-            stamp = frame.pts if frame.pts is not None else frame.dts
-            base = frame.time_base or self.stream.time_base
-            length = 1 / float(self.rate)
-            if stamp is None or base is None:
-                time = 0.0 if latest == -math.inf else latest + length
-            else:
-                time = float(stamp * base) - self.start
-            if frame.duration and base is not None and 0 < (given := float(frame.duration * base)) <= _MAX_GAP_SECONDS:
-                length = given
-            latest = max(latest, time)
-            yield Picture(time, length, frame)
-
-    def _decode_frames(self) -> Iterator[VideoFrame]:
-        av = libav()
-        for packet in self._packets():
-            try:
-                for frame in packet.decode():
-                    if frame.is_corrupt:
-                        self.skipped += 1
-                    else:
-                        yield frame
-            except (av.FFmpegError, EOFError) as e:
-                self.skipped += 1
-                self.hungry = self.hungry or isinstance(e, MemoryError)
-
-    def _packets(self) -> Iterator[Packet[VideoStream]]:
-        """Video packets, and the flush at the end; an unreadable packet is passed over as long as others follow."""
-        av = libav()
-        streams = [s for s in self.container.streams if s.type in ("video", "audio", "subtitle")]
-        for _ in range(_MAX_RETRIES):
-            try:
-                for packet in packets(self.container, streams):
-                    if packet.stream_index == self.stream.index:
-                        self.skipped += packet.is_corrupt
-                        yield packet  # type: ignore[misc]
-                    elif packet.pts is not None:
-                        end = float((packet.pts + (packet.duration or 0)) * packet.time_base) - self.start
-                        self.reached = max(self.reached, min(end, MAX_DURATION_SECONDS))
-                return
-            except av.FFmpegError:
-                self.skipped += 1
-        self.reason = "the rest cannot be read"
-
-
 class _Spyglass:
     """Shows small pictures to a spy, not more often than it needs."""
 
-    def __init__(self, spy: Spy | None, aspect: Fraction | None, start: float, end: float) -> None:
+    def __init__(self, spy: Spy | None, start: float, end: float) -> None:
         self.spy, self.start, self.end = spy, start, end
-        self._painter = Painter(aspect, width=SPY_WIDTH)
+        self._painter: Painter | None = None
+        self._last: tuple[Picture, Pixels] | None = None
         self._due = -math.inf
 
-    def look(self, picture: Picture) -> None:
-        if (
-            self.spy is None
-            or not self.start <= picture.time < self.end
-            or picture.time < self._due - _ROUNDING_SECONDS
-        ):
+    def look(self, picture: Picture, aspect: Fraction | None) -> None:
+        if self.spy is None or not self.start <= picture.time < self.end or picture.time < self._due - ROUNDING_SECONDS:
             return
         self._due = (
             max(self._due + 1 / SPY_RATE, picture.time) if self._due > -math.inf else picture.time + 1 / SPY_RATE
         )
-        self.spy(picture.time, self._painter.paint(picture.frame, turned=False))
+        if self._last is None or self._last[0].frame is not picture.frame:
+            self._painter = self._painter or Painter(aspect, width=SPY_WIDTH)
+            self._last = picture, self._painter.paint(picture.frame, turned=False)
+        self.spy(picture.time, self._last[1])

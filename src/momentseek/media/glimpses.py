@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from momentseek.errors import MediaError
 from momentseek.media.container import FilePath, open_media
-from momentseek.media.decode import Frame, Picture, Reader
+from momentseek.media.decode import Frame
 from momentseek.media.picture import Painter
+from momentseek.media.reader import Picture, Reader
 
 MAX_SHORT_SIDE = 1080
 """Pixels of the shorter side to which larger frames are made smaller."""

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from momentseek.errors import MediaError
 from momentseek.media.container import FilePath, libav, open_media, packets, sound_stream
-from momentseek.media.decode import Picture, Reader
 from momentseek.media.picture import orientation, shrunk
+from momentseek.media.reader import Picture, Reader
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream

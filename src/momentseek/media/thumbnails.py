@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from momentseek.errors import MediaError
 from momentseek.media.container import FilePath, libav, open_media
-from momentseek.media.decode import Picture, Reader
 from momentseek.media.picture import Painter, Pixels
+from momentseek.media.reader import Picture, Reader
 
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext

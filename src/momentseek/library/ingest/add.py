@@ -31,6 +31,7 @@ from momentseek.library.segments import locate
 from momentseek.library.vectors import StoredVectors
 from momentseek.library.video import Failure, Video
 from momentseek.library.video_parts import drop_old_parts
+from momentseek.media.sampling import Sampling
 
 ADDING_SETTING = "adding"
 """The catalog's setting that is there while an ``add`` runs, and after it was killed."""
@@ -51,15 +52,18 @@ def add_files(
     transcriber: str | None = None,
     reader: str | None = None,
     describer: str | None = None,
+    sampling: Sampling = "exact",
 ) -> AddReport:
     """Add the files found to a library. The caller holds its lock. ``transcriber`` hears what has no subtitles,
-    ``reader`` reads what is written, ``describer`` describes scenes.
+    ``reader`` reads what is written, ``describer`` describes scenes; ``sampling`` chooses the pictures.
     """
     catalog, encoders = library.catalog, library.encoders
     report = AddReport(interrupted_before=catalog.get(ADDING_SETTING) is not None)
     begun = time.monotonic()
     if report.interrupted_before and progress is not None:
         progress(IngestNote("resumed", None, "the last add was interrupted; continuing from there"))
+    if sampling != "exact":
+        catalog.make_samplings()
     library.paths.drop_orphans(catalog)
     drop_old_parts(library.path)
     model = encoders.model
@@ -72,7 +76,7 @@ def add_files(
     settings = ReadSettings(
         library.path, encoder_row("vision", "", encoder).fingerprint, encoder.dim, encoder.short_side,
         library.clip_seconds, pace.part_clips, subtitles, retry, in_context=model is not None, links=links,
-        window_frames=window_frames(encoder),
+        window_frames=window_frames(encoder), sampling=sampling,
     )  # fmt: skip
     whole: dict[str, bool] = {}
     run = IngestRun(

@@ -11,6 +11,7 @@ from momentseek.library.known_files import KnownFile
 from momentseek.library.vectors import StoredVectors
 from momentseek.media.cue import Cue
 from momentseek.media.probe import Probe
+from momentseek.media.sampling import Sampling
 
 
 @dataclass(eq=False)
@@ -24,6 +25,7 @@ class IngestJob:
     cues: tuple[Cue, ...]
     subtitles: tuple[str, ...]
     changed: bool = False
+    sampling: Sampling = "exact"
     notes: list[str] = field(default_factory=list)
 
 

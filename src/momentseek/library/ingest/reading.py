@@ -36,6 +36,7 @@ from momentseek.library.known_files import (
 )
 from momentseek.library.video_parts import VideoParts
 from momentseek.media.cue import Cue
+from momentseek.media.sampling import Sampling
 from momentseek.plain_file import NotThatFileError, PlainFile
 
 SHOT_MARGIN_SECONDS = 4.0
@@ -64,10 +65,13 @@ class ReadSettings:
 
     window_frames: int = 1
     """Frames of each clip that the encoder looks at."""
+    sampling: Sampling = "exact"
+    """How pictures are chosen; what is decoded ``again`` is sampled as it was."""
 
-    def video_parts(self, hash: str) -> VideoParts:
-        """Where finished parts of the video with this content are kept."""
-        return VideoParts(self.library, hash, self.fingerprint, self.clip_seconds, self.part_clips, self.dim)
+    def video_parts(self, job: IngestJob) -> VideoParts:
+        """Where finished parts of a video, by its content and the way it is sampled, are kept."""
+        encoder = self.fingerprint if job.sampling == "exact" else f"{self.fingerprint}\0{job.sampling}"
+        return VideoParts(self.library, job.hash, encoder, self.clip_seconds, self.part_clips, self.dim)
 
 
 class FileChangedError(Exception):
@@ -150,7 +154,10 @@ def _begin_job(
         probed = probe(file.source)
     marks = subtitle_marks(file.path, _subtitles_folder(settings, known), links=settings.links)
     cues, notes = ((), ()) if settings.again else _read_cues(file, marks, probed.duration, settings, timer)
-    return IngestJob(file, stamp, hash, probed, cues, marks, known is not None, list(notes))
+    sampling = settings.sampling
+    if settings.again and known is not None:
+        sampling = next((video.sampling for video in catalog.videos([known.id])), sampling)
+    return IngestJob(file, stamp, hash, probed, cues, marks, known is not None, sampling, list(notes))
 
 
 def _find_twin(
@@ -220,7 +227,7 @@ def _subtitles_folder(settings: ReadSettings, known: KnownFile | None) -> Path |
 
 def decode_video(job: IngestJob, settings: ReadSettings, timer: StageTimer) -> Iterator[IngestEvent]:
     """Decode a video part by part and yield its frames; parts that an earlier run has finished are not decoded."""
-    kept = tuple(settings.video_parts(job.hash).load())
+    kept = tuple(settings.video_parts(job).load())
     yield VideoStart(job, kept)
     clips = len(kept) * settings.part_clips
     part = len(kept)
@@ -283,6 +290,7 @@ class PartReader:
             end=self.last * length + SHOT_MARGIN_SECONDS,
             short_side=self.settings.short_side,
             shots=True,
+            sampling=self.job.sampling,
         )
         with closing(source):
             while True:

@@ -117,7 +117,7 @@ class IngestRun:
         """Begin a video whose frames follow."""
         self.first = self.first or time.monotonic()
         job, settings = event.job, self.settings
-        parts = settings.video_parts(job.hash)
+        parts = settings.video_parts(job)
         self.encoder.begin(event, parts)
         if event.kept:
             at = len(event.kept) * settings.part_clips * settings.clip_seconds
@@ -238,4 +238,5 @@ def _video(job: IngestJob, ended: VideoEnd, assembly: VideoAssembly, now: float)
         added=now,
         notes=tuple(job.notes),
         audio=probe.audio,
+        sampling=job.sampling,
     )

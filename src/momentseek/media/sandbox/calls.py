@@ -15,9 +15,11 @@ from momentseek.errors import MediaError
 from momentseek.media.container import FilePath
 from momentseek.media.cue import Cue
 from momentseek.media.cut import Cut, WrittenClip, place_clip
-from momentseek.media.decode import Damage, Frame
+from momentseek.media.decode import Frame
 from momentseek.media.glimpses import Slot
 from momentseek.media.probe import Probe
+from momentseek.media.reader import Damage
+from momentseek.media.sampling import Sampling
 from momentseek.media.sandbox.pool import run_task
 from momentseek.media.sandbox.wire import Message, file_as_json
 from momentseek.media.sound import Samples
@@ -119,11 +121,12 @@ def frames(
     end: float | None = None,
     short_side: int | None = None,
     shots: bool = False,
+    sampling: Sampling = "exact",
 ) -> SandboxFrames:
     """The frames of a video at a steady rate, as `media.frames` gives them; ``shots`` asks for the cuts besides."""
     settings = {
         "path": file_as_json(path), "rate": rate, "phase": phase, "start": start, "end": end, "short_side": short_side,
-        "shots": shots,
+        "shots": shots, "sampling": sampling,
     }  # fmt: skip
     return SandboxFrames(path, settings)
 

@@ -1,0 +1,252 @@
+"""Reading the pictures of an open video in the order in which they are shown, whatever is broken in the file."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from momentseek.errors import MediaError
+from momentseek.media.container import MAX_PIXELS, FilePath, check_size, hunger, libav, packets, video_stream
+from momentseek.media.probe import MAX_DURATION_SECONDS, container_start, declared_duration, frame_rate, pixel_aspect
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.packet import Packet
+    from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
+
+ROUNDING_SECONDS = 1e-6
+"""Rounding of time stamps, not a tolerance anybody can see."""
+MAX_GAP_SECONDS = 3600.0
+"""Seconds between two pictures above which a clock is broken."""
+_MAX_THREADS = 4
+_MAX_RETRIES = 50
+_MAX_B_FRAMES = 16  # in a row; H.264 allows no more pictures to wait for another
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What could not be read of a video.
+
+    >>> print(Damage(readable=12.34, expected=30.0, skipped=3, reason="the file ends early"))
+    readable until 12.3 s of 30.0 s (the file ends early); 3 broken places skipped
+    >>> print(Damage(readable=30.0, expected=30.0, skipped=1))
+    1 broken place skipped
+    """
+
+    readable: float
+    expected: float | None
+    skipped: int = 0
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        parts = []
+        if self.reason is not None:
+            whole = "" if self.expected is None else f" of {self.expected:.1f} s"
+            parts.append(f"readable until {self.readable:.1f} s{whole} ({self.reason})")
+        if self.skipped:
+            parts.append(f"{self.skipped} broken place{'s' if self.skipped > 1 else ''} skipped")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A decoded frame at its place in time, with how long it is shown if nothing follows."""
+
+    time: float
+    duration: float
+    frame: VideoFrame
+
+
+class Reader:
+    """Reads all pictures of an open video in the order of their time stamps; broken places are skipped and counted."""
+
+    def __init__(self, container: InputContainer, path: FilePath) -> None:
+        self.container, self.path = container, path
+        self.stream: VideoStream = video_stream(container, path)
+        self.start = container_start(container, self.stream)
+        self.rate: Fraction = frame_rate(self.stream)
+        self.expected = declared_duration(container, self.stream, self.start)
+        self.aspect = pixel_aspect(self.stream)
+        self.skipped, self.reached, self.reason, self.hungry = 0, 0.0, "", False
+        self.end: float | None = None
+        """Where the video's last picture ends, if that is known from more than the pictures that were read."""
+        context = self.stream.codec_context
+        context.options = {"max_pixels": str(MAX_PIXELS)}
+        context.thread_type = "AUTO"
+        context.thread_count = min(_MAX_THREADS, os.cpu_count() or 1)
+
+    def due(self, tick: float) -> float:
+        """The time of the picture to take for a wanted time: its own."""
+        return tick
+
+    def pictures(self, since: float = 0.0) -> Iterator[Picture]:
+        """The pictures from the one shown at ``since`` (or an earlier one) on."""
+        back = 0.0
+        while since > 0 and back < since:
+            if not self._seek(since - back):
+                if back == 0:  # this container cannot seek; nothing has been read yet
+                    since = 0.0
+                break
+            ordered = self._from_key_frame()
+            if self._is_avi and self._has_b_frames:
+                next(ordered, None)  # its stamp may be that of a B-frame before it, which is lost
+            first = next(ordered, None)
+            if first is not None and first.time <= since + ROUNDING_SECONDS:
+                yield first
+                yield from ordered
+                return
+            back = max(1.0, 4 * back)  # the key frame found lies after the time asked for: look further back
+        if since > 0:
+            self._rewind()
+        yield from self._pictures_in_order()
+
+    def refuse_hunger(self) -> None:
+        """Refuse a video whose pictures are missing for want of memory, not because they are broken."""
+        if self.hungry:
+            raise hunger(self.path)
+
+    def damage(self, duration: float | None) -> Damage | None:
+        """What went wrong so far, if anything did; ``duration`` is given when the end was reached."""
+        reason = self.reason or None
+        reached = max(self.reached, duration or 0.0)
+        if duration is not None and reason is None and self.expected is not None:
+            missing = self.expected - reached
+            if missing > max(0.5, 0.01 * self.expected, 3 / float(self.rate)):
+                reason = "the file ends early"
+        if reason is None and not self.skipped:
+            return None
+        return Damage(reached if duration is None else duration, self.expected, self.skipped, reason)
+
+    def _seek(self, time: float) -> bool:
+        av = libav()
+        base = self.stream.time_base or Fraction(1, 1000)
+        try:
+            self.container.seek(int((time + self.start) / base), stream=self.stream, backward=True)
+        except (av.FFmpegError, OverflowError):
+            return False
+        return True
+
+    def _rewind(self) -> None:
+        av = libav()
+        start = int(self.start * 1e6)
+        for place in (start - 1_000_000, start):  # AVI knows no time before its start
+            try:
+                self.container.seek(place, backward=True)
+            except av.FFmpegError:
+                continue
+            return
+        raise MediaError(f"{self.path}: cannot be wound back to its beginning; convert the video")
+
+    def _from_key_frame(self) -> Iterator[Picture]:
+        """After a seek, pictures before the first key frame may lack what they refer to."""
+        ready = False
+        for picture in self._pictures_in_order():
+            ready = ready or picture.frame.key_frame
+            if ready:
+                yield picture
+
+    def _pictures_in_order(self) -> Iterator[Picture]:
+        last = -math.inf
+        for picture in self._sort_stamps(self._stamp_frames()):
+            if picture.time <= last:
+                self.skipped += 1
+                continue
+            if picture.time > MAX_DURATION_SECONDS or (picture.time > last + MAX_GAP_SECONDS and last > -math.inf):
+                self.reason = f"its clock jumps to {picture.time:.0f} s"
+                return
+            last = picture.time
+            yield picture
+
+    def _sort_stamps(self, pictures: Iterator[Picture]) -> Iterator[Picture]:
+        """The same pictures in the same order, with stamps that were given in another order sorted.
+
+        A decoder gives pictures in the order in which they are shown. AVI, and what was copied from it, keeps only the
+        order in which they are decoded, so pictures around B-frames carry each other's stamps. Stamps are sorted over
+        as many pictures as B-frames can follow each other; other containers only until that many were in order.
+        """
+        ahead = _MAX_B_FRAMES if self._has_b_frames and "mp4" not in self.container.format.name else 0
+        waiting: deque[Picture] = deque()
+        times: list[float] = []
+        latest = last = -math.inf
+        orderly = 0
+        for picture in pictures:
+            time = picture.time
+            orderly = orderly + 1 if time > latest else -_MAX_B_FRAMES
+            if time <= last:
+                if ahead or not self._has_b_frames or last - time > _MAX_B_FRAMES * picture.duration:
+                    self.skipped += 1
+                    continue
+                ahead = _MAX_B_FRAMES  # the first B-frames of this video: its stamp is taken, the place after is free
+                time = last + picture.duration / 2
+            elif ahead and orderly > _MAX_B_FRAMES and not self._is_avi:
+                ahead = 0
+            latest = max(latest, time)
+            waiting.append(picture)
+            heappush(times, time)
+            while len(waiting) > ahead:
+                last = heappop(times)
+                yield replace(waiting.popleft(), time=last)
+        for picture in waiting:
+            yield replace(picture, time=heappop(times))
+
+    @property
+    def _is_avi(self) -> bool:
+        return self.container.format.name == "avi"
+
+    @property
+    def _has_b_frames(self) -> bool:
+        return bool(self.stream.codec_context.has_b_frames)
+
+    def _stamp_frames(self) -> Iterator[Picture]:
+        latest = -math.inf
+        for frame in self._decode_frames():
+            check_size(frame.width, frame.height, self.path)
+            stamp = frame.pts if frame.pts is not None else frame.dts
+            base = frame.time_base or self.stream.time_base
+            length = 1 / float(self.rate)
+            if stamp is None or base is None:
+                time = 0.0 if latest == -math.inf else latest + length
+            else:
+                time = float(stamp * base) - self.start
+            if frame.duration and base is not None and 0 < (given := float(frame.duration * base)) <= MAX_GAP_SECONDS:
+                length = given
+            latest = max(latest, time)
+            yield Picture(time, length, frame)
+
+    def _decode_frames(self) -> Iterator[VideoFrame]:
+        av = libav()
+        for packet in self._packets():
+            try:
+                for frame in packet.decode():
+                    if frame.is_corrupt:
+                        self.skipped += 1
+                    else:
+                        yield frame
+            except (av.FFmpegError, EOFError) as e:
+                self.skipped += 1
+                self.hungry = self.hungry or isinstance(e, MemoryError)
+
+    def _packets(self) -> Iterator[Packet[VideoStream]]:
+        """Video packets, and the flush at the end; an unreadable packet is passed over as long as others follow."""
+        av = libav()
+        streams = [s for s in self.container.streams if s.type in ("video", "audio", "subtitle")]
+        for _ in range(_MAX_RETRIES):
+            try:
+                for packet in packets(self.container, streams):
+                    if packet.stream_index == self.stream.index:
+                        self.skipped += packet.is_corrupt
+                        yield packet  # type: ignore[misc]
+                    elif packet.pts is not None:
+                        end = float((packet.pts + (packet.duration or 0)) * packet.time_base) - self.start
+                        self.reached = max(self.reached, min(end, MAX_DURATION_SECONDS))
+                return
+            except av.FFmpegError:
+                self.skipped += 1
+        self.reason = "the rest cannot be read"

@@ -1,0 +1,86 @@
+"""The way a video was sampled stays with it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from momentseek.library import LibraryStore
+from momentseek.library.ingest import reading
+from momentseek.library.vectors import StoredVectors
+
+Film = Callable[..., Path]
+RED, GREEN, BLUE = (220, 20, 20), (20, 220, 20), (20, 20, 220)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How videos were decoded, one after another."""
+    seen: list[str] = []
+    plain = reading.PartReader.__init__
+
+    def note(self: Any, job: Any, *rest: Any) -> None:
+        seen.append(job.sampling)
+        plain(self, job, *rest)
+
+    monkeypatch.setattr(reading.PartReader, "__init__", note)
+    return seen
+
+
+def sampled(library: LibraryStore) -> dict[str, str]:
+    return {video.name: video.sampling for video in library.videos()}
+
+
+def test_a_library_remembers_how_each_video_was_sampled(
+    library: LibraryStore, tmp_path: Path, film: Film, asked: list[str]
+) -> None:
+    a, b = film(tmp_path / "a.mp4", RED, GREEN), film(tmp_path / "b.mp4", BLUE)
+    library.add(a)
+    assert not library.catalog.has_samplings  # an older release finds nothing new in it
+    library.sampling = "quick"
+    library.add([a, b])
+    copy = tmp_path / "copy.mp4"
+    shutil.copy(b, copy)
+    library.sampling = "exact"
+    assert library.add(copy).copied == 1
+    assert asked == ["exact", "quick"]
+    assert sampled(library) == {"a.mp4": "exact", "b.mp4": "quick", "copy.mp4": "quick"}
+    library.reencode("colours-2")
+    assert asked[2:] == ["exact", "quick", "quick"]
+    assert sampled(library) == {"a.mp4": "exact", "b.mp4": "quick", "copy.mp4": "quick"}
+    assert library.verify().clean
+    library.remove("b.mp4")
+    film(tmp_path / "copy.mp4", GREEN)
+    library.add(copy)
+    assert sampled(library) == {"a.mp4": "exact", "copy.mp4": "exact"}
+
+
+def test_quick_vectors_are_those_of_exact_ones_where_nothing_moves(
+    library: LibraryStore, tmp_path: Path, film: Film
+) -> None:
+    path = film(tmp_path / "a.mp4", RED, GREEN, BLUE, seconds=4)
+    library.add(path)
+    rows = StoredVectors.find(library.snapshot().vision, 1)
+    cuts = library.videos()[0].shots
+    library.remove("a.mp4")
+    library.sampling = "quick"
+    library.add(path)
+    again = StoredVectors.find(library.snapshot().vision, 2)
+    assert rows is not None
+    assert again is not None
+    assert np.allclose(rows.half, again.half, atol=0.01)
+    assert library.videos()[0].shots == pytest.approx(cuts, abs=0.21)
+    assert len(cuts) == 2
+
+
+def test_parts_of_one_sampling_are_not_taken_for_the_other(tmp_path: Path) -> None:
+    from types import SimpleNamespace
+
+    settings = reading.ReadSettings(tmp_path, "print", 4, 32, 1.5, 10)
+    folders = {settings.video_parts(SimpleNamespace(hash="abc", sampling=s)).folder for s in ("exact", "quick")}  # type: ignore[arg-type]
+    assert len(folders) == 2
