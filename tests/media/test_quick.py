@@ -95,13 +95,13 @@ def test_a_broken_place_costs_no_more_than_it_does_exactly(counting: Maker) -> N
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of packets that quick sampling gives to the decoder."""
     seen: list[int] = []
-    plain = QuickReader._decoded
+    plain = QuickReader._decode
 
     def count(self: QuickReader, some: Any) -> Iterator[Any]:
         seen.append(sum(packet is not None for packet in some))
         return plain(self, some)
 
-    monkeypatch.setattr(QuickReader, "_decoded", count)
+    monkeypatch.setattr(QuickReader, "_decode", count)
     return seen
 
 

@@ -150,9 +150,9 @@ class QuickReader(Reader):
         count = len(group.packets)
         if group.begins and group.ends:
             assert end is not None
-            count = self._needed(group, stamps, end, following, shown)
+            count = self._count_packets(group, stamps, end, following, shown)
         seen: dict[float, Pixels] | None = {} if count and self._trial_is_due(group) else None
-        for picture in self._decoded(group.packets[:count]) if count else ():
+        for picture in self._decode(group.packets[:count]) if count else ():
             if seen is not None:
                 seen[picture.time] = self._look(picture)
             if picture.time > shown.time:
@@ -161,10 +161,10 @@ class QuickReader(Reader):
             return
         assert end is not None
         if count < len(stamps) and following is not None and self._unlike(shown, following) >= MAX_ALIKE_DISTANCE:
-            for picture in self._decoded(group.packets[count:]):
+            for picture in self._decode(group.packets[count:]):
                 if picture.time > shown.time:
                     yield (shown := picture)
-        for picture in self._drained():
+        for picture in self._drain():
             if picture.time > shown.time:
                 yield (shown := picture)
         if seen is not None:
@@ -172,7 +172,7 @@ class QuickReader(Reader):
         for i in range(1, math.ceil((end - shown.time) / HOLD_SECONDS) - 1):
             yield replace(shown, time=shown.time + i * HOLD_SECONDS)
 
-    def _needed(
+    def _count_packets(
         self, group: Group, stamps: Sequence[float], end: float, following: Picture | None, key: Picture
     ) -> int:
         """Number of a whole group's packets to decode for the wanted times in it; 0 if its key frame serves them."""
@@ -202,7 +202,7 @@ class QuickReader(Reader):
         Many encoders let P-frames refer to B-frames; a decoder that left those out would show ghosts.
         """
         self.stream.codec_context.skip_frame = "BIDIR"
-        without = {p.time: self._look(p) for p in [*self._decoded(some), *self._drained()]}
+        without = {p.time: self._look(p) for p in [*self._decode(some), *self._drain()]}
         gaps = [int(np.abs(seen[t].astype(np.int16) - look).max()) for t, look in without.items() if t in seen]
         if len(gaps) < 4 or max(gaps) > MAX_TRIAL_DIFFERENCE:
             self.stream.codec_context.skip_frame = "NONREF"
@@ -267,12 +267,12 @@ class QuickReader(Reader):
 
     def _key_picture(self, packet: Packet[VideoStream]) -> Picture:
         """A key frame, decoded by itself."""
-        found = [*self._decoded([packet]), *self._drained()]
+        found = [*self._decode([packet]), *self._drain()]
         if len(found) != 1 or abs(found[0].time - self._stamp(packet)) > ROUNDING_SECONDS:
             raise UnquickError
         return found[0]
 
-    def _decoded(self, some: Sequence[Packet[VideoStream] | None]) -> Iterator[Picture]:
+    def _decode(self, some: Sequence[Packet[VideoStream] | None]) -> Iterator[Picture]:
         av = libav()
         context = self.stream.codec_context
         self._touched = True
@@ -290,10 +290,10 @@ class QuickReader(Reader):
                     raise UnquickError
                 yield Picture(time, 1 / float(self.rate), frame)
 
-    def _drained(self) -> Iterator[Picture]:
+    def _drain(self) -> Iterator[Picture]:
         """The pictures that the decoder still holds; afterwards it begins anew."""
         if self._touched:
-            yield from self._decoded([None])
+            yield from self._decode([None])
             self.stream.codec_context.flush_buffers()
             self._touched = False
 
