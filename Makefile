@@ -48,6 +48,7 @@ bench: .venv/installed-dev
 	$(BIN)/python bench/localise.py
 	$(BIN)/python bench/scan.py --quick
 	$(BIN)/python bench/ingest.py
+	$(BIN)/python bench/decode.py
 	$(BIN)/python bench/serve.py
 	$(BIN)/python bench/train.py --quick
 	$(BIN)/python bench/rank.py --quick

@@ -78,6 +78,23 @@ def test_quick_vectors_are_those_of_exact_ones_where_nothing_moves(
     assert len(cuts) == 2
 
 
+def test_a_picture_that_stays_is_encoded_once(
+    library: LibraryStore, tmp_path: Path, film: Film, light: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    plain = light.Colours.encode_images
+
+    def count(self: Any, images: Any) -> Any:
+        seen.append(len(images))
+        return plain(self, images)
+
+    monkeypatch.setattr(light.Colours, "encode_images", count)
+    library.sampling = "quick"
+    library.add(film(tmp_path / "a.mp4", RED, seconds=15, options={"g": "25"}))
+    assert library.videos()[0].clips == 10
+    assert sum(seen) < 8
+
+
 def test_parts_of_one_sampling_are_not_taken_for_the_other(tmp_path: Path) -> None:
     from types import SimpleNamespace
 

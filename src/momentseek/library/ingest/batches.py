@@ -122,19 +122,37 @@ class BatchEncoder:
         """Encode the frames that are waiting."""
         if not self.waiting:
             return
+        clips, place = unlike_clips([frames for _, frames in self.waiting])
         with self.timer.stage("encode"):
-            rows = np.asarray(encode_clips(self.encoder, [frames for _, frames in self.waiting]), dtype=np.float32)
-        if rows.shape != (len(self.waiting), self.encoder.dim) or not unit_rows(rows).all():
+            rows = np.asarray(encode_clips(self.encoder, clips), dtype=np.float32)
+        if rows.shape != (len(clips), self.encoder.dim) or not unit_rows(rows).all():
             raise MomentseekError(
-                f"the encoder {self.encoder.name} gave {rows.shape} numbers for {len(self.waiting)} clips, or rows "
+                f"the encoder {self.encoder.name} gave {rows.shape} numbers for {len(clips)} clips, or rows "
                 f"that are not finite or not of length 1; check it (momentseek models verify)"
             )
         waiting, self.waiting = self.waiting, []
-        for (job, _), row in zip(waiting, rows, strict=True):
-            self._assembly(job).take(row)
+        for (job, _), at in zip(waiting, place, strict=True):
+            self._assembly(job).take(rows[at])
 
     def _assembly(self, job: IngestJob) -> VideoAssembly:
         return next(assembly for assembly in reversed(self.open) if assembly.job is job)
+
+
+def unlike_clips(clips: list[tuple[Pixels, ...]]) -> tuple[list[tuple[Pixels, ...]], list[int]]:
+    """The clips without those that show the very pictures of the one before, and the place of each in what is left.
+
+    >>> still, other = (np.zeros((1, 1, 3), np.uint8),), (np.ones((1, 1, 3), np.uint8),)
+    >>> kept, place = unlike_clips([still, still, other, still])
+    >>> len(kept), place
+    (3, [0, 0, 1, 2])
+    """
+    kept: list[tuple[Pixels, ...]] = []
+    place: list[int] = []
+    for clip in clips:
+        if not (kept and len(clip) == len(kept[-1]) and all(a is b for a, b in zip(clip, kept[-1], strict=True))):
+            kept.append(clip)
+        place.append(len(kept) - 1)
+    return kept, place
 
 
 def window_frames(encoder: ImageTextEncoder) -> int:

@@ -158,6 +158,7 @@ class SandboxFrames(Iterator[Frame]):
 
     def _run(self, settings: dict[str, Any]) -> Generator[Frame]:
         messages = run_task("frames", os.fspath(self.path), settings)
+        last: Frame | None = None
         try:
             while True:
                 try:
@@ -165,7 +166,9 @@ class SandboxFrames(Iterator[Frame]):
                 except StopIteration as e:
                     content = e.value.content
                     break
-                yield _frame(message, self.path)
+                same = last is not None and message.content.get("same") is True
+                last = Frame(message.content["time"], last.pixels) if same and last else _frame(message, self.path)
+                yield last
         finally:
             messages.close()
         self.duration, self.shots = content["duration"], tuple(content["shots"])

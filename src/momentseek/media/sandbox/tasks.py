@@ -40,9 +40,13 @@ def read_frames(path: FileText, shots: bool, **settings: Any) -> Iterator[Messag
     """Frames as they are decoded; in the end how far that went, what was damaged, and the cuts."""
     detector = ShotDetector() if shots else None
     source = frames(file_of_json(path), spy=None if detector is None else detector.push, **settings)
+    last = None
     for frame in source:
-        shape = list(frame.pixels.shape)
-        yield Message("item", {"time": frame.time, "shape": shape}, frame.pixels.reshape(-1))
+        if frame.pixels is last:  # a picture that is shown for long
+            yield Message("item", {"time": frame.time, "same": True})
+            continue
+        last = frame.pixels
+        yield Message("item", {"time": frame.time, "shape": list(last.shape)}, last.reshape(-1))
     damage = None if source.damage is None else asdict(source.damage)
     cuts = [] if detector is None else detector.boundaries()
     yield Message("end", {"duration": source.duration, "damage": damage, "shots": cuts})
