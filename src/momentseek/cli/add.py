@@ -68,7 +68,7 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Add videos: files, folders and patterns.
+    """Add videos: files, folders and patterns, or addresses such as s3://bucket/films.
 
     Files that are in the library and have not changed are not read again; a file that was moved
     keeps its vectors. A file that cannot be added is reported, and listed by `momentseek status
@@ -84,23 +84,28 @@ def command(
       momentseek add ~/Archive --sampling quick
     Not the drafts, and keep watching:
       momentseek add ~/Videos --exclude 'draft*' --watch
+    From a bucket; the copies are kept beside the library (docs/library.md):
+      momentseek add s3://bucket/films --library films
     With a model trained on one's own videos (docs/models-in-the-library.md):
       momentseek add ~/Videos --library trained --model films-model
 
     Exit code: 0 if any file is in the library now, 2 if none is, 130 after Ctrl-C.
     """
+    from momentseek.cli.fetching import fetch_videos
     from momentseek.errors import MomentseekError
     from momentseek.library import LibraryStore, library_folder
     from momentseek.library.captioners import open_scene_captioner
     from momentseek.library.database import CATALOG_FILE
     from momentseek.library.files import check_paths
+    from momentseek.storage.address import is_remote
 
-    check_paths(paths)
+    check_paths(path for path in paths if not is_remote(path))
     folder = library_folder(library)
     if (folder / CATALOG_FILE).is_file():  # settings are for new libraries; this one has its encoder
         encoder, model = options.unless_setting("encoder", encoder), options.unless_setting("model", model)
     encoder = options.encoder_or_model(encoder, model)
     display = IngestLines(quiet=quiet)
+    meant, paths = paths, tuple(fetch_videos(paths, folder, display))
     with LibraryStore.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
         opened.transcriber = _transcriber(transcribe, transcriber, opened.transcriber)
         opened.reader = _reader(ocr, reader, opened.reader)
@@ -117,7 +122,7 @@ def command(
             display,
             library=library,
             as_json=as_json,
-            again=_again(paths, recursive, exclude, subtitles, sampling),
+            again=_again(meant, recursive, exclude, subtitles, sampling),
         )
     if not (report.in_library or report.failed or report.failed_before):
         raise MomentseekError("no videos there; name a file to add it whatever it is called")

@@ -1,0 +1,21 @@
+# Momentseek with its page, its offline encoders and what a cluster needs.
+#   docker build -t momentseek .
+#   docker run -p 8765:8765 -e MOMENTSEEK_TOKEN="$TOKEN" -v films:/library -v ~/Videos:/videos:ro momentseek
+FROM python:3.12-slim AS build
+WORKDIR /src
+COPY pyproject.toml constraints.txt README.md LICENSE CHANGELOG.md ./
+COPY src ./src
+RUN pip install --no-cache-dir --prefix=/installed -c constraints.txt ".[offline,serve,large,postgres,cluster]"
+
+FROM python:3.12-slim
+COPY --from=build /installed /usr/local
+RUN useradd --uid 10001 --create-home momentseek \
+    && install -d -o momentseek -g momentseek /library /videos
+USER momentseek
+ENV MOMENTSEEK_LIBRARY=/library/films PYTHONUNBUFFERED=1
+VOLUME /library
+EXPOSE 8765
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
+    CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8765/', timeout=4)"]
+ENTRYPOINT ["momentseek"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8765", "--folder", "/videos"]

@@ -1,0 +1,1 @@
+"""Files elsewhere: whatever fsspec opens (``s3://bucket/films``), fetched to this machine when they are needed."""

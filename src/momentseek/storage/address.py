@@ -1,0 +1,64 @@
+"""Addresses of files elsewhere, and the file systems behind them."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from momentseek.errors import MomentseekError
+from momentseek.optional import optional_module
+
+OBJECT_STORES = ("s3", "gs", "az")
+"""Opened by obstore; anything else by what fsspec itself knows."""
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
+
+
+def is_remote(place: str | os.PathLike[str]) -> bool:
+    """Whether a path is an address of files elsewhere.
+
+    >>> is_remote("s3://bucket/films"), is_remote("films/a.mp4"), is_remote("C:\\\\films")
+    (True, False, False)
+    """
+    return _SCHEME.match(os.fspath(place)) is not None
+
+
+def open_file_system(address: str) -> tuple[Any, str]:
+    """The file system of an address, and the path in it; credentials come from the environment (AWS_…).
+
+    ``AWS_ENDPOINT_URL`` names another server that speaks S3.
+    """
+    fsspec = optional_module("fsspec", "cluster")
+    matched = _SCHEME.match(address)
+    assert matched is not None, address
+    scheme, path = matched[1], address[matched.end() :]
+    if not path.strip("/"):
+        raise MomentseekError(f"{address}: names no bucket or folder; give one, as in {scheme}://BUCKET/FOLDER")
+    if scheme in OBJECT_STORES:
+        return _open_object_store(scheme), path.rstrip("/")
+    try:
+        return fsspec.filesystem(scheme), path.rstrip("/")
+    except (ValueError, ImportError) as e:
+        raise MomentseekError(f"{address}: {scheme}:// cannot be opened here ({e}); use s3:// or a folder") from None
+
+
+def _open_object_store(scheme: str) -> Any:
+    store = optional_module("obstore.fsspec", "cluster")
+    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+    options: dict[str, Any] = {"retry_config": {"max_retries": 2}}
+    if scheme == "s3" and endpoint.startswith("http://"):
+        options["client_options"] = {"allow_http": True}
+    return store.FsspecStore(scheme, **options)
+
+
+def explain(address: str, e: Exception) -> MomentseekError:
+    """An error of a file system as one sentence."""
+    text = " ".join(str(e).split())
+    low = text.lower()
+    if isinstance(e, PermissionError) or "403" in text or "accessdenied" in low or "forbidden" in low or "401" in text:
+        return MomentseekError(f"{address}: may not be read with these credentials; check the bucket's rights")
+    if isinstance(e, FileNotFoundError) or "404" in text or "not found" in low or "nosuchbucket" in low:
+        return MomentseekError(f"{address}: is not there; check the bucket and the path")
+    if "credential" in low:
+        return MomentseekError(f"{address}: no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+    return MomentseekError(f"{address}: cannot be reached ({text[:160]}); check the network and the address")
