@@ -90,7 +90,7 @@ def test_the_content_number_changes_with_the_content(catalog: Catalog, tmp_path:
 
 def test_an_id_is_never_used_again(catalog: Catalog) -> None:
     (first,) = put(catalog, video())
-    assert catalog.next_id() == first + 1
+    assert catalog.next_ids()[0] == first + 1
     with catalog.changes():
         catalog.remove_video(first)
     assert put(catalog, video()) == [first + 1]

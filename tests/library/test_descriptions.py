@@ -19,8 +19,9 @@ from momentseek.errors import MomentseekError
 from momentseek.library import LibraryStore
 from momentseek.library.descriptions import captions_between, description
 from momentseek.search.display import table
-from momentseek.search.engine import Engine, SearchOptions
+from momentseek.search.engine import Engine
 from momentseek.search.export.json import hit_record
+from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 
 RED, GREEN, BLUE = (200, 20, 20), (20, 200, 20), (20, 20, 200)

@@ -21,7 +21,8 @@ from momentseek.features.data import Data
 from momentseek.library import LibraryStore
 from momentseek.models import Dims, build
 from momentseek.models.export import export
-from momentseek.search.engine import NOT_RERANKED_NOTE, Engine
+from momentseek.search.engine import Engine
+from momentseek.search.session import NOT_RERANKED_NOTE
 from momentseek.trained.manifest import EncoderRef
 from momentseek.trained.reranker import Reranker, RerankerCache, load_reranker
 from momentseek.training.config import TrainConfig

@@ -9,9 +9,10 @@ from small_library import OpenLibrary, WordVectors, fill, film, nothing
 from momentseek.errors import MomentseekError
 from momentseek.library.snapshot import take_snapshot
 from momentseek.media.cue import Cue
-from momentseek.search.engine import Engine, SearchOptions
+from momentseek.search.engine import Engine
 from momentseek.search.fusion import FUSIONS
 from momentseek.search.hit import MAX_HIDDEN
+from momentseek.search.options import SearchOptions
 from momentseek.search.query import Part, Query
 from momentseek.search.streams.vision import build_vision_query
 

@@ -13,8 +13,9 @@ from small_library import DIM, SECONDS, fill, nothing
 from momentseek.encoders.protocol import Vectors
 from momentseek.library.segments import build_segment
 from momentseek.library.snapshot import take_snapshot
-from momentseek.search.engine import SearchOptions, SearchSession
+from momentseek.search.engine import SearchSession
 from momentseek.search.hit import Hit
+from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.state import LibraryState, StreamIndex
 from momentseek.trained.moment_map import MomentMap

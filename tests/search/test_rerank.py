@@ -16,7 +16,8 @@ from momentseek.features.data import Data
 from momentseek.models import CorpusModel, Dims, build
 from momentseek.models.export import export
 from momentseek.models.inference import predict
-from momentseek.search.engine import Engine, SearchOptions
+from momentseek.search.engine import Engine
+from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.rerank import suppress_spans
 from momentseek.simulation import SimulationSettings, simulate

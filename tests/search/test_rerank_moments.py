@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from small_library import SECONDS, OpenLibrary, WordVectors, fill, film, nothing
 
-from momentseek.search.engine import Engine, SearchOptions
+from momentseek.search.engine import Engine
 from momentseek.search.hit import Hit
+from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.trained.reranker import RerankedSpans, VideoFeatures
 

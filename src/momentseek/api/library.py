@@ -14,11 +14,12 @@ from momentseek.library.thumbnail_cache import ThumbnailCache
 from momentseek.moments import Moment
 from momentseek.plain_file import PlainFile
 from momentseek.registry import did_you_mean
-from momentseek.search.engine import STREAMS, Engine, Group, SearchOptions, Stream
+from momentseek.search.engine import Engine
 from momentseek.search.example import SearchExample, example_of_moment, example_of_picture, search_like
 from momentseek.search.fusion import DEFAULT_FUSION
 from momentseek.search.hit import Hit, Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, LOCALISERS, MAP_LOCALISER
+from momentseek.search.options import STREAMS, Group, SearchOptions, Stream
 from momentseek.search.query import Query
 
 if TYPE_CHECKING:

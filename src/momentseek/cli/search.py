@@ -155,9 +155,9 @@ def command(
     clip_folder = check_clip_folder(cut)
     from momentseek.api import Library
     from momentseek.library.location import library_folder
-    from momentseek.search.engine import SearchOptions
     from momentseek.search.export import render
     from momentseek.search.fusion import DEFAULT_FUSION
+    from momentseek.search.options import SearchOptions
 
     with Library.open(library_folder(library), create=False) as opened:
         chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None

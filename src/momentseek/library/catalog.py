@@ -24,6 +24,8 @@ VIDEO_COLUMNS = (
     "id, path, name, size, mtime_ns, hash, duration, width, height, rate, codec, clips, cues, shots, added, notes, "
     "audio"
 )
+ID_STEP_SETTING, LEAST_ID_SETTING = "id_step", "least_id"
+"""Settings of a shard: what lies between two ids that it gives, and the first of them."""
 VIDEO_SELECT = f"{VIDEO_COLUMNS}, path IN (SELECT path FROM failures) AS changed"
 
 
@@ -208,7 +210,7 @@ class Catalog(Database):
         some, ids = _restriction(videos)
         sql = f"""SELECT cues.video, cues.start, cues.end, cues.text, cues.language, -bm25(cue_words) FROM cue_words
                   JOIN cues ON cues.id = cue_words.rowid WHERE cue_words MATCH ? {some}
-                  ORDER BY bm25(cue_words), cues.id LIMIT ?"""
+                  ORDER BY bm25(cue_words), cues.video, cues.id LIMIT ?"""
         rows = self.rows(sql, (match_any(words), *ids, limit)) if words else []
         return [CueMatch(row[0], Cue(*row[1:5]), float(row[5])) for row in rows]
 
@@ -245,17 +247,27 @@ class Catalog(Database):
 
     # writing, inside changes()
 
-    def next_id(self) -> int:
-        """The id that the next video gets; certain only for the holder of the library's lock."""
+    def next_ids(self, count: int = 1) -> range:
+        """The ids that the next ``count`` videos get; certain only for the holder of the library's lock.
+
+        In a shard (docs/sharding.md) they go up in steps, so that no two shards give the same.
+        """
         rows = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'videos'")
-        return int(rows[0][0]) + 1 if rows else 1
+        last = int(rows[0][0]) if rows else 0
+        step, least = self.get(ID_STEP_SETTING, 1), self.get(LEAST_ID_SETTING, 1)
+        first = least + max(0, -(-(last + 1 - least) // step)) * step
+        return range(first, first + count * step, step)
+
+    def of(self, video: int) -> Catalog:
+        """The catalog that has the rows of a video: this one; in a sharded library, that of the video's shard."""
+        return self
 
     def insert_video(
         self, video: Video, cues: Sequence[Cue], subtitles: Sequence[str] = (), *, id: int | None = None
     ) -> int:
         """Insert a video; its ``id`` is ignored and the new one returned. A video at the same path is replaced.
 
-        ``id`` is for a writer that has already written the vectors under it; it must be a new one (``next_id``).
+        ``id`` is for a writer that has already written the vectors under it; it must be a new one (``next_ids``).
         """
         old = self._db.execute("SELECT id FROM videos WHERE path = ?", (os.fsencode(video.path),)).fetchone()
         if old:

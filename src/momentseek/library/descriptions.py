@@ -106,7 +106,7 @@ def best_captions(
         f"""SELECT captions.id, captions.video, -bm25(caption_words), captions.start, captions.end, captions.text, model
             FROM caption_words JOIN captions ON captions.id = caption_words.rowid
             JOIN descriptions ON descriptions.video = captions.video WHERE caption_words MATCH ? {some}
-            ORDER BY bm25(caption_words), captions.id LIMIT ?""",
+            ORDER BY bm25(caption_words), captions.video, captions.id LIMIT ?""",
         (match_any(words), *ids, limit),
     )
     return [CaptionMatch(row[0], row[1], SceneCaption(*row[3:]), float(row[2])) for row in rows]

@@ -148,7 +148,7 @@ def best_lines(
     columns = ", ".join(f"lines.{column}" for column in LINE_COLUMNS.split(", "))
     sql = f"""SELECT lines.id, lines.video, -bm25({index}), {columns} FROM {index}
               JOIN lines ON lines.id = {index}.rowid WHERE {index} MATCH ? {some}
-              ORDER BY bm25({index}), lines.id LIMIT ?"""
+              ORDER BY bm25({index}), lines.video, lines.id LIMIT ?"""
     rows = catalog.rows(sql, (match_any(words), *ids, limit))
     return [LineMatch(row[0], row[1], _line(row[3:]), float(row[2])) for row in rows]
 
@@ -169,7 +169,7 @@ def near_spellings(catalog: Catalog, word: str) -> list[str]:
            WHERE reversed >= ?2 AND reversed < ?2 || ?3 AND length(term) BETWEEN ?4 - 1 AND ?4 + 1""",
         (first, last, LAST_LETTER, len(plain)),
     )
-    return [term for (term,) in rows if is_one_letter_off(term, plain)][:MAX_SPELLINGS]
+    return sorted(term for (term,) in rows if is_one_letter_off(term, plain))[:MAX_SPELLINGS]
 
 
 def line_times(catalog: Catalog, texts: Sequence[str], videos: Iterable[int]) -> dict[int, list[tuple[float, float]]]:

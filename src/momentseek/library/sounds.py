@@ -100,7 +100,7 @@ def events_with_labels(
     ids = () if videos is None else (json.dumps(videos.tolist()),)
     rows = catalog.rows(
         f"""SELECT video, start, end, label, score FROM sounds
-            WHERE label IN (SELECT value FROM json_each(?)) {some} ORDER BY score DESC, id LIMIT ?""",
+            WHERE label IN (SELECT value FROM json_each(?)) {some} ORDER BY score DESC, video, id LIMIT ?""",
         (json.dumps(list(labels)), *ids, limit),
     )
     return [(video, SoundEvent(*rest)) for video, *rest in rows]

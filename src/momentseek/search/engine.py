@@ -1,16 +1,10 @@
-"""Engine: answers queries over a library; a :class:`SearchSession` is one search from its streams to its hits.
-
-The streams run on their own. What they find on the same moment of a video becomes one candidate, with the times that
-the picture gives. Candidates are fused into one ranking, repetitions dropped, and levels decide what is shown.
-"""
+"""Engine: answers queries over a library; a :class:`SearchSession` is one search in it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,114 +15,36 @@ from momentseek.library.reader import LibraryReader
 from momentseek.library.readings import line_times, lines_between
 from momentseek.library.video import Video
 from momentseek.search.dates import time_period
-from momentseek.search.fusion import (
-    DEFAULT_FUSION,
-    FUSIONS,
-    MAX_WORD_CANDIDATES,
-    Candidate,
-    StreamPlaces,
-    drop_copies,
-    drop_repeats,
-    fit_span,
-    fit_spans,
-    is_same_moment,
-    merge_hits,
-    rank_candidates,
-    stream_places,
-)
-from momentseek.search.hit import MAX_HIDDEN, Hit, Results, StreamHit
-from momentseek.search.localise.localiser import (
-    DEFAULT_LOCALISER,
-    LEARNED_LOCALISER,
-    LOCALISERS,
-    MAP_LOCALISER,
-    MAX_SPANS,
-    Curve,
-    localise,
-)
+from momentseek.search.fusion import Candidate, StreamPlaces, drop_repeats, fit_span, fit_spans
+from momentseek.search.hit import Hit, Results, StreamHit
+from momentseek.search.localise.localiser import Curve, localise
+from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.rerank import open_reranker, rank_reranked, rerank_videos
+from momentseek.search.rerank import RerankInput, open_reranker, read_input
+from momentseek.search.session import RankingSession, Times, WordHits
 from momentseek.search.state import Ids, LibraryState, QueryEncoder
 from momentseek.search.streams.described import search_described
-from momentseek.search.streams.name import search_names
+from momentseek.search.streams.name import NameHit, search_names
 from momentseek.search.streams.phrases import find_phrases, phrase_times
 from momentseek.search.streams.sound import search_sounds
 from momentseek.search.streams.speech import search_speech
 from momentseek.search.streams.spoken_words import bound_by_words
 from momentseek.search.streams.text import search_text
 from momentseek.search.streams.trained import search_by_head, search_by_map
-from momentseek.search.streams.vision import (
-    MAX_VIDEOS,
-    VisionQuery,
-    VisionResult,
-    build_curve,
-    build_vision_query,
-    search_vision,
-)
+from momentseek.search.streams.vision import VisionQuery, VisionResult, build_curve, search_vision
 from momentseek.trained.reranker import Reranker
 
-Group = Literal["clip", "video"]
-Stream = Literal["vision", "speech", "text", "described", "name"]
-STREAMS: tuple[Stream, ...] = get_args(Stream)
-MAX_RERANKED_VIDEOS = 1000
-"""Videos that a model may look at again for one query."""
 CONTEXT_SECONDS = 6.0
 """Time before and after what is said in which the picture may set the times of a moment."""
-SMALL_LIBRARY_CLIPS = 200
-"""Clips (five minutes) below which the nearest hits are shown even if none is sure …"""
-MAX_NEAREST_HITS = 3
-"""… so many of them."""
-LARGE_DIFFERENCE_SPREADS = 2.0
-"""Spreads between the scores of two pictures that are a large difference, where scores are fused."""
 NOTHING_PASSES_NOTE = "no video passes the filters of the query"
-UNKNOWN_WORDS_NOTE = "the encoder of pictures knows no word of the query; ask in other words, or see docs/encoders.md"
-DAMAGED_NOTE = "some of the library's vectors are damaged; run momentseek verify"
-NOT_RERANKED_NOTE = "the query says nothing that a picture could show, so the moments were not re-ranked"
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """How to search: how many hits, by which streams, grouped how."""
-
-    k: int = 20
-    """Hits to return at most."""
-    localiser: str = DEFAULT_LOCALISER
-    """Name of what finds start and end."""
-    group: Group = "clip"
-    """``video`` for one hit per video."""
-    streams: tuple[Stream, ...] = STREAMS
-    """The streams that are asked."""
-    explain: bool = False
-    """Whether hits bring the curve of their video."""
-    all: bool = False
-    """Whether weak hits are shown too."""
-    fusion: str = DEFAULT_FUSION
-    """Name of what makes one ranking of the streams."""
-    rerank: str | None = None
-    """Folder of an exported model that looks at the best videos again; None for none."""
-    rerank_videos: int = 20
-    """Videos that the model looks at."""
-
-    def __post_init__(self) -> None:
-        if self.k < 1:
-            raise MomentseekError(f"k is {self.k}; ask for at least 1 result")
-        if self.group not in get_args(Group):
-            raise MomentseekError(f"there is no grouping {self.group!r}; there are clip and video")
-        unknown = [name for name in self.streams if name not in STREAMS]
-        if unknown or not self.streams:
-            what = f"there is no stream {unknown[0]!r}" if unknown else "no stream is chosen"
-            raise MomentseekError(f"{what}; there are {', '.join(STREAMS)}")
-        if not 1 <= self.rerank_videos <= MAX_RERANKED_VIDEOS:
-            raise MomentseekError(f"{self.rerank_videos} videos cannot be re-ranked; choose 1 to {MAX_RERANKED_VIDEOS}")
-        _ = LOCALISERS[self.localiser], FUSIONS[self.fusion]
 
 
 class Engine:
     """Answers queries over a library; keeps query vectors and the library's state warm between them."""
 
-    def __init__(self, library: LibraryReader) -> None:
+    def __init__(self, library: LibraryReader, encoder: QueryEncoder | None = None) -> None:
         self._library = library
-        self._encoder = QueryEncoder(library.encoders)
+        self._encoder = encoder or QueryEncoder(library.encoders)
         self._state: LibraryState | None = None
 
     def search(self, query: Query, options: SearchOptions) -> Results:
@@ -160,9 +76,12 @@ class Engine:
         return self._state
 
 
-def allowed_videos(catalog: Catalog, query: Query) -> Ids | None:
-    """Ids of the videos that pass a query's filters (``in:``, ``before:``, ``after:``); None for all."""
-    since, until = time_period(query.after, query.before, time.time())
+def allowed_videos(catalog: Catalog, query: Query, now: float | None = None) -> Ids | None:
+    """Ids of the videos that pass a query's filters (``in:``, ``before:``, ``after:``); None for all.
+
+    ``now`` is the time from which they count, in seconds since 1970.
+    """
+    since, until = time_period(query.after, query.before, time.time() if now is None else now)
     if since is not None and until is not None and since >= until:
         raise MomentseekError(f"no time is after {query.after} and before {query.before}; widen one of them")
     allowed = None
@@ -174,137 +93,57 @@ def allowed_videos(catalog: Catalog, query: Query) -> Ids | None:
     return allowed
 
 
-class SearchSession:
-    """One search while it runs: :meth:`rank` asks the streams, :meth:`show` makes hits of the best candidates."""
+class SearchSession(RankingSession):
+    """One search in one library."""
 
     def __init__(self, state: LibraryState, query: Query, options: SearchOptions, allowed: Ids | None) -> None:
-        self.state, self.query, self.options, self.allowed = state, query, options, allowed
-        self.vision_query: VisionQuery | None = None
-        self.vision = VisionResult([], {})
-        self.unknown_words = False
-        """Whether the vision stream was asked in words that its encoder does not know."""
-        self.strange_words: list[str] = []
-        """The words among those of which its encoder knows nothing."""
-        self.unfamiliar: tuple[str, ...] = ()
-        """Words of the query for which an encoder that works by labels has none."""
-        self.phrases: list[StreamHit] = []
-        """Where the phrases of the query are said, word for word."""
-        self.unsaid: dict[int, list[tuple[float, float]]] = {}
-        """Where something is said or written that must not be, by video."""
-
-    # asking the streams
+        super().__init__(state, query, options)
+        self.state, self.allowed = state, allowed
 
     def rank(self) -> list[Candidate]:
         """Rank everything that the streams find as one list of candidates without repetitions."""
-        query, streams = self.query, self.options.streams
-        spoken: list[StreamHit] = []
-        if query.phrases:  # word for word is a condition, whichever streams are asked
-            found = find_phrases(self.state.catalog, query.phrases, self.allowed)
-            spoken = self.phrases = bound_by_words(self.state.catalog, found, query.phrases)
-            self.allowed = np.unique(np.array([hit.video for hit in spoken], np.int64))
-        if "vision" in streams and query.picture_parts and len(self.state.vision.sample):
-            self._search_words()
-        if "speech" in streams and not query.phrases and query.speech_text and not (query.names and not query.said):
-            spoken = search_speech(self.state, query.speech_text, self.allowed, only_speech=bool(query.said))
-            if query.said:
-                spoken = bound_by_words(self.state.catalog, spoken, query.said)
-        written: list[StreamHit] = []
-        if "text" in streams and query.written_text and not (query.names and not query.written):
-            written = search_text(self.state.catalog, query.written_text, self.allowed, only_text=bool(query.written))
-        told: list[StreamHit] = []
-        if "described" in streams and query.described_text and not (query.names and not query.described):
-            told = search_described(
-                self.state.catalog, query.described_text, self.allowed, only_described=bool(query.described)
-            )
-        sounds: list[StreamHit] = []
-        if "speech" in streams and query.picture_parts:  # both are what is heard
-            asked = " ".join(part.text for part in query.picture_parts)
-            sounds = search_sounds(self.state.catalog, asked, self.allowed)
-        by_words = [hit for hits in (spoken, written, sounds, told) for hit in hits[:MAX_WORD_CANDIDATES]]
-        videos = self.state.videos(hit.video for hit in (*self.vision.hits, *by_words))
-        candidates = merge_hits(self.vision.hits, spoken, videos, written, sounds, told)
-        if query.phrases:
-            candidates = [c for c in candidates if "speech" in c.ranks]
-        if "name" in streams and query.name_text and not query.phrases:
-            self._add_names(candidates)
-        self.unsaid = self._unwanted_times({c.video for c in candidates})
-        return drop_repeats(self.fuse(self._without_unsaid(candidates)))
+        if self.query.phrases:  # word for word is a condition, whichever streams are asked
+            found = find_phrases(self.state.catalog, self.query.phrases, self.allowed)
+            self.phrases = bound_by_words(self.state.catalog, found, self.query.phrases)
+            self.allowed = np.unique(np.array([hit.video for hit in self.phrases], np.int64))
+        return super().rank()
 
-    def _unwanted_times(self, videos: set[int]) -> dict[int, list[tuple[float, float]]]:
-        """When something is said, written or described in some videos that must not be."""
-        out = phrase_times(self.state.catalog, self.query.unsaid, videos)
-        catalog, query = self.state.catalog, self.query
-        for found in (line_times(catalog, query.unwritten, videos), caption_times(catalog, query.undescribed, videos)):
-            for video, times in found.items():
-                out.setdefault(video, []).extend(times)
-        return out
-
-    def _search_words(self) -> None:
-        """Search for what the query's words describe. Where the encoder knows none of them, nothing is sure."""
-        query, index = self.query, self.state.vision
-        encode = self.state.encoder.encode
-        texts = [part.text for part in query.picture_parts]
-        self.unknown_words = not self.state.encoder.knows_words("vision", texts)
-        self.strange_words = self.state.encoder.unknown_words("vision", texts)
-        encode_spans = partial(encode, "spans") if index.head or index.moments else None
-        named = self.state.encoder.evidence("vision", " ".join(texts))
-        self.unfamiliar = self.state.encoder.unfamiliar_words("vision", texts)
-        self.search_vision(
-            build_vision_query(index, query.picture_parts, query.avoid, partial(encode, "vision"), encode_spans, named)
-        )
-        if self.unknown_words:
-            weak = [replace(hit, level="weak") for hit in self.vision.hits]
-            self.vision = VisionResult(weak, self.vision.curves)
-
-    def search_vision(self, asked: VisionQuery) -> None:
-        """Search what is seen until a page of hits is full."""
-        options, index = self.options, self.state.vision
-        self.vision_query = asked
-        page, depth = 2 * max(options.k, MAX_HIDDEN), MAX_VIDEOS
-        if options.rerank is not None:  # then it is videos that are wanted
-            page, depth = MAX_SPANS * options.rerank_videos, max(MAX_VIDEOS, options.rerank_videos)
+    def look(self, asked: VisionQuery, page: int, depth: int) -> VisionResult:
+        """The best spans by what is seen."""
         if self._searches_by_map(asked):
-            self.vision = search_by_map(self.state, asked, self.allowed, depth)
-        else:
-            while True:
-                if index.head is not None and asked.spans is not None and options.localiser == LEARNED_LOCALISER:
-                    self.vision = search_by_head(self.state, asked, self.allowed, page, depth)
-                else:
-                    self.vision = search_vision(self.state, asked, self.allowed, options.localiser, page, depth)
-                if len(self.vision.hits) < page or self._fills_page(self.vision.hits):
-                    break
-                page *= 2
+            return search_by_map(self.state, asked, self.allowed, depth)
+        if self._searches_by_head(asked):
+            return search_by_head(self.state, asked, self.allowed, page, depth)
+        return search_vision(self.state, asked, self.allowed, self.options.localiser, page, depth)
 
-    def _searches_by_map(self, query: VisionQuery) -> bool:
-        return query.moments is not None and self.options.localiser == MAP_LOCALISER
+    def find_words(self) -> WordHits:
+        """What the streams of words find."""
+        query, catalog, allowed = self.query, self.state.catalog, self.allowed
+        spoken: Sequence[StreamHit] = self.phrases
+        if self.asks.speech:
+            spoken = search_speech(self.state, query.speech_text, allowed, only_speech=bool(query.said))
+            if query.said:
+                spoken = bound_by_words(catalog, spoken, query.said)
+        return WordHits(
+            spoken,
+            search_text(catalog, query.written_text, allowed, only_text=bool(query.written)) if self.asks.text else (),
+            search_sounds(catalog, self.asks.picture_text, allowed) if self.asks.sounds else (),
+            search_described(catalog, query.described_text, allowed, only_described=bool(query.described))
+            if self.asks.described
+            else (),
+        )
 
-    def _fills_page(self, hits: Sequence[StreamHit]) -> bool:
-        """Whether hits fill a page once copies of a file, and others of the same video if so asked, are left out."""
-        first: dict[str | int, int] = {}
-        for id, video in self.state.videos(hit.video for hit in hits).items():
-            first.setdefault(video.hash or id, id)
-        if self.options.rerank is not None:
-            return len(first) >= self.options.rerank_videos
-        own = set(first.values())
-        mine = [hit for hit in hits if hit.video in own]
-        if self.options.group == "video":
-            sure = {hit.video for hit in mine if hit.level != "weak"}
-            return len(own) >= self.options.k and len(own - sure) >= MAX_HIDDEN
-        return len(mine) >= self.options.k and sum(hit.level == "weak" for hit in mine) >= MAX_HIDDEN
+    def find_names(self) -> list[NameHit]:
+        """The videos whose names have words of the query."""
+        return search_names(self.state.catalog, self.query.name_text, self.allowed)
 
-    def _add_names(self, candidates: list[Candidate]) -> None:
-        """Let the names of videos count for the best moment of each."""
-        names = search_names(self.state.catalog, self.query.name_text, self.allowed)
-        videos = self.state.videos(name.video for name in names)
-        best = {c.video: c for c in reversed(self.fuse(candidates))}
-        for rank, name in enumerate(names, 1):
-            if name.video not in videos:
-                continue
-            one = best.get(name.video)
-            if one is None:
-                one = self._best_candidate(videos[name.video])
-                candidates.append(one)
-            one.add_stream("name", rank, name.score, name.level)
+    def known_videos(self, ids: Iterable[int]) -> Mapping[int, Video]:
+        """Videos by their ids."""
+        return self.state.videos(ids)
+
+    def best_candidates(self, ids: Sequence[int]) -> dict[int, Candidate]:
+        """The best span of each of some videos, or all of it where no picture is looked for."""
+        return {id: self._best_candidate(video) for id, video in self.state.videos(ids).items()}
 
     def _best_candidate(self, video: Video) -> Candidate:
         """The best span of a video that was not among the best, or all of it where no picture is looked for."""
@@ -325,70 +164,30 @@ class SearchSession:
             self.vision.curves[video.id] = curve
         return self.vision.curves[video.id]
 
-    # ranking
+    def unwanted_times(self, videos: set[int]) -> Times:
+        """When something is said, written or described in some videos that must not be."""
+        out = phrase_times(self.state.catalog, self.query.unsaid, videos)
+        catalog, query = self.state.catalog, self.query
+        for found in (line_times(catalog, query.unwritten, videos), caption_times(catalog, query.undescribed, videos)):
+            for video, times in found.items():
+                out.setdefault(video, []).extend(times)
+        return out
 
-    def fuse(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates as one ranking of all streams, best first."""
-        units = {}
-        if (query := self.vision_query) is not None:
-            moments = query.moments if self._searches_by_map(query) else None
-            spread = query.scale.spread if moments is None else moments.spread
-            units["vision"] = LARGE_DIFFERENCE_SPREADS * spread
-        return rank_candidates(candidates, self.options.fusion, units)
-
-    def _without_unsaid(self, candidates: list[Candidate]) -> list[Candidate]:
-        """The candidates in which nothing is said or written that must not be."""
-        return [c for c in candidates if not any(s < c.end and c.start < e for s, e in self.unsaid.get(c.video, ()))]
-
-    def rerank(self, candidates: Sequence[Candidate], model: Reranker) -> list[Candidate]:
-        """The model's moments in the first videos of a ranking, where what must be said is said and nothing else."""
-        videos = self.state.videos(c.video for c in candidates)
-        firsts = list(drop_copies(candidates, videos, one_per_video=True))[: self.options.rerank_videos]
-        curves = {c.video: self.curve(videos[c.video]) for c in firsts}
-        text = " ".join(part.text for part in self.query.picture_parts)
-        moments = rerank_videos(self.state, model, text, firsts, curves)
-        if self.query.phrases:
-            moments = [
-                c for c in moments
-                if any(p.video == c.video and is_same_moment(p.start, p.end, c.start, c.end) for p in self.phrases)
-            ]  # fmt: skip
-        return rank_reranked(self._without_unsaid(moments))
+    def rerank_inputs(self, model: Reranker, firsts: Sequence[Candidate]) -> dict[int, RerankInput]:
+        """What a re-ranking model reads of the videos of some candidates, by video."""
+        videos = self.state.videos(c.video for c in firsts)
+        return {
+            c.video: read_input(self.state, model, videos[c.video], self.curve(videos[c.video]), c.peak) for c in firsts
+        }
 
     # showing
 
-    def show(self, candidates: Sequence[Candidate]) -> Results:
-        """Hits of the best candidates, how many weak ones are left out, and what to say about it."""
-        videos = self.state.videos(c.video for c in candidates)
-        chosen = list(drop_copies(candidates, videos, one_per_video=self.options.group == "video"))
-        sure = [c for c in chosen if c.level != "weak"]
-        k, notes = self.options.k, []
-        if self.options.all:
-            shown = chosen[:k]
-        elif sure:
-            shown = sure[:k]
-        else:
-            small = self.state.vision.clips < SMALL_LIBRARY_CLIPS and not self.unknown_words
-            shown = chosen[: min(k, MAX_NEAREST_HITS)] if small else []
-            if chosen and not self.unknown_words:
-                notes.append("nothing matches well; these are the nearest" if shown else "nothing matches well")
-        if self.unknown_words:
-            notes.append(UNKNOWN_WORDS_NOTE)
-        elif self.strange_words:
-            notes.append(f"the encoder of pictures does not know: {', '.join(self.strange_words)}")
-        if self.state.damaged:
-            notes.append(DAMAGED_NOTE)
-        if self.options.rerank is not None and not self.query.picture_parts:
-            notes.append(NOT_RERANKED_NOTE)
-        hidden = 0
-        if not self.options.all:  # the same for every k: weak hits are counted as far as they are always looked for
-            hidden = max(0, min(len(chosen) - len(sure), MAX_HIDDEN) - (0 if sure else len(shown)))
-        places = stream_places(chosen if self.options.all else sure or shown)
-        hits = [self._hit(rank, c, places) for rank, c in enumerate(self._set_times_by_picture(shown), 1)]
-        results = Results(hits, self.query, hidden, note="; ".join(notes))
-        results.unfamiliar = self.unfamiliar
-        return results
+    def make_hits(self, shown: Sequence[Candidate], places: StreamPlaces) -> list[Hit]:
+        """The hits of candidates, with all that is shown of them."""
+        self.state.videos(c.video for c in shown)
+        return [self.make_hit(rank, c, places) for rank, c in enumerate(self.set_times_by_picture(list(shown)), 1)]
 
-    def _set_times_by_picture(self, chosen: list[Candidate]) -> list[Candidate]:
+    def set_times_by_picture(self, chosen: list[Candidate]) -> list[Candidate]:
         """Give moments that are only said the times that the picture near the words has, if it is at least fair there.
 
         Done last, and only for what is shown. A moment that would then repeat another, or hold words that must not be
@@ -417,7 +216,7 @@ class SearchSession:
                 return replace(said, start=start, end=end, peak=peak)
         return None
 
-    def _hit(self, rank: int, c: Candidate, places: StreamPlaces) -> Hit:
+    def make_hit(self, rank: int, c: Candidate, places: StreamPlaces) -> Hit:
         video, catalog = self.state.known_videos[c.video], self.state.catalog
         start, end = fit_span(c.start, c.end, video.duration)
         curve = self.curve(video) if self.options.explain else None

@@ -10,9 +10,10 @@ import numpy as np
 from momentseek.encoders.protocol import ImageTextEncoder, Pixels, Vectors
 from momentseek.errors import MomentseekError
 from momentseek.library.video import Video
-from momentseek.search.engine import NOTHING_PASSES_NOTE, Engine, SearchOptions, SearchSession, allowed_videos
-from momentseek.search.fusion import Candidate, drop_repeats, merge_hits
+from momentseek.search.engine import NOTHING_PASSES_NOTE, Engine, SearchSession, allowed_videos
+from momentseek.search.fusion import Candidate, KnownVideo, drop_repeats, merge_hits
 from momentseek.search.hit import Results
+from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.state import Ids, LibraryState, StreamIndex
 from momentseek.search.streams.vision import query_of_vector
@@ -27,7 +28,7 @@ class SearchExample:
     start: float = 0.0
     end: float = 0.0
 
-    def is_shown_by(self, candidate: Candidate, video: Video) -> bool:
+    def is_shown_by(self, candidate: Candidate, video: KnownVideo) -> bool:
         """Whether a candidate shows some of the example itself, be it in a copy of the file."""
         if self.video is None or (video.hash or video.id) != (self.video.hash or self.video.id):
             return False
@@ -53,13 +54,18 @@ def example_of_picture(encoder: ImageTextEncoder, picture: Pixels) -> SearchExam
     return SearchExample(_unit(encoder.encode_images([picture])[0]))
 
 
-def search_like(engine: Engine, example: SearchExample, where: Query, options: SearchOptions) -> Results:
-    """The moments that look most like an example, in the videos that the filters of ``where`` let pass."""
-    began = time.perf_counter()
+def check_filters(where: Query) -> None:
+    """Refuse words beside an example."""
     if where or where.avoid or where.unsaid:
         raise MomentseekError(
             "an example and words exclude each other; of a query, only in:, before: and after: go with an example"
         )
+
+
+def search_like(engine: Engine, example: SearchExample, where: Query, options: SearchOptions) -> Results:
+    """The moments that look most like an example, in the videos that the filters of ``where`` let pass."""
+    began = time.perf_counter()
+    check_filters(where)
     state = engine.state()
     allowed = allowed_videos(state.catalog, where)
     if allowed is not None and not len(allowed):

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from momentseek.library.video import Video
 from momentseek.moments.arrays import FloatArray
 from momentseek.registry import Registry
 from momentseek.search.confidence import LEVELS, combined_level
@@ -35,6 +35,19 @@ MAX_WORD_CANDIDATES = 100
 
 StreamPlaces = dict[str, dict[int, int]]
 """For each stream, a rank among all that it found → the place among the moments of an answer."""
+
+
+class KnownVideo(Protocol):
+    """What ranking has to know of a video."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def duration(self) -> float: ...
+
+    @property
+    def hash(self) -> str: ...
 
 
 @dataclass(eq=False)
@@ -150,7 +163,7 @@ def drop_repeats(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def drop_copies(
-    candidates: Iterable[Candidate], videos: Mapping[int, Video], one_per_video: bool = False
+    candidates: Iterable[Candidate], videos: Mapping[int, KnownVideo], one_per_video: bool = False
 ) -> Iterator[Candidate]:
     """The candidates of one of several files with the same content; with ``one_per_video``, the first of each."""
     video_of: dict[str, int] = {}
@@ -182,7 +195,7 @@ def _shared_seconds(start: float, end: float, other_start: float, other_end: flo
 def merge_hits(
     seen: Sequence[StreamHit],
     spoken: Sequence[StreamHit],
-    videos: Mapping[int, Video],
+    videos: Mapping[int, KnownVideo],
     written: Sequence[StreamHit] = (),
     sounds: Sequence[StreamHit] = (),
     described: Sequence[StreamHit] = (),

@@ -138,6 +138,13 @@ class Results(list[Hit], Tabular):
         """What a person should know about the answer; empty if there is nothing to say."""
         self.unfamiliar: tuple[str, ...] = ()
         """Words of the query for which an encoder that works by labels has none: it guesses by the nearest meaning."""
+        self.missing: tuple[str, ...] = ()
+        """Names of the shards that did not answer, where the library has shards."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of the library was searched."""
+        return not self.missing
 
     def __repr__(self) -> str:
         hidden = f", {hidden_text(self.hidden, 'weaker one')} hidden" if self.hidden else ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,29 +43,39 @@ def open_reranker(folder: str | os.PathLike[str], catalog: Catalog, clip_seconds
     return model
 
 
+@dataclass(frozen=True, eq=False)
+class RerankInput:
+    """What a re-ranking model reads of a video, and what its moments are fitted to."""
+
+    features: VideoFeatures | None
+    """The video as the model was trained on it; None if its vectors are damaged."""
+    curve: Curve | None
+    """The search's own curve of the video."""
+    duration: float
+
+
+def read_input(state: LibraryState, model: Reranker, video: Video, curve: Curve | None, peak: float) -> RerankInput:
+    """What a model reads of a video; ``peak`` is the time of the place that the search chose in it."""
+    read = read_features(state, model, video)
+    if read is not None:
+        read = replace(read, worth=_clip_worth(curve, peak, len(read)))
+    return RerankInput(read, curve, video.duration)
+
+
 def rerank_videos(
-    state: LibraryState,
-    model: Reranker,
-    text: str,
-    firsts: Iterable[Candidate],
-    curves: Mapping[int, Curve | None],
+    inputs: Mapping[int, RerankInput], model: Reranker, text: str, firsts: Iterable[Candidate]
 ) -> list[Candidate]:
     """The model's moments in some videos, best first.
 
-    ``firsts`` are the best candidate of each video in the order of the search, ``curves`` the search's own by video.
+    ``firsts`` are the best candidate of each video in the order of the search, ``inputs`` what is read of each.
     """
     ranks = {one.video: (rank, one) for rank, one in enumerate(firsts, 1)}
-    videos = state.videos(ranks)
-    features: dict[int, VideoFeatures] = {}
-    for id, (_, first) in ranks.items():
-        read = read_features(state, model, videos[id])
-        if read is not None:
-            features[id] = replace(read, worth=_clip_worth(curves[id], first.peak, len(read)))
+    features = {id: read for id in ranks if id in inputs and (read := inputs[id].features) is not None}
     moments = []
     for id, spans in zip(features, model.spans(text, list(features.values())), strict=True):
         rank, first = ranks[id]
-        curve = curves[id]
-        fitted = RerankedSpans(*fit_spans(spans.start, spans.end, videos[id].duration), spans.score)
+        curve, duration = inputs[id].curve, inputs[id].duration
+        fitted = RerankedSpans(*fit_spans(spans.start, spans.end, duration), spans.score)
         for start, end, score in suppress_spans(fitted, model.about.nms):
             peak = (start + end) / 2 if curve is None else curve.peak(start, end)
             one = Candidate(id, start, end, peak, first=StreamRank(rank, first.score), model=model.name)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from momentseek.library.segments import Segment, locate
 from momentseek.library.snapshot import Snapshot
 from momentseek.library.video import Video
 from momentseek.library.words import content_words
+from momentseek.search.sampling import SampledRows, chosen_rows, video_keys
 from momentseek.trained.boundary_head import BoundaryHead
 from momentseek.trained.moment_map import MomentMap
 
@@ -38,6 +40,33 @@ Evidence = Callable[[Vectors], Vectors]
 """Says how surely clips show what a query names, 0 to 1 for each, given their vectors."""
 Ids = NDArray[np.int64]
 """Ids of videos in the catalogue."""
+KeyedRows = tuple[tuple[int, int], Vectors]
+"""Rows of a sample, with the place that they have in it."""
+
+
+class SampledIndex(Protocol):
+    """What a query is judged by: a sample of the vectors of one stream, and what made them."""
+
+    @property
+    def clips(self) -> int: ...
+
+    @property
+    def sample(self) -> Vectors: ...
+
+    @property
+    def head(self) -> BoundaryHead | None: ...
+
+    @property
+    def moments(self) -> MomentMap | None: ...
+
+    @property
+    def sample_videos(self) -> list[Vectors]: ...
+
+    @property
+    def sample_windows(self) -> list[Vectors]: ...
+
+    @property
+    def window_count(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,58 +132,94 @@ class StreamIndex:
         return None if allowed is None else np.isin(self.ids, allowed)
 
     @cached_property
+    def window_count(self) -> int:
+        """Number of windows of all videos, where a model keeps vectors of moments."""
+        assert self.moments is not None
+        gone = set(self.gone.tolist())
+        return sum(self.moments.count(clips) for id, clips in self.clip_counts.items() if id not in gone)
+
+    @cached_property
+    def span_count(self) -> int:
+        """Number of rows by which a trained model finds the spans of videos that have not been removed."""
+        return int(sum(length[~np.isin(s.ids, self.gone)].sum() for s in self.spans for length in [np.diff(s.offsets)]))
+
+    @cached_property
     def sample(self) -> Vectors:
-        """Clips taken at even steps from the whole library, always the same ones; damaged ones are left out."""
-        step = max(1, -(-sum(s.rows for s in self.segments) // SAMPLE_CLIPS))
-        parts = []
-        for segment in self.segments:
-            rows = np.arange(step // 2 if segment.rows > step // 2 else 0, segment.rows, step)
-            owner = np.searchsorted(segment.offsets, rows, side="right") - 1
-            ids = np.asarray(segment.ids)[owner]
-            there = ~np.isin(ids, self.gone)
-            vectors = segment.half[rows[there]].astype(np.float32)
-            whole = np.isfinite(vectors).all(axis=1)
-            self.damaged_videos.update(ids[there][~whole].tolist())
-            parts.append(vectors[whole])
-        return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
+        """Clips taken at even steps from all videos, always the same ones; damaged ones are left out."""
+        return self.sampled_clips(sample_step(self.clips)).rows
 
     @cached_property
     def sample_videos(self) -> list[Vectors]:
         """Videos taken at even steps from the whole library, long ones in parts as long as a model reads at a time."""
-        window = self.head.window if self.head is not None else SAMPLE_CLIPS
-        parts: list[Vectors] = []
-        step = max(1, -(-sum(s.rows for s in self.segments) // SAMPLE_CLIPS))
-        for segment in self.segments:
-            for at in range(0, len(segment.ids), step):
-                rows = segment.vectors(at)
-                if segment.ids[at] not in self.gone and len(rows) and np.isfinite(rows).all():
-                    parts += [rows[first : first + window] for first in range(0, len(rows), window)]
-        return parts[:SAMPLE_CLIPS]
+        return [rows for _, rows in self.sampled_videos(sample_step(self.clips))][:SAMPLE_CLIPS]
 
     @cached_property
     def sample_windows(self) -> list[Vectors]:
-        """The moments of windows taken at even steps from the whole library, all moments of each window."""
+        """The moments of windows taken at even steps from all videos, all moments of each window."""
+        return [rows for _, rows in self.sampled_windows(window_step(self.span_count, self.window_count))]
+
+    def sampled_clips(self, step: int) -> SampledRows:
+        """Every ``step``-th clip of each video."""
+        parts = []
+        for segment in self.segments:
+            there = np.flatnonzero(~np.isin(segment.ids, self.gone))
+            keys = video_keys(segment)[there]
+            video, row = chosen_rows(keys, np.diff(segment.offsets)[there], step)
+            vectors = segment.half[segment.offsets[there[video]] + row].astype(np.float32)
+            whole = np.isfinite(vectors).all(axis=1)
+            self.damaged_videos.update(np.asarray(segment.ids)[there[video[~whole]]].tolist())
+            parts.append(SampledRows(keys[video[whole]], row[whole], vectors[whole]))
+        return SampledRows.join(parts)
+
+    def sampled_videos(self, step: int) -> list[KeyedRows]:
+        """Every ``step``-th video, in parts as long as a model reads at a time, each with its place in the sample."""
+        window = self.head.window if self.head is not None else SAMPLE_CLIPS
+        parts: list[KeyedRows] = []
+        gone = set(self.gone.tolist())
+        for segment in self.segments:
+            keys = video_keys(segment)
+            for at in np.flatnonzero(keys % np.uint64(step) == 0).tolist():
+                rows = segment.vectors(at)
+                if int(segment.ids[at]) not in gone and len(rows) and np.isfinite(rows).all():
+                    parts += [
+                        ((int(keys[at]), first), rows[first : first + window]) for first in range(0, len(rows), window)
+                    ]
+        return sorted(parts, key=lambda part: part[0])
+
+    def sampled_windows(self, step: int) -> list[KeyedRows]:
+        """The moments of every ``step``-th window of each video, each window with its place in the sample."""
         assert self.moments is not None
-        rows = sum(s.rows for s in self.spans)
-        total = sum(self.moments.count(clips) for clips in self.clip_counts.values())
-        step = max(1, min(-(-rows // SAMPLE_MOMENTS), total // MIN_SAMPLE_WINDOWS))
-        parts: list[Vectors] = []
-        at, gone = step // 2, set(self.gone.tolist())
+        parts: list[KeyedRows] = []
+        gone = set(self.gone.tolist())
         for segment in self.spans:
-            for place, id in enumerate(segment.ids.tolist()):
+            keys = video_keys(segment).tolist()
+            for place, (id, key) in enumerate(zip(segment.ids.tolist(), keys, strict=True)):
                 clips = self.clip_counts.get(id, 0)
                 if not clips or id in gone:
                     continue
-                count = self.moments.count(clips)
-                if at < count:
-                    found, owner = segment.vectors(place), self.moments.of(clips).window
-                    if len(found) != len(owner) or not np.isfinite(found).all():
-                        self.damaged_videos.add(id)
-                    else:
-                        parts += [found[owner == window] for window in range(at, count, step)]
-                    at += step * len(range(at, count, step))
-                at -= count
-        return parts
+                chosen = range(key % step, self.moments.count(clips), step)
+                if not chosen:
+                    continue
+                found, owner = segment.vectors(place), self.moments.of(clips).window
+                if len(found) != len(owner) or not np.isfinite(found).all():
+                    self.damaged_videos.add(id)
+                    continue
+                parts += [((key, window), found[owner == window]) for window in chosen]
+        return sorted(parts, key=lambda part: part[0])
+
+
+def sample_step(clips: int) -> int:
+    """The step at which a sample is taken from so many clips.
+
+    >>> sample_step(100), sample_step(SAMPLE_CLIPS + 1)
+    (1, 2)
+    """
+    return max(1, -(-clips // SAMPLE_CLIPS))
+
+
+def window_step(rows: int, windows: int) -> int:
+    """The step at which windows of moments are sampled, given the number of moments and of windows."""
+    return max(1, min(-(-rows // SAMPLE_MOMENTS), windows // MIN_SAMPLE_WINDOWS))
 
 
 def _rows(segments: Sequence[Segment], video: int) -> Vectors | None:

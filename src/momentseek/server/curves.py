@@ -18,8 +18,8 @@ from momentseek.library.words import WordMatcher, content_words
 from momentseek.media.cue import Cue
 from momentseek.search import Hit
 from momentseek.search.display import sought_words
-from momentseek.search.engine import STREAMS, Stream
 from momentseek.search.fusion import DEFAULT_FUSION
+from momentseek.search.options import STREAMS, Stream
 from momentseek.search.query import Query
 from momentseek.search.state import StreamIndex
 from momentseek.search.streams.vision import build_curve, build_vision_query

@@ -10,8 +10,8 @@ from pydantic import ConfigDict, Field, field_validator
 
 from momentseek.api import Library
 from momentseek.search import Results
-from momentseek.search.engine import STREAMS, Stream
 from momentseek.search.fusion import DEFAULT_FUSION
+from momentseek.search.options import STREAMS, Stream
 from momentseek.search.query import MAX_CHARACTERS, Query
 from momentseek.server.errors import ApiError
 from momentseek.server.schemas import StrictModel

@@ -13,8 +13,9 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.readings import finish_reading, keep_frames
 from momentseek.media.cue import Cue
 from momentseek.search.display import table
-from momentseek.search.engine import Engine, SearchOptions
+from momentseek.search.engine import Engine
 from momentseek.search.hit import Results
+from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.streams.text import search_text
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
-from momentseek.search.engine import STREAMS
 from momentseek.search.fusion import FUSIONS
 from momentseek.search.localise import LOCALISERS
+from momentseek.search.options import STREAMS
 from momentseek.server.judging.setup import SearchSetup, pool_setups
 
 

@@ -8,7 +8,8 @@ can tell "nearest" from "surely there": :meth:`ThingEncoder.evidence`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +40,26 @@ CHANCE_PER_LABEL, MOST_CHANCE = 0.003, 0.5
 """What a label of a kind may get by chance, and what all labels of a kind may at most."""
 RECIPE = "1"
 """Part of the fingerprint; change it whenever the same weights and labels would give other vectors."""
+
+
+@dataclass(frozen=True)
+class LabelEvidence:
+    """How surely images show things that a text names, given their vectors; see :meth:`ThingEncoder.evidence`."""
+
+    weights: tuple[float, ...]
+    """How much each noun has of the text's meaning."""
+    labels: tuple[tuple[int, ...], ...]
+    """The labels of each noun's kind."""
+
+    def __call__(self, rows: Vectors) -> Vectors:
+        """The evidence of each image, 0 where there is none."""
+        numbers, chances = read_label_columns(rows)
+        total = np.zeros(len(rows), np.float32)
+        for weight, labels in zip(self.weights, self.labels, strict=True):
+            share = np.where(np.isin(numbers, labels), chances, 0).sum(axis=1)
+            usual = min(CHANCE_PER_LABEL * len(labels), MOST_CHANCE)
+            total += weight * np.maximum(0, share - usual) / (1 - usual)
+        return total
 
 
 class ThingEncoder:
@@ -75,7 +96,7 @@ class ThingEncoder:
         """Those of some words that are neither in a label's name nor name a kind of labels: there it can only guess."""
         return [word for word in words_without_label(words) if not named_kinds(word)]
 
-    def evidence(self, text: str) -> Callable[[Vectors], Vectors]:
+    def evidence(self, text: str) -> LabelEvidence:
         """A function of images' vectors: how surely each shows the things that a text names, by its labels alone.
 
         0 is no sign of it. It is the sum over the text's nouns of w · (Σ p − a) / (1 − a), with p the probabilities of
@@ -86,16 +107,7 @@ class ThingEncoder:
         whole, *nouns = self._meanings([text, *(noun for noun, _ in kinds)]) if kinds else (None,)
         weights = [max(0.0, float(whole @ noun)) for noun in nouns]
 
-        def tell(rows: Vectors) -> Vectors:
-            numbers, chances = read_label_columns(rows)
-            total = np.zeros(len(rows), np.float32)
-            for weight, (_, labels) in zip(weights, kinds, strict=True):
-                share = np.where(np.isin(numbers, labels), chances, 0).sum(axis=1)
-                usual = min(CHANCE_PER_LABEL * len(labels), MOST_CHANCE)
-                total += weight * np.maximum(0, share - usual) / (1 - usual)
-            return total
-
-        return tell
+        return LabelEvidence(tuple(weights), tuple(labels for _, labels in kinds))
 
     def encode_images(self, images: Sequence[Pixels]) -> Vectors:
         """One row per image; of an image that is not square, the middle square counts."""

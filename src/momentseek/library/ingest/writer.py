@@ -133,8 +133,7 @@ class SegmentWriter:
             return encode_cues(self.speech, [ready.cues for ready in self.ready])
 
     def _write(self, spoken: Sequence[Vectors | None]) -> None:
-        first = self.catalog.next_id()
-        ids = range(first, first + len(self.ready))
+        ids = self.catalog.next_ids(len(self.ready))
         fresh: list[Segment] = []
         if self.ready:
             fresh += clip_segments(ids, self.ready)

@@ -6,16 +6,18 @@ beside a picture that is fair it proves nothing new: both have looked at the sam
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
 from momentseek.library.descriptions import best_captions, count_captions
 from momentseek.library.words import WordMatcher, content_words
 from momentseek.search.hit import StreamHit
 from momentseek.search.state import Ids
-from momentseek.search.streams.timed_words import word_hits
+from momentseek.search.streams.timed_words import TimedMatch, word_hits
 from momentseek.search.streams.word_weights import rarest_words, rarity
 
 MAX_CAPTIONS = 400
@@ -34,8 +36,15 @@ def search_described(
         return []
     counts = [count_captions(catalog, term) for term in terms]
     matches = best_captions(catalog, rarest_words(terms, counts), allowed, MAX_CAPTIONS)
+    return judge_captions(matches, terms, rarity(counts, total), only_described)
+
+
+def judge_captions(
+    matches: Sequence[TimedMatch], terms: Sequence[str], weight: NDArray[np.float64], only_described: bool
+) -> list[StreamHit]:
+    """StreamHits of the captions that match some words best, best first; ``weight`` is what each term counts."""
     if not matches:
         return []
     values = WordMatcher([match.line.text for match in matches]).matches(terms).astype(np.float64)
-    found = word_hits(matches, values, rarity(counts, total), only_here=only_described)
+    found = word_hits(matches, values, weight, only_here=only_described)
     return [replace(hit, level="fair") if hit.level == "strong" else hit for hit in found]

@@ -19,7 +19,8 @@ from momentseek.library.video import Video
 from momentseek.moments.arrays import FloatArray
 from momentseek.search.confidence import SCENE_CLIPS, Scale
 from momentseek.search.fusion import fit_spans
-from momentseek.search.state import Ids, StreamIndex
+from momentseek.search.state import Ids, SampledIndex, StreamIndex
+from momentseek.search.streams.seen import VideoList
 from momentseek.trained.moment_map import MomentMap, MomentScores, combine_cosines, cosines
 
 TOLERATED_SPREADS = 1.0
@@ -51,7 +52,7 @@ class MapQuery:
 
 
 def build_map_query(
-    index: StreamIndex, weights: Vectors, seen: Vectors, avoid: Sequence[tuple[Vectors, float]]
+    index: SampledIndex, weights: Vectors, seen: Vectors, avoid: Sequence[tuple[Vectors, float]]
 ) -> MapQuery:
     """A query from the vectors of what it looks for, weighted, and of what it avoids, each with its weight.
 
@@ -73,7 +74,7 @@ def build_map_query(
         top = int(np.argmax(scores))
         matched[at], overlapped[at], best[at] = cos[0][top], cos[1][top], scores[top]
     spread = Scale.of(best).spread
-    total = sum(known.count(clips) for clips in index.clip_counts.values())
+    total = index.window_count
     avoided = []
     for row, weight in avoid:
         rest = row - (row @ query) * query
@@ -150,20 +151,32 @@ def score_moments(index: StreamIndex, query: MapQuery, video: Video) -> MomentSc
 
 def upper_bounds(index: StreamIndex, query: MapQuery, allowed: Ids | None, depth: int) -> dict[int, float]:
     """The videos that may have the best moments, by id, with the highest score that the best of each can have."""
-    known = index.moments
-    assert known is not None
-    planes = [tangent(known, *at) for at in query.tangents]
+    assert index.moments is not None
+    return bound_videos(index.moments, query, list_by_planes(index, query, allowed, depth))
+
+
+def list_by_planes(index: StreamIndex, query: MapQuery, allowed: Ids | None, depth: int) -> tuple[VideoList, ...]:
+    """The videos with the best moments by each of the query's tangent planes."""
+    assert index.moments is not None
+    planes = [tangent(index.moments, *at) for at in query.tangents]
     half = len(query.query) // 2
     probes = np.stack([np.repeat([2 * m, 2 * o], half) * query.query for m, o, _ in planes]).astype(np.float32)
     ids = np.concatenate([np.asarray(s.ids) for s in index.spans])
     mask = None if allowed is None else np.isin(ids, allowed)
     best = index.moment_scan.search(probes, depth, allowed=mask, gone=index.gone)
+    return tuple(VideoList(*each) for each in zip(best.ids, best.scores, strict=True))
+
+
+def bound_videos(known: MomentMap, query: MapQuery, lists: Sequence[VideoList]) -> dict[int, float]:
+    """The highest score that the best moment of each listed video can have, by id."""
     bounds: dict[int, float] = {}
-    for row, scores, (_, _, constant) in zip(best.ids.tolist(), best.scores.tolist(), planes, strict=True):
+    planes = [(ids.tolist(), scores.tolist()) for ids, scores in lists]
+    constants = [tangent(known, *at)[2] for at in query.tangents]
+    for (row, scores), constant in zip(planes, constants, strict=True):
         for id, score in zip(row, scores, strict=True):
             bounds[id] = min(bounds.get(id, np.inf), score + constant)
     # a video that a plane did not list has no more by it than the last one that it did
-    for row, scores, (_, _, constant) in zip(best.ids.tolist(), best.scores.tolist(), planes, strict=True):
+    for (row, scores), constant in zip(planes, constants, strict=True):
         least = scores[-1] + constant if scores else np.inf
         for id in bounds.keys() - set(row):
             bounds[id] = min(bounds[id], least)

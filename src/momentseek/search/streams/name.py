@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from momentseek.library.catalog import Catalog
+from momentseek.library.catalog import Catalog, NameMatch
 from momentseek.library.names import name_text
 from momentseek.library.words import WordMatcher, content_words, words
 from momentseek.search.hit import Level
@@ -29,8 +30,17 @@ def search_names(catalog: Catalog, text: str, allowed: Ids | None = None) -> lis
 
     A name that is the query is a sure hit, one that has all its words a fair one.
     """
-    terms = content_words(name_text(text))
-    matches = catalog.best_names(terms, allowed, MAX_NAMES)
+    return judge_names(catalog.best_names(name_terms(text), allowed, MAX_NAMES), text)
+
+
+def name_terms(text: str) -> list[str]:
+    """The words of a text that are looked for in names."""
+    return content_words(name_text(text))
+
+
+def judge_names(matches: Sequence[NameMatch], text: str) -> list[NameHit]:
+    """NameHits of the videos whose names match the words of a text best, best first."""
+    terms = name_terms(text)
     has = WordMatcher([name_text(match.name) for match in matches]).matches(terms)
     own = words(name_text(text))
     out = []

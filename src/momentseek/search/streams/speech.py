@@ -7,24 +7,27 @@ with "lighthouse" has nearly all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.encoders.protocol import Vectors
 from momentseek.library.catalog import Catalog, CueMatch
 from momentseek.library.transcripts import transcribed_videos
 from momentseek.library.words import WordMatcher, content_words
-from momentseek.media.cue import Cue
 from momentseek.search.confidence import MIN_CLIPS, Scale
 from momentseek.search.fusion import RRF_K
 from momentseek.search.hit import StreamHit
-from momentseek.search.state import Ids, LibraryState
+from momentseek.search.state import Ids, LibraryState, QueryEncoder, SampledIndex
 from momentseek.search.streams.word_weights import rarest_words, rarity, word_level
 
 MAX_CUES = 400
 """Cues that are looked at."""
+MAX_MEANT_VIDEOS = 100
+"""Videos that are looked at for cues of the same meaning."""
 MAX_CUE_GAP_SECONDS = 2.0
 """Longest pause between two cues of one utterance."""
 MAX_UTTERANCE_SECONDS = 15.0
@@ -43,10 +46,8 @@ def search_speech(
     ``only_speech`` says that the words were asked for as speech (``said:``); else they may also be about the picture.
     """
     by_word = _search_words(state.catalog, text, allowed, only_speech)
-    index = state.speech
-    if not len(index.sample) or not index.clips or not state.encoder.knows_words("speech", [text]):
-        return by_word
-    return _fuse_hits(by_word, _search_meaning(state, text, allowed))
+    asked = ask_meaning(state.speech, state.encoder, text)
+    return by_word if asked is None else fuse_hits(by_word, meant_hits(find_meant(state, asked, allowed)))
 
 
 def _search_words(catalog: Catalog, text: str, allowed: Ids | None, only_speech: bool) -> list[StreamHit]:
@@ -54,11 +55,23 @@ def _search_words(catalog: Catalog, text: str, allowed: Ids | None, only_speech:
     if not terms:
         return []
     counts = [catalog.count_cues(term) for term in terms]
-    weight = rarity(counts, catalog.count_cues())
     matches = catalog.best_cues(rarest_words(terms, counts), allowed, MAX_CUES)
     if not matches:
         return []
-    heard = transcribed_videos(catalog)
+    return judge_cues(matches, transcribed_videos(catalog), terms, rarity(counts, catalog.count_cues()), only_speech)
+
+
+def judge_cues(
+    matches: Sequence[CueMatch],
+    heard: Collection[int],
+    terms: Sequence[str],
+    weight: NDArray[np.float64],
+    only_speech: bool,
+) -> list[StreamHit]:
+    """StreamHits of the cues that match some words best, best first.
+
+    ``heard`` are the videos whose cues a recogniser made, ``weight`` is what each of the terms counts.
+    """
     has = WordMatcher([m.cue.text for m in matches]).matches(terms)
     out = []
     for utterance in _join_cues(matches, has):
@@ -95,35 +108,76 @@ def _join_cues(matches: Sequence[CueMatch], has: NDArray[np.bool_]) -> list[list
     return out
 
 
-def _search_meaning(state: LibraryState, text: str, allowed: Ids | None) -> list[StreamHit]:
-    """Cues whose vectors stand out; all others are left out. Meaning alone is never strong."""
+@dataclass(frozen=True, eq=False)
+class MeaningQuery:
+    """A text as its meaning is looked for: its vector, and what is usual for it in the library's speech."""
+
+    vector: Vectors
+    scale: Scale
+
+    def accepts(self, score: float) -> bool:
+        """Whether a cue with this score means the same, and stands out."""
+        return score >= MIN_MEANING and self.scale.level(score) != "weak"
+
+
+class MeantCues(NamedTuple):
+    """Cues of the meaning that is asked for, in columns, and by how much the best cue of each one's video has it."""
+
+    video: Ids
+    row: Ids
+    score: NDArray[np.float64]
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    video_score: NDArray[np.float64]
+
+    def part(self, chosen: NDArray[np.bool_]) -> MeantCues:
+        """Those of the cues that are chosen."""
+        numbers = (column[chosen] for column in (self.score, self.start, self.end, self.video_score))
+        return MeantCues(self.video[chosen], self.row[chosen], *numbers)
+
+
+def ask_meaning(index: SampledIndex, encoder: QueryEncoder, text: str) -> MeaningQuery | None:
+    """The question for a meaning; None where too few cues have vectors to know what is usual: only words count then."""
+    if not len(index.sample) or index.clips < MIN_CLIPS or not encoder.knows_words("speech", [text]):
+        return None
+    vector = encoder.encode("speech", [text])[0]
+    return MeaningQuery(vector, Scale.of(index.sample @ vector, index.clips))
+
+
+def find_meant(state: LibraryState, asked: MeaningQuery, allowed: Ids | None) -> MeantCues:
+    """Cues whose vectors stand out, in the videos that have the best ones."""
     index = state.speech
-    if index.clips < MIN_CLIPS:  # too few to know what is usual: only words count
-        return []
-    vector = state.encoder.encode("speech", [text])[0]
-    scale = Scale.of(index.sample @ vector, index.clips)
-    best = index.scan.search(vector, MAX_CUES // 4, allowed=index.allowed_mask(allowed), gone=index.gone)
-    scored = []
-    for id, segment, at in zip(best.ids[0].tolist(), best.segment[0].tolist(), best.at[0].tolist(), strict=True):
-        scores = index.segments[segment].vectors(at) @ vector
+    best = index.scan.search(asked.vector, MAX_MEANT_VIDEOS, allowed=index.allowed_mask(allowed), gone=index.gone)
+    found: list[tuple[int, int, float, float, float, float]] = []
+    columns = (best.ids[0].tolist(), best.scores[0].tolist(), best.segment[0].tolist(), best.at[0].tolist())
+    for id, top, segment, at in zip(*columns, strict=True):
+        scores = index.segments[segment].vectors(at) @ asked.vector
         if not np.isfinite(scores).all():
             index.damaged_videos.add(id)
             scores = np.where(np.isfinite(scores), scores, -1)
-        if scores.max() < MIN_MEANING or scale.level(float(scores.max())) == "weak":
+        if not asked.accepts(float(scores.max())):
             break  # and so are all further videos
-        scored += [(float(score), id, row) for row, score in enumerate(scores.tolist())]
-    out = []
-    cues: dict[int, list[Cue]] = {}
-    for score, id, row in sorted(scored, key=lambda s: (-s[0], s[1], s[2]))[:MAX_CUES]:
-        if score < MIN_MEANING or scale.level(score) == "weak":
-            break
-        spoken = cues.get(id) or cues.setdefault(id, state.catalog.cues(id))
-        if row < len(spoken):
-            out.append(StreamHit(id, spoken[row].start, spoken[row].end, score, "fair"))
-    return out
+        spoken = state.catalog.cues(id)
+        found += [
+            (id, row, score, spoken[row].start, spoken[row].end, top)
+            for row, score in enumerate(scores.tolist())
+            if row < len(spoken) and asked.accepts(score)
+        ]
+    video, row, score, start, end, tops = zip(*found, strict=True) if found else ((),) * 6
+    return MeantCues(
+        np.array(video, np.int64), np.array(row, np.int64), np.array(score, np.float64), np.array(start, np.float64),
+        np.array(end, np.float64), np.array(tops, np.float64),
+    )  # fmt: skip
 
 
-def _fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[StreamHit]:
+def meant_hits(found: MeantCues) -> list[StreamHit]:
+    """StreamHits of cues by their meaning, best first; meaning alone is never strong."""
+    order = np.lexsort((found.row, found.video, -found.score))[:MAX_CUES]
+    columns = (column[order].tolist() for column in (found.video, found.start, found.end, found.score))
+    return [StreamHit(video, start, end, score, "fair") for video, start, end, score in zip(*columns, strict=True)]
+
+
+def fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[StreamHit]:
     """Fuse two lists into one by reciprocal ranks; a hit found by its words keeps its times and score."""
     shares = {u: 1 / (RRF_K + rank) for rank, u in enumerate(by_word, 1)}
     of_video: dict[int, list[StreamHit]] = {}

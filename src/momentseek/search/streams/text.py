@@ -7,17 +7,17 @@ are mostly about the picture, so they must be spelt right and most of them be th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.readings import LineMatch, best_lines, count_lines, near_spellings
+from momentseek.library.readings import best_lines, count_lines, near_spellings
 from momentseek.library.words import WordMatcher, content_words, plain_words
 from momentseek.search.hit import StreamHit
 from momentseek.search.state import Ids
-from momentseek.search.streams.timed_words import word_hits
+from momentseek.search.streams.timed_words import TimedMatch, word_hits
 from momentseek.search.streams.word_weights import rarest_words, rarity
 
 MAX_LINES = 400
@@ -37,19 +37,35 @@ def search_text(catalog: Catalog, text: str, allowed: Ids | None = None, *, only
     counts = [count_lines(catalog, term) for term in terms]
     other = {term: near_spellings(catalog, term) if only_text else [] for term in terms}
     matches = best_lines(catalog, rarest_words(terms, counts), allowed, MAX_LINES)
-    spellings = list(dict.fromkeys(spelling for some in other.values() for spelling in some))
+    misspelt = best_lines(catalog, all_spellings(other), allowed, MAX_LINES, spelt=True)
     known = {match.id for match in matches}
-    matches += [
-        m for m in best_lines(catalog, spellings, allowed, MAX_LINES, spelt=True) if m.id not in known
-    ]  # fmt: skip
+    matches += [match for match in misspelt if match.id not in known]
+    return judge_lines(matches, terms, other, rarity(counts, total), only_text)
+
+
+def all_spellings(other: Mapping[str, Sequence[str]]) -> list[str]:
+    """The other spellings of all words, each once."""
+    return list(dict.fromkeys(spelling for some in other.values() for spelling in some))
+
+
+def judge_lines(
+    matches: Sequence[TimedMatch],
+    terms: Sequence[str],
+    other: Mapping[str, Sequence[str]],
+    weight: NDArray[np.float64],
+    only_text: bool,
+) -> list[StreamHit]:
+    """StreamHits of the lines that match some words best, best first.
+
+    ``other`` are spellings of each term with one letter wrong, ``weight`` is what each counts.
+    """
     if not matches:
         return []
-    values = _word_values(matches, terms, other)
-    return word_hits(matches, values, rarity(counts, total), only_here=only_text)
+    return word_hits(matches, _word_values(matches, terms, other), weight, only_here=only_text)
 
 
 def _word_values(
-    matches: Sequence[LineMatch], terms: Sequence[str], other: dict[str, list[str]]
+    matches: Sequence[TimedMatch], terms: Sequence[str], other: Mapping[str, Sequence[str]]
 ) -> NDArray[np.float64]:
     """``(lines, terms)``: 1 where a line has a term, less where it has it with a wrong letter, else 0."""
     texts = [match.line.text for match in matches]

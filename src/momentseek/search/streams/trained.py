@@ -6,14 +6,18 @@ CroCs) keeps vectors of moments, and scores these.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 import numpy as np
 
 from momentseek.library.video import Video
 from momentseek.search.confidence import Scale
+from momentseek.search.fusion import KnownVideo
 from momentseek.search.hit import StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAX_SPANS, Curve
 from momentseek.search.state import Ids, LibraryState
 from momentseek.search.streams.moment_map import upper_bounds
+from momentseek.search.streams.seen import SeenVideos, VideoList
 from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, VisionResult, build_curve, hits_on_curve
 from momentseek.trained.moment_map import MomentScores
 
@@ -25,6 +29,14 @@ def search_by_head(
 
     The scan finds candidates by all modalities together and by each alone; then the model's own score ranks them.
     """
+    seen, curves = look_by_head(state, query, allowed, page, depth)
+    return VisionResult.from_hits([hit for found in seen.hits for hit in found], curves)
+
+
+def look_by_head(
+    state: LibraryState, query: VisionQuery, allowed: Ids | None, page: int, depth: int
+) -> tuple[SeenVideos, dict[int, Curve]]:
+    """The best videos by the model's score with the spans on them, and their curves; see :func:`search_by_head`."""
     index, head = state.vision, state.vision.head
     assert head is not None
     best = index.scan.search(head.probes(query.vector), depth, allowed=index.allowed_mask(allowed), gone=index.gone)
@@ -33,18 +45,35 @@ def search_by_head(
     videos = state.videos(places)
     match = {id: head.match(index.segments[s].vectors(at), query.vector) for id, (s, at) in places.items()}
     curves: dict[int, Curve] = {}
-    hits: list[StreamHit] = []
-    enough = -np.inf
+    hits: list[list[StreamHit]] = []
+    budget = HeadBudget(head.alpha, page)
     for id in sorted(videos, key=lambda id: (-match[id], id))[:depth]:
-        if head.alpha * match[id] < enough:
+        if not budget.allows(match[id]):
             break
         curve = build_curve(index, query, videos[id], places[id])
         if curve is not None:
             curves[id] = curve
-            hits += hits_on_curve(id, curve, query, LEARNED_LOCALISER)
-            if len(hits) >= page:
-                enough = sorted((hit.score for hit in hits), reverse=True)[page - 1]
-    return VisionResult.from_hits(hits, curves)
+            hits.append(hits_on_curve(id, curve, query, LEARNED_LOCALISER))
+            budget.spend(hits[-1])
+    lists = tuple(VideoList(*each) for each in zip(best.ids, best.scores, strict=True))
+    worth = np.array([match[id] for id in curves], np.float64)
+    return SeenVideos(lists, np.array(list(curves), np.int64), worth, hits), curves
+
+
+class HeadBudget:
+    """Spans are sought until no other video could have one that is better than a page of those found."""
+
+    def __init__(self, alpha: float, page: int) -> None:
+        self._alpha, self._page = alpha, page
+        self._scores: list[float] = []
+
+    def allows(self, worth: float) -> bool:
+        """Whether spans are sought on the next video, which the model gives so much."""
+        return len(self._scores) < self._page or self._alpha * worth >= self._scores[self._page - 1]
+
+    def spend(self, found: Sequence[StreamHit]) -> None:
+        """Take note of what was found on it."""
+        self._scores = sorted([*self._scores, *(hit.score for hit in found)], reverse=True)
 
 
 def search_by_map(
@@ -60,26 +89,52 @@ def search_by_map(
     reach = depth
     bounds = upper_bounds(index, moments_query, allowed, reach)
     videos = state.videos(bounds)
-    while len(bounds) >= reach and len({_content_key(video) for video in videos.values()}) < depth:
+    while len(bounds) >= reach and len({content_key(video) for video in videos.values()}) < depth:
         reach *= 2
         bounds = upper_bounds(index, moments_query, allowed, reach)
         videos = state.videos(bounds)
     curves: dict[int, Curve] = {}
+
+    def find(id: int) -> list[StreamHit]:
+        curve, found = moments_of_video(state, query, videos[id])
+        if curve is not None:
+            curves[id] = curve
+        return found
+
+    return VisionResult.from_hits(choose_moments(bounds, videos, find, depth), curves)
+
+
+def moments_of_video(state: LibraryState, query: VisionQuery, video: Video) -> tuple[Curve | None, list[StreamHit]]:
+    """A video's curve and the moments of it that enter the ranking; None and nothing where it has no sound vectors."""
+    assert query.moments is not None
+    curve = build_curve(state.vision, query, video)
+    if curve is None or curve.moments is None or not len(curve.moments.start):
+        return None, []
+    return curve, _best_moments(video.id, curve, curve.moments, query.moments.sureness)
+
+
+def choose_moments(
+    bounds: Mapping[int, float],
+    videos: Mapping[int, KnownVideo],
+    find: Callable[[int], list[StreamHit]],
+    depth: int,
+) -> list[StreamHit]:
+    """The moments of the ``depth`` best videos, which are looked at in the order of what they can have at most.
+
+    ``find`` gives a video's moments, best first.
+    """
     hits: dict[int, list[StreamHit]] = {}
     best: dict[str | int, float] = {}
     for id in sorted(videos, key=lambda id: (-bounds[id], id)):
         if len(best) >= depth and bounds[id] < sorted(best.values(), reverse=True)[depth - 1]:
             break
-        curve = build_curve(index, query, videos[id])
-        if curve is None or curve.moments is None or not len(curve.moments.start):
-            continue
-        curves[id] = curve
-        hits[id] = _best_moments(id, curve, curve.moments, moments_query.sureness)
-        content = _content_key(videos[id])
-        best[content] = max(best.get(content, -np.inf), hits[id][0].score)
+        found = find(id)
+        if found:
+            hits[id] = found
+            content = content_key(videos[id])
+            best[content] = max(best.get(content, -np.inf), found[0].score)
     stay = set(sorted(best, key=lambda content: -best[content])[:depth])
-    found = [hit for id, some in hits.items() if _content_key(videos[id]) in stay for hit in some]
-    return VisionResult.from_hits(found, curves)
+    return [hit for id, some in hits.items() if content_key(videos[id]) in stay for hit in some]
 
 
 def _best_moments(video: int, curve: Curve, moments: MomentScores, usual: Scale) -> list[StreamHit]:
@@ -92,6 +147,6 @@ def _best_moments(video: int, curve: Curve, moments: MomentScores, usual: Scale)
     return out
 
 
-def _content_key(video: Video) -> str | int:
+def content_key(video: KnownVideo) -> str | int:
     """What tells a video from others that are not copies of it."""
     return video.hash or video.id

@@ -16,8 +16,9 @@ from momentseek.search.confidence import SCENE_CLIPS, Scale, evidence
 from momentseek.search.hit import Level, StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, Curve, Proposals, localise
 from momentseek.search.query import Part
-from momentseek.search.state import Encode, Evidence, Ids, LibraryState, StreamIndex
+from momentseek.search.state import Encode, Evidence, Ids, LibraryState, SampledIndex, StreamIndex
 from momentseek.search.streams.moment_map import TOLERATED_SPREADS, MapQuery, build_map_query, score_moments
+from momentseek.search.streams.seen import SeenVideos, VideoList
 from momentseek.trained.boundary_head import Boundaries
 
 MAX_VIDEOS = 100
@@ -83,7 +84,7 @@ class VisionResult:
 
 
 def build_vision_query(
-    index: StreamIndex,
+    index: SampledIndex,
     seen: Sequence[Part],
     avoid: Sequence[Part],
     encode: Encode,
@@ -124,7 +125,7 @@ def build_vision_query(
     return query
 
 
-def query_of_vector(index: StreamIndex, vector: Vectors) -> VisionQuery:
+def query_of_vector(index: SampledIndex, vector: Vectors) -> VisionQuery:
     """A query that looks for what a unit vector stands for, be it of a text or of a picture."""
     usual = np.asarray(index.sample @ vector, np.float32)
     scale = Scale.of(usual, index.clips)
@@ -144,11 +145,19 @@ def search_vision(
     Spans are sought on every video with a clip that stands out, ``depth`` at most; on others, while there are fewer
     than ``page`` weak spans.
     """
+    seen, curves = look_at_videos(state, query, allowed, localiser, page, depth)
+    return VisionResult.from_hits([hit for found in seen.hits for hit in found], curves)
+
+
+def look_at_videos(
+    state: LibraryState, query: VisionQuery, allowed: Ids | None, localiser: str, page: int, depth: int
+) -> tuple[SeenVideos, dict[int, Curve]]:
+    """The best videos with the spans on them, and their curves by id; see :func:`search_vision`."""
     index = state.vision
     query = replace(query, moments=None)  # they are not asked for, and many
-    # what must be avoided is known only clip by clip, so more videos are looked at
-    reach = depth * (4 if query.avoid else 1)
-    best = index.scan.search(query.vector, reach, allowed=index.allowed_mask(allowed), gone=index.gone)
+    best = index.scan.search(
+        query.vector, scan_reach(query, depth), allowed=index.allowed_mask(allowed), gone=index.gone
+    )
     videos = state.videos(best.ids[0].tolist())
     curves: dict[int, Curve] = {}
     for id, segment, at in zip(best.ids[0].tolist(), best.segment[0].tolist(), best.at[0].tolist(), strict=True):
@@ -156,17 +165,42 @@ def search_vision(
             curve = build_curve(index, query, videos[id], (segment, at))
             if curve is not None:
                 curves[id] = curve
-    order = sorted(curves, key=lambda id: (-float(curves[id].scores.max()), id))[:depth]
-    hits: list[StreamHit] = []
-    weak = 0
-    for count, id in enumerate(order):
-        # from here on all is weak: what fills a page is enough
-        if count >= MIN_VIDEOS and weak >= page and query.scale.level(float(curves[id].scores.max())) == "weak":
+    worth = {id: float(curve.scores.max()) for id, curve in curves.items()}
+    hits: list[list[StreamHit]] = []
+    budget = PageBudget(query.scale, page)
+    order = sorted(worth, key=lambda id: (-worth[id], id))[:depth]
+    for id in order:
+        if not budget.allows(worth[id]):
             break
-        found = hits_on_curve(id, curves[id], query, localiser)
-        weak += sum(hit.level == "weak" for hit in found)
-        hits += found
-    return VisionResult.from_hits(hits, curves)
+        hits.append(hits_on_curve(id, curves[id], query, localiser))
+        budget.spend(hits[-1])
+    looked = order[: len(hits)]
+    values = np.array([worth[id] for id in looked], np.float64)
+    return SeenVideos((VideoList(best.ids[0], best.scores[0]),), np.array(looked, np.int64), values, hits), curves
+
+
+def scan_reach(query: VisionQuery, depth: int) -> int:
+    """Number of videos that are scanned for if spans are wanted on so many."""
+    # what must be avoided is known only clip by clip, so more videos are looked at
+    return depth * (4 if query.avoid else 1)
+
+
+class PageBudget:
+    """Spans are sought on every video with a clip that stands out; on others, while a page of weak ones is not full."""
+
+    def __init__(self, scale: Scale, page: int) -> None:
+        self._scale, self._page = scale, page
+        self._videos = self._weak = 0
+
+    def allows(self, worth: float) -> bool:
+        """Whether spans are sought on the next video, whose best clip scores so much."""
+        # from here on all is weak: what fills a page is enough
+        return self._videos < MIN_VIDEOS or self._weak < self._page or self._scale.level(worth) != "weak"
+
+    def spend(self, found: Sequence[StreamHit]) -> None:
+        """Take note of what was found on it."""
+        self._videos += 1
+        self._weak += sum(hit.level == "weak" for hit in found)
 
 
 def build_curve(

@@ -9,7 +9,7 @@ from fastapi import Path as InPath
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from momentseek.errors import MomentseekError
-from momentseek.search.engine import STREAMS
+from momentseek.search.options import STREAMS
 from momentseek.server.judging.evaluation import DEFAULT_MEASURE
 from momentseek.server.judging.setup import SearchSetup
 from momentseek.server.judging.states import QueryState, SecondBatch

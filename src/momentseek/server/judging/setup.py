@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.search import Results
-from momentseek.search.engine import STREAMS, Stream
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import DEFAULT_LOCALISER, LOCALISERS
+from momentseek.search.options import STREAMS, Stream
 from momentseek.search.query import Query
 
 SETUP_KEYS = ("localiser", "streams", "fusion", "encoder", "all")

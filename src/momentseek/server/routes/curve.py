@@ -9,9 +9,9 @@ from fastapi import Query as InQuery
 from pydantic import BaseModel, ConfigDict, Field
 
 from momentseek.api import Library
-from momentseek.search.engine import STREAMS
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import LOCALISERS
+from momentseek.search.options import STREAMS
 from momentseek.search.query import Query
 from momentseek.server.curves import query_curves
 from momentseek.server.errors import error_responses

@@ -11,9 +11,9 @@ from momentseek.errors import MomentseekError
 from momentseek.library.descriptions import described_counts
 from momentseek.library.readings import read_counts
 from momentseek.library.transcripts import heard_counts
-from momentseek.search.engine import STREAMS
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import DEFAULT_LOCALISER
+from momentseek.search.options import STREAMS
 from momentseek.server.companions import encoder_name, public_spec
 from momentseek.server.schemas import clean_text
 from momentseek.server.service import ServiceParam

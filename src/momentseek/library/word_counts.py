@@ -1,0 +1,223 @@
+"""How often words occur in a library's texts, and the best texts by BM25 when the library is one shard of a larger one.
+
+BM25 weighs a word by how rare it is and a text by how long it is beside the others. SQLite's own ``bm25()`` counts in
+the one database that it is asked in. A shard must count over all shards, else a word would be rare in one of them and
+common in another; so each shard gives its :class:`WordCounts`, and scores its texts by their sum. How often a text has
+a word follows from SQLite's own score: ``s = idf · 2.2 f / (f + c)`` with ``c = 1.2 (0.25 + 0.75 length / mean)``, and
+all but ``f`` is known.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from momentseek.library.catalog import Catalog
+from momentseek.library.words import match_any
+
+K1, B = 1.2, 0.75
+"""BM25's constants, as SQLite has them."""
+LEAST_RARITY = 1e-6
+"""What a word weighs that more than half of the texts have."""
+
+
+@dataclass(frozen=True)
+class WordIndex:
+    """A full-text index of the catalog: its table, and the table and column that say which video a text belongs to."""
+
+    table: str
+    texts: str
+    columns: str = "start, end, text, start"
+    """SQL for a text's start and end in seconds, the text, and the time of the frame to show."""
+    video: str = "video"
+    is_there: str = ""
+    """The property of a catalog that says whether it has this index; empty where it always has."""
+
+    def in_catalog(self, catalog: Catalog) -> bool:
+        """Whether a catalog has this index."""
+        return not self.is_there or bool(getattr(catalog, self.is_there))
+
+
+CUES = WordIndex("cue_words", "cues")
+NAMES = WordIndex("name_words", "videos", "0.0, 0.0, name, 0.0", video="id")
+LINES = WordIndex("line_words", "lines", "start, end, text, at", is_there="has_readings")
+SPELLINGS = WordIndex("line_spellings", "lines", "start, end, text, at", is_there="has_readings")
+CAPTIONS = WordIndex("caption_words", "captions", "start, end, text, (start + end) / 2", is_there="has_descriptions")
+
+
+@dataclass(frozen=True)
+class WordCounts:
+    """How many texts there are, how many words they have together, and how many of them hold each of some words."""
+
+    texts: int = 0
+    words: int = 0
+    holding: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def total(cls, parts: Iterable[WordCounts]) -> WordCounts:
+        """The counts of several shards together.
+
+        >>> WordCounts.total([WordCounts(3, 9, (("dog", 1),)), WordCounts(2, 8, (("dog", 2),))])
+        WordCounts(texts=5, words=17, holding=(('dog', 3),))
+        """
+        given = list(parts)
+        holding: dict[str, int] = {}
+        for part in given:
+            for word, count in part.holding:
+                holding[word] = holding.get(word, 0) + count
+        return cls(sum(p.texts for p in given), sum(p.words for p in given), tuple(holding.items()))
+
+    def of(self, terms: Sequence[str]) -> list[int]:
+        """The number of texts that hold each of some words."""
+        known = dict(self.holding)
+        return [known.get(term, 0) for term in terms]
+
+    @property
+    def mean_length(self) -> float:
+        """Words of a text on average."""
+        return self.words / self.texts if self.texts else 1.0
+
+    def rarity(self, holding: int) -> float:
+        """BM25's weight of a word that so many texts hold."""
+        weight = math.log((self.texts - holding + 0.5) / (holding + 0.5))
+        return weight if weight > 0 else LEAST_RARITY
+
+
+class RankedTexts(NamedTuple):
+    """The best texts for some words, in columns, best first."""
+
+    id: NDArray[np.int64]
+    video: NDArray[np.int64]
+    bm25: NDArray[np.float64]
+
+    def first(self, limit: int) -> RankedTexts:
+        """The best ``limit`` of them; ties by video, then by the text's number."""
+        some = keep_best(self.bm25, limit)
+        chosen = some[np.lexsort((self.id[some], self.video[some], -self.bm25[some]))[:limit]]
+        return RankedTexts(self.id[chosen], self.video[chosen], self.bm25[chosen])
+
+
+def keep_best(values: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+    """Places of the ``limit`` highest values, and of all that are as high as the last of them; in no order.
+
+    >>> sorted(keep_best(np.array([3.0, 1.0, 2.0, 2.0]), 2).tolist())
+    [0, 2, 3]
+    """
+    if len(values) <= limit:
+        return np.arange(len(values))
+    return np.flatnonzero(values >= np.partition(values, len(values) - limit)[len(values) - limit])
+
+
+def count_words(catalog: Catalog, index: WordIndex, terms: Sequence[str]) -> WordCounts:
+    """The counts of an index for some words; nothing where the catalog has no such index."""
+    if not index.in_catalog(catalog):
+        return WordCounts(holding=tuple((term, 0) for term in terms))
+    texts, words = _totals(catalog, index)
+    sql = f"SELECT count(*) FROM {index.table} WHERE {index.table} MATCH ?"
+    return WordCounts(texts, words, tuple((term, catalog.rows(sql, (match_any([term]),))[0][0]) for term in terms))
+
+
+def rank_texts(
+    catalog: Catalog,
+    index: WordIndex,
+    terms: Sequence[str],
+    videos: NDArray[np.int64] | None,
+    limit: int,
+    everywhere: WordCounts,
+) -> RankedTexts:
+    """The ``limit`` texts that match any of the words best, by the counts of all shards; as ``bm25()`` would say there.
+
+    ``videos`` restricts the answer to these ids, None stands for all.
+    """
+    none = RankedTexts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    if not terms or not index.in_catalog(catalog):
+        return none
+    here = count_words(catalog, index, terms)
+    found = [_frequencies(catalog, index, term, videos, here) for term in terms]
+    ids = np.concatenate([each.id for each in found])
+    if not len(ids):
+        return none
+    ids, first = np.unique(ids, return_index=True)
+    video = np.concatenate([each.video for each in found])[first]
+    length = np.concatenate([each.length for each in found])[first]
+    score = np.zeros(len(ids))
+    damp = K1 * (1 - B + B * length / everywhere.mean_length)
+    for each, holding in zip(found, everywhere.of(terms), strict=True):
+        times = np.zeros(len(ids))
+        times[np.searchsorted(ids, each.id)] = each.times
+        score += everywhere.rarity(holding) * ((times * (K1 + 1.0)) / (times + damp))
+    return RankedTexts(ids, video, score).first(limit)
+
+
+def read_texts(catalog: Catalog, index: WordIndex, ids: NDArray[np.int64]) -> list[tuple[float, float, str, float]]:
+    """Start, end, text and the time of the frame to show of some texts, in the order of ``ids``."""
+    if not len(ids):
+        return []
+    sql = f"SELECT id, {index.columns} FROM {index.texts} WHERE id IN (SELECT value FROM json_each(?))"
+    found = {row[0]: row[1:] for row in catalog.rows(sql, (json.dumps(ids.tolist()),))}
+    return [found[id] for id in ids.tolist()]
+
+
+class _Frequencies(NamedTuple):
+    """The texts that hold a word: how often, and how many words each has."""
+
+    id: NDArray[np.int64]
+    video: NDArray[np.int64]
+    times: NDArray[np.float64]
+    length: NDArray[np.float64]
+
+
+def _frequencies(
+    catalog: Catalog, index: WordIndex, term: str, videos: NDArray[np.int64] | None, here: WordCounts
+) -> _Frequencies:
+    some = "" if videos is None else f"AND t.{index.video} IN (SELECT value FROM json_each(?))"
+    ids = () if videos is None else (json.dumps(videos.tolist()),)
+    rows = catalog.rows(
+        f"""SELECT t.id, t.{index.video}, -bm25({index.table}), d.sz FROM {index.table}
+            JOIN {index.texts} AS t ON t.id = {index.table}.rowid
+            JOIN {index.table}_docsize AS d ON d.id = {index.table}.rowid
+            WHERE {index.table} MATCH ? {some}""",
+        (match_any([term]), *ids),
+    )
+    id, video, score, sizes = zip(*rows, strict=True) if rows else ((), (), (), ())
+    length = _lengths(sizes)
+    share = np.array(score, np.float64) / here.rarity(here.of([term])[0])
+    damp = K1 * (1 - B + B * length / here.mean_length)
+    times = np.rint(share * damp / (K1 + 1.0 - share))
+    return _Frequencies(np.array(id, np.int64), np.array(video, np.int64), times, length)
+
+
+def _lengths(sizes: Sequence[bytes]) -> NDArray[np.float64]:
+    """Numbers of words of texts, as the index keeps them; most are a byte each."""
+    joined = b"".join(sizes)
+    if len(joined) == len(sizes):
+        return np.frombuffer(joined, np.uint8).astype(np.float64)
+    return np.array([_numbers(size)[0] for size in sizes], np.float64)
+
+
+def _totals(catalog: Catalog, index: WordIndex) -> tuple[int, int]:
+    """Number of texts of an index and of their words, from where ``bm25()`` itself takes them."""
+    rows = catalog.rows(f"SELECT block FROM {index.table}_data WHERE id = 1")
+    numbers = _numbers(rows[0][0]) if rows else []
+    return (numbers[0], numbers[1]) if len(numbers) > 1 else (0, 0)
+
+
+def _numbers(data: bytes) -> list[int]:
+    """The numbers in bytes of SQLite: seven bits a byte, the highest first, the eighth bit set where one goes on.
+
+    >>> _numbers(bytes([5, 0x81, 0x00]))
+    [5, 128]
+    """
+    out, value = [], 0
+    for byte in data:
+        value = value << 7 | byte & 0x7F
+        if not byte & 0x80:
+            out.append(value)
+            value = 0
+    return out

@@ -1,0 +1,127 @@
+"""ShardedEngine: answers queries over a library in shards, with the answers of the same videos in one library."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from momentseek.library.encoders import LibraryEncoders
+from momentseek.library.reader import LibraryReader
+from momentseek.search.engine import NOTHING_PASSES_NOTE
+from momentseek.search.example import SearchExample, check_filters
+from momentseek.search.fusion import Candidate, drop_repeats, merge_hits
+from momentseek.search.hit import Results
+from momentseek.search.options import SearchOptions
+from momentseek.search.query import Query
+from momentseek.search.rerank import open_reranker
+from momentseek.search.shards.answers import ShardCounts, ShardStatistics, WordAsk
+from momentseek.search.shards.fan_out import Asker, FanOut
+from momentseek.search.shards.session import ShardedSession, ask_words
+from momentseek.search.shards.state import ShardedState
+from momentseek.search.state import QueryEncoder
+from momentseek.search.streams.vision import query_of_vector
+from momentseek.tables import count
+
+
+class ShardedEngine:
+    """Answers queries over shards; keeps query vectors and the sample of the library warm between them.
+
+    ``about`` is any one of the shards as a library, by whose encoders queries are encoded.
+    """
+
+    def __init__(self, shards: FanOut, about: LibraryReader, encoder: QueryEncoder | None = None) -> None:
+        self._shards, self._about = shards, about
+        self._encoders: LibraryEncoders = about.encoders
+        self._encoder = encoder or QueryEncoder(about.encoders)
+        self._state: ShardedState | None = None
+
+    def search(self, query: Query, options: SearchOptions) -> Results:
+        """The best moments for a query."""
+        began = time.perf_counter()
+        query.check()
+        model = None
+        if options.rerank is not None and query.picture_parts:
+            model = open_reranker(options.rerank, self._about.catalog, self._about.clip_seconds)
+        asker = Asker(self._shards)
+        asked = ask_words(query, options, time.time())
+        statistics: dict[int, ShardStatistics] = asker.ask_all("statistics", asked)
+        if nothing_passes(statistics):
+            return finish(Results([], query, note=NOTHING_PASSES_NOTE), asker, began)
+        session = ShardedSession(self.state(statistics), asker, asked, options, statistics)
+        candidates = session.rank()
+        if model is not None:
+            candidates = session.rerank(candidates, model)
+        return finish(session.show(candidates), asker, began)
+
+    def search_like(self, example: SearchExample, where: Query, options: SearchOptions) -> Results:
+        """The moments that look most like an example, in the videos that the filters of ``where`` let pass."""
+        began = time.perf_counter()
+        check_filters(where)
+        asker = Asker(self._shards)
+        asked = WordAsk(where, time.time())
+        statistics: dict[int, ShardStatistics] = asker.ask_all("statistics", asked)
+        if nothing_passes(statistics):
+            return finish(Results([], where, note=NOTHING_PASSES_NOTE), asker, began)
+        session = ShardedExampleSession(self.state(statistics), asker, asked, options, statistics, example)
+        return finish(session.show(session.rank()), asker, began)
+
+    def state(self, statistics: Mapping[int, ShardStatistics]) -> ShardedState:
+        """The library as its shards are now, opened anew only if one has changed."""
+        counts: dict[int, ShardCounts] = {number: one.counts for number, one in statistics.items()}
+        if self._state is None or not self._state.is_of(counts):
+            old = {row for one in self._state.counts.values() for row in one.encoders} if self._state else set()
+            new = {row for one in counts.values() for row in one.encoders}
+            if old and old != new:
+                self._encoder.forget()
+                self._encoders.forget_others(new)
+            self._state = ShardedState.open(self._shards, self._encoders, self._encoder, counts)
+        return replace_damage(self._state)
+
+
+def replace_damage(state: ShardedState) -> ShardedState:
+    """The same state for one search more, of which nothing is known to be damaged yet."""
+    return replace(state, damaged=False)
+
+
+class ShardedExampleSession(ShardedSession):
+    """One search by an example over all shards: what is seen alone is asked, and the example itself is no answer."""
+
+    def __init__(
+        self,
+        state: ShardedState,
+        asker: Asker,
+        asked: WordAsk,
+        options: SearchOptions,
+        statistics: Mapping[int, ShardStatistics],
+        example: SearchExample,
+    ) -> None:
+        super().__init__(state, asker, asked, options, statistics)
+        self.example = example
+
+    def rank(self) -> list[Candidate]:
+        """Rank the moments that look like the example."""
+        if not len(self._state.vision.sample):
+            return []
+        self.search_vision(query_of_vector(self._state.vision, self.example.vector))
+        videos = self.known_videos(hit.video for hit in self.vision.hits)
+        found = merge_hits(self.vision.hits, [], videos)
+        return drop_repeats(self.fuse([c for c in found if not self.example.is_shown_by(c, videos[c.video])]))
+
+
+def nothing_passes(statistics: Mapping[int, ShardStatistics]) -> bool:
+    """Whether a query has filters and no shard has a video that passes them."""
+    allowed = [one.allowed for one in statistics.values()]
+    return bool(allowed) and all(number == 0 for number in allowed)
+
+
+def finish(results: Results, asker: Asker, began: float) -> Results:
+    """Results with how long they took, and what part of the library they lack."""
+    results.missing = asker.missing
+    if asker.missing:
+        total = len(asker.left) + len(asker.missing)
+        names = ", ".join(asker.missing)
+        what = f"incomplete: {len(asker.missing)} of {count(total, 'shard')} did not answer ({names})"
+        results.note = f"{what}; {results.note}" if results.note else what
+    results.took = time.perf_counter() - began
+    return results

@@ -1,0 +1,273 @@
+"""ShardedSession: one search over all shards of a library, ranked as one search in one library is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from momentseek.library.catalog import CueMatch, NameMatch
+from momentseek.library.readings import MAX_SPELLINGS
+from momentseek.library.word_counts import WordCounts
+from momentseek.library.words import content_words
+from momentseek.media.cue import Cue
+from momentseek.search.fusion import Candidate, StreamPlaces
+from momentseek.search.hit import Hit, StreamHit
+from momentseek.search.options import SearchOptions
+from momentseek.search.query import Query
+from momentseek.search.rerank import RerankInput
+from momentseek.search.session import AskedStreams, RankingSession, Times, WordHits
+from momentseek.search.shards.answers import (
+    BoundAsk,
+    DetailAsk,
+    RerankAsk,
+    ShardAnswer,
+    ShardAsk,
+    ShardStatistics,
+    ShowAsk,
+    TextKind,
+    WordAsk,
+)
+from momentseek.search.shards.fan_out import Asker
+from momentseek.search.shards.merge import CardIndex, VideoCard, join_meant, join_phrases, join_texts
+from momentseek.search.shards.shard import LIMITS
+from momentseek.search.shards.state import ShardedState
+from momentseek.search.streams.described import judge_captions
+from momentseek.search.streams.moment_map import bound_videos
+from momentseek.search.streams.name import NameHit, judge_names, name_terms
+from momentseek.search.streams.seen import SpanBudget, VideoList, join_seen
+from momentseek.search.streams.sound import best_sounds
+from momentseek.search.streams.speech import ask_meaning, fuse_hits, judge_cues, meant_hits
+from momentseek.search.streams.spoken_words import MAX_BOUNDED_HITS
+from momentseek.search.streams.text import all_spellings, judge_lines
+from momentseek.search.streams.trained import HeadBudget, choose_moments, content_key
+from momentseek.search.streams.vision import PageBudget, VisionQuery, VisionResult, scan_reach
+from momentseek.search.streams.word_weights import rarest_words, rarity
+from momentseek.trained.reranker import Reranker
+
+
+def ask_words(query: Query, options: SearchOptions, now: float) -> WordAsk:
+    """The first question of a search: the words that are looked for, by where."""
+    asks = AskedStreams(query, options)
+    words: dict[TextKind, list[str]] = {
+        "cues": content_words(query.speech_text) if asks.speech else [],
+        "lines": content_words(query.written_text) if asks.text else [],
+        "captions": content_words(query.described_text) if asks.described else [],
+        "names": name_terms(query.name_text) if asks.names else [],
+    }
+    misspelt = words["lines"] if query.written else []
+    return WordAsk(query, now, {kind: terms for kind, terms in words.items() if terms}, misspelt)
+
+
+class ShardedSession(RankingSession):
+    """One search over all shards: they find, here it is merged and ranked."""
+
+    def __init__(
+        self,
+        state: ShardedState,
+        asker: Asker,
+        asked: WordAsk,
+        options: SearchOptions,
+        statistics: Mapping[int, ShardStatistics],
+    ) -> None:
+        super().__init__(state, asked.query, options)
+        self._state, self._asker, self._words, self._statistics = state, asker, asked, statistics
+        self._cards = CardIndex()
+        self._answers: Mapping[int, ShardAnswer] | None = None
+        self._spellings = self._other_spellings()
+
+    # one question finds everything, so that shards are asked once
+
+    def look(self, asked: VisionQuery, page: int, depth: int) -> VisionResult:
+        """The best spans by what is seen in any shard."""
+        if self._searches_by_map(asked):
+            return VisionResult.from_hits(self._look_by_map(asked, depth), {})
+        parts = [answer.seen for answer in self._find(asked, page, depth).values() if answer.seen is not None]
+        if self._searches_by_head(asked):
+            assert self._state.vision.head is not None
+            budget: SpanBudget = HeadBudget(self._state.vision.head.alpha, page)
+            return VisionResult.from_hits(join_seen(parts, depth, depth, budget), {})
+        reach = scan_reach(asked, depth)
+        return VisionResult.from_hits(join_seen(parts, reach, depth, PageBudget(asked.scale, page)), {})
+
+    def _look_by_map(self, asked: VisionQuery, depth: int) -> list[StreamHit]:
+        assert asked.moments is not None
+        assert self._state.vision.moments is not None
+        reach = depth
+        while True:
+            seen = [answer.seen for answer in self._find(asked, 0, depth, reach).values()]
+            lists = [each.lists for each in seen if each is not None and each.lists]
+            joined = [VideoList.join(plane, reach) for plane in zip(*lists, strict=True)]
+            bounds = bound_videos(self._state.vision.moments, asked.moments, joined) if joined else {}
+            videos = self.known_videos(bounds)
+            if len(bounds) < reach or len({content_key(video) for video in videos.values()}) >= depth:
+                break
+            reach *= 2
+        wanted = self._by_shard(videos)
+        details = self._asker.ask(
+            "details", {s: DetailAsk(self.query, self.options, asked, moments=ids) for s, ids in wanted.items()}
+        )
+        moments = {id: found for one in details.values() for id, found in one.moments.items()}
+        return choose_moments(bounds, videos, lambda id: moments.get(id, []), depth)
+
+    def _find(
+        self, vision: VisionQuery | None, page: int = 0, depth: int = 0, reach: int = 0
+    ) -> Mapping[int, ShardAnswer]:
+        """Ask all shards; for words only the first time."""
+        first = self._answers is None
+        ask = ShardAsk(
+            self.query, self.options, self._words.now, vision, page, depth, reach,
+            self._meaning() if first else None,
+            self._counted_words() if first else {},
+            self.asks.picture_text if first and self.asks.sounds else "",
+        )  # fmt: skip
+        answers: dict[int, ShardAnswer] = self._asker.ask_all("search", ask)
+        self._state.damaged |= any(answer.damaged for answer in answers.values())
+        self._cards.add(answers)
+        if self._answers is None:
+            self._answers = answers
+            self.phrases = join_phrases(answers)
+        return answers
+
+    def _meaning(self) -> Any:
+        if not self.asks.speech:
+            return None
+        return ask_meaning(self._state.speech, self._state.encoder, self.query.speech_text)
+
+    def _everywhere(self, kind: TextKind) -> WordCounts:
+        return WordCounts.total(one.words[kind] for one in self._statistics.values() if kind in one.words)
+
+    def _other_spellings(self) -> dict[str, list[str]]:
+        """For each word that is looked for in pictures, what it may be misread as."""
+        found = [one.spellings for one in self._statistics.values()]
+        return {
+            term: sorted({other for one in found for other in one.get(term, ())})[:MAX_SPELLINGS]
+            for term in self._words.words.get("lines", ())
+        }
+
+    def _counted_words(self) -> dict[TextKind, tuple[Sequence[str], WordCounts]]:
+        out: dict[TextKind, tuple[Sequence[str], WordCounts]] = {}
+        for kind, terms in self._words.words.items():
+            total = self._everywhere(kind)
+            out[kind] = (terms if kind == "names" else rarest_words(terms, total.of(terms)), total)
+        if other := all_spellings(self._spellings):
+            ask = WordAsk(self.query, self._words.now, {"spellings": other})
+            counts: dict[int, ShardStatistics] = self._asker.ask_all("statistics", ask)
+            out["spellings"] = (other, WordCounts.total(one.words["spellings"] for one in counts.values()))
+        return out
+
+    def _weight(self, kind: TextKind) -> Any:
+        total = self._everywhere(kind)
+        return rarity(total.of(self._words.words[kind]), total.texts)
+
+    # what the streams of words found
+
+    def find_words(self) -> WordHits:
+        """What the streams of words find."""
+        answers = self._find(None) if self._answers is None else self._answers
+        return WordHits(
+            self.phrases if self.query.phrases else self._cue_hits(answers),
+            self._line_hits(answers),
+            best_sounds([match for answer in answers.values() for match in answer.sounds]),
+            self._caption_hits(answers),
+        )
+
+    def _cue_hits(self, answers: Mapping[int, ShardAnswer]) -> list[StreamHit]:
+        found = join_texts(answers, "cues", LIMITS["cues"])
+        hits: list[StreamHit] = []
+        if found:
+            matches = [CueMatch(m.video, Cue(m.line.start, m.line.end, m.line.text), m.bm25) for m in found]
+            heard = {m.video for m in found if m.heard}
+            terms = self._words.words["cues"]
+            hits = judge_cues(matches, heard, terms, self._weight("cues"), bool(self.query.said))
+        meant = join_meant(answers)
+        if meant is not None:
+            hits = fuse_hits(hits, meant_hits(meant))
+        return self._bound(hits) if self.query.said else hits
+
+    def _bound(self, hits: list[StreamHit]) -> list[StreamHit]:
+        """The first hits with the times of the words that should be said."""
+        first = hits[:MAX_BOUNDED_HITS]
+        cards = self._cards.find([hit.video for hit in first])
+        by_shard: dict[int, list[int]] = {}
+        for at, hit in enumerate(first):
+            if hit.video in cards:
+                by_shard.setdefault(cards[hit.video].shard, []).append(at)
+        asked = {s: BoundAsk(tuple(first[at] for at in places), self.query.said) for s, places in by_shard.items()}
+        for shard, bounded in self._asker.ask("bounds", asked).items():
+            for at, hit in zip(by_shard[shard], bounded, strict=True):
+                first[at] = hit
+        return [*first, *hits[MAX_BOUNDED_HITS:]]
+
+    def _line_hits(self, answers: Mapping[int, ShardAnswer]) -> list[StreamHit]:
+        if "lines" not in self._words.words:
+            return []
+        matches = join_texts(answers, "lines", LIMITS["lines"])
+        known = {(match.video, match.id) for match in matches}
+        misspelt = join_texts(answers, "spellings", LIMITS["spellings"])
+        matches += [match for match in misspelt if (match.video, match.id) not in known]
+        terms = self._words.words["lines"]
+        return judge_lines(matches, terms, self._spellings, self._weight("lines"), bool(self.query.written))
+
+    def _caption_hits(self, answers: Mapping[int, ShardAnswer]) -> list[StreamHit]:
+        if "captions" not in self._words.words:
+            return []
+        matches = join_texts(answers, "captions", LIMITS["captions"])
+        terms = self._words.words["captions"]
+        return judge_captions(matches, terms, self._weight("captions"), bool(self.query.described))
+
+    def find_names(self) -> list[NameHit]:
+        """The videos whose names have words of the query."""
+        found = join_texts(self._answers or {}, "names", LIMITS["names"])
+        return judge_names([NameMatch(m.video, m.line.text, m.bm25) for m in found], self.query.name_text)
+
+    # what is said of single videos
+
+    def known_videos(self, ids: Iterable[int]) -> Mapping[int, VideoCard]:
+        """What shards said of videos."""
+        return self._cards.find(list(ids))
+
+    def _by_shard(self, ids: Iterable[int]) -> dict[int, list[int]]:
+        out: dict[int, list[int]] = {}
+        for id, card in self._cards.find(list(ids)).items():
+            out.setdefault(card.shard, []).append(id)
+        return out
+
+    def best_candidates(self, ids: Sequence[int]) -> dict[int, Candidate]:
+        """The best span of each of some videos, or all of it where no picture is looked for."""
+        asked = {
+            shard: DetailAsk(self.query, self.options, self.vision_query, spans=some)
+            for shard, some in self._by_shard(ids).items()
+        }
+        return {id: one for details in self._asker.ask("details", asked).values() for id, one in details.spans.items()}
+
+    def unwanted_times(self, videos: set[int]) -> Times:
+        """When something is said, written or described in some videos that must not be."""
+        query = self.query
+        if not (query.unsaid or query.unwritten or query.undescribed):
+            return {}
+        asked = {
+            shard: DetailAsk(query, self.options, self.vision_query, unwanted=some)
+            for shard, some in self._by_shard(videos).items()
+        }
+        return {id: times for one in self._asker.ask("details", asked).values() for id, times in one.unwanted.items()}
+
+    def rerank_inputs(self, model: Reranker, firsts: Sequence[Candidate]) -> dict[int, RerankInput]:
+        """What a re-ranking model reads of the videos of some candidates, by video."""
+        wanted = self._by_shard(c.video for c in firsts)
+        asked = {
+            shard: RerankAsk(self.query, self.options, self.vision_query, tuple(c for c in firsts if c.video in some))
+            for shard, some in wanted.items()
+        }
+        return {id: one for found in self._asker.ask("rerank_inputs", asked).values() for id, one in found.items()}
+
+    def make_hits(self, shown: Sequence[Candidate], places: StreamPlaces) -> list[Hit]:
+        """The hits of candidates, with all that their shards know of them."""
+        cards = self._cards.find([c.video for c in shown])
+        asked = {}
+        for shard in dict.fromkeys(card.shard for card in cards.values()):
+            mine = [(rank, c) for rank, c in enumerate(shown, 1) if cards[c.video].shard == shard]
+            unsaid = {c.video: self.unsaid[c.video] for _, c in mine if c.video in self.unsaid}
+            ranks, candidates = zip(*mine, strict=True)
+            asked[shard] = ShowAsk(self.query, self.options, self.vision_query, ranks, candidates, places, unsaid)
+        hits = [hit for found in self._asker.ask("show", asked).values() for hit in found]
+        return sorted(hits, key=lambda hit: hit.rank)

@@ -1,0 +1,230 @@
+"""SearchShard: answers a coordinator's questions about one shard, which is an ordinary library.
+
+It is the same object in the coordinator's process and on another machine: what goes in and out can be pickled. Nothing
+is kept between two questions but what an :class:`Engine` keeps warm, so any copy of a shard may answer the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from momentseek.errors import MomentseekError
+from momentseek.library.reader import LibraryReader
+from momentseek.library.readings import near_spellings
+from momentseek.library.transcripts import transcribed_videos
+from momentseek.library.word_counts import (
+    CAPTIONS,
+    CUES,
+    LINES,
+    NAMES,
+    SPELLINGS,
+    WordCounts,
+    WordIndex,
+    count_words,
+    rank_texts,
+    read_texts,
+)
+from momentseek.search.engine import Engine, SearchSession, allowed_videos
+from momentseek.search.example import SearchExample, example_of_moment
+from momentseek.search.hit import Hit, StreamHit
+from momentseek.search.localise.localiser import LEARNED_LOCALISER
+from momentseek.search.rerank import RerankInput, open_reranker
+from momentseek.search.shards.answers import (
+    BoundAsk,
+    DetailAsk,
+    ExampleAsk,
+    PhraseRows,
+    RerankAsk,
+    SampleAsk,
+    ShardAnswer,
+    ShardAsk,
+    ShardCounts,
+    ShardDetails,
+    ShardSample,
+    ShardStatistics,
+    ShowAsk,
+    TextKind,
+    TextRows,
+    VideoCards,
+    WordAsk,
+)
+from momentseek.search.state import Ids, LibraryState, QueryEncoder
+from momentseek.search.streams.moment_map import list_by_planes
+from momentseek.search.streams.phrases import find_phrases
+from momentseek.search.streams.seen import SeenVideos
+from momentseek.search.streams.sound import find_sounds
+from momentseek.search.streams.speech import MAX_CUES, find_meant
+from momentseek.search.streams.spoken_words import bound_by_words
+from momentseek.search.streams.text import MAX_LINES
+from momentseek.search.streams.trained import look_by_head, moments_of_video
+from momentseek.search.streams.vision import VisionQuery, look_at_videos
+
+WORD_INDICES: dict[TextKind, WordIndex] = {
+    "cues": CUES, "lines": LINES, "spellings": SPELLINGS, "captions": CAPTIONS, "names": NAMES,
+}  # fmt: skip
+LIMITS: dict[TextKind, int] = {
+    "cues": MAX_CUES, "lines": MAX_LINES, "spellings": MAX_LINES, "captions": 400, "names": 100,
+}  # fmt: skip
+"""Texts that are looked at, as in one library."""
+
+
+class SearchShard:
+    """One shard of a library, ready to be asked; the methods are the questions of :class:`ShardedSession`."""
+
+    def __init__(self, library: LibraryReader, encoder: QueryEncoder | None = None) -> None:
+        self._library = library
+        self._engine = Engine(library, encoder)
+
+    # what is global in a search
+
+    def statistics(self, asked: WordAsk) -> ShardStatistics:
+        """How much this shard holds, and how often words occur in it."""
+        state, catalog = self._engine.state(), self._library.catalog
+        allowed = allowed_videos(catalog, asked.query, asked.now)
+        return ShardStatistics(
+            self._counts(state),
+            None if allowed is None else len(allowed),
+            {kind: count_words(catalog, WORD_INDICES[kind], terms) for kind, terms in asked.words.items()},
+            {term: near_spellings(catalog, term) for term in asked.misspelt} if catalog.has_readings else {},
+        )
+
+    def _counts(self, state: LibraryState) -> ShardCounts:
+        vision = state.vision
+        return ShardCounts(
+            state.snapshot.generation,
+            len(vision.ids) - len(state.snapshot.gone),
+            vision.clips,
+            state.speech.clips,
+            vision.span_count,
+            vision.window_count if vision.moments is not None else 0,
+            state.snapshot.encoders,
+        )
+
+    def sample(self, asked: SampleAsk) -> ShardSample:
+        """The part of a sample that lies in this shard."""
+        state = self._engine.state()
+        if asked.kind == "vision":
+            return ShardSample(state.vision.sampled_clips(asked.step))
+        if asked.kind == "speech":
+            return ShardSample(state.speech.sampled_clips(asked.step))
+        if asked.kind == "videos":
+            return ShardSample(parts=tuple(state.vision.sampled_videos(asked.step)))
+        has_moments = state.vision.moments is not None
+        return ShardSample(parts=tuple(state.vision.sampled_windows(asked.step)) if has_moments else ())
+
+    # what is found
+
+    def search(self, asked: ShardAsk) -> ShardAnswer:
+        """What this shard has of what is looked for: at least what it would have in the answer of the whole library."""
+        state, catalog = self._engine.state(), self._library.catalog
+        allowed = allowed_videos(catalog, asked.query, asked.now)
+        phrases = None
+        if asked.query.phrases:
+            phrases = self._phrases(asked, allowed)
+            allowed = np.unique(phrases.video)
+        seen = None if asked.vision is None else self._look(state, asked, asked.vision, allowed)
+        heard = transcribed_videos(catalog) if "cues" in asked.words else frozenset()
+        texts = {kind: self._texts(kind, *asked.words[kind], allowed, heard) for kind in asked.words}
+        meant = None if asked.meaning is None else find_meant(state, asked.meaning, allowed)
+        sounds = tuple(find_sounds(catalog, asked.sounds, allowed)) if asked.sounds else ()
+        mentioned = [match.hit.video for match in sounds]
+        for rows in (phrases, meant):
+            mentioned += [] if rows is None else rows.video.tolist()
+        for found in texts.values():
+            mentioned += found.ranked.video.tolist()
+        if seen is not None:
+            mentioned += seen.videos.tolist()
+            mentioned += [] if asked.reach == 0 else [id for each in seen.lists for id in each.ids.tolist()]
+        return ShardAnswer(seen, phrases, texts, meant, sounds, self._cards(state, mentioned), state.damaged)
+
+    def _phrases(self, asked: ShardAsk, allowed: Ids | None) -> PhraseRows:
+        found = find_phrases(self._library.catalog, asked.query.phrases, allowed)
+        bounded = bound_by_words(self._library.catalog, found, asked.query.phrases)
+        columns = [(a.video, a.score, a.start, a.end, b.start, b.end) for a, b in zip(found, bounded, strict=True)]
+        table = np.array(columns, np.float64).reshape(-1, 6)
+        return PhraseRows(np.array([hit.video for hit in found], np.int64), *table.T[1:])
+
+    def _look(self, state: LibraryState, asked: ShardAsk, vision: VisionQuery, allowed: Ids | None) -> SeenVideos:
+        none = SeenVideos((), np.zeros(0, np.int64), np.zeros(0))
+        if not len(state.vision.segments):
+            return none
+        if asked.reach:
+            if vision.moments is None or state.vision.moments is None:
+                return none
+            return SeenVideos(
+                list_by_planes(state.vision, vision.moments, allowed, asked.reach), none.videos, none.worth
+            )
+        if vision.spans is not None and asked.options.localiser == LEARNED_LOCALISER:
+            return look_by_head(state, vision, allowed, asked.page, asked.depth)[0] if state.vision.head else none
+        return look_at_videos(state, vision, allowed, asked.options.localiser, asked.page, asked.depth)[0]
+
+    def _texts(
+        self, kind: TextKind, terms: Sequence[str], everywhere: WordCounts, allowed: Ids | None, heard: frozenset[int]
+    ) -> TextRows:
+        catalog, index = self._library.catalog, WORD_INDICES[kind]
+        ranked = rank_texts(catalog, index, terms, allowed, LIMITS[kind], everywhere)
+        start, end, texts, at = (
+            zip(*read_texts(catalog, index, ranked.id), strict=True) if len(ranked.id) else ((),) * 4
+        )
+        by_machine = np.array([video in heard for video in ranked.video.tolist()], bool)
+        return TextRows(
+            ranked, np.array(start, float), np.array(end, float), np.array(at, float), by_machine, list(texts)
+        )
+
+    def _cards(self, state: LibraryState, ids: Iterable[int]) -> VideoCards:
+        known = state.videos(sorted(set(ids)))
+        return VideoCards(
+            np.array(list(known), np.int64),
+            np.array([video.duration for video in known.values()], np.float64),
+            [video.hash for video in known.values()],
+        )
+
+    # what is said of single videos
+
+    def details(self, asked: DetailAsk) -> ShardDetails:
+        """The best spans of some videos, the times at which something is in them that must not be, their moments."""
+        session = self._session(asked)
+        moments: dict[int, list[StreamHit]] = {}
+        if asked.moments and asked.vision is not None and session.state.vision.moments is not None:
+            for id, video in session.state.videos(asked.moments).items():
+                moments[id] = moments_of_video(session.state, asked.vision, video)[1]
+        return ShardDetails(
+            session.best_candidates(asked.spans),
+            session.unwanted_times(set(asked.unwanted)) if asked.unwanted else {},
+            moments,
+        )
+
+    def bounds(self, asked: BoundAsk) -> list[StreamHit]:
+        """Moments with the times of the words in them, where these are known."""
+        return bound_by_words(self._library.catalog, asked.hits, asked.said)
+
+    def rerank_inputs(self, asked: RerankAsk) -> dict[int, RerankInput]:
+        """What a re-ranking model reads of the videos of candidates."""
+        if asked.options.rerank is None:
+            raise MomentseekError("no model was named; name the folder of one")
+        model = open_reranker(asked.options.rerank, self._library.catalog, self._library.clip_seconds)
+        return self._session(asked).rerank_inputs(model, asked.firsts)
+
+    def show(self, asked: ShowAsk) -> list[Hit]:
+        """The hits of candidates, with all that is shown of them."""
+        session = self._session(asked)
+        session.unsaid = asked.unsaid
+        known = session.state.videos(c.video for c in asked.candidates)
+        pairs = [(rank, c) for rank, c in zip(asked.ranks, asked.candidates, strict=True) if c.video in known]
+        timed = session.set_times_by_picture([c for _, c in pairs])
+        return [session.make_hit(rank, c, asked.places) for (rank, _), c in zip(pairs, timed, strict=True)]
+
+    def example(self, asked: ExampleAsk) -> SearchExample:
+        """The vector of a moment of one of this shard's videos."""
+        state = self._engine.state()
+        found = state.videos([asked.video])
+        if not found:
+            raise MomentseekError("the video of the example is no longer in the library; search for another one")
+        return example_of_moment(state.vision, found[asked.video], asked.start, asked.end)
+
+    def _session(self, asked: DetailAsk | RerankAsk | ShowAsk) -> SearchSession:
+        session = SearchSession(self._engine.state(), asked.query, asked.options, None)
+        session.vision_query = asked.vision
+        return session
