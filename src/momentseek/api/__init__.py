@@ -11,7 +11,8 @@ from momentseek.late import late_names
 
 if TYPE_CHECKING:
     from momentseek.api.library import Library
+    from momentseek.api.opening import open_library
 
-__all__ = ["Library"]
+__all__ = ["Library", "open_library"]
 
-__getattr__ = late_names(__name__, {"Library": "library"})
+__getattr__ = late_names(__name__, {"Library": "library", "open_library": "opening"})

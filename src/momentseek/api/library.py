@@ -21,6 +21,7 @@ from momentseek.search.hit import Hit, Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, LOCALISERS, MAP_LOCALISER
 from momentseek.search.options import STREAMS, Group, SearchOptions, Stream
 from momentseek.search.query import Query
+from momentseek.search.state import SampledIndex
 
 if TYPE_CHECKING:
     from momentseek.media.cut import Cut
@@ -74,7 +75,7 @@ class Library(LibraryStore):
         chosen = STREAMS if streams is None else tuple(streams)
         again = None if rerank is None else os.fspath(rerank)
         options = SearchOptions(k, where, group, chosen, explain, all, fusion, again, rerank_videos)
-        results = self._engine.search(asked, options)
+        results = self._ask(asked, options)
         if not results and not self.catalog.totals()["videos"]:
             results.note = EMPTY_NOTE
         return results
@@ -98,7 +99,7 @@ class Library(LibraryStore):
         found = self.catalog.videos([id])
         if not found:
             raise MomentseekError("the video of the example is no longer in the library; search for another one")
-        asked = example_of_moment(self._engine.state().vision, found[0], example.start, example.end)
+        asked = self._example(id, example.start, example.end)
         return self._search_like(asked, where, k, localiser, group, all)
 
     def search_picture(
@@ -131,7 +132,24 @@ class Library(LibraryStore):
         chosen = self._known_localiser(localiser) if localiser else self.localiser
         if chosen in (LEARNED_LOCALISER, MAP_LOCALISER):  # models find spans by words
             chosen = DEFAULT_LOCALISER
-        return search_like(self._engine, example, asked, SearchOptions(k, chosen, group, ("vision",), all=all))
+        return self._ask_like(example, asked, SearchOptions(k, chosen, group, ("vision",), all=all))
+
+    def part_with(self, video: int) -> Library:
+        """The library that has the vectors of a video: this one; in a sharded library, the video's shard."""
+        return self
+
+    def sampled_vision(self) -> SampledIndex:
+        """What is usual in this library for what is seen, by which a query is judged."""
+        return self._engine.state().vision
+
+    def _ask(self, query: Query, options: SearchOptions) -> Results:
+        return self._engine.search(query, options)
+
+    def _ask_like(self, example: SearchExample, where: Query, options: SearchOptions) -> Results:
+        return search_like(self._engine, example, where, options)
+
+    def _example(self, video: int, start: float, end: float) -> SearchExample:
+        return example_of_moment(self._engine.state().vision, self.catalog.videos([video])[0], start, end)
 
     def _named_video(self, name: str) -> int:
         ids = [video.id for video in self.videos() if name in (video.name, str(video.path))]

@@ -29,6 +29,7 @@ VERBS = {
     "text": "Write what was read in a video, as subtitles.",
     "verify": "Check every file and row of the library.",
     "compact": "Rewrite the library without what was removed.",
+    "shard": "Split a library over shards, for many machines.",
     "reencode": "Encode all videos again with another encoder.",
     "explain": "Show why a trained model answers a query as it does.",
     "export": "Write a trained model for searching a library.",

@@ -93,20 +93,24 @@ def command(
     """
     from momentseek.cli.fetching import fetch_videos
     from momentseek.errors import MomentseekError
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
     from momentseek.library.captioners import open_scene_captioner
     from momentseek.library.database import CATALOG_FILE
     from momentseek.library.files import check_paths
+    from momentseek.library.opening import open_store
+    from momentseek.library.shards.manifest import is_sharded
     from momentseek.storage.address import is_remote
 
     check_paths(path for path in paths if not is_remote(path))
     folder = library_folder(library)
-    if (folder / CATALOG_FILE).is_file():  # settings are for new libraries; this one has its encoder
+    if (folder / CATALOG_FILE).is_file() or is_sharded(
+        folder
+    ):  # settings are for new libraries; this one has its encoder
         encoder, model = options.unless_setting("encoder", encoder), options.unless_setting("model", model)
     encoder = options.encoder_or_model(encoder, model)
     display = IngestLines(quiet=quiet)
     meant, paths = paths, tuple(fetch_videos(paths, folder, display))
-    with LibraryStore.open(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
+    with open_store(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
         opened.transcriber = _transcriber(transcribe, transcriber, opened.transcriber)
         opened.reader = _reader(ocr, reader, opened.reader)
         if describe is not None:

@@ -23,9 +23,10 @@ def command(library: str | None, wait: float, as_json: bool) -> None:
     After `momentseek remove`:
       momentseek compact
     """
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
+    from momentseek.library.opening import open_store
 
-    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
         done = opened.compact()
     if as_json:
         options.echo_json(asdict(done))

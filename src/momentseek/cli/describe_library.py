@@ -45,14 +45,15 @@ def describe_moment(
     model: str, library: str | None, videos: tuple[str, ...], at: str, *, requests: int | None, as_json: bool
 ) -> None:
     """Print what a model says of one moment; the library keeps nothing of it."""
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
     from momentseek.library.captioners import open_scene_captioner
+    from momentseek.library.opening import open_store
     from momentseek.library.scenes import SceneSource
 
     start, end = moment_times(at)
     if len(videos) != 1:
         raise MomentseekError("--at is a moment of one video; name it (--video NAME)")
-    with LibraryStore.open(library_folder(library), create=False) as opened:
+    with open_store(library_folder(library), create=False) as opened:
         found = opened.matching(videos)
         if len(found) != 1:
             raise MomentseekError(f"{videos[0]!r} is {len(found):,} videos of the library; name one (momentseek list)")

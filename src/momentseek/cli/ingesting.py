@@ -134,10 +134,11 @@ def ingest_more(
 ) -> AddReport:
     """Do with the videos of a library what was not done when they were added (``what``: hearing, reading …), print the
     report as JSON if asked for and its notes, and return it."""
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
+    from momentseek.library.opening import open_store
 
     display = IngestLines(quiet=quiet, what=what)
-    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(lambda tell: work(opened, tell), display, library=library, as_json=as_json, again=again)
     if as_json:
         echo_json(report.as_dict())

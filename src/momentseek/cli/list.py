@@ -30,9 +30,10 @@ def command(pattern: str | None, library: str | None, long: bool, as_json: bool)
     Holiday films:
       momentseek list '*holiday*'
     """
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
+    from momentseek.library.opening import open_store
 
-    with LibraryStore.open(library_folder(library), create=False) as opened:
+    with open_store(library_folder(library), create=False) as opened:
         videos = opened.catalog.videos(opened.catalog.ids(names=[pattern]) if pattern else None)
     if as_json:
         options.echo_json([_values(video) for video in videos])

@@ -29,13 +29,14 @@ def command(
       momentseek models get siglip2-base
       momentseek reencode --encoder hub:siglip2-base
     """
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
+    from momentseek.library.opening import open_store
 
     spec = options.encoder_or_model(encoder, model)
     if spec is None:
         raise click.UsageError("no encoder is named; give --encoder SPEC or --model FOLDER")
     display = IngestLines(quiet=quiet, what="encoding again")
-    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(
             lambda tell: opened.reencode(spec, progress=tell),
             display,

@@ -31,12 +31,13 @@ def command(
       momentseek remove 'draft*' --dry-run
       momentseek remove 'draft*' --yes
     """
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
     from momentseek.library.file_stamp import path_text, printable
+    from momentseek.library.opening import open_store
 
     if not patterns and not missing:
         raise MomentseekError("no videos are named; give a path, a folder, a pattern for names, or --missing")
-    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
         videos = opened.matching(patterns, missing=missing)
         if not as_json:
             for video in videos:

@@ -24,10 +24,11 @@ def command(library: str | None, subtitles: str | None, wait: float, quiet: bool
     After installing what was missing, or repairing a disk:
       momentseek retry
     """
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
+    from momentseek.library.opening import open_store
 
     display = IngestLines(quiet=quiet, what="retrying")
-    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(
             lambda tell: opened.retry(progress=tell, subtitles=subtitles),
             display,

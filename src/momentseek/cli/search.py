@@ -153,13 +153,13 @@ def command(
             raise click.UsageError(f"{flag} is for searches by words.")
     options.check_targets([image], files.values(), force)
     clip_folder = check_clip_folder(cut)
-    from momentseek.api import Library
+    from momentseek.api import open_library
     from momentseek.library.location import library_folder
     from momentseek.search.export import render
     from momentseek.search.fusion import DEFAULT_FUSION
     from momentseek.search.options import SearchOptions
 
-    with Library.open(library_folder(library), create=False) as opened:
+    with open_library(library_folder(library), create=False) as opened:
         chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
         results = _search_like(opened, like, image, " ".join(query), k, localiser, cast("Any", group), show_all)
         results = (

@@ -26,9 +26,10 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
     Which files could not be added, and why:
       momentseek status --failed
     """
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
+    from momentseek.library.opening import open_store
 
-    with LibraryStore.open(library_folder(library), create=False) as opened:
+    with open_store(library_folder(library), create=False) as opened:
         if failed:
             _failures(opened.failures(), library, as_json)
             return

@@ -31,14 +31,15 @@ def command(video: str, library: str | None, form: str, out: str | None) -> None
       momentseek text talk.mp4 --format json --out talk-text.json
     """
     from momentseek.errors import MomentseekError
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
+    from momentseek.library.opening import open_store
     from momentseek.library.readings import reading
 
-    with LibraryStore.open(library_folder(library), create=False) as opened:
+    with open_store(library_folder(library), create=False) as opened:
         found = opened.matching([video])
         if len(found) != 1:
             raise MomentseekError(f"{video!r} is {len(found):,} videos of the library; name one (momentseek list)")
-        read = reading(opened.catalog, found[0].id)
+        read = reading(opened.catalog.of(found[0].id), found[0].id)
     if read is None or not read.whole:
         again = options.command_line(["read", video], library)
         raise MomentseekError(f"{video}: nobody has read what is written in it; run: {again}")

@@ -42,11 +42,12 @@ def command(
       momentseek transcript talk.mp4 --import talk.srt
     """
     from momentseek.errors import MomentseekError
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
+    from momentseek.library.opening import open_store
 
     if (edit or given is not None) and (out is not None or (edit and given is not None)):
         raise MomentseekError("choose one of --edit, --import and --out")
-    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
         found = opened.matching([video])
         if len(found) != 1:
             raise MomentseekError(f"{video!r} is {len(found):,} videos of the library; name one (momentseek list)")
@@ -64,7 +65,7 @@ def _correct(library: LibraryStore, video: Video, given: str | None) -> None:
     from momentseek.media.subtitles.srt import srt_text
     from momentseek.tables import count
 
-    check_transcript(library.catalog, video)
+    check_transcript(library.catalog.of(video.id), video)
     cues = library.catalog.cues(video.id)
     if given is not None:
         wanted = read_subtitles(given)
@@ -94,7 +95,7 @@ def _as_json(library: Any, video: int, cues: Any) -> str:
 
     from momentseek.library.transcripts import transcript
 
-    heard = transcript(library.catalog, video)
+    heard = transcript(library.catalog.of(video), video)
     spoken = heard.cues if heard is not None else ()
     rows: list[dict[str, Any]] = [
         {"start": cue.start, "end": cue.end, "text": cue.text, "language": cue.language} for cue in cues

@@ -36,9 +36,10 @@ def command(library: str | None, repair: bool, recall: bool, wait: float, as_jso
     Repair a library after a disk fault:
       momentseek verify --repair && momentseek retry
     """
-    from momentseek.library import LibraryStore, library_folder
+    from momentseek.library import library_folder
+    from momentseek.library.opening import open_store
 
-    with LibraryStore.open(library_folder(library), create=False, wait=wait) as opened:
+    with open_store(library_folder(library), create=False, wait=wait) as opened:
         report = opened.verify(repair=repair)
         measured = _recall(opened) if recall and report.clean else None
     if as_json:

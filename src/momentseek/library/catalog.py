@@ -258,6 +258,11 @@ class Catalog(Database):
         first = least + max(0, -(-(last + 1 - least) // step)) * step
         return range(first, first + count * step, step)
 
+    @property
+    def parts(self) -> tuple[Catalog, ...]:
+        """The catalogs that this one is made of: itself alone; in a sharded library, those of the shards."""
+        return (self,)
+
     def of(self, video: int) -> Catalog:
         """The catalog that has the rows of a video: this one; in a sharded library, that of the video's shard."""
         return self

@@ -21,6 +21,7 @@ from momentseek.library.ingest.writer import WritePace
 from momentseek.library.lock import hold_lock
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
+from momentseek.library.shards.manifest import is_sharded
 from momentseek.library.transcripts import Transcript
 from momentseek.library.video import Video
 from momentseek.media.sampling import Sampling, default_sampling
@@ -82,6 +83,8 @@ class LibraryStore(LibraryReader):
         that ``momentseek export`` has written; the library keeps a copy of it.
         """
         folder = Path(os.path.abspath(path))
+        if is_sharded(folder):
+            raise MomentseekError(f"{folder}: is in shards; open it with open_library (docs/sharding.md)")
         new = not (folder / CATALOG_FILE).is_file() or (folder / CATALOG_FILE).stat().st_size == 0
         if create is None:
             create = new

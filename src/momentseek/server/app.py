@@ -12,7 +12,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import BaseRoute
 
 from momentseek import __version__
-from momentseek.api import Library
+from momentseek.api import Library, open_library
 from momentseek.errors import MomentseekError
 from momentseek.search.rerank import open_reranker
 from momentseek.server import errors, page, reference
@@ -76,7 +76,7 @@ ROUTERS = (
 def create_app(library: Path, settings: ServerSettings | None = None) -> FastAPI:
     """Create the application that serves the library in a folder, which must exist."""
     settings = settings or ServerSettings()
-    with Library.open(library, create=False) as opened:
+    with open_library(library, create=False) as opened:
         for folder in settings.rerank:
             # open it now, so that a model that does not fit is refused now
             open_reranker(folder, opened.catalog, opened.clip_seconds)

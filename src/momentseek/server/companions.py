@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from momentseek.api import Library
+from momentseek.api import Library, open_library
 from momentseek.errors import MomentseekError
 from momentseek.library.encoders import vision_spec
 from momentseek.server.errors import ApiError
@@ -76,5 +76,5 @@ def public_spec(spec: str) -> str:
 
 
 def _encoder_at(path: Path) -> str:
-    with Library.open(path, create=False) as library:
+    with open_library(path, create=False) as library:
         return encoder_name(library)

@@ -62,12 +62,14 @@ def query_curves(
     cues = library.catalog.cues(video.id)
     if "speech" in chosen and cues and (query.speech_text or query.phrases):
         streams["speech"] = spread_over_clips(cues, _cue_scores(library, video, query, cues), edges)
-    read = reading(library.catalog, video.id) if "text" in chosen and query.written_text else None
+    read = reading(library.catalog.of(video.id), video.id) if "text" in chosen and query.written_text else None
     if read is not None and read.lines:
         texts = [line.text for line in read.lines]
         shares = _word_shares(texts, content_words(query.written_text))
         streams["text"] = spread_over_clips(read.lines, shares, edges)
-    told = description(library.catalog, video.id) if "described" in chosen and query.described_text else None
+    told = (
+        description(library.catalog.of(video.id), video.id) if "described" in chosen and query.described_text else None
+    )
     if told is not None and told.captions:
         texts = [caption.text for caption in told.captions]
         shares = _word_shares(texts, content_words(query.described_text))
@@ -108,18 +110,19 @@ def spread_over_clips(
 def _vision_curve(
     library: Library, video: Video, query: Query
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    snapshot = library.snapshot()
-    index = StreamIndex(snapshot.vision, snapshot.gone, library.clip_seconds)
-    if not query.picture_parts or not index.clips:
+    usual = library.sampled_vision()
+    if not query.picture_parts or not usual.clips:
         return None
-    vision_query = build_vision_query(index, query.picture_parts, query.avoid, library.encoders.vision.encode)
+    vision_query = build_vision_query(usual, query.picture_parts, query.avoid, library.encoders.vision.encode)
+    snapshot = library.part_with(video.id).snapshot()
+    index = StreamIndex(snapshot.vision, snapshot.gone, library.clip_seconds)
     scored = build_curve(index, vision_query, video)
     return None if scored is None else (scored.edges, scored.scores.astype(np.float64))
 
 
 def _cue_scores(library: Library, video: Video, query: Query, cues: Sequence[Cue]) -> NDArray[np.float64]:
     share = _word_shares([cue.text for cue in cues], sought_words(query))
-    snapshot = library.snapshot()
+    snapshot = library.part_with(video.id).snapshot()
     rows = StreamIndex(snapshot.speech, snapshot.gone, library.clip_seconds).rows(video.id)
     encoder = library.encoders.speech if rows is not None and query.speech_text else None
     if rows is None or encoder is None:

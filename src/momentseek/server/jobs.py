@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from momentseek.api import Library
+from momentseek.api import Library, open_library
 from momentseek.encoders.hub.catalogue import HubModel
 from momentseek.encoders.hub.get import fetch_model
 from momentseek.errors import MomentseekError
@@ -220,7 +220,7 @@ class Jobs:
         report: AddReport | None = None
         error: str | None = None
         try:
-            with Library.open(self._library, create=False, wait=LOCK_WAIT_SECONDS) as library:
+            with open_library(self._library, create=False, wait=LOCK_WAIT_SECONDS) as library:
                 if order.stop.is_set():
                     raise JobStop
                 report = order.work(library, progress)

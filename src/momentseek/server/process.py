@@ -16,7 +16,7 @@ from types import FrameType
 
 import uvicorn
 
-from momentseek.api import Library
+from momentseek.api import open_library
 from momentseek.errors import MomentseekError
 from momentseek.server.addresses import network_address_lines, own_addresses, page_address
 from momentseek.server.app import create_app
@@ -56,7 +56,7 @@ def serve(
 
     A library that does not exist is created if there are folders from which it can be filled.
     """
-    Library.open(library, create=bool(settings.folders)).close()
+    open_library(library, create=bool(settings.folders)).close()
     listening = listen(settings.host, settings.port)
     settings = replace(settings, port=listening.getsockname()[1])
     try:

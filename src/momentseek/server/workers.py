@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from momentseek.api import Library
+from momentseek.api import Library, open_library
 from momentseek.server.errors import ApiError
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class LibraryWorkers:
     def _run(self, work: Callable[[Library], T]) -> T:
         library: Library | None = getattr(self._local, "library", None)
         if library is None:
-            library = Library.open(self._path, create=False)
+            library = open_library(self._path, create=False)
             self._local.library = library
             with self._lock:
                 self._opened.append(library)

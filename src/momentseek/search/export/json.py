@@ -17,7 +17,9 @@ def render(hits: Sequence[Hit], query: str, thumbnail: Thumbnail | None = None) 
     """Render one object: the query and its hits, best first; times in seconds; a search's results bring its remarks."""
     document: dict[str, Any] = {"query": _valid_text(query)}
     if isinstance(hits, Results):
-        document |= {"hidden": hits.hidden, "note": _valid_text(hits.note)}
+        document |= {"hidden": hits.hidden, "note": _valid_text(hits.note), "complete": hits.complete}
+        if hits.missing:
+            document["missing"] = list(hits.missing)
     document["hits"] = [hit_record(hit) for hit in hits]
     return ExportText(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
 

@@ -18,7 +18,7 @@ from momentseek.search.rerank import open_reranker
 from momentseek.search.shards.answers import ShardCounts, ShardStatistics, WordAsk
 from momentseek.search.shards.fan_out import Asker, FanOut
 from momentseek.search.shards.session import ShardedSession, ask_words
-from momentseek.search.shards.state import ShardedState
+from momentseek.search.shards.state import ShardedIndex, ShardedState
 from momentseek.search.state import QueryEncoder
 from momentseek.search.streams.vision import query_of_vector
 from momentseek.tables import count
@@ -66,6 +66,10 @@ class ShardedEngine:
         session = ShardedExampleSession(self.state(statistics), asker, asked, options, statistics, example)
         return finish(session.show(session.rank()), asker, began)
 
+    def sampled_vision(self) -> ShardedIndex:
+        """What is usual in the library for what is seen."""
+        return self.state(Asker(self._shards).ask_all("statistics", WordAsk(Query(), time.time()))).vision
+
     def state(self, statistics: Mapping[int, ShardStatistics]) -> ShardedState:
         """The library as its shards are now, opened anew only if one has changed."""
         counts: dict[int, ShardCounts] = {number: one.counts for number, one in statistics.items()}
@@ -76,12 +80,7 @@ class ShardedEngine:
                 self._encoder.forget()
                 self._encoders.forget_others(new)
             self._state = ShardedState.open(self._shards, self._encoders, self._encoder, counts)
-        return replace_damage(self._state)
-
-
-def replace_damage(state: ShardedState) -> ShardedState:
-    """The same state for one search more, of which nothing is known to be damaged yet."""
-    return replace(state, damaged=False)
+        return replace(self._state, damaged=False)
 
 
 class ShardedExampleSession(ShardedSession):

@@ -182,9 +182,9 @@ class ShardedSession(RankingSession):
         meant = join_meant(answers)
         if meant is not None:
             hits = fuse_hits(hits, meant_hits(meant))
-        return self._bound(hits) if self.query.said else hits
+        return self._set_word_times(hits) if self.query.said else hits
 
-    def _bound(self, hits: list[StreamHit]) -> list[StreamHit]:
+    def _set_word_times(self, hits: list[StreamHit]) -> list[StreamHit]:
         """The first hits with the times of the words that should be said."""
         first = hits[:MAX_BOUNDED_HITS]
         cards = self._cards.find([hit.video for hit in first])

@@ -94,8 +94,8 @@ def to_served_library(foreign: SetupHits, k: int, library: Library) -> SetupHits
                 name=video.name,
                 said=said,
                 also=(),
-                written=tuple(lines_between(library.catalog, video.id, hit.start, hit.end)),
-                described=tuple(captions_between(library.catalog, video.id, hit.start, hit.end)),
+                written=tuple(lines_between(library.catalog.of(video.id), video.id, hit.start, hit.end)),
+                described=tuple(captions_between(library.catalog.of(video.id), video.id, hit.start, hit.end)),
             )
         )
     found = foreign.hits

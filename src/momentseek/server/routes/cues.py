@@ -80,7 +80,7 @@ async def cues(service: ServiceParam, id: VideoId) -> CuesOut:
 
     def read(library: Library) -> CuesOut:
         find_video(library, id)
-        return _cues_out(library, id, transcript(library.catalog, id))
+        return _cues_out(library, id, transcript(library.catalog.of(id), id))
 
     return await service.readers.run(read)
 
@@ -95,7 +95,7 @@ async def edit_cue(service: ServiceParam, id: VideoId, given: CueEditIn) -> Cues
 
     def edit(library: Library) -> CuesOut:
         video = find_video(library, id)
-        heard = transcript(library.catalog, id)
+        heard = transcript(library.catalog.of(id), id)
         if heard is None or not video.cues or not library.catalog.cues(id):
             raise ApiError(409, "these cues are subtitles; correct them in their own file, and add the video again")
         same = [cue for cue in heard.cues if (cue.start, cue.end) == (given.start, given.end)]

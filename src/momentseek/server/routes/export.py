@@ -124,8 +124,8 @@ def _chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit
             raise ApiError(422, f"moment {rank} starts after the end of video {video.id} ({video.duration:g} s)")
         end = min(one.end, video.duration)
         said = tuple(library.catalog.cues_between(video.id, one.start, end))
-        written = tuple(lines_between(library.catalog, video.id, one.start, end))
-        described = tuple(captions_between(library.catalog, video.id, one.start, end))
+        written = tuple(lines_between(library.catalog.of(video.id), video.id, one.start, end))
+        described = tuple(captions_between(library.catalog.of(video.id), video.id, one.start, end))
         where = (video.id, video.path, video.name, one.start, end)
         middle = (one.start + end) / 2
         hit = Hit(rank, *where, 0.0, "fair", middle, video.duration, video.rate, said)

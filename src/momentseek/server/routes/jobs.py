@@ -224,7 +224,7 @@ async def failures(service: ServiceParam) -> FailuresOut:
 
     def read(library: Library) -> FailuresOut:
         with library.catalog.view():
-            names = dict(failed_files(library.catalog))
+            names = dict(pair for part in library.catalog.parts for pair in failed_files(part))
             found = library.failures()
         return FailuresOut(
             failures=[

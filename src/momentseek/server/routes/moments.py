@@ -78,8 +78,13 @@ async def moment(service: ServiceParam, id: MomentId) -> MomentOut:
             duration=video.duration,
             rate=rate_text(video.rate),
             said=[SaidCueOut(start=cue.start, end=cue.end, text=clean_text(cue.text), marks=[]) for cue in cues],
-            written=[line_out(o) for o in lines_between(library.catalog, video.id, start, end)[:MAX_HIT_LINES]],
-            described=[caption_out(o) for o in captions_between(library.catalog, video.id, start, end)[:MAX_HIT_LINES]],
+            written=[
+                line_out(o) for o in lines_between(library.catalog.of(video.id), video.id, start, end)[:MAX_HIT_LINES]
+            ],
+            described=[
+                caption_out(o)
+                for o in captions_between(library.catalog.of(video.id), video.id, start, end)[:MAX_HIT_LINES]
+            ],
             thumbnail=thumbnail_url(video.id, (start + end) / 2),
             media=f"{media_url(video.id)}#t={fragment}",
             page=f"/#v={video.id}&t={fragment}",

@@ -32,6 +32,8 @@ class SearchOut(BaseModel):
     unfamiliar: list[str] = Field(
         description="Words for which the encoder of pictures has no label; empty if it does not work by labels."
     )
+    complete: bool = Field(True, description="Whether all of the library was searched.")
+    missing: list[str] = Field([], description="Shards of the library that did not answer.")
     hits: list[HitOut]
 
 
@@ -65,5 +67,7 @@ def search_out(page: ResultPage) -> SearchOut:
         hidden=page.hidden,
         note=results.note,
         unfamiliar=list(results.unfamiliar),
+        complete=results.complete,
+        missing=list(results.missing),
         hits=hits_out(page.hits, results.query),
     )

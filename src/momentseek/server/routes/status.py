@@ -113,8 +113,10 @@ def _localisers(library: Library) -> tuple[list[str], str]:
 def _library(library: Library) -> LibraryOut:
     catalog = library.catalog
     with catalog.view():
-        totals, heard, read = catalog.totals(), heard_counts(catalog), read_counts(catalog)
-        told = described_counts(catalog)
+        totals = catalog.totals()
+        heard = [heard_counts(part) for part in catalog.parts]
+        read = [read_counts(part) for part in catalog.parts]
+        told = [described_counts(part) for part in catalog.parts]
         spec = encoder_name(library)
         row = catalog.encoder("vision")
         generation = catalog.content_number()
@@ -124,11 +126,11 @@ def _library(library: Library) -> LibraryOut:
         seconds=totals["seconds"],
         clips=int(totals["clips"]),
         cues=int(totals["cues"]),
-        heard=int(heard["heard"]),
-        read=read.done,
-        lines=read.found,
-        described=told.done,
-        captions=told.found,
+        heard=sum(int(each["heard"]) for each in heard),
+        read=sum(each.done for each in read),
+        lines=sum(each.found for each in read),
+        described=sum(each.done for each in told),
+        captions=sum(each.found for each in told),
         failures=int(totals["failures"]),
         encoder=EncoderOut(
             spec=spec,

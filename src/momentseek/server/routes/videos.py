@@ -115,7 +115,7 @@ async def scenes_of_video(service: ServiceParam, id: VideoId) -> DescribedOut:
 
     def read(library: Library) -> DescribedOut:
         find_video(library, id)
-        found = description(library.catalog, id)
+        found = description(library.catalog.of(id), id)
         if found is None or found.problem:
             return DescribedOut(scenes=[], described_by=None)
         scenes = [caption_out(caption) for caption in found.captions]
@@ -130,7 +130,7 @@ async def lines(service: ServiceParam, id: VideoId) -> LinesOut:
 
     def read(library: Library) -> LinesOut:
         find_video(library, id)
-        found = reading(library.catalog, id)
+        found = reading(library.catalog.of(id), id)
         if found is None or found.problem or not found.whole:
             return LinesOut(lines=[], read_by=None)
         return LinesOut(lines=[line_out(line) for line in found.lines], read_by=clean_text(found.reader))
