@@ -42,6 +42,7 @@ lint: .venv/installed-dev
 # it into the docs (bench/page.py artefacts/bench.json).
 bench: export BENCH_RECORD ?= artefacts/bench.json
 bench: .venv/installed-dev
+	$(BIN)/python bench/start.py
 	$(BIN)/python bench/checks.py
 	$(BIN)/python bench/evaluation.py
 	$(BIN)/python bench/captions.py

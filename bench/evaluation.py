@@ -4,7 +4,8 @@
 
 1. Graded ranking: 2,781 queries × 100 predictions × ~29 judged moments, 3 cut-offs × 3 thresholds: the whole
    command from process start to printed table, its parts, and a straightforward Python implementation of the
-   same definition in the same process, which must give the same nine numbers.
+   same definition, which must give the same nine numbers: its computing in the same process, and a whole program of
+   it that reads the files with `json`. A round of one follows a round of the other.
 2. QVHighlights: 1,550 queries, the whole command with --official.
 3. Cost by number of queries, up to 100,000.
 
@@ -31,6 +32,7 @@ import numpy as np
 from momentseek.formats import read_run, read_truth
 from momentseek.measures import PROTOCOLS, Alignment, parse_all
 from momentseek.moments import Judgements, Run
+from record import Record, family_time, rounds
 
 CUTOFFS, THRESHOLDS = (10, 20, 40), (0.3, 0.5, 0.7)
 
@@ -162,7 +164,7 @@ def authors(checkout: Path, truth: list[dict], run: dict[str, list[dict]]) -> fl
     return median_of(1, partial(calculate_ndcg_iou, moments, run, list(THRESHOLDS), list(CUTOFFS)))
 
 
-def ranking(folder: Path, queries: int, checkout: Path | None) -> None:
+def ranking(folder: Path, queries: int, checkout: Path | None, record: Record) -> None:
     truth, run = generate(queries, 100, 29)
     gt, predictions = folder / "truth.json", folder / "run.json"
     as_records = records(truth, run)
@@ -171,7 +173,16 @@ def ranking(folder: Path, queries: int, checkout: Path | None) -> None:
     judged, ranked = tables(truth, run)
     gc.collect()
     gc.freeze()  # the collector's walks over the records above would be timed otherwise
-    whole = median_of(5, lambda: command("evaluate", predictions, "--truth", gt, "--protocol", "tvr-ranking"))
+    plain = "straightforward Python"
+    asked = ("evaluate", predictions, "--truth", gt, "--protocol", "tvr-ranking")
+    loops = [sys.executable, __file__, "--straightforward", str(gt), str(predictions)]
+    programs = {"ours": lambda: command(*asked), plain: lambda: subprocess.run(loops, check=True, capture_output=True)}
+    whole_rounds = rounds(programs, 5, family_time)
+    parts = {"ours": lambda: compute(judged, ranked), plain: lambda: straightforward(*as_records)}
+    part_rounds = rounds(parts, 5, time.process_time)
+    record.ratio("whole command, processor's time", whole_rounds["ours"], plain, whole_rounds[plain])
+    record.ratio("computing, processor's time", part_rounds["ours"], plain, part_rounds[plain])
+    whole = median_of(5, lambda: command(*asked))
     startup = median_of(
         5, lambda: subprocess.run([sys.executable, "-c", "import momentseek.cli.evaluate, numpy, orjson"], check=True)
     )
@@ -196,6 +207,7 @@ def ranking(folder: Path, queries: int, checkout: Path | None) -> None:
         theirs = authors(checkout, *as_records)
         ratios = f"{theirs / computing:.0f} × ours, {theirs / naive:.1f} × straightforward"
         print(f"  TVR-Ranking's own      {theirs:7.3f} s   {ratios}")
+        record.ratio("computing", [computing], "TVR-Ranking's own code", [theirs])
 
 
 def qvhighlights(folder: Path, queries: int = 1550) -> None:
@@ -254,12 +266,18 @@ def main() -> None:
         metavar="DIR",
         help="a checkout of TVR-Ranking, to time its evaluator (pandas)",
     )
+    parser.add_argument("--straightforward", nargs=2, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.straightforward:
+        print(straightforward(*(json.loads(path.read_text()) for path in options.straightforward)))
+        return
     quick = options.quick
+    record = Record("evaluation")
     with tempfile.TemporaryDirectory() as folder:
-        ranking(Path(folder), 278 if quick else 2781, options.tvr_ranking)
+        ranking(Path(folder), 278 if quick else 2781, options.tvr_ranking, record)
         qvhighlights(Path(folder), 155 if quick else 1550)
     scaling((1000, 10_000) if quick else (1000, 10_000, 100_000))
+    record.save()
 
 
 if __name__ == "__main__":

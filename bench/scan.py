@@ -6,9 +6,10 @@
 Generated corpora (scan_corpus.py): videos of 20 clips × 256 columns. Queries are noisy copies of clips (cosine .8;
 "hard" .55). Recall is the share of the 100 best videos of an exact float32 search that is found, and the share of the
 100 best moments (windows of 2 to 16 clips by their mean score) that the found videos give. Latencies are medians over
-single queries, taken in turns with the peers', and the least, which a busy machine disturbs less; 100 queries are one
-call, the quickest of three. Files stay in the page cache. A library of 1M videos takes 17 GB in --folder (default: the
-system's temporary folder) and is deleted at the end.
+single queries, taken in turns with the peers', and the least, which a busy machine disturbs less; "reading the codes"
+is numpy's maximum over the bytes that the exact scan reads. 100 queries are one call, three of each in turns. Files
+stay in the page cache. A library of 1M videos takes 17 GB in --folder (default: the system's temporary folder) and is
+deleted at the end.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from momentseek.library.scan import Scan, build_plan, top_videos, tune
 from momentseek.library.scan.choice import compiled_kernel
 from momentseek.library.segment_merge import MAX_JOINED_ROWS
 from momentseek.library.segments import Segment, quantise, read_segment, write_joined
+from record import Record, rounds
 from scan_corpus import CHUNK, CLIPS, DIM, KINDS, Floats, chunks, queries
 
 K = 100
@@ -39,6 +41,7 @@ DEPTH = 3000
 """Clips asked of a peer so that they make up the best 100 videos."""
 LIMITS = {"flat": 100_000, "numpy": 100_000, "ivf": 100_000, "hnsw": 10_000}
 """Videos up to which a peer is run unless --peers names it: memory (flat, numpy) or building time (ivf, hnsw)."""
+READING, BLOCKED = "reading the codes", "numpy float32, blocked"
 Found = NDArray[np.int64]
 
 
@@ -141,7 +144,7 @@ def peers(names: list[str], clips: Floats) -> dict[str, tuple[Callable[[Floats],
             top = np.argpartition(-best, K - 1, axis=0)[:K]
             return list(np.take_along_axis(top, np.argsort(-np.take_along_axis(best, top, axis=0), axis=0), axis=0).T)
 
-        out["numpy float32, blocked"] = (search, 0.0, 4 * DIM)
+        out[BLOCKED] = (search, 0.0, 4 * DIM)
     if "ivf" in names:
         begun = time.perf_counter()
         lists = int(4 * len(clips) ** 0.5) // 2
@@ -166,18 +169,22 @@ def peers(names: list[str], clips: Floats) -> dict[str, tuple[Callable[[Floats],
     return out
 
 
-def in_turns(
-    searches: dict[str, Callable[[Floats], object]], asked: Floats, rounds: int
-) -> dict[str, tuple[float, float]]:
-    """Median and least milliseconds of single queries, taken in turns so that a busy machine is unfair to all."""
+def in_turns(searches: dict[str, Callable[[Floats], object]], asked: Floats) -> dict[str, list[float]]:
+    """Seconds of single queries, taken in turns so that a busy machine is unfair to all."""
     times: dict[str, list[float]] = {name: [] for name in searches}
-    for query in asked[:rounds]:
+    for query in asked:
         for name, search in searches.items():
             search(query[None])  # each runs with what it left in the caches
             begun = time.perf_counter()
             search(query[None])
             times[name].append(time.perf_counter() - begun)
-    return {name: (1000 * statistics.median(values), 1000 * min(values)) for name, values in times.items()}
+    return times
+
+
+def read_codes(segments: list[Segment]) -> None:
+    """Read what the exact scan reads, as quickly as numpy can."""
+    for segment in segments:
+        np.asarray(segment.codes).reshape(-1).view(np.int64).max()
 
 
 def cold(folder: Path) -> dict[str, float]:
@@ -202,7 +209,7 @@ def cold_child(folder: Path) -> None:
     print(json.dumps({"open": opened - begun, "first": first - opened, "own MB": int(own) / 1024}))
 
 
-def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool) -> None:
+def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, record: Record) -> None:
     count = 20 if quick else 100 if videos <= 200_000 else 50
     asked = np.concatenate([queries(kind, videos, count, level) for level in ("main", "hard")])
     names, truth, clips, writing = generate(kind, videos, folder, asked, keep=bool(wanted))
@@ -214,7 +221,7 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool) ->
     begun = time.perf_counter()
     depths = tune(scan, sample=24 if videos > 200_000 else 64)
     tuning = time.perf_counter() - begun
-    rows = videos * CLIPS
+    rows, corpus = videos * CLIPS, f"{videos:,} videos, {kind}"
     stored = sum((folder / f"{name}.vec").stat().st_size for name in names) / rows
     planned = sum(path.stat().st_size for path in (folder / "plan").iterdir()) / rows
     print(f"\n{videos:,} {kind} videos, {rows:,} clips; {count} queries of each kind")
@@ -239,33 +246,37 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool) ->
     others = peers(wanted, clips)
     searches = {**ours, **{name: peer[0] for name, peer in others.items()}}
     slow = videos > 200_000
-    single = in_turns(searches, asked[:count], min(count, 10 if slow or quick else 20))
-    single["ours, planned"] = in_turns({"p": ours["ours, planned"]}, asked[:count], count)["p"]
+    turns = {**searches, READING: lambda _: read_codes(segments)}
+    single = in_turns(turns, asked[: min(count, 10 if slow or quick else 20)])
+    batch = np.concatenate([asked[:count]] * (100 // count))
+    hundred = rounds({name: lambda search=search: search(batch) for name, search in searches.items()}, 1 if slow else 3)
     base = single.get("FAISS Flat")
     print(
         f"  {'':28}{'recall':>8}{'hard':>8}{'moments':>9}{'ms/query':>10}{'least':>8}{'ms/100':>9}"
         f"{'vs Flat':>9}{'build s':>9}"
     )
     for name, search in searches.items():
-        batch = np.concatenate([asked[:count]] * (100 // count))
-        found, hundred = timed(search, batch)
-        main, spans = recalls(segments, asked[:count], truth[:count], found[:count])
+        main, spans = recalls(segments, asked[:count], truth[:count], search(asked[:count]))
         hard, _ = recalls(segments, asked[count:], truth[count:], search(asked[count:]))
-        median, least = single[name]
-        ratio = f"{base[0] / median:.1f}x" if base else ""
+        median, least = 1000 * statistics.median(single[name]), 1000 * min(single[name])
+        ratio = f"{1000 * statistics.median(base) / median:.1f}x" if base else ""
         build = f"{others[name][1]:.0f}" if name in others else ""
         quality = f"  {name:28}{main:8.4f}{hard:8.4f}{spans:9.4f}"
-        print(f"{quality}{median:10.1f}{least:8.1f}{hundred:9.0f}{ratio:>9}{build:>9}", flush=True)
+        print(f"{quality}{median:10.1f}{least:8.1f}{1000 * min(hundred[name]):9.0f}{ratio:>9}{build:>9}", flush=True)
+        if name in ("ours, exact", "ours, planned"):
+            record.figure(f"{corpus}, {name.removeprefix('ours, ')}, recall", [main], "share", "more")
+            record.figure(f"{corpus}, {name.removeprefix('ours, ')}, recall on hard queries", [hard], "share", "more")
+    note_ratios(record, corpus, single, hundred)
 
 
-def timed(search: Callable[[Floats], list[Found]], batch: Floats) -> tuple[list[Found], float]:
-    """What is found, and the least milliseconds of three calls, or of one if that takes seconds."""
-    times: list[float] = []
-    while len(times) < 3 and sum(times) < 3000:
-        begun = time.perf_counter()
-        found = search(batch)
-        times.append(1000 * (time.perf_counter() - begun))
-    return found, min(times)
+def note_ratios(record: Record, corpus: str, single: dict[str, list[float]], hundred: dict[str, list[float]]) -> None:
+    """Keep our times beside the peers' that were measured."""
+    for way in ("exact", "planned"):
+        for peer in ("FAISS Flat", READING):
+            if peer in single:
+                record.ratio(f"{corpus}, {way}", single[f"ours, {way}"], peer, single[peer])
+        if BLOCKED in hundred:
+            record.ratio(f"{corpus}, {way}, 100 at once", hundred[f"ours, {way}"], BLOCKED, hundred[BLOCKED])
 
 
 def number(text: str) -> int:
@@ -285,6 +296,7 @@ def main() -> None:
         cold_child(options.cold)
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the library is deleted then too
+    record = Record("scan")
     for size in ["20k"] if options.quick else options.videos.split(","):
         videos = number(size)
         for kind in options.corpus.split(","):
@@ -296,9 +308,10 @@ def main() -> None:
                 need = videos * CLIPS * DIM * 3.6
                 if shutil.disk_usage(folder).free < need:
                     sys.exit(f"{folder}: {need / 1e9:.0f} GB are needed; choose another place with --folder")
-                run(kind, videos, folder, wanted, options.quick)
+                run(kind, videos, folder, wanted, options.quick, record)
             finally:
                 shutil.rmtree(folder)
+    record.save()
 
 
 if __name__ == "__main__":
