@@ -41,6 +41,7 @@ ORDER = (
     {"search", "construct"},
     {"simulation", "models"},
     {"training"},
+    {"cluster"},
     {"reproduction"},
     {"api"},
     {"server"},
@@ -55,6 +56,7 @@ ONLY_IN = {
     "click": {"cli"},
     "fastapi": {"server"},
     "uvicorn": {"server", "cli"},
+    "ray": {"cluster"},
 }
 SQL = re.compile(
     r"\s*(SELECT|PRAGMA|INSERT (OR|INTO)|REPLACE INTO|UPDATE \w+ SET|DELETE FROM|WITH \w+ AS|"

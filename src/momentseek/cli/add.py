@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from momentseek.cli import options
 from momentseek.cli.ingesting import IngestLines, conclude, ingest
+
+if TYPE_CHECKING:
+    from momentseek.library import AddReport
 from momentseek.media.sampling import SAMPLINGS, Sampling
 
 
@@ -44,6 +49,14 @@ from momentseek.media.sampling import SAMPLINGS, Sampling
     type=click.Choice(SAMPLINGS),
     help="Decode every picture, or only what is cheap and near enough. Default: exact, or as MOMENTSEEK_SAMPLING says.",
 )
+@click.option(
+    "--on",
+    metavar="ADDRESS",
+    help="Add on a Ray cluster (ray://HOST:10001, auto, local) to a library in shards: docs/cluster.md.",
+)
+@click.option(
+    "--gpus-per-task", "gpus", type=click.FloatRange(min=0), default=0.0, help="With --on: GPUs that each writer needs."
+)
 @click.option("--watch", "watching", is_flag=True, help="Stay, and add what appears or changes, until Ctrl-C.")
 @options.wait
 @options.quiet
@@ -63,6 +76,8 @@ def command(
     reader: str | None,
     describe: str | None,
     sampling: Sampling | None,
+    on: str | None,
+    gpus: float,
     watching: bool,
     wait: float,
     quiet: bool,
@@ -86,6 +101,8 @@ def command(
       momentseek add ~/Videos --exclude 'draft*' --watch
     From a bucket; the copies are kept beside the library (docs/library.md):
       momentseek add s3://bucket/films --library films
+    On all machines of a cluster (docs/cluster.md):
+      momentseek add /mnt/films --library /mnt/library --on ray://head:10001
     With a model trained on one's own videos (docs/models-in-the-library.md):
       momentseek add ~/Videos --library trained --model films-model
 
@@ -110,6 +127,30 @@ def command(
     encoder = options.encoder_or_model(encoder, model)
     display = IngestLines(quiet=quiet)
     meant, paths = paths, tuple(fetch_videos(paths, folder, display))
+    if on is not None:
+        from momentseek.cli.clustering import add_on
+        from momentseek.cluster.shard_writer import WriterSettings
+        from momentseek.lettering import default_reader
+        from momentseek.library.store import subtitles_folder
+        from momentseek.transcription import default_transcriber
+
+        if watching or describe is not None:
+            raise MomentseekError("on a cluster (--on), videos are neither watched nor described; leave that out")
+        told = WriterSettings(
+            subtitles_folder(subtitles),
+            _transcriber(transcribe, transcriber, default_transcriber()),
+            _reader(ocr, reader, default_reader()),
+            sampling,
+        )
+        report = ingest(
+            lambda tell: add_on(on, folder, paths, told, recursive=recursive, exclude=exclude, gpus=gpus, tell=tell),
+            display,
+            library=library,
+            as_json=as_json,
+            again=[*_again(meant, recursive, exclude, subtitles, sampling), "--on", on],
+        )
+        _end(report, library, as_json=as_json, quiet=quiet)
+        return
     with open_store(folder, create=True, encoder=encoder, clip_seconds=clip_seconds, wait=wait) as opened:
         opened.transcriber = _transcriber(transcribe, transcriber, opened.transcriber)
         opened.reader = _reader(ocr, reader, opened.reader)
@@ -128,6 +169,13 @@ def command(
             as_json=as_json,
             again=_again(meant, recursive, exclude, subtitles, sampling),
         )
+    _end(report, library, as_json=as_json, quiet=quiet)
+
+
+def _end(report: AddReport, library: str | None, *, as_json: bool, quiet: bool) -> None:
+    """Say what was done; an error if no file is in the library."""
+    from momentseek.errors import MomentseekError
+
     if not (report.in_library or report.failed or report.failed_before):
         raise MomentseekError("no videos there; name a file to add it whatever it is called")
     conclude(report, library=library, as_json=as_json, quiet=quiet)

@@ -1,0 +1,177 @@
+"""Kill nodes of a Ray cluster on this machine while videos are added, then compare with one machine.
+
+    python bench/cluster_kills.py [--videos 200] [--kills 6]
+
+Starts a head without processors and two worker nodes by ``ray start``, each with an object store of its own, makes
+small videos, adds them to a library in four shards, and kills a worker node with all of its processes (SIGKILL) at
+random instants, starting another one each time. At the end every video must be there once, in its shard, with vectors
+equal bit for bit to those of an ordinary ``add``, and ``verify`` must find nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import av
+import numpy as np
+
+from momentseek.cluster.adding import add_on_cluster
+from momentseek.cluster.connection import join_cluster
+from momentseek.cluster.shard_writer import WriterSettings
+from momentseek.library.files import find_videos
+from momentseek.library.shards.manifest import read_manifest
+from momentseek.library.shards.split import make_shards
+from momentseek.library.store import LibraryStore
+from momentseek.library.vectors import StoredVectors
+
+RAY = str(Path(sys.executable).with_name("ray"))
+
+
+def make_videos(folder: Path, count: int) -> None:
+    rng = np.random.default_rng(7)
+    for number in range(count):
+        with av.open(str(folder / f"{number:04d}.mp4"), "w") as out:
+            stream = out.add_stream("libx264", rate=4)
+            stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+            for _ in range(int(rng.integers(1, 4))):
+                picture = np.repeat(np.repeat(rng.integers(0, 255, (6, 8, 3), np.uint8), 8, 0), 8, 1)
+                for _ in range(6):
+                    out.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
+            out.mux(stream.encode())
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def kill_tree(top: subprocess.Popen[bytes]) -> None:
+    """Kill a process and all that it started, at once."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(parent, []).append(int(entry.name))
+    found, waiting = [], [top.pid]
+    while waiting:
+        found.append(waiting.pop())
+        waiting += children.get(found[-1], [])
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    top.wait()
+
+
+class Node:
+    """A worker node: a process of ``ray start``, and those that it starts."""
+
+    def __init__(self, head: str) -> None:
+        self.process = subprocess.Popen(
+            [RAY, "start", "--address", head, "--num-cpus", "1", "--object-store-memory", "80000000", "--block"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def kill(self) -> None:
+        kill_tree(self.process)
+
+
+def bits(folder: Path) -> dict[str, tuple[str, bytes]]:
+    with LibraryStore.open(folder, create=False) as store:
+        held, found = store.snapshot().vision, {}
+        for video in store.catalog.videos():
+            one = StoredVectors.find(held, video.id)
+            assert one is not None
+            assert video.name not in found, f"{video.name} is there twice"
+            found[video.name] = video.hash, one.codes.tobytes() + one.scales.tobytes() + one.half.tobytes()
+        return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--videos", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=6)
+    parser.add_argument("--between", type=float, nargs=2, default=(3.0, 9.0), help="seconds between kills")
+    asked = parser.parse_args()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        films, library, whole = place / "films", place / "library", place / "whole"
+        films.mkdir()
+        make_videos(films, asked.videos)
+        make_shards(library, 4)
+        head = f"127.0.0.1:{free_port()}"
+        started = subprocess.Popen(
+            [RAY, "start", "--head", "--port", head.rpartition(":")[2], "--num-cpus", "0", "--include-dashboard=false",
+             "--node-ip-address", "127.0.0.1", "--object-store-memory", "80000000", "--block"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        nodes: list[Node] = []
+        killed: list[float] = []
+        stop = threading.Event()
+
+        def hurt() -> None:
+            dice = random.Random(11)
+            while len(killed) < asked.kills and not stop.wait(dice.uniform(*asked.between)):
+                victim = nodes.pop(dice.randrange(len(nodes)))
+                victim.kill()
+                killed.append(time.monotonic() - begun)
+                nodes.append(Node(head))
+
+        try:
+            deadline = time.monotonic() + 120
+            while time.monotonic() < deadline:
+                try:
+                    socket.create_connection(("127.0.0.1", int(head.rpartition(":")[2])), 1).close()
+                    break
+                except OSError:
+                    time.sleep(0.3)
+            nodes += [Node(head), Node(head)]
+            with join_cluster(head) as cluster:
+                while len(cluster.alive_nodes()) < 3 and time.monotonic() < deadline:
+                    time.sleep(0.5)
+                begun = time.monotonic()
+                print(f"{len(cluster.alive_nodes())} nodes, {cluster.processors()} processors", flush=True)
+                thread = threading.Thread(target=hurt)
+                thread.start()
+                report = add_on_cluster(cluster, library, find_videos([films]), settings=WriterSettings())
+                stop.set()
+                thread.join()
+            print(f"cluster: {report}; {len(killed)} nodes killed at {', '.join(f'{at:.0f} s' for at in killed)}")
+        finally:
+            stop.set()
+            for node in nodes:
+                node.kill()
+            kill_tree(started)
+        with LibraryStore.open(whole, create=True) as store:
+            store.transcriber = None
+            print(f"one machine: {store.add(films)}")
+        manifest = read_manifest(library)
+        parts = [bits(folder) for folder in manifest.folders(library)]
+        together = {video: one for part in parts for video, one in part.items()}
+        assert sum(map(len, parts)) == len(together) == asked.videos, "a video is missing or there twice"
+        assert all(manifest.shard_of(h) == at for at, part in enumerate(parts) for h, _ in part.values())
+        assert together == bits(whole), "vectors differ"
+        for folder in manifest.folders(library):
+            with LibraryStore.open(folder, create=False) as store:
+                found = store.verify()
+                assert not found.problems, found
+        print(f"every one of {asked.videos} videos once, vectors equal bit for bit, verify clean")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""Adding videos on a cluster: one writer per shard, placed, restarted and retried by Ray."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from momentseek.cluster.connection import Cluster
+from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, known_states
+from momentseek.errors import LibraryError, MediaError, MomentseekError
+from momentseek.library.file_stamp import content_hash
+from momentseek.library.files import FoundFiles, VideoFile
+from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, IngestStep, ShowIngest
+from momentseek.library.shards.manifest import ShardManifest, is_sharded, read_manifest
+from momentseek.tables import count
+
+HASH_BYTES = 1 << 30
+"""Bytes that one task hashes, at most, unless a file has more."""
+CALL_BYTES = 256 << 20
+CALL_FILES = 16
+"""What a writer is sent at a time, at most; progress is seen, and work lost with a node is repeated, in such steps."""
+
+
+def hash_files(files: Sequence[VideoFile]) -> list[str | None]:
+    """The hashes of files; None for one that cannot be read."""
+    found: list[str | None] = []
+    for file in files:
+        try:
+            found.append(content_hash(file.source))
+        except (MediaError, MomentseekError):
+            found.append(None)
+    return found
+
+
+def add_on_cluster(
+    cluster: Cluster,
+    library: Path,
+    found: FoundFiles,
+    *,
+    settings: WriterSettings | None = None,
+    gpus: float = 0.0,
+    progress: ShowIngest | None = None,
+) -> AddReport:
+    """Add files to a library in shards, whose folder and files every node finds under the same paths.
+
+    Each video belongs to one shard by the hash of its bytes, and each shard has one writer at a time. A node that dies
+    costs what it was working on: Ray begins its writers and tasks anew elsewhere.
+    """
+    refuse_unsharded(library)
+    run = ClusterAdd(cluster, library, read_manifest(library), settings or WriterSettings(), gpus, progress)
+    try:
+        return run.go(found)
+    except KeyboardInterrupt:
+        raise AddInterrupted(run.finish()) from None
+    finally:
+        run.close()
+
+
+def refuse_unsharded(library: Path) -> None:
+    """Refuse a library that is not in shards."""
+    if not is_sharded(library):
+        raise LibraryError(
+            f"{library}: is no library in shards, which adding on a cluster needs; make one with: momentseek shard"
+        )
+
+
+class ClusterAdd:
+    """One ``add`` on a cluster."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        library: Path,
+        manifest: ShardManifest,
+        settings: WriterSettings,
+        gpus: float,
+        progress: ShowIngest | None,
+    ) -> None:
+        self._cluster, self._manifest, self._progress = cluster, manifest, progress
+        self._begun = time.monotonic()
+        self.report = AddReport()
+        self._folders = [str(folder) for folder in manifest.folders(library)]
+        self._settings = settings
+        self._kind = cluster.actor(
+            ShardWriter, num_cpus=1, num_gpus=gpus, max_restarts=-1, max_task_retries=-1,
+            scheduling_strategy="SPREAD",
+        )  # fmt: skip
+        self._writers: dict[int, Any] = {}
+        """Shard → its writer. A writer holds a processor while it lives, so that there are as many as processors."""
+        self._bytes = self._of_bytes = self._files = self._of_files = 0
+
+    def go(self, found: FoundFiles) -> AddReport:
+        """Find out where each file belongs, then add all."""
+        for path, reason in found.unusable:
+            self._tell(IngestNote("odd", path, reason))
+        self._of_files, self._of_bytes = len(found.files), sum(file.size for file in found.files)
+        shares, strays = self._shares(found.files)
+        self._show()
+        self._add(shares)
+        for number, paths in strays.items():
+            self._get(self._writer(number).drop.remote(paths))
+            self._end(number)
+        return self.finish()
+
+    def finish(self) -> AddReport:
+        """The report so far."""
+        self.report.elapsed = time.monotonic() - self._begun
+        return self.report
+
+    def close(self) -> None:
+        """End the writers; what they have committed stays."""
+        for number in list(self._writers):
+            self._end(number)
+
+    def _writer(self, number: int) -> Any:
+        if number not in self._writers:
+            self._writers[number] = self._kind.remote(self._folders[number], self._settings)
+        return self._writers[number]
+
+    def _end(self, number: int) -> None:
+        with suppress(Exception):  # an actor that is gone already
+            self._cluster.ray.kill(self._writers.pop(number))
+
+    def _shares(self, files: Sequence[VideoFile]) -> tuple[dict[int, list[VideoFile]], dict[int, list[Path]]]:
+        """Shard → its files, and shard → paths whose content has moved to another shard.
+
+        Only files that no shard knows in their present state are read for their hash.
+        """
+        shares: dict[int, list[VideoFile]] = defaultdict(list)
+        looking = self._cluster.ray.remote(num_cpus=1, max_retries=-1)(known_states)
+        states = self._get([looking.remote(folder, files, self._settings.subtitles) for folder in self._folders])
+        unknown: list[VideoFile] = []
+        changed: dict[Path, int] = {}
+        for at, file in enumerate(files):
+            held = {number: state[at] for number, state in enumerate(states) if state[at]}
+            known = set(held.values())
+            if "unchanged" in known:
+                self.report.unchanged += 1
+                self._pass(file)
+            elif "failed" in known:
+                self.report.failed_before += 1
+                self._pass(file)
+            elif "held" in known:
+                shares[next(number for number, state in held.items() if state == "held")].append(file)
+            else:
+                unknown.append(file)
+                changed.update((file.path, number) for number in held)
+        hashing = self._cluster.ray.remote(num_cpus=1, max_retries=-1)(hash_files)
+        chunks = list(_chunks(unknown, HASH_BYTES, len(unknown)))
+        strays: dict[int, list[Path]] = defaultdict(list)
+        for chunk, hashes in zip(chunks, self._get([hashing.remote(chunk) for chunk in chunks]), strict=True):
+            for file, content in zip(chunk, hashes, strict=True):
+                number = self._manifest.shard_of(content if content is not None else str(file.path))
+                shares[number].append(file)
+                if changed.get(file.path, number) != number:
+                    strays[changed[file.path]].append(file.path)
+        return shares, strays
+
+    def _pass(self, file: VideoFile) -> None:
+        self._files += 1
+        self._bytes += file.size
+
+    def _add(self, shares: dict[int, list[VideoFile]]) -> None:
+        waiting = {
+            number: deque(_chunks(sorted(files, key=lambda file: -file.size), CALL_BYTES, CALL_FILES))
+            for number, files in shares.items()
+        }
+        running: dict[Any, tuple[int, list[VideoFile]]] = {}
+        later = deque(sorted(waiting, key=lambda number: -sum(file.size for file in shares[number])))
+
+        def send(number: int) -> None:
+            if waiting[number]:
+                chunk = waiting[number].popleft()
+                running[self._writer(number).add.remote(chunk)] = number, chunk
+            else:
+                self._end(number)
+
+        while running or later:
+            while later and len(running) < self._cluster.processors():  # nodes come and go
+                send(later.popleft())
+            done, _ = self._cluster.ray.wait(list(running), num_returns=1)
+            number, chunk = running.pop(done[0])
+            part = self._get(done[0])
+            send(number)
+            self._count(number, chunk, part)
+
+    def _count(self, number: int, chunk: Sequence[VideoFile], part: AddReport) -> None:
+        """Add a part's numbers to the report, and show them."""
+        for one in fields(AddReport):
+            old, new = getattr(self.report, one.name), getattr(part, one.name)
+            if one.name == "stages":
+                for stage, seconds in new.items():
+                    old[stage] = old.get(stage, 0.0) + seconds
+            elif one.name == "notes":
+                old.extend(note for note in new if note not in old)
+            elif one.name != "interrupted_before":
+                setattr(self.report, one.name, old + new)
+        for file in chunk:
+            self._pass(file)
+        for failure in part.failed:
+            text = f"{self._manifest.shards[number]}: {failure.path.name}: {failure.reason}"
+            self._tell(IngestNote("failed", failure.path, text))
+        self._show()
+
+    def _show(self) -> None:
+        elapsed = time.monotonic() - self._begun
+        where = f"{count(len(self._cluster.alive_nodes()), 'node')}, {count(len(self._folders), 'shard')}"
+        self._tell(
+            IngestStep(
+                self._files, self._of_files, self._bytes, self._of_bytes, where, 0.0, 0.0, self.report.seconds,
+                elapsed, elapsed, self._bytes,
+            )
+        )  # fmt: skip
+
+    def _tell(self, event: IngestStep | IngestNote) -> None:
+        if self._progress is not None:
+            self._progress(event)
+
+    def _get(self, asked: Any) -> Any:
+        """An answer; an error of ours in a task is raised as itself."""
+        try:
+            return self._cluster.ray.get(asked)
+        except self._cluster.ray.exceptions.RayTaskError as e:
+            if isinstance(e.cause, MomentseekError):
+                raise e.cause from None
+            raise MomentseekError(f"a task on the cluster failed ({type(e.cause).__name__}: {e.cause})") from None
+        except self._cluster.ray.exceptions.RayActorError as e:
+            said = str(e).strip().splitlines()[-1]
+            raise MomentseekError(f"a shard cannot be written on the cluster ({said}); see the nodes' logs") from None
+
+
+def _chunks(files: Sequence[VideoFile], most_bytes: int, most_files: int) -> Iterator[list[VideoFile]]:
+    """Files in lists of a reasonable size, in order.
+
+    >>> files = [VideoFile(Path(name), name, size) for name, size in (("a", 3), ("b", 3), ("c", 9), ("d", 1))]
+    >>> [[file.name for file in chunk] for chunk in _chunks(files, 6, 5)]
+    [['a', 'b'], ['c'], ['d']]
+    """
+    chunk: list[VideoFile] = []
+    size = 0
+    for file in files:
+        if chunk and (size + file.size > most_bytes or len(chunk) >= most_files):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(file)
+        size += file.size
+    if chunk:
+        yield chunk

@@ -1,0 +1,132 @@
+"""Joining a Ray cluster: the one that an address names, the one that runs here, or one for the occasion."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from momentseek import __version__
+from momentseek.errors import MomentseekError
+from momentseek.optional import optional_module
+
+CONNECT_SECONDS = 5.0
+"""How long a cluster's address may take to accept a connection."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that has been joined."""
+
+    ray: Any
+
+    def actor(self, kind: type, **options: Any) -> Any:
+        """A class whose objects live on the cluster, with Ray's own options."""
+        return self.ray.remote(**options)(kind)
+
+    def processors(self) -> int:
+        """Number of processors of all nodes that are alive now, at least one."""
+        return max(1, int(sum(node["Resources"].get("CPU", 0) for node in self.alive_nodes())))
+
+    def alive_nodes(self) -> list[dict[str, Any]]:
+        """What Ray says of the nodes that are alive."""
+        return [node for node in self.ray.nodes() if node["Alive"]]
+
+
+@contextmanager
+def join_cluster(address: str) -> Iterator[Cluster]:
+    """Join the cluster at an address for the time of a ``with``: ``ray://HOST:10001``, ``HOST:6379``, ``auto`` for the
+    one that runs on this machine, ``local`` for one that is started here and ends with the work.
+
+    Every node must have this release of Momentseek; Ray itself refuses other releases of Ray and of Python.
+    """
+    # a subprocess per worker that asks for the machine's make would only slow the start down
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray = optional_module("ray", "cluster")
+    if ray.is_initialized():
+        raise MomentseekError("this process is in a cluster already; leave it first")
+    _join(ray, address)
+    try:
+        found = Cluster(ray)
+        _check_releases(found)
+        yield found
+    finally:
+        ray.shutdown()
+
+
+def _join(ray: Any, address: str) -> None:
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address == "local":
+        ray.init(address="local", include_dashboard=False, **quiet)
+        return
+    if address != "auto":
+        _check_address(address)
+    try:
+        ray.init(address=address, **quiet)
+    except (ConnectionError, TimeoutError):
+        raise _no_cluster(address) from None
+    except (RuntimeError, ValueError) as e:
+        if "ersion mismatch" in str(e):
+            said = " ".join(str(e).split())[:300]
+            raise MomentseekError(f"{address}: the cluster runs another release of Ray or Python ({said})") from None
+        raise _no_cluster(address) from None
+
+
+def _check_address(address: str) -> None:
+    """Refuse an address at which nothing listens, at once rather than after Ray's half minute."""
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or not port or parts.scheme not in ("", "ray"):
+        raise MomentseekError(
+            f"{address}: is not the address of a cluster; use ray://HOST:10001, HOST:6379, auto or local (`on`)"
+        )
+    try:
+        socket.create_connection((host, port), CONNECT_SECONDS).close()
+    except OSError:
+        raise _no_cluster(address) from None
+
+
+def _no_cluster(address: str) -> MomentseekError:
+    return MomentseekError(
+        f"{address}: no Ray cluster answers there; start one with: ray start --head, or use a local one (on=local)"
+    )
+
+
+def node_release() -> str:
+    """The release of Momentseek where this runs."""
+    return __version__
+
+
+def _check_releases(cluster: Cluster) -> None:
+    """Refuse a cluster with a node that has no Momentseek, or another release."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    asked = cluster.ray.remote(num_cpus=0, max_retries=0)(node_release)
+    nodes = cluster.alive_nodes()
+    answers = [
+        asked.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote()
+        for node in nodes
+    ]
+    for node, answer in zip(nodes, answers, strict=True):
+        try:
+            found = cluster.ray.get(answer)
+        except Exception as e:
+            # what Ray raises where the function cannot even be loaded
+            said = str(e).strip().splitlines()[-1][:200]
+            raise MomentseekError(
+                f"{node['NodeManagerAddress']}: this node has no Momentseek that answers ({said}); install "
+                f"momentseek[cluster] {__version__} there"
+            ) from None
+        if found != __version__:
+            raise MomentseekError(
+                f"{node['NodeManagerAddress']}: this node has Momentseek {found}, and this machine {__version__}; "
+                "install the same release on all"
+            )

@@ -1,0 +1,112 @@
+"""RayShards: the shards of a library, each in an actor of its own, where its vectors stay in memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from momentseek.cluster.connection import Cluster
+from momentseek.errors import LibraryError, MomentseekError
+from momentseek.library.catalog import Catalog
+from momentseek.library.reader import LibraryReader
+from momentseek.library.shards.manifest import read_manifest
+from momentseek.search.shards.fan_out import FanAnswers
+from momentseek.search.shards.shard import SearchShard
+
+ANSWER_SECONDS = 10.0
+"""How long a shard may take to answer before an answer goes without it."""
+START_SECONDS = 120.0
+"""How long shards may take to be opened."""
+
+
+class ShardSearcher:
+    """One shard that is searched; as an actor, it is begun anew elsewhere if its node dies."""
+
+    def __init__(self, folder: str) -> None:
+        path = Path(folder)
+        self._shard = SearchShard(LibraryReader(path, Catalog(path)))
+
+    def ask(self, method: str, argument: object) -> Any:
+        """Ask the shard a question."""
+        return getattr(self._shard, method)(argument)
+
+    def node(self) -> str:
+        """The node that this runs on."""
+        import ray
+
+        return str(ray.get_runtime_context().get_node_id())
+
+
+class RayShards:
+    """Asks all shards at once; one that fails or is late is left out of the answer, which says so.
+
+    ``replicas`` actors per shard take turns, so that several questions are answered at a time.
+    """
+
+    def __init__(self, cluster: Cluster, library: Path, *, replicas: int = 1, seconds: float = ANSWER_SECONDS) -> None:
+        manifest = read_manifest(library)
+        self._ray, self._seconds = cluster.ray, seconds
+        self.names: Sequence[str] = manifest.shards
+        # a question that was under way when an actor died is not asked again: it would come too late
+        kind = cluster.actor(
+            ShardSearcher, num_cpus=0, max_restarts=-1, max_task_retries=0, scheduling_strategy="SPREAD"
+        )
+        self.actors = [[kind.remote(str(folder)) for _ in range(replicas)] for folder in manifest.folders(library)]
+        self._turns = itertools.count()
+
+    def wait(self) -> None:
+        """Wait until the shards are open; raises LibraryError if one cannot be opened."""
+        try:
+            self._ray.get([actor.node.remote() for one in self.actors for actor in one], timeout=START_SECONDS)
+        except self._ray.exceptions.RayError as e:
+            raise LibraryError(f"a shard cannot be opened on the cluster ({_reason(e)})") from None
+
+    def ask(self, method: str, arguments: Mapping[int, object]) -> FanAnswers:
+        """Call a method on some shards, each with its own argument, and wait for what answers in time."""
+        turn = next(self._turns)
+        asked = {
+            self.actors[number][turn % len(self.actors[number])].ask.remote(method, argument): number
+            for number, argument in arguments.items()
+        }
+        ready, late = self._ray.wait(list(asked), num_returns=len(asked), timeout=self._seconds)
+        out = FanAnswers(failed={asked[one]: f"did not answer within {self._seconds:g} s" for one in late})
+        for one in ready:
+            try:
+                out.answers[asked[one]] = self._ray.get(one)
+            except self._ray.exceptions.RayTaskError as e:
+                if isinstance(e.cause, MomentseekError) and not isinstance(e.cause, LibraryError):
+                    raise e.cause from None  # the question is wrong, wherever it is asked
+                out.failed[asked[one]] = str(e.cause)
+            except self._ray.exceptions.RayError as e:
+                out.failed[asked[one]] = _reason(e)
+        return out
+
+    def status(self) -> list[dict[str, Any]]:
+        """Each shard with its replicas, and the nodes of those that answer at once."""
+        asked = [[actor.node.remote() for actor in one] for one in self.actors]
+        every = [one for row in asked for one in row]
+        ready, _ = self._ray.wait(every, num_returns=len(every), timeout=1.0)
+        found = []
+        for name, row in zip(self.names, asked, strict=True):
+            nodes = []
+            for one in row:
+                with suppress(self._ray.exceptions.RayError):
+                    if one in ready:
+                        nodes.append(self._ray.get(one))
+            found.append({"shard": name, "replicas": len(row), "answering": len(nodes), "nodes": sorted(set(nodes))})
+        return found
+
+    def close(self) -> None:
+        """End the actors."""
+        for actor in itertools.chain.from_iterable(self.actors):
+            with suppress(Exception):  # an actor that is gone already
+                self._ray.kill(actor)
+
+
+def _reason(e: Exception) -> str:
+    """Why Ray could not ask, in a line."""
+    lines = [line.strip() for line in str(e).splitlines() if line.strip()]
+    return f"the actor is gone ({type(e).__name__})" if not lines else lines[0][:200]

@@ -1,0 +1,75 @@
+"""ShardWriter: the one writer of a shard, wherever the cluster places it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from momentseek.errors import MediaError
+from momentseek.library import known_files
+from momentseek.library.catalog import Catalog
+from momentseek.library.file_stamp import Stamp
+from momentseek.library.files import FoundFiles, VideoFile
+from momentseek.library.ingest.report import AddReport
+from momentseek.library.store import LibraryStore
+from momentseek.media.sampling import Sampling
+
+LOCK_SECONDS = 120.0
+"""How long a writer waits for one that has just died to be noticed."""
+
+
+@dataclass(frozen=True)
+class WriterSettings:
+    """What an ``add`` was told, for every shard alike."""
+
+    subtitles: Path | None = None
+    transcriber: str | None = None
+    reader: str | None = None
+    sampling: Sampling | None = None
+    """How pictures are chosen; None as the settings of each node say."""
+
+
+class ShardWriter:
+    """Adds videos to one shard; as an actor, it is begun anew on another node if its own dies, and goes on from there.
+
+    What a shard holds is committed video by video, so that nothing is added twice and nothing whole is lost.
+    """
+
+    def __init__(self, folder: str, settings: WriterSettings) -> None:
+        self._settings = settings
+        self._store = LibraryStore.open(folder, create=False, wait=LOCK_SECONDS)
+        self._store.transcriber, self._store.reader = settings.transcriber, settings.reader
+        if settings.sampling is not None:
+            self._store.sampling = settings.sampling
+
+    def add(self, files: Sequence[VideoFile]) -> AddReport:
+        """Add videos; those that are there and have not changed are not read."""
+        return self._store.add_found(FoundFiles(list(files)), subtitles=self._settings.subtitles)
+
+    def drop(self, paths: Sequence[Path]) -> None:
+        """Take files out whose new content belongs to another shard."""
+        self._store.remove(paths)
+
+
+def known_states(folder: str, files: Sequence[VideoFile], subtitles: Path | None) -> list[str]:
+    """Of each file, what a shard knows: ``unchanged``, ``failed`` before and unchanged since, ``held`` with other
+    subtitles, ``changed``, or nothing.
+    """
+    with closing(Catalog(Path(folder))) as catalog:
+        return [_known_state(catalog, file, subtitles) for file in files]
+
+
+def _known_state(catalog: Catalog, file: VideoFile, subtitles: Path | None) -> str:
+    found = known_files.file_at(catalog, file.path)
+    try:
+        stamp = Stamp.of(file.source)
+    except MediaError:
+        return "held" if found is not None else ""
+    if found is None:
+        return "failed" if known_files.earlier_failure(catalog, file.path, stamp) else ""
+    if not found.same(stamp):
+        return "changed"
+    folder = subtitles or (Path(found.subtitles[0]) if found.subtitles and found.subtitles[0] else None)
+    return "unchanged" if known_files.subtitle_marks(file.path, folder) == found.subtitles else "held"
