@@ -118,6 +118,7 @@ def compare_times(meteor: bool) -> None:
         view.words("ascii")
         return view
 
+    record = Record("captions")
     rows = []
     total = [0.0, 0.0]
     seconds, view = timed(words)
@@ -148,6 +149,7 @@ def compare_times(meteor: bool) -> None:
         apart = sum(a != b for a, b in zip(flat, mine, strict=True))
         total = [seconds, other]
         rows.append(["words", f"{seconds:.2f}", f"{other:.2f}", f"{other / seconds:.1f}", f"{apart} sentences"])
+        record.ratio("words", [seconds], "pycocoevalcap", [other])
     for part, names in PARTS.items():
         if part == "METEOR" and not meteor:
             continue
@@ -160,6 +162,7 @@ def compare_times(meteor: bool) -> None:
         apart = max(abs(a - b) for a, b in zip(figures, public, strict=True))
         total = [total[0] + seconds, total[1] + other] if part != "METEOR" else total
         rows.append([part, f"{seconds:.2f}", f"{other:.2f}", f"{other / seconds:.1f}", f"{apart:.0e}"])
+        record.ratio(part, [seconds], "pycocoevalcap", [other])
     if total[1]:
         mine_total, other_total = total
         rows.append(["all but METEOR", *(f"{t:.2f}" for t in total), f"{other_total / mine_total:.1f}", ""])
@@ -167,7 +170,9 @@ def compare_times(meteor: bool) -> None:
         rates = [len(captions) / seconds for seconds in total]
         print(f"\n{rates[0]:,.0f} captions measured per second, theirs {rates[1]:,.0f}")
     else:
+        record.skip("pycocoevalcap", "is not installed")
         print(text_table(["part", "ours, s", "theirs, s", "ratio", "difference"], rows))
+    record.save()
 
 
 @contextlib.contextmanager

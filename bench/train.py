@@ -143,9 +143,12 @@ def main() -> None:
                 print(
                     ", ".join(f"{k} {v:,}" if not isinstance(v, str) else v for k, v in found[-1].items()), flush=True
                 )
+    record = Record("train")
     for plain, ours in zip(found[::2], found[1::2], strict=True):
         ratio = ours["pairs per CPU second"] / plain["pairs per CPU second"]
         print(f"{plain['model']}: {ratio:.1f} times as many pairs per CPU second as with pairs at random")
+        record.figure(f"{plain['model']}, pairs per processor second / pairs at random", [ratio], "×", "more")
+    record.save()
     if given.out:
         given.out.write_text(json.dumps(found, indent=2) + "\n")
 

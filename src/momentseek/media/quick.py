@@ -50,8 +50,8 @@ TRIAL_PACKETS = 90
 GROUPS_BETWEEN_TRIALS = 16
 """Groups after which that is tried out again."""
 MAX_TRIAL_DIFFERENCE = 2
-"""Levels of brightness by which small pictures may differ with and without B-frames: where these matter it is 25 and
-more on real videos, else 0."""
+"""Levels of brightness by which small pictures may differ with and without B-frames: where these matter it is 6 to 179
+on real videos, else 0 or 1."""
 HOLD_SECONDS = 0.125
 """Seconds between the repetitions of a picture over a stretch that is not decoded."""
 LOOK_WIDTH = 64
