@@ -32,6 +32,7 @@ from momentseek.measures import CaptionAlignment, CaptionMeasure, parse
 from momentseek.measures.captions.ptb import PUNCTUATION, caption_words
 from momentseek.moments import CaptionTable
 from momentseek.tables import text_table
+from record import Record
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("MOMENTSEEK_DATA", ROOT.parent / "shared" / "data"))

@@ -21,6 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
+from record import Record
+
 WAYS = {"pairs at random": (1, 1), "8 pairs per video, like lengths": (8, 8)}
 MODELS = {"xml": 256, "reloclnet": 384}
 PAIRS_PER_QUERY = 40
