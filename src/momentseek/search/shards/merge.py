@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.word_counts import RankedTexts, keep_best
+from momentseek.library.word_counts import keep_best
 from momentseek.search.hit import StreamHit
-from momentseek.search.shards.answers import PhraseRows, ShardAnswer, TextKind, TextRows
+from momentseek.search.shards.answers import PhraseRows, ShardAnswer, TextKind
 from momentseek.search.state import Ids
 from momentseek.search.streams.speech import MAX_MEANT_VIDEOS, MeantCues
 from momentseek.search.streams.spoken_words import MAX_BOUNDED_HITS
@@ -29,8 +29,7 @@ class TextLine(NamedTuple):
     at: float
 
 
-@dataclass(frozen=True)
-class ShardMatch:
+class ShardMatch(NamedTuple):
     """A text of some shard that holds words of a query."""
 
     id: int
@@ -58,17 +57,22 @@ def join_texts(answers: Mapping[int, ShardAnswer], kind: TextKind, limit: int) -
         return []
     scores = np.concatenate([part.ranked.bm25 for part in parts])
     some = keep_best(scores, limit)
-    owner = np.repeat(np.arange(len(parts)), [len(part.texts) for part in parts])[some]
-    place = np.concatenate([np.arange(len(part.texts)) for part in parts])[some]
     ids, videos = (np.concatenate([getattr(part.ranked, name) for part in parts])[some] for name in ("id", "video"))
-    order = np.lexsort((ids, videos, -scores[some]))[:limit]
-    return [_match(parts[part], at) for part, at in zip(owner[order].tolist(), place[order].tolist(), strict=True)]
-
-
-def _match(rows: TextRows, at: int) -> ShardMatch:
-    line = TextLine(float(rows.start[at]), float(rows.end[at]), rows.texts[at], float(rows.at[at]))
-    ranked: RankedTexts = rows.ranked
-    return ShardMatch(int(ranked.id[at]), int(ranked.video[at]), line, float(ranked.bm25[at]), bool(rows.heard[at]))
+    order = some[np.lexsort((ids, videos, -scores[some]))[:limit]]
+    ends = np.cumsum([len(part.texts) for part in parts])
+    owner = np.searchsorted(ends, order, side="right")
+    place = order - (ends - [len(part.texts) for part in parts])[owner]
+    return [
+        ShardMatch(
+            ranked.id.item(at),
+            ranked.video.item(at),
+            TextLine(start.item(at), end.item(at), texts[at], frame.item(at)),
+            ranked.bm25.item(at),
+            heard.item(at),
+        )
+        for part, at in zip(owner.tolist(), place.tolist(), strict=True)
+        for ranked, start, end, frame, heard, texts in (parts[part],)
+    ]
 
 
 def join_meant(answers: Mapping[int, ShardAnswer]) -> MeantCues | None:

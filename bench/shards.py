@@ -1,0 +1,223 @@
+"""A library in shards against the same videos in one library: are the answers the same, and what does merging cost?
+
+    python bench/shards.py [--videos 50000] [--queries 200] [--shards 1,2,4,7]
+
+Makes a library of generated films with cues, splits it, and asks both sides queries of every kind that the query
+language has; every hit must be equal in every field. Then the answers of 64 shards, made of real ones, are merged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from momentseek.encoders.protocol import Vectors
+from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.reader import LibraryReader
+from momentseek.library.segments import build_segment, write_segment
+from momentseek.library.shards.split import split_library
+from momentseek.library.video import Video
+from momentseek.media.cue import Cue
+from momentseek.search.engine import Engine
+from momentseek.search.options import SearchOptions
+from momentseek.search.query import Query
+from momentseek.search.shards.answers import ShardAnswer, TextRows
+from momentseek.search.shards.engine import ShardedEngine
+from momentseek.search.shards.fan_out import LocalShards
+from momentseek.search.shards.merge import join_meant, join_phrases, join_texts
+from momentseek.search.shards.shard import SearchShard
+from momentseek.search.streams.seen import SeenVideos, VideoList, join_seen
+from momentseek.search.streams.sound import best_sounds
+
+DIM, SECONDS, CLIPS = 64, 1.5, 4
+WORDS = [f"word{i}" for i in range(400)] + ["dog", "beach", "kitchen", "running", "runs", "lighthouse"]
+
+
+class RandomWords:
+    """An encoder for which every word is a direction of its own."""
+
+    name, dim, fingerprint, short_side = "words", DIM, "words-1", 8
+
+    def encode(self, texts: list[str]) -> Vectors:
+        """One row per text."""
+        rows = [np.sum([self.direction(word) for word in text.split()], axis=0) for text in texts]
+        return np.stack([row / np.linalg.norm(row) for row in rows]).astype(np.float32)
+
+    @staticmethod
+    def direction(word: str) -> Vectors:
+        """The direction of a word."""
+        seed = WORDS.index(word) if word in WORDS else len(word)
+        return np.random.default_rng(seed).standard_normal(DIM).astype(np.float32)
+
+
+class OpenEncoders:
+    """The encoders of a library, without loading any."""
+
+    model = None
+
+    def __init__(self, encoder: RandomWords) -> None:
+        self._encoder = encoder
+
+    def for_queries(self, stream: str) -> RandomWords:
+        """The encoder of queries to a stream."""
+        return self._encoder
+
+    def forget_others(self, rows: object) -> None:
+        """Nothing is loaded, so nothing is let go."""
+
+
+def make_library(folder: Path, videos: int, rng: np.random.Generator) -> None:
+    """Generated films with two cues each, some of them copies of others."""
+    (folder / "segments").mkdir(parents=True)
+    chance = 1 / np.arange(1, len(WORDS) + 1)
+    chance /= chance.sum()
+    catalog = Catalog(folder, create=True)
+    directions = np.stack([RandomWords.direction(word) for word in WORDS])
+    shown = rng.integers(0, len(WORDS), (videos, CLIPS))
+    rows = directions[shown] + 1.5 * rng.standard_normal((videos, CLIPS, DIM))
+    rows = (rows / np.linalg.norm(rows, axis=2, keepdims=True)).astype(np.float32)
+    said = rng.choice(WORDS, p=chance, size=(videos, 2, 5))
+    encoder = RandomWords()
+    with catalog.changes():
+        catalog.set("clip_seconds", SECONDS)
+        for i in range(videos):
+            cues = [Cue(2.0 * n, 2.0 * n + 1.5, " ".join(said[i, n][: 2 + (i + n) % 4])) for n in range(2)]
+            content = f"content {i // 2 if i % 50 == 1 else i}"
+            video = Video(
+                0, folder / f"{WORDS[shown[i, 0]]}{i}.mp4", f"{WORDS[shown[i, 0]]}{i}.mp4", 1, int(1e18) + i * 10**13,
+                content, CLIPS * SECONDS, 640, 360, Fraction(25), "h264", CLIPS, 2, (), 0.0,
+            )  # fmt: skip
+            catalog.insert_video(video, cues)
+        ids = list(range(1, videos + 1))
+        for stream, parts in (("vision", list(rows)), ("speech", None)):
+            if parts is None:
+                texts = [cue.text for i in ids[: videos // 10] for cue in catalog.cues(i)]
+                ids = ids[: videos // 10]
+                parts = list(encoder.encode(texts).reshape(len(ids), 2, DIM))
+            name = write_segment(folder / "segments", build_segment(stream, ids, parts))
+            catalog.insert_segment(SegmentRow(name, stream, len(ids), sum(map(len, parts)), ids[0]))
+    catalog.close()
+
+
+def open_reader(folder: Path) -> LibraryReader:
+    """A library with the encoder of this script."""
+    library = LibraryReader(folder, Catalog(folder))
+    library.encoders = OpenEncoders(RandomWords())  # type: ignore[assignment]
+    return library
+
+
+def make_queries(count: int, rng: np.random.Generator) -> list[tuple[str, SearchOptions]]:
+    """Queries of every kind: words, weights, what to avoid, phrases, fields and filters."""
+    kinds = (
+        "{a}", "{a} {b}", "{a} -{b}", "2:{a} {b}", "said:{a}", 'said:"{a} {b}"', '"{a}"', '"{a} {b}"', '{b} "{a}"',
+        "name:{a}", "{a} -said:{b}", "in:{a}* {b}", "-in:{a}* {b}", "{a} before:2005", "{a} after:2003", "{a} {b} {c}",
+    )  # fmt: skip
+    options = (
+        SearchOptions(), SearchOptions(k=50, all=True), SearchOptions(group="video"), SearchOptions(fusion="scores"),
+        SearchOptions(streams=("speech", "name")), SearchOptions(localiser="contrast", explain=True),
+    )  # fmt: skip
+    out = []
+    for i in range(count):
+        a, b, c = rng.choice(WORDS[: 40 if i % 2 else None], 3, replace=False)
+        out.append((kinds[i % len(kinds)].format(a=a, b=b, c=c), options[i % len(options)]))
+    return out
+
+
+def measure_merge(shards: int = 64, times: int = 50) -> float:
+    """Seconds of a processor to merge full answers of so many shards, as the median of several times."""
+    rng = np.random.default_rng(0)
+    answers = {}
+    for shard in range(shards):
+        from momentseek.library.word_counts import RankedTexts
+        from momentseek.search.hit import StreamHit
+        from momentseek.search.streams.speech import MeantCues
+
+        ids = np.sort(rng.choice(10**6, 400, replace=False)) * shards + shard
+        scores = np.sort(rng.random(400))[::-1]
+        ranked = RankedTexts(ids, ids, scores)
+        zeros = np.zeros(400)
+        text = TextRows(ranked, zeros, zeros + 1, zeros, zeros > 0, ["what is said here"] * 400)
+        hits = [[StreamHit(int(id), 0.0, 3.0, 0.5, "fair", 1.0)] * 2 for id in ids[:100]]
+        lists = VideoList(ids[:100], scores[:100].astype(np.float32))
+        seen = SeenVideos((lists,), ids[:100], scores[:100], hits)
+        meant = MeantCues(
+            ids[:100], zeros[:100].astype(np.int64), scores[:100], zeros[:100], zeros[:100] + 1, scores[:100]
+        )
+        answers[shard] = ShardAnswer(seen, None, {"cues": text, "names": text, "lines": text, "captions": text}, meant)
+
+    class All:
+        def allows(self, worth: float) -> bool:
+            return True
+
+        def spend(self, found: object) -> None:
+            pass
+
+    took = []
+    for _ in range(times):
+        begun = time.process_time()
+        join_seen([answer.seen for answer in answers.values() if answer.seen is not None], 100, 100, All())
+        join_meant(answers)
+        join_phrases(answers)
+        best_sounds([match for answer in answers.values() for match in answer.sounds])
+        for kind, limit in (("cues", 400), ("names", 100)):
+            join_texts(answers, kind, limit)  # type: ignore[arg-type]
+        took.append(time.process_time() - begun)
+    return float(np.median(took))
+
+
+def main() -> None:
+    """Print the figures; exit code 1 if any answer differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--videos", type=int, default=50_000)
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--shards", default="1,2,4,7")
+    args = parser.parse_args()
+    one, many = (1000 * measure_merge(shards) for shards in (1, 64))
+    print(f"merging the full answers of 64 shards: {many:.2f} ms of a processor, of 1 shard: {one:.2f} ms")
+    rng = np.random.default_rng(1)
+    queries = make_queries(args.queries, rng)
+    wrong = 0
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) / "one"
+        make_library(folder, args.videos, rng)
+        whole = Engine(open_reader(folder))
+        begun = time.perf_counter()
+        expected = [whole.search(Query.parse(text), options) for text, options in queries]
+        single = time.perf_counter() - begun
+        hits = sum(map(len, expected))
+        each = 1000 * single / len(queries)
+        print(f"one library: {args.videos:,} videos, {len(queries)} queries, {hits:,} hits, {each:.1f} ms a query")
+        for shards in map(int, args.shards.split(",")):
+            target = Path(made) / f"of {shards}"
+            begun = time.perf_counter()
+            manifest = split_library(folder, target, shards)
+            split = time.perf_counter() - begun
+            libraries = [open_reader(each) for each in manifest.folders(target)]
+            fan_out = LocalShards(
+                {name: SearchShard(one) for name, one in zip(manifest.shards, libraries, strict=True)}
+            )
+            engine = ShardedEngine(fan_out, libraries[0])
+            begun = time.perf_counter()
+            found = [engine.search(Query.parse(text), options) for text, options in queries]
+            took = time.perf_counter() - begun
+            differing = [
+                text
+                for (text, _), one, other in zip(queries, expected, found, strict=True)
+                if (list(one), one.hidden, one.note) != (list(other), other.hidden, other.note)
+            ]
+            wrong += len(differing)
+            print(
+                f"{shards} shards: split in {split:.1f} s, {1000 * took / len(queries):.1f} ms a query in one process "
+                f"({took / single:.2f} x), {len(differing)} of {len(queries)} answers differ {differing[:3]}"
+            )
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
