@@ -27,7 +27,7 @@ from momentseek.search.shards.engine import ShardedEngine
 COLOURS = ((220, 20, 20), (20, 220, 20), (20, 20, 220))
 pytest.importorskip("ray")
 pytest.importorskip("av")
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("ignore::FutureWarning")]
+pytestmark = [pytest.mark.figures, pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("ignore::FutureWarning")]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,6 @@ def test_every_video_is_in_its_shard_once_with_the_same_vectors(sharded: Path, w
     assert {name: one for part in parts for name, one in part.items()} == vectors(whole)
 
 
-@pytest.mark.figures
 def test_a_file_whose_content_changed_leaves_its_old_shard(
     cluster: Cluster, tmp_path: Path, make_video: Callable[..., Path]
 ) -> None:
@@ -139,20 +138,20 @@ def test_a_search_is_that_of_one_library_and_says_what_is_missing(cluster: Clust
             shards.close()
 
 
-@pytest.mark.parametrize(
-    ("address", "told"),
-    [
-        ("ray://127.0.0.1:1", "no Ray cluster answers there"),
-        ("127.0.0.1:1", "no Ray cluster answers there"),
-        ("somewhere", "is not the address of a cluster"),
-        ("http://127.0.0.1:80", "is not the address of a cluster"),
-    ],
-)
-def test_a_wrong_address_is_refused_in_a_sentence(address: str, told: str) -> None:
-    from momentseek.cluster.connection import _check_address as check
+def test_a_server_searches_on_the_cluster(cluster: Cluster, sharded: Path) -> None:
+    from fastapi.testclient import TestClient
 
-    with pytest.raises(MomentseekError, match=told):
-        check(address)
+    from momentseek.server.app import create_app
+
+    shards = RayShards(cluster, sharded, seconds=20)
+    with (
+        TestClient(create_app(sharded), base_url="http://localhost") as plain,
+        TestClient(create_app(sharded, fan_out=shards), base_url="http://localhost") as spread,
+    ):
+        asked = [one.get("/api/v1/search", params={"q": "something red"}).json() for one in (plain, spread)]
+    shards.close()
+    assert asked[0]["hits"]
+    assert asked[0]["hits"] == asked[1]["hits"]
 
 
 def test_an_ordinary_library_is_refused(cluster: Cluster, whole: Path, films: Path) -> None:

@@ -63,6 +63,12 @@ from momentseek.optional import optional_module
     help="A PostgreSQL database for sessions, judgements and what people keep, e.g. postgresql://USER@HOST/NAME; "
     "servers that share it are one. Default: files beside the library.",
 )
+@click.option(
+    "--on",
+    metavar="ADDRESS",
+    help="Search the library's shards on a Ray cluster (ray://HOST:10001, auto, local): docs/cluster.md.",
+)
+@click.option("--replicas", type=click.IntRange(1, 64), default=1, show_default=True, help="With --on: of each shard.")
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
 def command(
     library: str | None,
@@ -75,6 +81,8 @@ def command(
     allowed_hosts: tuple[str, ...],
     changes: bool | None,
     database: str | None,
+    on: str | None,
+    replicas: int,
     open_page: bool,
 ) -> None:
     """Serve the library: a web page to search, watch and judge, and an HTTP API.
@@ -114,4 +122,8 @@ def command(
         allow_changes=changes,
         database=database,
     )
-    serve(library_folder(library), settings, open_page=open_page, show_token=generated, echo=click.echo)
+    from momentseek.cli.clustering import shards_on
+
+    folder = library_folder(library)
+    with shards_on(on, folder, replicas) as fan_out:
+        serve(folder, settings, open_page=open_page, show_token=generated, fan_out=fan_out, echo=click.echo)

@@ -65,7 +65,7 @@ def refuse_unsharded(library: Path) -> None:
     """Refuse a library that is not in shards."""
     if not is_sharded(library):
         raise LibraryError(
-            f"{library}: is no library in shards, which adding on a cluster needs; make one with: momentseek shard"
+            f"{library}: is no library in shards, which work on a cluster needs; make one with: momentseek shard"
         )
 
 

@@ -65,7 +65,7 @@ def _join(ray: Any, address: str) -> None:
         ray.init(address="local", include_dashboard=False, **quiet)
         return
     if address != "auto":
-        _check_address(address)
+        check_address(address)
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, TimeoutError):
@@ -77,7 +77,7 @@ def _join(ray: Any, address: str) -> None:
         raise _no_cluster(address) from None
 
 
-def _check_address(address: str) -> None:
+def check_address(address: str) -> None:
     """Refuse an address at which nothing listens, at once rather than after Ray's half minute."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     try:

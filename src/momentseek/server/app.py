@@ -15,6 +15,7 @@ from momentseek import __version__
 from momentseek.api import Library, open_library
 from momentseek.errors import MomentseekError
 from momentseek.search.rerank import open_reranker
+from momentseek.search.shards.fan_out import FanOut
 from momentseek.server import errors, page, reference
 from momentseek.server.database import DatabasePlace
 from momentseek.server.judging.store import JudgementStore
@@ -73,8 +74,10 @@ ROUTERS = (
 """The routes below ``/api/v1``; a new resource is one line here."""
 
 
-def create_app(library: Path, settings: ServerSettings | None = None) -> FastAPI:
-    """Create the application that serves the library in a folder, which must exist."""
+def create_app(library: Path, settings: ServerSettings | None = None, fan_out: FanOut | None = None) -> FastAPI:
+    """Create the application that serves the library in a folder, which must exist; ``fan_out`` is a way to ask its
+    shards elsewhere than in this process.
+    """
     settings = settings or ServerSettings()
     with open_library(library, create=False) as opened:
         for folder in settings.rerank:
@@ -93,7 +96,7 @@ def create_app(library: Path, settings: ServerSettings | None = None) -> FastAPI
         separate_input_output_schemas=False,
         routes=list(_routes()),
     )
-    service = app.state.service = Service.of(library, settings)
+    service = app.state.service = Service.of(library, settings, fan_out)
     errors.install_handlers(app)
     protect(app, settings, service.sessions)
     return app

@@ -18,6 +18,7 @@ import uvicorn
 
 from momentseek.api import open_library
 from momentseek.errors import MomentseekError
+from momentseek.search.shards.fan_out import FanOut
 from momentseek.server.addresses import network_address_lines, own_addresses, page_address
 from momentseek.server.app import create_app
 from momentseek.server.connections import TimedConnection
@@ -50,6 +51,7 @@ def serve(
     *,
     open_page: bool = False,
     show_token: bool = False,
+    fan_out: FanOut | None = None,
     echo: Callable[[str], None] = print,
 ) -> None:
     """Serve a library until a signal comes; ``echo`` prints the addresses.
@@ -60,7 +62,7 @@ def serve(
     listening = listen(settings.host, settings.port)
     settings = replace(settings, port=listening.getsockname()[1])
     try:
-        app = create_app(library, settings)
+        app = create_app(library, settings, fan_out)
     except BaseException:
         listening.close()
         raise

@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 from momentseek.api import Library
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.video import Video
+from momentseek.search.shards.fan_out import FanOut
 from momentseek.server.companions import CompanionLibraries
 from momentseek.server.database import DatabasePlace
 from momentseek.server.errors import ApiError
@@ -52,11 +53,11 @@ class Service:
     """Number of videos that are being sent now, by client."""
 
     @classmethod
-    def of(cls, library: Path, settings: ServerSettings) -> Service:
+    def of(cls, library: Path, settings: ServerSettings, fan_out: FanOut | None = None) -> Service:
         """The service for a library, with as many threads as the limits allow."""
         limits = settings.limits
         place = DatabasePlace(library, settings.database)
-        searchers = LibraryWorkers(library, "search", limits.searches, limits.waiting, limits.seconds)
+        searchers = LibraryWorkers(library, "search", limits.searches, limits.waiting, limits.seconds, fan_out)
         return cls(
             library,
             settings,

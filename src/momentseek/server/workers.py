@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from momentseek.api import Library, open_library
+from momentseek.search.shards.fan_out import FanOut
 from momentseek.server.errors import ApiError
 
 T = TypeVar("T")
@@ -21,8 +22,11 @@ T = TypeVar("T")
 class LibraryWorkers:
     """A pool of threads that each have the library open, with limits on how many requests wait and for how long."""
 
-    def __init__(self, library: Path, name: str, threads: int, waiting: int, seconds: float) -> None:
+    def __init__(
+        self, library: Path, name: str, threads: int, waiting: int, seconds: float, fan_out: FanOut | None = None
+    ) -> None:
         self._path = library
+        self._fan_out = fan_out
         self._max_pending = threads + waiting
         self._seconds = seconds
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
@@ -75,7 +79,7 @@ class LibraryWorkers:
     def _run(self, work: Callable[[Library], T]) -> T:
         library: Library | None = getattr(self._local, "library", None)
         if library is None:
-            library = open_library(self._path, create=False)
+            library = open_library(self._path, create=False, fan_out=self._fan_out)
             self._local.library = library
             with self._lock:
                 self._opened.append(library)
