@@ -168,6 +168,7 @@ def test_json_and_csv_hold_the_hits(library):
         "query": "giraffe",
         "hidden": 20,
         "note": "nothing matches well",
+        "complete": True,
         "hits": [],
     }
     rows = list(csv.DictReader(io.StringIO(search(library, "dog beach", "--csv").stdout)))
