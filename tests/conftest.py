@@ -27,7 +27,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 # A busy machine is no failure, so there are no deadlines; `make test-all` looks at more examples of every property.
-settings.register_profile("quick", settings.default, deadline=None, max_examples=25)
+settings.register_profile("quick", settings.default, deadline=None, max_examples=16)
 settings.register_profile("thorough", settings.default, deadline=None, max_examples=200)
 settings.load_profile(os.environ.get("MOMENTSEEK_EXAMPLES", "quick"))
 

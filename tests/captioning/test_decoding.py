@@ -66,7 +66,7 @@ def beam_by_loops(network: NextWords, row: int, width: int, longest: int, penalt
 
 
 @given(seed=st.integers(0, 10_000), longest=st.integers(1, 4), penalty=st.sampled_from([0.0, 0.6, 1.0, 2.0]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=16, deadline=None)
 def test_a_beam_that_is_wide_enough_finds_the_best_of_all_captions(seed: int, longest: int, penalty: float) -> None:
     network = random_network(seed)
     found = decode_captions(network, 2, KNOWN, DecodingSettings(16, penalty, longest))
@@ -74,7 +74,7 @@ def test_a_beam_that_is_wide_enough_finds_the_best_of_all_captions(seed: int, lo
 
 
 @given(seed=st.integers(0, 10_000), width=st.integers(2, 4), penalty=st.sampled_from([0.0, 0.7, 1.5]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=16, deadline=None)
 def test_a_beam_equals_the_loop(seed: int, width: int, penalty: float) -> None:
     network = random_network(seed)
     found = decode_captions(network, 3, KNOWN, DecodingSettings(width, penalty, 6))

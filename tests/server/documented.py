@@ -44,7 +44,7 @@ def attempt(
 
     @given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode), **(fixed or {})))
     @settings(
-        max_examples=settings().max_examples // 6,
+        max_examples=settings().max_examples // 5,
         deadline=None,
         derandomize=True,
         database=None,

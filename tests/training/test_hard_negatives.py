@@ -18,7 +18,7 @@ def chances(scores: np.ndarray, aim: float, allowed: np.ndarray, sharpness: floa
     return [r / sum(raw) if sum(raw) else 0.0 for r in raw]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 @given(st.integers(0, 1000), st.floats(0.1, 20))
 def test_logits_follow_the_equation(seed: int, sharpness: float) -> None:
     rng = np.random.default_rng(seed)

@@ -16,7 +16,7 @@ def some_places(draw: st.DrawFn) -> FloatArray:
     return np.array([[a, a + (1 - a) * b] for a, b in pairs])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(some_places(), some_places(), some_places())
 def test_distances_are_distances_and_leans_lie_between_the_truths(a: FloatArray, b: FloatArray, c: FloatArray) -> None:
     one, two, three = density(a), density(b), density(c)

@@ -38,7 +38,7 @@ def reference(rows: np.ndarray) -> list[np.ndarray]:
     return out
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=16, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 80), min_size=1, max_size=3))
 def test_scenes_are_those_of_the_definition(seed, lengths):
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ sizes = st.tuples(st.integers(1, 9), st.integers(1, 7), st.integers(0, 99))
 
 
 @given(sizes)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 def test_window_squares_are_those_of_each_span(size: tuple[int, int, int]) -> None:
     clips, longest, seed = size
     x = torch.randn(2, clips, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)

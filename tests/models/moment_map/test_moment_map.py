@@ -78,7 +78,7 @@ def test_the_map_keeps_its_size_through_many_layers(padding: str) -> None:
     assert out.shape == (2, 3, 16, 16)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 @given(st.floats(0, 0.9), st.floats(0.01, 1))
 def test_overlap_is_the_packages_iou(start: float, length: float) -> None:
     from momentseek.moments import iou

@@ -96,7 +96,7 @@ def test_scenes_finds_both_plateaus_and_no_union(gap, sizes, noise):
 
 
 @pytest.mark.parametrize("name", ["scenes", "contrast", "watershed"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 1000), shift=st.sampled_from([-0.5, 0.25, 1.0]))
 def test_adding_a_constant_moves_no_span(name, seed, shift):
     scores = np.round(np.random.default_rng(seed).normal(size=40) * 2**10) / 2**12  # sums stay exact in float32
@@ -118,7 +118,7 @@ def test_a_video_that_is_all_alike_is_shown_whole(name):
     assert (spans.start.tolist(), spans.end.tolist()) == ([0.0], [30.0])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 1000), clips=st.integers(1, 20))
 def test_a_short_video_that_shows_the_thing_throughout_is_not_cut_to_pieces(seed, clips):
     rng = np.random.default_rng(seed)

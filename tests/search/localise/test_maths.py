@@ -33,7 +33,7 @@ def test_contrast_equals_the_loop(scores, longest, extra):
     assert dict(zip(zip(first.tolist(), last.tolist(), strict=True), value, strict=True)) == pytest.approx(expected)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=16)
 @given(seed=st.integers(0, 10_000), size=st.integers(5, 60))
 def test_likelihoods_equal_scipys(seed, size):
     x = np.random.default_rng(seed).gamma(2.0, 0.3, size) + 0.05
