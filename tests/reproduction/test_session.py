@@ -13,7 +13,6 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.evaluation import evaluate
-from momentseek.features import Data
 from momentseek.reproduction.paper_table import PaperTable, parse_table
 from momentseek.reproduction.result import TableResult
 from momentseek.reproduction.session import reproduce_table
@@ -81,13 +80,19 @@ def result(table: PaperTable, out: Path) -> TableResult:
     return found
 
 
-def test_rows_are_trained_measured_and_put_beside_the_paper(result: TableResult, out: Path) -> None:
+@pytest.fixture(scope="module")
+def data(result: TableResult, out: Path) -> Path:
+    """The films that were made for the table."""
+    (folder,) = (out / "data").iterdir()
+    return folder
+
+
+def test_rows_are_trained_measured_and_put_beside_the_paper(result: TableResult, data: Path, out: Path) -> None:
     assert [row.name for row in result.rows] == ["mmn", "crocs", "mmn-2", "chance"]
     assert result.rows[1].cells[0].paper == 17.38
     assert result.rows[1].cells[1].paper is None
     assert [len(row.cells[0].seeds) for row in result.rows] == [2, 2, 2, 5]
     assert "SIMULATED DATA (simulated films, seed 0, bias 0.9), mean ± sd over 2 seeds" in result.caption
-    data = next((out / "data").iterdir())
     runs = sorted((out / "runs").glob("mmn-*"))
     assert [run.name[:6] for run in runs] == ["mmn-0-", "mmn-1-"]
     means = [
@@ -114,7 +119,7 @@ def test_a_second_time_reads_what_the_first_one_made(result: TableResult, table:
 
 
 def test_interrupted_it_goes_on_to_the_same_table(
-    result: TableResult, table: PaperTable, out: Path, tmp_path: Path
+    result: TableResult, table: PaperTable, data: Path, out: Path, tmp_path: Path
 ) -> None:
     stopped: list[str] = []
 
@@ -123,7 +128,6 @@ def test_interrupted_it_goes_on_to_the_same_table(
             stopped.append(progress.doing)
             signal.raise_signal(signal.SIGINT)
 
-    data = next((out / "data").iterdir())
     assert reproduce_table(table, data=data, out=tmp_path, seeds=1, rows=["crocs"], progress=interrupt) is None
     assert stopped
     assert not (tmp_path / "scores").exists()
@@ -134,10 +138,9 @@ def test_interrupted_it_goes_on_to_the_same_table(
 
 
 def test_finished_runs_are_taken_and_measured(
-    result: TableResult, table: PaperTable, out: Path, tmp_path: Path
+    result: TableResult, table: PaperTable, data: Path, out: Path, tmp_path: Path
 ) -> None:
     runs = sorted((out / "runs").glob("mmn-*"))
-    data = next((out / "data").iterdir())
     taken = reproduce_table(table, data=data, out=tmp_path, rows=["mmn"], finished={"mmn": runs})
     assert taken is not None
     assert taken.rows[0].cells[0].seeds == result.rows[0].cells[0].seeds
@@ -145,8 +148,7 @@ def test_finished_runs_are_taken_and_measured(
     assert not (tmp_path / "runs").exists()
 
 
-def test_other_steps_are_another_training(table: PaperTable, out: Path, tmp_path: Path) -> None:
-    data = next((out / "data").iterdir())
+def test_other_steps_are_another_training(table: PaperTable, data: Path, tmp_path: Path) -> None:
     for steps in (1, 2):
         reproduce_table(table, data=data, out=tmp_path, seeds=1, steps=steps, rows=["mmn"])
     assert len(list((tmp_path / "runs").iterdir())) == 2
@@ -165,8 +167,7 @@ def with_row(table: PaperTable, name: str, **changes: Any) -> PaperTable:
     return replace(table, rows={**table.rows, name: row})
 
 
-def test_what_cannot_be_trained_is_told_before_any_training(table: PaperTable, out: Path, tmp_path: Path) -> None:
-    data = next((out / "data").iterdir())
+def test_what_cannot_be_trained_is_told_before_any_training(table: PaperTable, data: Path, tmp_path: Path) -> None:
     asked = {"data": data, "out": tmp_path}
     refused("small has no row 'mnm'; did you mean", table, **asked, rows=["mnm"])
     refused("small has no row 'nobody'", table, **asked, finished={"nobody": []})
@@ -192,13 +193,12 @@ def test_features_of_another_width_are_told_before_any_training(table: PaperTabl
     refused("queries of mvmr_val have 5 columns and those of train 8", table, data=folder, out=tmp_path / "out")
 
 
-def test_data_that_lack_a_split_or_a_description_are_told(table: PaperTable, out: Path, tmp_path: Path) -> None:
+def test_data_that_lack_a_split_or_a_description_are_told(table: PaperTable, data: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "video.h5").write_bytes(b"")
     refused("full: has no data.toml; describe its features there", table, data=tmp_path / "full", out=tmp_path)
-    with Data.open(next((out / "data").iterdir())) as data:
-        elsewhere = replace(table, columns=(replace(table.columns[0], split="mvrm"),))
-        refused("there is no split 'mvrm'; did you mean 'mvmr'", elsewhere, data=data.location, out=tmp_path / "o")
+    elsewhere = replace(table, columns=(replace(table.columns[0], split="mvrm"),))
+    refused("there is no split 'mvrm'; did you mean 'mvmr'", elsewhere, data=data, out=tmp_path / "o")
 
 
 def test_systems_that_never_differ_are_tied_everywhere(result: TableResult, table: PaperTable, out: Path) -> None:

@@ -35,12 +35,16 @@ def word_id(word: str) -> int:
 
 
 def word_ids(texts: Sequence[str], most: int) -> Tensor:
-    """(texts, words): the number of each of the first ``most`` words; 0 in the padding."""
+    """(texts, ``most``): the number of each of the first ``most`` words; 0 in the padding.
+
+    As wide for any texts, since texts and rows of features differ in length: what a model makes of them is kept row by
+    row.
+    """
     rows = [[word_id(word) for word in caption_words(text)[:most]] for text in texts]
     for text, row in zip(texts, rows, strict=True):
         if not row:
             raise MomentseekError(f"a query has no text ({text!r}), and the model reads the words; give the texts")
-    found = torch.zeros(len(rows), max(map(len, rows), default=0), dtype=torch.long)
+    found = torch.zeros(len(rows), most, dtype=torch.long)
     for i, row in enumerate(rows):
         found[i, : len(row)] = torch.tensor(row)
     return found
@@ -72,8 +76,8 @@ class KnownWords(nn.Module):
 
         >>> words = KnownWords(5)
         >>> words.learn(["a dog runs"])
-        >>> sorted(words(word_ids(["a dog runs", "a cat"], 10)).tolist()[0]), words(word_ids(["cat"], 10)).tolist()
-        ([4, 5, 6], [[3]])
+        >>> sorted(words(word_ids(["a dog runs"], 3)).tolist()[0]), words(word_ids(["cat"], 2)).tolist()
+        ([4, 5, 6], [[3, 0]])
         """
         place = torch.searchsorted(self.known, ids).clamp(max=len(self.known) - 1)
         found = torch.where(self.known[place] == ids, place + UNKNOWN + 1, UNKNOWN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,9 @@ def make_world(videos: int = 9, queries: int = 5, longest: int = 8, seed: int = 
     durations = {n: 1.5 * len(c) - 0.5 for n, c in clips.items()}
     rows = [(q, names[rng.integers(videos)], 0.0, 0.75, 1) for q in words for _ in range(2)]
     rows = list({(q, v): (q, v, s, e, r) for q, v, s, e, r in rows}.values())
-    return World(Table(clips), Table(words), Judgements.from_rows(rows), tuple(names), durations)
+    truth = Judgements.from_rows(rows)
+    truth = replace(truth, queries=tuple(f"a door and {query}" for query in truth.query_ids))
+    return World(Table(clips), Table(words), truth, tuple(names), durations)
 
 
 class Whole(CorpusModel):

@@ -44,6 +44,7 @@ def pooled(world, size, seed=0, queries=None):
         rows,
         [0.0] * len(rows),
         [0.75] * len(rows),
+        queries=truth.queries[:queries],
         pools=(map(len, pools), [v for pool in pools for v in pool]),
     )
     return dataclasses.replace(world, truth=judged), dict(zip(judged.query_ids, pools, strict=True))

@@ -43,7 +43,7 @@ class ShardManifest:
 
         >>> manifest = ShardManifest.of(4, 1.5, "things")
         >>> [manifest.shard_of(content) for content in ("a", "b", "c")]
-        [1, 3, 0]
+        [1, 2, 0]
         """
         digest = hashlib.blake2b(content.encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") * len(self.shards) >> 64

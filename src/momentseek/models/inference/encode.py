@@ -96,7 +96,8 @@ def encode_queries(
 
     def encode(index: IntArray, padding: int) -> Encodings:
         words = words_of(split, [query_ids[i] for i in index], config)
-        return model.encode_words(_move(_pad(words, padding), device_of(model)))
+        padded = dataclasses.replace(_pad(words, padding), ids=words.ids)  # which are as wide for any texts
+        return model.encode_words(_move(padded, device_of(model)))
 
     return _encode_all(model, query_ids, counts, encode, batch, "float32", None, "queries", progress)
 
