@@ -90,7 +90,7 @@ def make_library(folder: Path, videos: int, rng: np.random.Generator) -> None:
             cues = [Cue(2.0 * n, 2.0 * n + 1.5, " ".join(said[i, n][: 2 + (i + n) % 4])) for n in range(2)]
             content = f"content {i // 2 if i % 50 == 1 else i}"
             video = Video(
-                0, folder / f"{WORDS[shown[i, 0]]}{i}.mp4", f"{WORDS[shown[i, 0]]}{i}.mp4", 1, int(1e18) + i * 10**13,
+                0, folder / f"{WORDS[shown[i, 0]]} {i}.mp4", f"{WORDS[shown[i, 0]]} {i}.mp4", 1, int(1e18) + i * 10**13,
                 content, CLIPS * SECONDS, 640, 360, Fraction(25), "h264", CLIPS, 2, (), 0.0,
             )  # fmt: skip
             catalog.insert_video(video, cues)
