@@ -115,3 +115,34 @@ def test_any_library_answers_alike_in_shards(seed, videos, shards, clips, chosen
             for options in (SearchOptions(k=5), SearchOptions(k=30, all=True, explain=True, fusion="scores")):
                 query = Query.parse(text)
                 assert told(parts.search(query, options)) == told(whole.search(query, options)), text
+
+
+class Failing(LocalShards):
+    """Shards of which one does not answer one kind of question."""
+
+    method = ""
+
+    def ask(self, method: str, arguments: Mapping[int, object]) -> FanAnswers:
+        if method != self.method or 1 not in arguments:
+            return super().ask(method, arguments)
+        rest = super().ask(method, {number: asked for number, asked in arguments.items() if number != 1})
+        return FanAnswers(rest.answers, {1: "the machine is away"})
+
+
+@pytest.mark.parametrize("method", ["statistics", "sample", "search", "show"])
+def test_a_shard_that_does_not_answer_makes_an_answer_incomplete_until_it_does(method: str, tmp_path: Path) -> None:
+    build(tmp_path / "one", np.random.default_rng(3), 20, 12).close()
+    manifest = split_library(tmp_path / "one", tmp_path / "new", 3)
+    libraries = [OpenLibrary(each, Catalog(each), WordVectors()) for each in manifest.folders(tmp_path / "new")]
+    shards = Failing(dict(zip(manifest.shards, map(SearchShard, libraries), strict=True)))  # type: ignore[arg-type]
+    engine = ShardedEngine(shards, libraries[0])  # type: ignore[arg-type]
+    query, options = Query.parse("dog beach"), SearchOptions(k=50, all=True)
+    shards.method = method
+    partly = engine.search(query, options)
+    assert (partly.complete, partly.missing) == (False, ("shard-001",))
+    assert partly.note.startswith("incomplete: 1 of 3 shards did not answer (shard-001)")
+    shards.method = ""
+    again = engine.search(query, options)
+    assert again.complete
+    fresh = ShardedEngine(shards, libraries[0])  # type: ignore[arg-type]
+    assert told(again) == told(fresh.search(query, options))

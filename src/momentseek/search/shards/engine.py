@@ -52,7 +52,7 @@ class ShardedEngine:
         candidates = session.rank()
         if model is not None:
             candidates = session.rerank(candidates, model)
-        return finish(session.show(candidates), asker, began)
+        return self._finish(session.show(candidates), asker, began)
 
     def search_like(self, example: SearchExample, where: Query, options: SearchOptions) -> Results:
         """The moments that look most like an example, in the videos that the filters of ``where`` let pass."""
@@ -64,7 +64,14 @@ class ShardedEngine:
         if nothing_passes(statistics):
             return finish(Results([], where, note=NOTHING_PASSES_NOTE), asker, began)
         session = ShardedExampleSession(self.state(statistics), asker, asked, options, statistics, example)
-        return finish(session.show(session.rank()), asker, began)
+        return self._finish(session.show(session.rank()), asker, began)
+
+    def _finish(self, results: Results, asker: Asker, began: float) -> Results:
+        """Results of a search; a sample that lacks a shard makes them incomplete, and is taken anew the next time."""
+        if self._state is not None and (lacking := self._state.vision.failed | self._state.speech.failed):
+            asker.fail(lacking)
+            self._state = None
+        return finish(results, asker, began)
 
     def sampled_vision(self) -> ShardedIndex:
         """What is usual in the library for what is seen."""

@@ -69,6 +69,11 @@ class Asker:
         """Names of the shards that did not answer."""
         return tuple(self._shards.names[number] for number in sorted(self.failed))
 
+    def fail(self, failed: Mapping[int, str]) -> None:
+        """Leave shards out from now on, for these reasons."""
+        self.failed |= failed
+        self.left = [number for number in self.left if number not in failed]
+
     def ask_all(self, method: str, argument: object) -> dict[int, Any]:
         """The answers of all shards to one question, by number."""
         return self.ask(method, dict.fromkeys(self.left, argument))
@@ -79,8 +84,7 @@ class Asker:
         if not wanted:
             return {}
         got = self._shards.ask(method, wanted)
-        self.failed |= got.failed
-        self.left = [number for number in self.left if number not in got.failed]
+        self.fail(got.failed)
         if not self.left:
             raise LibraryError(f"no shard of the library answers: {next(iter(self.failed.values()))}")
         return {number: got.answers[number] for number in sorted(got.answers)}

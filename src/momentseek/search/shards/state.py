@@ -28,6 +28,8 @@ class ShardedIndex:
     window_count: int = 0
     head: BoundaryHead | None = None
     moments: MomentMap | None = None
+    failed: dict[int, str] = field(default_factory=dict)
+    """Shards whose part of a sample is lacking, and why."""
 
     @cached_property
     def sample(self) -> Vectors:
@@ -49,7 +51,10 @@ class ShardedIndex:
         return sorted((one for part in self._ask(kind, step) for one in part.parts), key=lambda one: one[0])
 
     def _ask(self, kind: SampleKind, step: int) -> list[ShardSample]:
-        return list(Asker(self.shards).ask_all("sample", SampleAsk(kind, step)).values())
+        asker = Asker(self.shards)
+        parts: list[ShardSample] = list(asker.ask_all("sample", SampleAsk(kind, step)).values())
+        self.failed.update(asker.failed)
+        return parts
 
 
 @dataclass(eq=False)
