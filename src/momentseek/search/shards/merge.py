@@ -81,11 +81,15 @@ def join_meant(answers: Mapping[int, ShardAnswer]) -> MeantCues | None:
     if not parts:
         return None
     whole = MeantCues(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    videos, first = np.unique(whole.video, return_index=True)
-    if len(videos) <= MAX_MEANT_VIDEOS:
+    first = np.flatnonzero(np.diff(whole.video, prepend=-1))  # the cues of a video lie together
+    if len(first) <= MAX_MEANT_VIDEOS:
         return whole
-    best = videos[np.lexsort((videos, -whole.video_score[first]))[:MAX_MEANT_VIDEOS]]
-    return whole.part(np.isin(whole.video, best))
+    scores = whole.video_score[first]
+    some = keep_best(scores, MAX_MEANT_VIDEOS)
+    best = some[np.lexsort((whole.video[first[some]], -scores[some]))[:MAX_MEANT_VIDEOS]]
+    chosen = np.zeros(len(first), bool)
+    chosen[best] = True
+    return whole.part(np.repeat(chosen, np.diff(first, append=len(whole.video))))
 
 
 def join_phrases(answers: Mapping[int, ShardAnswer]) -> list[StreamHit]:
