@@ -23,7 +23,8 @@ import pytest
 
 from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, LibraryStore
-from momentseek.library.ingest import batches, reading
+from momentseek.library.ingest import batches, reading, run
+from momentseek.library.ingest.report import IngestStep
 from momentseek.library.ingest.writer import WritePace
 from momentseek.library.lock import hold_lock
 
@@ -228,6 +229,22 @@ def test_ctrl_c_keeps_what_is_whole(tmp_path: Path, film: Film) -> None:
     assert 0 < kept < 30
     with LibraryStore.open(tmp_path / "l") as library:
         assert library.verify().clean
+
+
+def test_whoever_keeps_interrupting_loses_no_whole_video(
+    tmp_path: Path, library: LibraryStore, film: Film, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a server's job does: every report of progress says that it is to stop."""
+    monkeypatch.setattr(run, "SECONDS_BETWEEN_STEPS", 0.0)
+    films = [film(tmp_path / f"{i}.mp4", RED, (30 * i, 0, 0), seconds=1) for i in range(6)]  # whole in one batch
+
+    def interrupt(event: object) -> None:
+        if isinstance(event, IngestStep) and event.files:
+            raise KeyboardInterrupt
+
+    with pytest.raises(AddInterrupted) as stopped:
+        library.add(films, progress=interrupt)
+    assert stopped.value.report.added == len(library.videos()) > 1
 
 
 def _videos(folder: Path) -> int:

@@ -79,6 +79,7 @@ class IngestRun:
                 self.finish()
                 self.writer.flush()
         except KeyboardInterrupt:
+            self.show, self.beside = (lambda _: None), []  # who wants it to stop would interrupt what follows, too
             self.finish()
             self.writer.flush()
             raise
