@@ -205,17 +205,9 @@ def _make(out: Path) -> None:
 
 def _of_data(data: Data, train: str, iid: str, ood: str) -> tuple[Truths, Judgements, str]:
     """The truths of a data folder, with the durations that its files or clips give."""
-    from dataclasses import replace
-
-    import numpy as np
-
     from momentseek.evaluation.debias import Truths
 
-    found = []
-    for name in (train, iid, ood):
-        split = data.split(name)
-        seconds = np.array([split.durations[video] for video in split.truth.videos], dtype=np.float64)
-        found.append(replace(split.truth, durations=seconds))
+    found = [data.split(name).timed_truth for name in (train, iid, ood)]
     note = f"SIMULATED DATA ({data.name}): these figures do not describe real videos." if data.simulated else ""
     return Truths(found[1], found[2], (iid, ood)), found[0], note
 

@@ -28,9 +28,11 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.features.modalities import MODALITIES, parse_modalities
@@ -70,6 +72,12 @@ class DataSplit:
     """Seconds of every video of the corpus and the truth; from its clips where no file says."""
     related: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Further videos that answer a query, by its id; these are never negatives in training."""
+
+    @property
+    def timed_truth(self) -> Judgements:
+        """The truth, with the durations that files or clips give."""
+        seconds = np.array([self.durations[video] for video in self.truth.videos], dtype=np.float64)
+        return replace(self.truth, durations=seconds)
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,18 +53,9 @@ def baseline_scores(table: PaperTable, row: TableRow, seed: int, train: str, dat
 
     def predict(split: str, depth: int) -> Run:
         settings = BaselineSettings(seed=seed, top=depth)
-        return BASELINES[name].predict(timed_truth(data, train), timed_truth(data, split), settings)
+        return BASELINES[name].predict(data.split(train).timed_truth, data.split(split).timed_truth, settings)
 
     return _column_values(table, data, out, predict, [name, seed, train, data.fingerprint_of([train])])
-
-
-def timed_truth(data: Data, split: str) -> Judgements:
-    """The truth of a split, with the durations that its files or clips give."""
-    from dataclasses import replace
-
-    found = data.split(split)
-    seconds = np.array([found.durations[video] for video in found.truth.videos], dtype=np.float64)
-    return replace(found.truth, durations=seconds)
 
 
 def _column_values(table: PaperTable, data: Data, out: Path, predict: Any, files: Sequence[Any]) -> list[FloatArray]:
@@ -76,7 +67,7 @@ def _column_values(table: PaperTable, data: Data, out: Path, predict: Any, files
         file = out / "scores" / f"{digest}.json"
         known = _read(file)
         if known is None:
-            known = _measure(table, timed_truth(data, split), names, predict(split, _depth(names)))
+            known = _measure(table, data.split(split).timed_truth, names, predict(split, _depth(names)))
             make_folder(file.parent)
             write_bytes(file, (json.dumps({"asked": asked, "values": known}) + "\n").encode())
         values[split] = known
