@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from momentseek.cli import cli, player, terminal_images
 from momentseek.encoders import registry
+from momentseek.errors import MomentseekError
 from momentseek.media.cue import Cue
 from momentseek.media.probe import probe
 
@@ -291,3 +292,8 @@ def test_more_like_a_moment(library):
     assert "exclude each other" in search(library, "--like", "a@1", "--image", "b.png").stderr
     with pytest.raises(Exception, match=r"none.png: is not there"):
         search(library, "--image", library / "none.png")
+
+
+def test_a_library_in_one_piece_is_not_searched_on_a_cluster(library):
+    with pytest.raises(MomentseekError, match=r"is no library in shards.*momentseek shard"):
+        search(library, "dog", "--on", "local")

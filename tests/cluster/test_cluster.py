@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -124,7 +127,10 @@ def test_a_search_is_that_of_one_library_and_says_what_is_missing(cluster: Clust
             shards.wait()
             engine = ShardedEngine(shards, about)
             assert found(engine.search(query, options)) == right
-            assert [row["answering"] for row in shards.status()] == [1, 1]
+            assert [(one.name, one.replicas, one.answering) for one in shards.status()] == [
+                ("shard-000", 1, 1),
+                ("shard-001", 1, 1),
+            ]
             cluster.ray.kill(shards.actors[0][0], no_restart=False)
             hurt = engine.search(query, options)
             assert hurt.missing in ((), ("shard-000",))
@@ -149,9 +155,31 @@ def test_a_server_searches_on_the_cluster(cluster: Cluster, sharded: Path) -> No
         TestClient(create_app(sharded, fan_out=shards), base_url="http://localhost") as spread,
     ):
         asked = [one.get("/api/v1/search", params={"q": "something red"}).json() for one in (plain, spread)]
+        told = [one.get("/api/v1/status").json()["shards"] for one in (plain, spread)]
     shards.close()
     assert asked[0]["hits"]
     assert asked[0]["hits"] == asked[1]["hits"]
+    assert [(one["name"], one["replicas"], one["answering"]) for one in told[1]] == [
+        ("shard-000", 1, 1),
+        ("shard-001", 1, 1),
+    ]
+    assert [one["videos"] for one in told[0]] == [one["videos"] for one in told[1]]
+    assert [(one["nodes"], one["lag"]) for one in told[0]] == [([], 0.0)] * 2
+    here = cluster.alive_nodes()[0]["NodeID"]
+    assert all(here.startswith(*one["nodes"]) and 0 < one["lag"] < 1 for one in told[1])
+
+
+def test_a_search_from_the_command_line_is_the_same_on_the_cluster(cluster: Cluster, sharded: Path) -> None:
+    asked = [sys.executable, "-m", "momentseek", "search", "something red", "--json", "--library", str(sharded)]
+    address = cluster.ray.get_runtime_context().gcs_address
+    here, there = (
+        subprocess.run([*asked, *more], capture_output=True, text=True, timeout=120) for more in ([], ["--on", address])
+    )
+    assert (here.returncode, there.returncode, there.stderr) == (0, 0, here.stderr)
+    plain, spread = (json.loads(one.stdout) for one in (here, there))
+    assert plain["hits"]
+    assert plain["complete"]
+    assert {**plain, "took": 0} == {**spread, "took": 0}
 
 
 def test_an_ordinary_library_is_refused(cluster: Cluster, whole: Path, films: Path) -> None:

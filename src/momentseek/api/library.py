@@ -25,6 +25,7 @@ from momentseek.search.state import SampledIndex
 
 if TYPE_CHECKING:
     from momentseek.media.cut import Cut
+    from momentseek.search.shards.fan_out import FanOut
 
 EMPTY_NOTE = "the library is empty; add videos with: momentseek add FOLDER"
 
@@ -37,6 +38,9 @@ class Library(LibraryStore):
     ...     library.search("a dog on the beach").note
     'the library is empty; add videos with: momentseek add FOLDER'
     """
+
+    fan_out: FanOut | None = None
+    """A way to ask its shards; None for a library in one piece."""
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
         super().__init__(path, catalog)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from momentseek.cluster.shard_writer import WriterSettings
+    from momentseek.cluster.tasks import ClusterTask
+    from momentseek.encoders.cached import SpreadTexts
+    from momentseek.encoders.protocol import Vectors
     from momentseek.library import AddReport
     from momentseek.library.ingest.report import ShowIngest
     from momentseek.search.shards.fan_out import FanOut
@@ -36,8 +39,49 @@ def add_on(
         return add_on_cluster(cluster, library, found, settings=settings, gpus=gpus, progress=tell)
 
 
+def run_on(address: str, tasks: Sequence[ClusterTask], *, quiet: bool = False) -> bool:
+    """Carry out tasks on the cluster at an address, with one line of progress; False if they were stopped (Ctrl-C)."""
+    from momentseek.cli.progress import ProgressLines
+    from momentseek.cluster.connection import join_cluster
+    from momentseek.cluster.tasks import run_tasks
+
+    lines = ProgressLines(quiet=quiet, renew_seconds=0.2, silence_seconds=30.0)
+    try:
+        with join_cluster(address) as cluster:
+            for place, _ in run_tasks(cluster, tasks, progress=lambda step: lines.show(str(step))):
+                if not quiet:
+                    lines.note(f"done: {tasks[place].name}")
+    except KeyboardInterrupt:
+        return False
+    finally:
+        lines.clear()
+    return True
+
+
 @contextmanager
-def shards_on(address: str | None, library: Path, replicas: int) -> Iterator[FanOut | None]:
+def texts_on(address: str, encoder: str) -> Iterator[SpreadTexts]:
+    """A way to encode lists of texts on the cluster at an address, joined when there is something to encode."""
+    from contextlib import ExitStack
+
+    from momentseek.cluster.connection import join_cluster
+    from momentseek.cluster.tasks import ClusterTask, map_in_order
+    from momentseek.encoders.registry import encode_texts
+
+    with ExitStack() as stack:
+
+        def spread(texts: Sequence[list[str]]) -> Iterator[Vectors]:
+            cluster = stack.enter_context(join_cluster(address))
+            tasks = [
+                ClusterTask(f"sentences {at + 1} of {len(texts)}", encode_texts, (encoder, some))
+                for at, some in enumerate(texts)
+            ]
+            return map_in_order(cluster, tasks)
+
+        yield spread
+
+
+@contextmanager
+def shards_on(address: str | None, library: Path, replicas: int = 1) -> Iterator[FanOut | None]:
     """A way to ask a library's shards on the cluster at an address; None if no address is given."""
     if address is None:
         yield None

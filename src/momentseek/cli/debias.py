@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 @options.missing
 @options.videos
 @options.invalid
+@options.on_cluster
 @options.as_json
 @options.quiet
 def command(
@@ -91,6 +92,7 @@ def command(
     missing: str,
     videos: str | None,
     invalid: str | None,
+    on: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -108,6 +110,7 @@ def command(
     What debiasing gains, on simulated films:
       momentseek simulate --like charades --out films
       momentseek debias tan2d mdd --data films --out debias
+      momentseek debias tan2d mdd --data /mnt/films --out /mnt/debias --on auto
     Which confounders matter (Table 4 of debiased grounding):
       momentseek debias tan2d 'mdd[confounders=L]' 'mdd[confounders=L*A]' mdd --data films --out table4
     Predictions made elsewhere (needs no PyTorch):
@@ -133,6 +136,8 @@ def command(
         raise MomentseekError("there is nothing to compare: momentseek debias MODEL… --data DIR --out FOLDER")
     training = any(not isinstance(each, FilesEntrant) for found in given.values() for each in found)
     _check(training, folder, target, (truth_iid, truth_ood, truth_train))
+    if on is not None and not training:
+        raise MomentseekError("--on is for models to be trained; predictions are compared here, so leave it out")
     plots = plots and target is not None and _can_draw(quiet)
     if target:
         _make(Path(target))
@@ -151,7 +156,7 @@ def command(
             systems = _systems(given, truths, videos, invalid)
             if training:
                 source = (preset, file, settings, seeds)
-                systems |= _train_entrants(given, data, train, (iid, ood), source, Path(cast(str, target)), quiet)
+                systems |= _train_entrants(given, data, train, (iid, ood), source, Path(cast(str, target)), on, quiet)
     else:
         truths, known, note = _of_files(cast(str, truth_iid), cast(str, truth_ood), truth_train, videos, invalid)
         systems = _systems(given, truths, videos, invalid)
@@ -285,6 +290,7 @@ def _train_entrants(
     splits: tuple[str, str],
     source: tuple[str | None, str | None, Sequence[str], int],
     out: Path,
+    on: str | None,
     quiet: bool,
 ) -> dict[str, System]:
     """Train the models that are not trained yet, and let every model answer both splits."""
@@ -302,12 +308,23 @@ def _train_entrants(
     wanted = [each for found in given.values() for each in found if not isinstance(each, FilesEntrant)]
     fixed = [f"data.train={train}", "data.test=", *settings]
     todo = debias_tasks(wanted, sections or DEFAULT_TABLE, fixed, seeds, out / "runs", where)
+    todo = [
+        replace(one, config=replace(one.config, data=replace(one.config.data, path=data.location)))
+        if one.config is not None
+        else one
+        for one in todo
+    ]
+    if on is not None:
+        from momentseek.cli.clustering import run_on
+        from momentseek.cluster.training import answering_tasks
+
+        if not run_on(on, answering_tasks(todo, data, splits), quiet=quiet):
+            options.say("stopped and saved; the same command continues")
+            sys.exit(130)
     pairs: dict[str, list[tuple[Run | None, Run | None]]] = {}
     for number, one in enumerate(todo, start=1):
         if not quiet:
             options.say(f"{number} of {len(todo)}: {one.folder.name}")
-        if one.config is not None:
-            one = replace(one, config=replace(one.config, data=replace(one.config.data, path=data.location)))
         answered = carry_out_task(one, data, splits, progress=TrainingLine(quiet=quiet))
         if answered is None:
             options.say("stopped and saved; the same command continues")

@@ -75,6 +75,16 @@ wait = click.option(
     metavar="SECONDS",
     help="How long to wait while another process changes the library. Default: refuse at once.",
 )
+on_shards = click.option(
+    "--on",
+    metavar="ADDRESS",
+    help="Search the library's shards on a Ray cluster (ray://HOST:10001, auto, local): docs/cluster.md.",
+)
+on_cluster = click.option(
+    "--on",
+    metavar="ADDRESS",
+    help="Do it on a Ray cluster (ray://HOST:10001, auto, local) that sees the same folders: docs/cluster.md.",
+)
 quiet = click.option("--quiet", "-q", is_flag=True, help="Say only what failed.")
 
 

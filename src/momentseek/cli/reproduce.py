@@ -42,6 +42,7 @@ def _complete_tables(_: click.Context, __: click.Parameter, incomplete: str) -> 
 )
 @click.option("--markdown", is_flag=True, help="Print a GitHub table.")
 @click.option("--latex", is_flag=True, help="Print a booktabs table.")
+@options.on_cluster
 @options.as_json
 @options.quiet
 def command(
@@ -56,6 +57,7 @@ def command(
     target: str,
     markdown: bool,
     latex: bool,
+    on: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -69,12 +71,15 @@ def command(
       momentseek reproduce debiased-2 --data charades-cd
     Two rows of MVMR's Table 2, quickly:
       momentseek reproduce mvmr-2 --rows mmn,g2l --seeds 1 --steps 400
+    All rows at once on a cluster, with a thread each:
+      momentseek reproduce debiased-2 --data /mnt/charades-cd --out /mnt/tables --set threads=1 --on auto
 
     DIR/TABLE.md, .tex, .html (with figures) and .json are the table; DIR/runs and DIR/scores are shared by all tables.
     What is finished is not done again: the same command continues after an interruption, and prints the same table.
     """
     import json
     import sys
+    from functools import partial
 
     if listed or not table:
         click.echo(_listing(table, as_json))
@@ -85,6 +90,7 @@ def command(
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
+    from momentseek.cli.clustering import run_on
     from momentseek.cli.training_line import TrainingLine
     from momentseek.reproduction.documents import latex_document, markdown_document, text_document
     from momentseek.reproduction.session import reproduce_table
@@ -100,6 +106,7 @@ def command(
         finished=_finished_runs(runs),
         progress=TrainingLine(quiet=quiet),
         announce=(lambda _: None) if quiet else options.say,
+        spread=None if on is None else partial(run_on, on, quiet=quiet),
     )
     if result is None:
         options.say("stopped and saved; the same command continues")

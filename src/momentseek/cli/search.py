@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -14,8 +15,11 @@ from momentseek.cli.cutting import check_clip_folder, cut_hits
 from momentseek.errors import MomentseekError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from momentseek.api import Library
     from momentseek.search import Hit, Results
+    from momentseek.search.shards.fan_out import FanOut
 
 F = TypeVar("F", bound=Callable[..., Any])
 TIMELINE_KINDS = ("edl", "fcpxml")
@@ -57,6 +61,7 @@ def _is_short_option(arg: str, short: set[str]) -> bool:
 @click.argument("query", nargs=-1, metavar="QUERY...")
 @click.option("-k", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many moments.")
 @options.library
+@options.on_shards
 @click.option("--like", metavar="VIDEO@TIME", help="Moments that look like this one: trip.mp4@1:20, or @1:20-1:28.")
 @click.option("--image", type=click.Path(), metavar="FILE", help="Moments that look like this picture.")
 @click.option("--group", type=click.Choice(["clip", "video"]), default="clip", show_default=True, help="One per …")
@@ -106,6 +111,7 @@ def command(
     query: tuple[str, ...],
     k: int,
     library: str | None,
+    on: str | None,
     like: str | None,
     image: str | None,
     group: str,
@@ -140,6 +146,7 @@ def command(
       momentseek search 'she opens the letter' --rerank films-tan2d
       momentseek search --like trip.mp4@1:20-1:28
       momentseek search --image beach.jpg 'in:holiday* after:2023'
+      momentseek search 'a dog' --library /mnt/library --on auto
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
@@ -159,7 +166,8 @@ def command(
     from momentseek.search.fusion import DEFAULT_FUSION
     from momentseek.search.options import SearchOptions
 
-    with open_library(library_folder(library), create=False) as opened:
+    folder = library_folder(library)
+    with _shards(on, folder) as fan_out, open_library(folder, create=False, fan_out=fan_out) as opened:
         chosen = cast("Any", tuple(s.strip() for s in streams.split(","))) if streams is not None else None
         results = _search_like(opened, like, image, " ".join(query), k, localiser, cast("Any", group), show_all)
         results = (
@@ -187,6 +195,15 @@ def command(
             cut_hits(opened, results, clip_folder, exact=exact, pad=pad, force=force)
         if open_first:
             _open_first(results)
+
+
+def _shards(on: str | None, folder: Path) -> AbstractContextManager[FanOut | None]:
+    """A way to ask the library's shards on a cluster, if one is named."""
+    if on is None:
+        return nullcontext()
+    from momentseek.cli.clustering import shards_on
+
+    return shards_on(on, folder)
 
 
 def _search_like(

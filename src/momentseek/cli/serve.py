@@ -63,11 +63,7 @@ from momentseek.optional import optional_module
     help="A PostgreSQL database for sessions, judgements and what people keep, e.g. postgresql://USER@HOST/NAME; "
     "servers that share it are one. Default: files beside the library.",
 )
-@click.option(
-    "--on",
-    metavar="ADDRESS",
-    help="Search the library's shards on a Ray cluster (ray://HOST:10001, auto, local): docs/cluster.md.",
-)
+@options.on_shards
 @click.option("--replicas", type=click.IntRange(1, 64), default=1, show_default=True, help="With --on: of each shard.")
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
 def command(

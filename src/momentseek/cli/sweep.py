@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from momentseek.cli import options
+
+if TYPE_CHECKING:
+    from momentseek.features import Data
+    from momentseek.training.config import TrainConfig
+    from momentseek.training.sweep import SweepCell
 
 
 @click.command()
@@ -30,6 +37,7 @@ from momentseek.cli import options
 @click.option(
     "--measure", "-m", "measures", multiple=True, help="Columns of the printed table. Default: training.measure."
 )
+@options.on_cluster
 @options.as_json
 @options.quiet
 def command(
@@ -43,6 +51,7 @@ def command(
     settings: tuple[str, ...],
     target: str,
     measures: tuple[str, ...],
+    on: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -53,6 +62,8 @@ def command(
       momentseek sweep xml reloclnet --data simulation --train train_top01 --train train_top40 --seeds 3 --out sweep
     Table 4 of TVR, what each modality contributes:
       momentseek sweep xml --data simulation --vary modalities=video,subtitle,video+subtitle --out sweep
+    On all machines of a cluster, each training run with one thread:
+      momentseek sweep xml reloclnet --data /mnt/tvr --seeds 5 --set threads=1 --out /mnt/sweep --on auto
 
     Each training run is in DIR/MODEL/SPLIT/seed-N. The same command continues a sweep: what is finished is not trained
     again. DIR gets table.csv, table.json and table.md, updated after every row. In settings, {model} and {train} stand
@@ -65,8 +76,6 @@ def command(
 
     for package in ("torch", "h5py", "safetensors"):
         optional_module(package, "train")
-    from dataclasses import replace
-
     from momentseek.cli.training_line import TrainingLine
     from momentseek.features import Data
     from momentseek.measures import expand
@@ -84,12 +93,15 @@ def command(
         explicit = [m for each in measures for m in expand(each)]
         chosen_by = [m for cell in todo for m in summed_measures(cell.config.training.measure)]
         shown = list(dict.fromkeys(explicit or chosen_by))
+        if on is not None and not _train_on(on, todo, seeds, data, quiet):
+            options.say("stopped and saved; the same command continues")
+            sys.exit(130)
         done = []
         for number, cell in enumerate(todo, start=1):
             label = ", ".join(f"{k} {v}" for k, v in cell.labels.items())
             if not quiet:
                 options.say(f"{number} of {len(todo)}: {label}")
-            config = replace(cell.config, data=replace(cell.config.data, path=data.location))
+            config = _at(cell.config, data)
             line = TrainingLine(quiet=quiet)
             reports = train_seeds(config, data, cell.folder, seeds, progress=line).reports
             done.append((cell, reports))
@@ -101,3 +113,24 @@ def command(
         json.dumps({"note": note, "rows": table_rows(done)}, indent=2) if as_json else markdown_text(done, shown, note),
         nl=as_json,
     )
+
+
+def _train_on(address: str, cells: Sequence[SweepCell], seeds: int, data: Data, quiet: bool) -> bool:
+    """Train every cell with every seed on a cluster, each in the folder in which it is looked for afterwards."""
+    from momentseek.cli.clustering import run_on
+    from momentseek.cluster.training import WantedRun, training_tasks
+    from momentseek.training.seeds import seeded_runs
+
+    runs = [
+        WantedRun(f"{', '.join(cell.labels.values())}, seed {config.training.seed}", config, folder)
+        for cell in cells
+        for config, folder in seeded_runs(_at(cell.config, data), cell.folder, seeds)
+    ]
+    return run_on(address, training_tasks(runs, data), quiet=quiet)
+
+
+def _at(config: TrainConfig, data: Data) -> TrainConfig:
+    """The settings with the place of their data."""
+    from dataclasses import replace
+
+    return replace(config, data=replace(config.data, path=data.location))

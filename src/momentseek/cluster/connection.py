@@ -17,6 +17,8 @@ from momentseek.optional import optional_module
 
 CONNECT_SECONDS = 5.0
 """How long a cluster's address may take to accept a connection."""
+LOCAL_STORE_BYTES = 256 << 20
+"""Memory for what is sent around in a cluster that is started for the occasion; vectors stay out of it."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,12 @@ def join_cluster(address: str) -> Iterator[Cluster]:
 def _join(ray: Any, address: str) -> None:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == "local":
-        ray.init(address="local", include_dashboard=False, **quiet)
+        try:
+            ray.init(address="local", include_dashboard=False, object_store_memory=LOCAL_STORE_BYTES, **quiet)
+        except Exception as e:  # Ray has no class of its own for a node that does not come up
+            ray.shutdown()
+            said = " ".join(str(e).split())[:300]
+            raise MomentseekError(f"no cluster could be started on this machine ({said}); try again") from None
         return
     if address != "auto":
         check_address(address)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,13 +14,17 @@ from momentseek.errors import LibraryError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.reader import LibraryReader
 from momentseek.library.shards.manifest import read_manifest
-from momentseek.search.shards.fan_out import FanAnswers
+from momentseek.search.shards.fan_out import FanAnswers, ShardStatus
 from momentseek.search.shards.shard import SearchShard
 
 ANSWER_SECONDS = 10.0
 """How long a shard may take to answer before an answer goes without it."""
 START_SECONDS = 120.0
 """How long shards may take to be opened."""
+STATUS_SECONDS = 1.0
+"""How long a replica may take to say that it is there."""
+NODE_DIGITS = 12
+"""So much of a node's id tells it from others, and can be looked up with ``ray list nodes``."""
 
 
 class ShardSearcher:
@@ -84,20 +89,23 @@ class RayShards:
                 out.failed[asked[one]] = _reason(e)
         return out
 
-    def status(self) -> list[dict[str, Any]]:
-        """Each shard with its replicas, and the nodes of those that answer at once."""
-        asked = [[actor.node.remote() for actor in one] for one in self.actors]
-        every = [one for row in asked for one in row]
-        ready, _ = self._ray.wait(every, num_returns=len(every), timeout=1.0)
-        found = []
-        for name, row in zip(self.names, asked, strict=True):
-            nodes = []
-            for one in row:
+    def status(self) -> list[ShardStatus]:
+        """Each shard with its replicas, and the nodes of those that answer now, by the ids that Ray gives them."""
+        begun = time.monotonic()
+        asked = {actor.node.remote(): number for number, one in enumerate(self.actors) for actor in one}
+        nodes: list[list[str]] = [[] for _ in self.actors]
+        lags: list[float | None] = [None for _ in self.actors]
+        waiting = list(asked)
+        while waiting and (left := begun + STATUS_SECONDS - time.monotonic()) > 0:
+            ready, waiting = self._ray.wait(waiting, num_returns=1, timeout=left)
+            for one in ready:
                 with suppress(self._ray.exceptions.RayError):
-                    if one in ready:
-                        nodes.append(self._ray.get(one))
-            found.append({"shard": name, "replicas": len(row), "answering": len(nodes), "nodes": sorted(set(nodes))})
-        return found
+                    nodes[asked[one]].append(self._ray.get(one)[:NODE_DIGITS])
+                    lags[asked[one]] = time.monotonic() - begun
+        return [
+            ShardStatus(name, len(actors), len(there), tuple(sorted(set(there))), lag)
+            for name, actors, there, lag in zip(self.names, self.actors, nodes, lags, strict=True)
+        ]
 
     def close(self) -> None:
         """End the actors."""

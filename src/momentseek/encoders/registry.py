@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder
+from momentseek.encoders.protocol import ImageTextEncoder, TextEncoder, Vectors
 from momentseek.errors import MomentseekError
 from momentseek.registry import Registry
 
@@ -65,6 +65,11 @@ def text_encoder(name: str = "minilm") -> TextEncoder:
 
         return read_vector_file(name.removeprefix(FILE_PREFIX))
     return _load_text_once(TEXT_ENCODERS[name])
+
+
+def encode_texts(name: str, texts: list[str]) -> Vectors:
+    """The vectors of texts by the text encoder called ``name``."""
+    return text_encoder(name).encode(texts)
 
 
 def image_text_encoder(spec: str = "things") -> ImageTextEncoder:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from momentseek.cluster.tasks import ClusterTask
 from momentseek.errors import MomentseekError
 from momentseek.features.data import Data
 from momentseek.moments.arrays import FloatArray
@@ -14,6 +15,7 @@ from momentseek.reproduction.paper_table import PaperTable, TableRow, read_table
 from momentseek.reproduction.result import ResultRow, TableResult, table_cell, tie_cell
 from momentseek.reproduction.scores import baseline_scores, task_scores
 from momentseek.reproduction.source import data_folder
+from momentseek.reproduction.spreading import row_cluster_tasks
 from momentseek.reproduction.tasks import Budget, RowTask, check_tasks, row_tasks
 from momentseek.training.debias import checkpoints
 from momentseek.training.progress import TrainingCallback
@@ -24,6 +26,8 @@ BASELINE_SEEDS = 5
 """Draws of a blind baseline that draws; the others give the same every time."""
 
 Announce = Callable[[str], None]
+Spread = Callable[[Sequence[ClusterTask]], bool]
+"""Carries out tasks on a cluster; False if they were stopped."""
 
 
 def reproduce_table(
@@ -38,13 +42,14 @@ def reproduce_table(
     finished: Mapping[str, Sequence[str | os.PathLike[str]]] | None = None,
     progress: TrainingCallback | None = None,
     announce: Announce = lambda _: None,
+    spread: Spread | None = None,
 ) -> TableResult | None:
     """Train every row of a table over seeds, measure it, and give our figures beside the paper's.
 
     ``data`` is a folder with a data.toml; without one the table's simulation is made (there, if it is named). Training
     runs and scores go to ``out`` and are not made twice. ``rows`` chooses rows, ``steps`` and ``settings`` change how
-    they are trained, and ``finished`` names training runs to take for a row instead, one per seed. None if training was
-    stopped; the same call goes on.
+    they are trained, and ``finished`` names training runs to take for a row instead, one per seed. ``spread`` carries
+    out tasks on a cluster, and says whether all were. None if training was stopped; the same call goes on.
     """
     plan = read_table(table) if isinstance(table, str) else table
     chosen = plan.choose_rows(rows)
@@ -57,9 +62,11 @@ def reproduce_table(
         _check_splits(plan, opened)
         tasks = row_tasks(plan, chosen, opened, Path(out), budget, given)
         check_tasks(tasks, opened)
+        shown = [row for row in chosen if not row.hidden or row.name in rows]
+        if spread is not None and not spread(row_cluster_tasks(plan, tasks, shown, opened, Path(out))):
+            return None
         if not _train(tasks, opened, progress, announce):
             return None
-        shown = [row for row in chosen if not row.hidden or row.name in rows]
         return _result(plan, shown, tasks, opened, Path(out), announce)
 
 

@@ -51,6 +51,8 @@ class Service:
     event_streams: EventStreams = field(default_factory=lambda: EventStreams(1, 1))
     streams: Counter[str] = field(default_factory=Counter)
     """Number of videos that are being sent now, by client."""
+    fan_out: FanOut | None = None
+    """A way to ask the library's shards elsewhere than in this process."""
 
     @classmethod
     def of(cls, library: Path, settings: ServerSettings, fan_out: FanOut | None = None) -> Service:
@@ -73,6 +75,7 @@ class Service:
             place,
             tuple(folder.resolve() for folder in settings.folders),
             event_streams=EventStreams(limits.event_streams, limits.event_streams_per_client),
+            fan_out=fan_out,
         )
 
     def check_changes(self) -> None:

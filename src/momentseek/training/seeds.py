@@ -94,6 +94,15 @@ class SeedsOutcome:
         }
 
 
+def seeded_runs(config: TrainConfig, out: Path, count: int) -> list[tuple[TrainConfig, Path]]:
+    """The settings with ``count`` seeds, from the config's on, and the folder seed-N of ``out`` for each."""
+    first = config.training.seed
+    return [
+        (replace(config, training=replace(config.training, seed=seed)), out / f"seed-{seed}")
+        for seed in range(first, first + count)
+    ]
+
+
 def train_seeds(
     config: TrainConfig,
     data: Data,
@@ -110,11 +119,9 @@ def train_seeds(
     ``announce`` is called with each seed and its folder before it is trained.
     """
     outcome = SeedsOutcome(out, count, [])
-    for seed in range(config.training.seed, config.training.seed + count):
-        folder = out / f"seed-{seed}"
+    for seeded, folder in seeded_runs(config, out, count):
         if announce is not None:
-            announce(seed, folder)
-        seeded = replace(config, training=replace(config.training, seed=seed))
+            announce(seeded.training.seed, folder)
         report, _ = train_or_read(seeded, data, folder, progress=progress, force=force)
         if not report:
             return outcome

@@ -13,6 +13,9 @@ from momentseek.cli import options
 from momentseek.cli.numbers import Number
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from momentseek.encoders.cached import SpreadTexts
     from momentseek.moments import Policy
 
 COUNT = click.IntRange(min=0)
@@ -81,6 +84,7 @@ SIMILARITY = Number(-1, 1)
 @options.invalid
 @click.option("--report", metavar="FILE", help="Write every query's decision, as JSON Lines.")
 @options.force
+@options.on_cluster
 @options.as_json
 def command(
     annotations: str,
@@ -101,6 +105,7 @@ def command(
     invalid: str | None,
     report: str | None,
     force: bool,
+    on: str | None,
     as_json: bool,
 ) -> None:
     """Give every query a pool of videos: its own, others that also answer it, and reliable negatives.
@@ -138,8 +143,8 @@ def command(
     published = read_truth(reference, format="mvmr", invalid="keep") if reference else None
     visual = read_visual_scores(features) if features else None
     text_model = text_encoder(encoder)
-    with progress_bars(f"encoding with {text_model.name}") as progress:
-        similarity = encoder_similarity(text_model, data.texts, progress=progress)
+    with progress_bars(f"encoding with {text_model.name}") as progress, _spread(on, encoder) as spread:
+        similarity = encoder_similarity(text_model, data.texts, progress=progress, spread=spread)
     result = build_massive(data, similarity, settings, visual)
     if not result.pools:
         why = "; ".join(f"{n:,}: {reason}" for reason, n in tally(result.decisions)["dropped"].items())
@@ -188,3 +193,14 @@ def command(
     click.echo("\n".join(texts))
     for path in files:
         options.say(f"wrote {path}")
+
+
+def _spread(on: str | None, encoder: str) -> AbstractContextManager[SpreadTexts | None]:
+    """A way to encode sentences on a cluster, if one is named."""
+    from contextlib import nullcontext
+
+    if on is None:
+        return nullcontext()
+    from momentseek.cli.clustering import texts_on
+
+    return texts_on(on, encoder)

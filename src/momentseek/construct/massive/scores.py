@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from momentseek.construct.changing_distribution.merging import require_one_annotator
 from momentseek.construct.similarity import BLOCK_BYTES
 from momentseek.encoders import TextEncoder, encode_cached
+from momentseek.encoders.cached import SpreadTexts
 from momentseek.errors import MomentseekError
 from momentseek.formats.writing import query_videos, require_durations
 from momentseek.moments import Judgements
@@ -24,13 +25,14 @@ TextSimilarity = Callable[[Sequence[str], Sequence[str]], SimilarityScores]
 
 
 def encoder_similarity(
-    encoder: TextEncoder, texts: Sequence[str], *, progress: ShowCount | None = None
+    encoder: TextEncoder, texts: Sequence[str], *, progress: ShowCount | None = None, spread: SpreadTexts | None = None
 ) -> TextSimilarity:
     """A similarity by the cosine of an encoder's vectors; ``texts`` are all texts that will be compared.
 
-    ``progress`` is called with the numbers of texts that are encoded and that need encoding.
+    ``progress`` is called with the numbers of texts that are encoded and that need encoding; ``spread`` encodes them
+    elsewhere.
     """
-    vectors = encode_cached(encoder, texts, progress=progress)
+    vectors = encode_cached(encoder, texts, progress=progress, spread=spread)
     place = {text: at for at, text in enumerate(texts)}
 
     def similarity(queries: Sequence[str], sentences: Sequence[str]) -> SimilarityScores:

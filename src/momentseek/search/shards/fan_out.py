@@ -18,6 +18,21 @@ class FanAnswers:
     failed: dict[int, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class ShardStatus:
+    """How a shard is at the moment."""
+
+    name: str
+    replicas: int = 1
+    """Copies of it that take turns."""
+    answering: int = 1
+    """Those that answered just now."""
+    nodes: tuple[str, ...] = ()
+    """The machines that they are on, where it is not this process."""
+    lag: float | None = 0.0
+    """Seconds until the last of them answered: how long a question waits before its turn. None if none answered."""
+
+
 class FanOut(Protocol):
     """A way to ask the shards of a library, all at once where that is possible."""
 
@@ -31,6 +46,9 @@ class FanOut(Protocol):
         A shard that cannot be reached, or not in time, is among the ``failed``; what is wrong with the question itself
         is raised.
         """
+
+    def status(self) -> list[ShardStatus]:
+        """How each shard is, in the order of their numbers; takes a second at most."""
 
 
 class LocalShards:
@@ -53,6 +71,10 @@ class LocalShards:
             except (LibraryError, OSError) as e:
                 out.failed[number] = str(e)
         return out
+
+    def status(self) -> list[ShardStatus]:
+        """Each shard, which is in this process."""
+        return [ShardStatus(name) for name in self._shards]
 
 
 class Asker:

@@ -14,6 +14,7 @@ from momentseek.library.transcripts import heard_counts
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
 from momentseek.search.localise import DEFAULT_LOCALISER
 from momentseek.search.options import STREAMS
+from momentseek.search.shards.fan_out import FanOut
 from momentseek.server.companions import encoder_name, public_spec
 from momentseek.server.schemas import clean_text
 from momentseek.server.service import ServiceParam
@@ -50,6 +51,17 @@ class LibraryOut(BaseModel):
     generation: int = Field(description="A number that changes whenever the content of the library does.")
 
 
+class ShardOut(BaseModel):
+    """A part of a library in shards."""
+
+    name: str
+    videos: int
+    replicas: int = Field(description="Copies of it that take turns in answering.")
+    answering: int = Field(description="Those that answered just now; with none, searches are incomplete.")
+    nodes: list[str] = Field(description="Where they are on the cluster, by Ray's ids; empty in the server itself.")
+    lag: float | None = Field(description="Seconds until the last of them answered: how long a question waits.")
+
+
 class StatusOut(BaseModel):
     """The library, and what can be chosen when searching."""
 
@@ -65,6 +77,10 @@ class StatusOut(BaseModel):
                 "streams": ["vision", "speech", "text", "described", "name"],
                 "fusions": ["rrf", "scores"], "fusion": "rrf",
                 "encoders": ["labels"], "rerankers": [], "busy": False, "changes": True,
+                "shards": [
+                    {"name": "shard-000", "videos": 4, "replicas": 1, "answering": 1, "nodes": ["6f1c02ab93de"],
+                     "lag": 0.004},
+                ],
             }
         }
     )  # fmt: skip
@@ -79,13 +95,14 @@ class StatusOut(BaseModel):
     rerankers: list[str] = Field(description="Models that can re-rank a search.")
     busy: bool = Field(description="Whether videos are being added.")
     changes: bool = Field(description="Whether clients may remove videos and change the encoder.")
+    shards: list[ShardOut] = Field(description="The parts of a library in shards; empty if it is in one piece.")
 
 
 @router.get("/status", summary="What is served")
 async def status(service: ServiceParam) -> StatusOut:
     """The library in a few numbers, and what can be chosen when searching."""
-    library, localisers, localiser = await service.readers.run(
-        lambda library: (_library(library), *_localisers(library))
+    library, shards, localisers, localiser = await service.readers.run(
+        lambda library: (_library(library), _shards(library, service.fan_out), *_localisers(library))
     )
     return StatusOut(
         library=library,
@@ -99,7 +116,26 @@ async def status(service: ServiceParam) -> StatusOut:
         rerankers=[clean_text(name) for name in service.settings.rerankers],
         busy=service.jobs.busy,
         changes=service.settings.changes,
+        shards=shards,
     )
+
+
+def _shards(library: Library, fan_out: FanOut | None) -> list[ShardOut]:
+    """How the shards of the library are, wherever they are asked."""
+    asked = fan_out or library.fan_out
+    if asked is None:
+        return []
+    return [
+        ShardOut(
+            name=one.name,
+            videos=int(catalog.totals()["videos"]),
+            replicas=one.replicas,
+            answering=one.answering,
+            nodes=list(one.nodes),
+            lag=None if one.lag is None else round(one.lag, 4),
+        )
+        for one, catalog in zip(asked.status(), library.catalog.parts, strict=True)
+    ]
 
 
 def _localisers(library: Library) -> tuple[list[str], str]:

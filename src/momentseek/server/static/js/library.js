@@ -99,6 +99,7 @@ export function libraryView() {
       facts,
       tile("Videos", many(held.videos)), tile("Length", length(held.seconds)), tile("Clips", many(held.clips)),
       tile("Cues", many(held.cues)), held.read ? tile("Lines on screen", many(held.lines)) : null, tile("Encoder", held.encoder.name),
+      status.shards?.length ? tile("Shards", shards(status.shards)) : null,
     );
     note.textContent = held.encoder.note ? `The encoder ${held.encoder.note}.` : "";
     setChildren(failed, failureList.failures.map((one) => {
@@ -110,6 +111,12 @@ export function libraryView() {
       generation = held.generation;
       await list(0);
     }
+  }
+
+  /** How many parts of the library there are, and how many of them do not answer. */
+  function shards(all) {
+    const away = all.filter((one) => !one.answering).length;
+    return away ? `${all.length}, ${away} away` : `${all.length}`;
   }
 
   const tile = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
