@@ -86,16 +86,15 @@ def numbered(*values: int, after: tuple[int, ...] = ()) -> list[ClusterTask]:
 def test_values_come_as_tasks_end_and_in_order_where_that_is_wanted(ray: LazyRay) -> None:
     steps: list[TaskStep] = []
     assert list(run_tasks(Cluster(ray), numbered(1, 2, 4), progress=steps.append)) == [(2, 8), (1, 4), (0, 2)]
-    assert [str(step) for step in (steps[0], steps[-1])][0].startswith("1 of 3 done, 2 at work on 1 node, about")
+    assert str(steps[0]).startswith("1 of 3 done, 2 at work on 1 node, about")
     assert steps[-1].done == 3
     assert list(map_in_order(Cluster(LazyRay()), numbered(1, 2, 4))) == [2, 4, 8]
 
 
 def test_failures_are_named_with_their_node_after_all_others_are_done(ray: LazyRay) -> None:
-    done = []
+    done: list[tuple[int, Any]] = []
     with pytest.raises(MomentseekError) as refused:
-        for one in run_tasks(Cluster(ray), numbered(1, 3, 5, 2)):
-            done.append(one)
+        done.extend(run_tasks(Cluster(ray), numbered(1, 3, 5, 2)))
     assert sorted(done) == [(0, 2), (3, 4)]
     assert str(refused.value).startswith("2 of 4 tasks failed on the cluster: task 3 on ")
     assert "three is too many" in str(refused.value)
@@ -103,7 +102,7 @@ def test_failures_are_named_with_their_node_after_all_others_are_done(ray: LazyR
 
 
 def test_what_goes_on_from_a_failure_is_not_begun(ray: LazyRay) -> None:
-    with pytest.raises(MomentseekError, match="task 1 on .*what it goes on from has failed"):
+    with pytest.raises(MomentseekError, match=r"task 1 on .*what it goes on from has failed"):
         list(run_tasks(Cluster(ray), numbered(3, 1, after=(0,))))
 
 

@@ -74,11 +74,8 @@ def answer_splits(data: Data, task: DebiasTask, splits: Sequence[str]) -> None:
 
 def _stages(run: WantedRun, earlier: Sequence[WantedRun]) -> tuple[int, ...]:
     """Places of the training runs whose checkpoints a run begins from or is measured with."""
-    named = [
-        Path(path).absolute()
-        for path in (run.config.data.begin, run.config.data.first_stage, run.config.data.lists)
-        if path
-    ]
+    data = run.config.data
+    named = [Path(path).absolute() for path in (data.begin, data.first_stage, data.lists) if path]
     folders = [each.folder.absolute() for each in earlier]
     return tuple(
         place for place, folder in enumerate(folders) if any(folder == path or folder in path.parents for path in named)

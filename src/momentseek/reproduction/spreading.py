@@ -28,20 +28,14 @@ def row_cluster_tasks(
             after = {places[need, number] for need in task.row.needs}
             after |= {last[task.folder]} if task.folder in last else set()
             places[name, number] = last[task.folder] = len(found)
+            threads, asked = thread_count(task.config), table if name in measured else None
             found.append(
                 ClusterTask(
                     f"{task.row.label}, seed {task.seed}",
                     in_data,
-                    (
-                        thread_count(task.config),
-                        data.location,
-                        finish_row,
-                        table if name in measured else None,
-                        task,
-                        out,
-                    ),
+                    (threads, data.location, finish_row, asked, task, out),
                     after=tuple(sorted(after)),
-                    processors=thread_count(task.config),
+                    processors=threads,
                 )
             )
     return found
