@@ -74,7 +74,7 @@ def _encode(
     encoded = map(encoder.encode, texts) if spread is None else iter(spread(texts))
     try:
         for chunk, rows in zip(chunks, encoded, strict=True):
-            done.update(zip(chunk, _checked(encoder, rows, len(chunk)), strict=True))
+            done.update(zip(chunk, _check_rows(encoder, rows, len(chunk)), strict=True))
             report(len(done), len(keys))
             if store and time.monotonic() - last > SAVE_INTERVAL_SECONDS:
                 store, kept, last = _keep(store, keys, done, kept), len(done), time.monotonic()
@@ -97,7 +97,7 @@ def _keep(store: TextVectorStore, keys: list[bytes], done: dict[bytes, Vectors],
     return store
 
 
-def _checked(encoder: TextEncoder, given: Vectors, count: int) -> Vectors:
+def _check_rows(encoder: TextEncoder, given: Vectors, count: int) -> Vectors:
     rows = np.asarray(given, dtype=np.float32)
     if rows.shape != (count, encoder.dim):
         raise MomentseekError(
