@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from momentseek.api.library import Library
+from momentseek.library.opening import bring_folder
 from momentseek.library.reader import CLIP_SECONDS
 from momentseek.library.shards.manifest import is_sharded
 
@@ -23,11 +23,12 @@ def open_library(
     wait: float = 0.0,
     fan_out: FanOut | None = None,
 ) -> Library:
-    """Open the library in a folder, be it one or in shards (docs/sharding.md); the rest is as in ``Library.open``.
+    """Open the library in a folder or at an address (``s3://bucket/lib``), be it one or in shards (docs/sharding.md);
+    the rest is as in ``Library.open``.
 
     ``fan_out`` is a way to ask the shards elsewhere than in this process.
     """
-    folder = Path(os.path.abspath(path))
+    folder = bring_folder(path)
     if is_sharded(folder):
         from momentseek.api.sharded import open_sharded
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from momentseek.cli import options
 from momentseek.tables import count
+
+if TYPE_CHECKING:
+    from momentseek.library.shards.manifest import ShardManifest
 
 
 @click.command()
@@ -30,23 +34,35 @@ def command(new: str, shards: int, source: str | None, encoder: str | None, wait
     Make an empty one, and fill it:
       momentseek shard ./archive --shards 8
       momentseek add ~/Videos --library ./archive
+    In object storage (docs/sharding.md):
+      momentseek shard s3://bucket/lib --shards 8
     """
     from momentseek.cli.progress import progress_bars
     from momentseek.library import library_folder
+    from momentseek.library.location import place_text
     from momentseek.library.opening import open_store
     from momentseek.library.shards.split import make_shards, split_library
 
     if source is not None and encoder is not None:
         raise click.UsageError("--encoder is for an empty library; --from LIBRARY keeps the encoder it has.")
     target = Path(library_folder(new)).absolute()
-    if source is None:
-        manifest = make_shards(target, shards, encoder=encoder)
-    else:
+    where = place_text(target)
+
+    def make(into: Path) -> ShardManifest:
+        if source is None:
+            return make_shards(into, shards, encoder=encoder)
         with progress_bars("splitting") as show:
             folder = Path(library_folder(source)).absolute()
-            manifest = split_library(folder, target, shards, wait=wait, progress=show)
+            return split_library(folder, into, shards, wait=wait, progress=show)
+
+    if where == str(target):
+        manifest = make(target)
+    else:
+        from momentseek.library.replicas.making import make_elsewhere
+
+        manifest = make_elsewhere(where, make)
     with open_store(target, create=False) as opened:
         videos = [int(one.totals()["videos"]) for one in opened.catalog.parts]
     if as_json:
-        options.echo_json({"library": str(target), "shards": dict(zip(manifest.shards, videos, strict=True))})
-    options.say(f"{count(len(videos), 'shard')} with {count(sum(videos), 'video')} in {target}")
+        options.echo_json({"library": where, "shards": dict(zip(manifest.shards, videos, strict=True))})
+    options.say(f"{count(len(videos), 'shard')} with {count(sum(videos), 'video')} in {where}")

@@ -27,6 +27,7 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
       momentseek status --failed
     """
     from momentseek.library import library_folder
+    from momentseek.library.location import place_text
     from momentseek.library.opening import open_store
 
     with open_store(library_folder(library), create=False) as opened:
@@ -35,7 +36,7 @@ def command(library: str | None, failed: bool, as_json: bool) -> None:
             return
         found = opened.status()
     if as_json:
-        options.echo_json(asdict(found))
+        options.echo_json({**asdict(found), "path": place_text(found.path)})
     else:
         click.echo(text(found, library))
 
@@ -81,13 +82,14 @@ def _described_lines(found: Status) -> list[str]:
 def text(found: Status, library: str | None = None) -> str:
     """The status as text, with the commands to run next on the library that was named."""
     from momentseek.library.file_stamp import printable
+    from momentseek.library.location import place_text
     from momentseek.library.paths import clock_text
 
     def run(*words: str) -> str:
         return options.command_line(words, library)
 
     lines = [
-        f"library   {printable(found.path)}",
+        f"library   {printable(place_text(found.path))}",
         f"videos    {found.videos:,} ({clock_text(found.seconds)})",
         f"clips     {found.clips:,} of {found.clip_seconds:g} s",
         f"cues      {found.cues:,}",

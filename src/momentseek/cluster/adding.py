@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -16,6 +17,8 @@ from momentseek.errors import LibraryError, MediaError, MomentseekError
 from momentseek.library.file_stamp import content_hash
 from momentseek.library.files import FoundFiles, VideoFile
 from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, IngestStep, ShowIngest
+from momentseek.library.replicas.opening import bring_library
+from momentseek.library.replicas.place import shard_place
 from momentseek.library.shards.manifest import ShardManifest, is_sharded, read_manifest
 from momentseek.tables import count
 
@@ -46,7 +49,8 @@ def add_on_cluster(
     gpus: float = 0.0,
     progress: ShowIngest | None = None,
 ) -> AddReport:
-    """Add files to a library in shards, whose folder and files every node finds under the same paths.
+    """Add files to a library in shards, whose folder and files every node finds under the same paths; if the library is
+    in object storage, every node has a replica of its own.
 
     Each video belongs to one shard by the hash of its bytes, and each shard has one writer at a time. A node that dies
     costs what it was working on: Ray begins its writers and tasks anew elsewhere.
@@ -63,7 +67,7 @@ def add_on_cluster(
 
 def refuse_unsharded(library: Path) -> None:
     """Refuse a library that is not in shards."""
-    if not is_sharded(library):
+    if not (bring_library(library) or is_sharded(library)):
         raise LibraryError(
             f"{library}: is no library in shards, which work on a cluster needs; make one with: momentseek shard"
         )
@@ -84,7 +88,8 @@ class ClusterAdd:
         self._cluster, self._manifest, self._progress = cluster, manifest, progress
         self._begun = time.monotonic()
         self.report = AddReport()
-        self._folders = [str(folder) for folder in manifest.folders(library)]
+        self._places = [shard_place(folder) for folder in manifest.folders(library)]
+        self._holder = uuid.uuid4().hex
         self._settings = settings
         self._kind = cluster.actor(
             ShardWriter, num_cpus=1, num_gpus=gpus, max_restarts=-1, max_task_retries=-1,
@@ -119,7 +124,7 @@ class ClusterAdd:
 
     def _writer(self, number: int) -> Any:
         if number not in self._writers:
-            self._writers[number] = self._kind.remote(self._folders[number], self._settings)
+            self._writers[number] = self._kind.remote(self._places[number], self._settings, self._holder)
         return self._writers[number]
 
     def _end(self, number: int) -> None:
@@ -133,7 +138,7 @@ class ClusterAdd:
         """
         shares: dict[int, list[VideoFile]] = defaultdict(list)
         looking = self._cluster.ray.remote(num_cpus=1, max_retries=-1)(known_states)
-        states = self._get([looking.remote(folder, files, self._settings.subtitles) for folder in self._folders])
+        states = self._get([looking.remote(place, files, self._settings.subtitles) for place in self._places])
         unknown: list[VideoFile] = []
         changed: dict[Path, int] = {}
         for at, file in enumerate(files):
@@ -209,7 +214,7 @@ class ClusterAdd:
 
     def _show(self) -> None:
         elapsed = time.monotonic() - self._begun
-        where = f"{count(len(self._cluster.alive_nodes()), 'node')}, {count(len(self._folders), 'shard')}"
+        where = f"{count(len(self._cluster.alive_nodes()), 'node')}, {count(len(self._places), 'shard')}"
         self._tell(
             IngestStep(
                 self._files, self._of_files, self._bytes, self._of_bytes, where, 0.0, 0.0, self.report.seconds,

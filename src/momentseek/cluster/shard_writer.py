@@ -13,6 +13,7 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import FoundFiles, VideoFile
 from momentseek.library.ingest.report import AddReport
+from momentseek.library.replicas.opening import bring_shard
 from momentseek.library.store import LibraryStore
 from momentseek.media.sampling import Sampling
 
@@ -34,12 +35,14 @@ class WriterSettings:
 class ShardWriter:
     """Adds videos to one shard; as an actor, it is begun anew on another node if its own dies, and goes on from there.
 
-    What a shard holds is committed video by video, so that nothing is added twice and nothing whole is lost.
+    What a shard holds is committed video by video, so that nothing is added twice and nothing whole is lost. ``holder``
+    names all that one ``add`` begins for a shard: the next one need not wait until the lease of a dead one ends.
     """
 
-    def __init__(self, folder: str, settings: WriterSettings) -> None:
+    def __init__(self, place: str, settings: WriterSettings, holder: str | None = None) -> None:
         self._settings = settings
-        self._store = LibraryStore.open(folder, create=False, wait=LOCK_SECONDS)
+        self._store = LibraryStore.open(bring_shard(place), create=False, wait=LOCK_SECONDS)
+        self._store.lease_holder = holder
         self._store.transcriber, self._store.reader = settings.transcriber, settings.reader
         if settings.sampling is not None:
             self._store.sampling = settings.sampling
@@ -53,11 +56,11 @@ class ShardWriter:
         self._store.remove(paths)
 
 
-def known_states(folder: str, files: Sequence[VideoFile], subtitles: Path | None) -> list[str]:
-    """Of each file, what a shard knows: ``unchanged``, ``failed`` before and unchanged since, ``held`` with other
-    subtitles, ``changed``, or nothing.
+def known_states(place: str, files: Sequence[VideoFile], subtitles: Path | None) -> list[str]:
+    """Of each file, what a shard, named by its folder or address, knows: ``unchanged``, ``failed`` before and unchanged
+    since, ``held`` with other subtitles, ``changed``, or nothing.
     """
-    with closing(Catalog(Path(folder))) as catalog:
+    with closing(Catalog(bring_shard(place))) as catalog:
         return [_known_state(catalog, file, subtitles) for file in files]
 
 

@@ -27,16 +27,34 @@ def data_folder() -> Path:
 def library_folder(given: str | None = None) -> Path:
     """The folder of the library called ``given``; else ``$MOMENTSEEK_LIBRARY``, the settings file's, ``default``.
 
-    A plain name is a folder in the user's data folder; anything with a separator is a path.
+    A plain name is a folder in the user's data folder; anything with a separator is a path; of an address
+    (``s3://bucket/lib``) it is the folder of the library's replica on this machine.
 
     >>> str(library_folder("./films"))
     'films'
     """
     name = given or os.environ.get(LIBRARY_VARIABLE) or read_config().get("library") or DEFAULT_LIBRARY
+    if "://" in name:
+        from momentseek.library.replicas.place import local_place
+
+        return local_place(name)
     separators = [s for s in (os.sep, os.altsep) if s]
     if any(s in name for s in separators) or name in (".", "..", "~"):
         return Path(name).expanduser()
     return data_folder() / name
+
+
+def place_text(folder: Path) -> str:
+    """What names the library in a folder: its address, if that is the folder of a replica, else the folder's path.
+
+    >>> place_text(Path("/films")), place_text(library_folder("s3://bucket/lib"))
+    ('/films', 's3://bucket/lib')
+    """
+    if "%3A%2F%2F" not in folder.name:
+        return str(folder)
+    from momentseek.library.replicas.place import address_of
+
+    return address_of(folder) or str(folder)
 
 
 def library_option(folder: Path) -> str:
@@ -48,7 +66,7 @@ def library_option(folder: Path) -> str:
     try:
         if folder == Path(os.path.abspath(library_folder())):
             return ""
-        name = folder.name if folder.parent == data_folder() else str(folder)
+        name = folder.name if folder.parent == data_folder() else place_text(folder)
     except MomentseekError:  # no home folder, or a settings file that cannot be read
         name = str(folder)
     return f" --library {shlex.quote(name)}"

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from momentseek.library.catalog import Catalog
 from momentseek.library.encoders import LibraryEncoders
 from momentseek.library.names import select_videos
 from momentseek.library.paths import LibraryPaths
+from momentseek.library.replicas import ORIGIN_FILE
 from momentseek.library.snapshot import Snapshot, take_snapshot
 from momentseek.library.status import Status, status
 from momentseek.library.video import Failure, Video
+
+if TYPE_CHECKING:
+    from momentseek.library.replicas.replica import ShardReplica
 
 CLIP_SECONDS = 1.5
 """Length of a clip of a library that is made without naming another."""
@@ -28,6 +33,8 @@ class LibraryReader:
         self.catalog = catalog
         self.encoders = LibraryEncoders(catalog, self.paths)
         self._snapshot: Snapshot | None = None
+        self.replica: ShardReplica | None = _replica(path)
+        """The shard elsewhere that this library is a replica of; None if it is none."""
 
     def close(self) -> None:
         """Let go of the library's files."""
@@ -42,7 +49,11 @@ class LibraryReader:
 
     def snapshot(self) -> Snapshot:
         """The segments that count now, and the ids of removed videos in them; the same object until that changes."""
+        if self.replica is not None:
+            self.replica.freshen()
         if self._snapshot is None or self._snapshot.generation != self.catalog.state():
+            if self.replica is not None:
+                self.replica.bring_vectors(lambda: [row.name for row in self.catalog.segments()])
             self._snapshot = take_snapshot(self.catalog, self.paths.segments)
             self.encoders.forget_others(self._snapshot.encoders)
         self._snapshot.check_sizes()
@@ -64,9 +75,18 @@ class LibraryReader:
 
     def status(self) -> Status:
         """Counts of what the library holds."""
-        return status(self.catalog, self.paths)
+        found = status(self.catalog, self.paths)
+        return found if self.replica is None else replace(found, size=self.replica.size())
 
     @property
     def clip_seconds(self) -> float:
         """Length of the library's clips, in seconds."""
         return float(self.catalog.get("clip_seconds", CLIP_SECONDS))
+
+
+def _replica(folder: Path) -> ShardReplica | None:
+    if not (folder / ORIGIN_FILE).is_file():
+        return None
+    from momentseek.library.replicas.replica import replica_of
+
+    return replica_of(folder)

@@ -229,6 +229,8 @@ def parts_without(content: Segment, gone: NDArray[np.int64]) -> list[Segment]:
 def read_segment(folder: Path, name: str) -> Segment:
     """Open a segment of a folder: a small one is read, of a large one only its header, and the rest is mapped."""
     path = folder / f"{name}{SEGMENT_SUFFIX}"
+    if not path.exists():
+        _fetch(folder, name)
     try:
         raw, mapped = read_or_map(path)
         size = int.from_bytes(raw[len(SEGMENT_MAGIC) : len(SEGMENT_MAGIC) + 8].tobytes(), "little")
@@ -241,6 +243,13 @@ def read_segment(folder: Path, name: str) -> Segment:
         raise LibraryError(f"{path}: cannot be read ({e.strerror}); run: momentseek verify") from None
     except (ValueError, KeyError, TypeError):
         raise LibraryError(_damage_message(path)) from None
+
+
+def _fetch(folder: Path, name: str) -> None:
+    """Fetch a segment that is not in the replica of a library elsewhere; in any other folder there is none to fetch."""
+    from momentseek.library.replicas.files import fetch_missing_segment
+
+    fetch_missing_segment(folder, name)
 
 
 def read_by_shape(folder: Path, name: str, stream: str, videos: int, rows: int, dim: int) -> Segment:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -26,9 +27,11 @@ from momentseek.library.transcripts import Transcript
 from momentseek.library.video import Video
 from momentseek.media.sampling import Sampling, default_sampling
 from momentseek.progress import ShowCount
+from momentseek.tables import count
 
 if TYPE_CHECKING:
     from momentseek.library.compact import CompactReport
+    from momentseek.library.replicas.replica import ShardReplica
     from momentseek.library.sounds import SoundReport
     from momentseek.library.verify import VerifyReport
     from momentseek.transcription import CueEdit
@@ -46,6 +49,8 @@ class LibraryStore(LibraryReader):
         self.wait = 0.0
         """Seconds to wait for another writer."""
         self.pace = WritePace()
+        self.lease_holder: str | None = None
+        """Who writes to the shard elsewhere that this is a replica of; None for the replica itself."""
         self.describer: str | None = None
         """The captioner that describes scenes when videos are added, as in ``describe``; None for none."""
         self.sampling: Sampling = default_sampling()
@@ -112,10 +117,18 @@ class LibraryStore(LibraryReader):
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Be the only writer of this library for the time of a ``with``."""
-        with hold_lock(self.path, self.wait):
+        with hold_lock(self.path, self.wait), self._publishing():
             used = (self.catalog.encoder(stream) for stream in ("vision", "speech"))
             self.encoders.forget_others(row for row in used if row is not None)
             yield
+
+    def _publishing(self) -> AbstractContextManager[None]:
+        """What is changed in a replica is published where it is a replica of."""
+        if self.replica is None:
+            return nullcontext()
+        from momentseek.library.replicas.publishing import publishing
+
+        return publishing(self.replica, self.wait, self.lease_holder)
 
     def add(
         self,
@@ -330,6 +343,11 @@ class LibraryStore(LibraryReader):
         with self.changing():
             report = compact_library(self.catalog, self.paths)
             refresh_plan(self.snapshot().vision, self.paths.plan)
+        if self.replica is not None:
+            from momentseek.library.replicas.checking import sweep_objects
+
+            with self.changing():
+                report = replace(report, orphans=report.orphans + sweep_objects(self.replica))
         return report
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
@@ -337,10 +355,30 @@ class LibraryStore(LibraryReader):
         from momentseek.library.repair import repair_library
         from momentseek.library.verify import verify_library
 
+        if self.replica is not None:
+            return self._verify_replica(self.replica, repair)
         if not repair:
             return verify_library(self.catalog, self.paths)
         with self.changing():
             return repair_library(self, verify_library(self.catalog, self.paths))
+
+    def _verify_replica(self, replica: ShardReplica, repair: bool) -> VerifyReport:
+        """Check the replica as any library, and the objects it is a replica of."""
+        from momentseek.library.repair import repair_library
+        from momentseek.library.replicas.checking import check_objects, send_missing_objects
+        from momentseek.library.verify import verify_library
+
+        done: list[str] = []
+        if repair:
+            with self.changing():
+                if sent := send_missing_objects(replica):
+                    done.append(f"{count(sent, 'object')} sent again")
+                report = repair_library(self, verify_library(self.catalog, self.paths))
+        else:
+            report = verify_library(self.catalog, self.paths)
+        report.repaired += done
+        check_objects(replica, report)
+        return report
 
     def reencode(self, spec: str, *, progress: ShowIngest | None = None) -> AddReport:
         """Encode all videos again with another encoder; searches use the old vectors until all new ones are there."""

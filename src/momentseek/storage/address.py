@@ -23,21 +23,30 @@ def is_remote(place: str | os.PathLike[str]) -> bool:
     return _SCHEME.match(os.fspath(place)) is not None
 
 
+def split_address(address: str) -> tuple[str, str]:
+    """The scheme of an address and what follows it; refused if it names no bucket or folder.
+
+    >>> split_address("s3://bucket/films/")
+    ('s3', 'bucket/films')
+    """
+    matched = _SCHEME.match(address)
+    if matched is None or not address[matched.end() :].strip("/"):
+        scheme = matched[1] if matched else "s3"
+        raise MomentseekError(f"{address}: names no bucket or folder; give one, as in {scheme}://BUCKET/FOLDER")
+    return matched[1], address[matched.end() :].rstrip("/")
+
+
 def open_file_system(address: str) -> tuple[Any, str]:
     """The file system of an address, and the path in it; credentials come from the environment (AWS_…).
 
     ``AWS_ENDPOINT_URL`` names another server that speaks S3.
     """
     fsspec = optional_module("fsspec", "cluster")
-    matched = _SCHEME.match(address)
-    assert matched is not None, address
-    scheme, path = matched[1], address[matched.end() :]
-    if not path.strip("/"):
-        raise MomentseekError(f"{address}: names no bucket or folder; give one, as in {scheme}://BUCKET/FOLDER")
+    scheme, path = split_address(address)
     if scheme in OBJECT_STORES:
-        return _open_object_store(scheme), path.rstrip("/")
+        return _open_object_store(scheme), path
     try:
-        return fsspec.filesystem(scheme), path.rstrip("/")
+        return fsspec.filesystem(scheme), path
     except (ValueError, ImportError) as e:
         raise MomentseekError(f"{address}: {scheme}:// cannot be opened here ({e}); use s3:// or a folder") from None
 
@@ -55,10 +64,18 @@ def explain(address: str, e: Exception) -> MomentseekError:
     """An error of a file system as one sentence."""
     text = " ".join(str(e).split())
     low = text.lower()
+    if "169.254." in text:  # where a machine of a cloud would ask for some
+        return _no_credentials(address)
     if isinstance(e, PermissionError) or "403" in text or "accessdenied" in low or "forbidden" in low or "401" in text:
-        return MomentseekError(f"{address}: may not be read with these credentials; check the bucket's rights")
+        return MomentseekError(
+            f"{address}: may not be read or written with these credentials; check the bucket's rights"
+        )
     if isinstance(e, FileNotFoundError) or "404" in text or "not found" in low or "nosuchbucket" in low:
         return MomentseekError(f"{address}: is not there; check the bucket and the path")
     if "credential" in low:
-        return MomentseekError(f"{address}: no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+        return _no_credentials(address)
     return MomentseekError(f"{address}: cannot be reached ({text[:160]}); check the network and the address")
+
+
+def _no_credentials(address: str) -> MomentseekError:
+    return MomentseekError(f"{address}: no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")

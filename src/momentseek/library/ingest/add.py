@@ -26,7 +26,7 @@ from momentseek.library.ingest.timer import StageTimer
 from momentseek.library.ingest.transcribing import TranscribeRun
 from momentseek.library.ingest.writer import SegmentWriter, WritePace
 from momentseek.library.reader import LibraryReader
-from momentseek.library.scan.plan import refresh_plan
+from momentseek.library.scan.plan import MIN_PLANNED_ROWS, refresh_plan
 from momentseek.library.segments import locate
 from momentseek.library.vectors import StoredVectors
 from momentseek.library.video import Failure, Video
@@ -149,6 +149,9 @@ def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None
 
 def _refresh_plan(library: LibraryReader, report: AddReport) -> None:
     """Build the plan if one is due; a segment that cannot be read stops searches, not what was just added."""
+    rows = sum(row.rows for row in library.catalog.segments("vision"))
+    if library.replica is not None and rows < MIN_PLANNED_ROWS:  # its vectors need not be fetched for that
+        return
     try:
         refresh_plan(library.snapshot().vision, library.paths.plan)
     except LibraryError as e:

@@ -62,7 +62,15 @@ def read_manifest(folder: Path) -> ShardManifest:
     """The manifest of the library in a folder; refused if it is damaged, or of a release that is newer than this."""
     path = folder / MANIFEST_FILE
     try:
-        found: dict[str, Any] = json.loads(path.read_bytes())
+        return parse_manifest(path.read_bytes(), str(path))
+    except OSError as e:
+        raise LibraryError(f"{path}: cannot be read ({e.strerror}); check the folder") from None
+
+
+def parse_manifest(data: bytes, path: str) -> ShardManifest:
+    """The manifest that a file or an object holds; refused if it is damaged, or of a newer release."""
+    try:
+        found: dict[str, Any] = json.loads(data)
         if found["format"] != MANIFEST_FORMAT:
             raise ValueError
         if found["version"] != MANIFEST_VERSION:
@@ -71,8 +79,6 @@ def read_manifest(folder: Path) -> ShardManifest:
         if not names or len(set(names)) < len(names) or any(Path(name).name != name for name in names):
             raise ValueError
         return ShardManifest(tuple(names), float(found["clip_seconds"]), str(found["encoder"]))
-    except OSError as e:
-        raise LibraryError(f"{path}: cannot be read ({e.strerror}); check the folder") from None
     except (ValueError, KeyError, TypeError):
         raise LibraryError(f"{path}: is not a manifest of shards, or damaged; bring it back from a copy") from None
 

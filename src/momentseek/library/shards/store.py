@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,8 +19,10 @@ from momentseek.library.encoders import catalogued_spec
 from momentseek.library.file_stamp import Stamp, content_hash, printable
 from momentseek.library.files import FoundFiles, VideoFile
 from momentseek.library.ingest.report import AddInterrupted, AddReport, ShowIngest
+from momentseek.library.location import place_text
+from momentseek.library.replicas.opening import store_manifest
 from momentseek.library.shards.catalog import ShardedCatalog
-from momentseek.library.shards.manifest import ShardManifest, read_manifest, write_manifest
+from momentseek.library.shards.manifest import ShardManifest, read_manifest
 from momentseek.library.shards.reports import (
     join_checks,
     join_compactions,
@@ -38,6 +41,8 @@ from momentseek.progress import ShowCount
 from momentseek.transcription import CueEdit
 
 Patterns = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+LOOKED_AT = 64
+"""Videos of a shard that are looked at when it is opened, from the first and from the last."""
 NEEDS_ONE_SHARD = "is in shards, and this needs one library; name one of them: --library {}"
 
 
@@ -272,7 +277,7 @@ class ShardedVerbs(LibraryStore):
             except AddInterrupted as e:
                 raise AddInterrupted(join_reports([*done, e.report], time.monotonic() - begun)) from None
         self.manifest = replace(self.manifest, encoder=catalogued_spec(spec))
-        write_manifest(self.path, self.manifest)
+        store_manifest(self.path, self.manifest)
         self.encoders.forget()
         return join_reports(done, time.monotonic() - begun)
 
@@ -311,7 +316,7 @@ def open_shards(folder: Path, open_one: Callable[[Path], LibraryStore]) -> tuple
             opened.append(open_one(path))
             if abs(opened[-1].clip_seconds - manifest.clip_seconds) > 1e-9:
                 raise LibraryError(f"{path}: has clips of another length than the other shards; bring its folder back")
-        check_specs(folder, manifest, opened)
+        check_doubles(folder, manifest, opened)
     except BaseException:
         for one in opened:
             one.close()
@@ -319,18 +324,24 @@ def open_shards(folder: Path, open_one: Callable[[Path], LibraryStore]) -> tuple
     return manifest, opened
 
 
-def check_specs(folder: Path, manifest: ShardManifest, shards: Sequence[LibraryStore]) -> None:
-    """Refuse shards with the same first video, as copies of one folder have."""
-    first: dict[int, str] = {}
-    for name, one in zip(manifest.shards, shards, strict=True):
-        rows = one.catalog.rows("SELECT id, path FROM videos ORDER BY id LIMIT 1")
-        for id, path in rows:
-            if id in first:
-                raise LibraryError(
-                    f"{folder}: {printable(os.fsdecode(path))} is in the shards {first[id]} and {name}; one is a copy "
-                    "of the other: bring the right folder back"
-                )
-            first[id] = name
+def check_doubles(folder: Path, manifest: ShardManifest, shards: Sequence[LibraryStore]) -> None:
+    """Refuse a library with a video in two shards, as far as the first and the last videos of each tell.
+
+    One of the two shards has then a video that does not belong to it, be it a copy of the other's folder or added to
+    it alone. ``verify`` looks at all videos.
+    """
+    for number, (name, one) in enumerate(zip(manifest.shards, shards, strict=True)):
+        for order in ("", "DESC"):
+            rows = one.catalog.rows(f"SELECT path, hash FROM videos ORDER BY id {order} LIMIT {LOOKED_AT}")
+            for path, hash in rows:
+                right = manifest.shard_of(hash) if hash else number
+                if right != number and shards[right].catalog.rows("SELECT 1 FROM videos WHERE hash = ?", (hash,)):
+                    shown, where = printable(os.fsdecode(path)), place_text(folder)
+                    raise LibraryError(
+                        f"{where}: {shown} is in the shards {manifest.shards[right]} and {name}; bring the right "
+                        f"{name} back, or take the video out of it: momentseek remove --library "
+                        f"{shlex.quote(str(one.path))}"
+                    )
 
 
 def open_sharded_store(folder: Path, *, encoder: str | None = None, wait: float = 0.0) -> ShardedStore:

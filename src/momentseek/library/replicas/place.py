@@ -1,0 +1,93 @@
+"""Where the replica of a library in object storage lies on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from momentseek.atomic import write_bytes
+from momentseek.encoders.folders import cache_folder
+from momentseek.library.replicas import ORIGIN_FILE
+from momentseek.storage.address import is_remote, split_address
+from momentseek.storage.objects import join_address, parent_address
+
+CACHE_VARIABLE = "MOMENTSEEK_CACHE"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a replica of a shard is a replica of."""
+
+    address: str
+    replica: str
+    """A name that no other replica has."""
+
+
+def replicas_folder() -> Path:
+    """The folder of all replicas: ``$MOMENTSEEK_CACHE``, or ``libraries`` in the folder for caches."""
+    own = os.environ.get(CACHE_VARIABLE, "")
+    return Path(own).expanduser().absolute() if own else cache_folder() / "libraries"
+
+
+def replica_folder(address: str) -> Path:
+    """The folder for the replica of the library at an address; it need not be there.
+
+    >>> replica_folder("s3://bucket/lib").name
+    's3%3A%2F%2Fbucket%2Flib'
+    """
+    scheme, path = split_address(address)
+    return replicas_folder() / quote(f"{scheme}://{path}", safe="")
+
+
+def address_of(folder: Path) -> str | None:
+    """The address of the library whose replica lies, or would lie, in a folder; None for any other folder.
+
+    >>> address_of(replica_folder("s3://bucket/lib/")), address_of(Path("/films"))
+    ('s3://bucket/lib', None)
+    """
+    if "%3A%2F%2F" not in folder.name or folder.parent != replicas_folder():
+        return None
+    return unquote(folder.name)
+
+
+def local_place(place: str | os.PathLike[str]) -> Path:
+    """The folder of a library or a shard, given by its folder or its address."""
+    return replica_folder(os.fspath(place)) if is_remote(place) else Path(os.path.abspath(place))
+
+
+def shard_place(shard: Path) -> str:
+    """What names a shard on every machine: its address, or its folder if it is no replica."""
+    above = address_of(shard.parent)
+    return str(shard) if above is None else join_address(above, shard.name)
+
+
+def shard_folder(place: str) -> Path:
+    """The folder of a shard on this machine, given what ``shard_place`` says."""
+    if not is_remote(place):
+        return Path(place)
+    above, name = parent_address(place)
+    return replica_folder(above) / name
+
+
+def read_origin(folder: Path) -> Origin | None:
+    """What the library in a folder is a replica of; None if it is an ordinary one."""
+    try:
+        found = json.loads((folder / ORIGIN_FILE).read_bytes())
+        return Origin(str(found["address"]), str(found["replica"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def make_origin(folder: Path, address: str) -> Origin:
+    """Note in a folder that it is the replica of the shard at an address; what it says already, if it does."""
+    there = read_origin(folder)
+    if there is not None and there.address == address:
+        return there
+    origin = Origin(address, uuid.uuid4().hex)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_bytes(folder / ORIGIN_FILE, json.dumps({"address": address, "replica": origin.replica}).encode())
+    return origin
