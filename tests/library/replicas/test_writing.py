@@ -69,11 +69,11 @@ def test_videos_are_added_removed_and_compacted_from_two_machines(
         opened.transcriber = None
         opened.add(films)
     found = [
-        json.loads(momentseek("search", "red", "--library", where, "--json").stdout)["moments"]
+        json.loads(momentseek("search", "red", "--library", where, "--json").stdout)["hits"]
         for where in (ADDRESS, tmp_path / "here")
     ]
-    assert [(one["name"], one["start"], one["score"]) for one in found[0]] == [
-        (one["name"], one["start"], one["score"]) for one in found[1]
+    assert [(one["video"], one["start"], one["score"]) for one in found[0]] == [
+        (one["video"], one["start"], one["score"]) for one in found[1]
     ]
     assert len(found[0]) >= 2
     with open_store(ADDRESS) as opened:
