@@ -18,6 +18,26 @@ def test_all_items_in_order() -> None:
     assert running() == 0
 
 
+def test_several_sources_keep_their_own_order() -> None:
+    found = list(ReadAhead(range(300), range(1000, 1200), (), depth=3))
+    assert [i for i in found if i < 1000] == list(range(300))
+    assert [i for i in found if i >= 1000] == list(range(1000, 1200))
+    assert list(ReadAhead(depth=3)) == []
+    assert running() == 0
+
+
+def test_an_exception_of_one_source_ends_the_others() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise ValueError("broken")
+
+    taken = ReadAhead(iter(int, 1), items(), depth=2)
+    with pytest.raises(ValueError, match="broken"):
+        for _ in taken:
+            pass
+    assert running() == 0
+
+
 def test_it_runs_ahead_but_not_further_than_asked() -> None:
     made: list[int] = []
 

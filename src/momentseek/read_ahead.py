@@ -1,4 +1,4 @@
-"""ReadAhead: runs an iterator ahead of its consumer, in a thread."""
+"""ReadAhead: runs iterators ahead of their consumer, each in a thread."""
 
 from __future__ import annotations
 
@@ -21,47 +21,53 @@ class _End:
 
 
 class ReadAhead(Iterator[T], Generic[T]):
-    """Iterates over ``items``, which a thread makes up to ``depth`` ahead, so that its consumer need not wait.
+    """Iterates over the items of all ``sources``, each of which a thread makes, together up to ``depth`` ahead, so that
+    their consumer need not wait. The items of one source stay in order.
 
-    An exception of the iterator reaches the consumer at its place in the order. ``close()`` (also by ``with``, or by
-    dropping the object) ends the thread and closes the iterator in it; so does exhausting it.
+    An exception of a source reaches the consumer at its place in that order. ``close()`` (also by ``with``, or by
+    dropping the object) ends the threads and closes the sources in them; so does exhausting it.
 
     >>> with ReadAhead(iter("abc"), depth=2) as letters:
     ...     "".join(letters)
     'abc'
     """
 
-    def __init__(self, items: Iterable[T], depth: int = 32) -> None:
+    def __init__(self, *sources: Iterable[T], depth: int = 32) -> None:
         self._queue: queue.Queue[T | _Error | _End] = queue.Queue(max(1, depth))
         self._stop = threading.Event()
-        # The thread must not hold this object, or dropping it would never end the thread.
-        work = (items, self._queue, self._stop)
-        self._thread = threading.Thread(target=_produce, args=work, name="read-ahead", daemon=True)
-        self._thread.start()
+        self._open = len(sources)
+        # The threads must not hold this object, or dropping it would never end them.
+        self._threads = [
+            threading.Thread(target=_produce, args=(source, self._queue, self._stop), name="read-ahead", daemon=True)
+            for source in sources
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def __iter__(self) -> ReadAhead[T]:
         return self
 
     def __next__(self) -> T:
-        if self._stop.is_set():
-            raise StopIteration
-        item = self._queue.get()
-        if isinstance(item, _End):
-            self.close()
-            raise StopIteration
-        if isinstance(item, _Error):
-            self.close()
-            raise item.error
-        return item
+        while self._open and not self._stop.is_set():
+            item = self._queue.get()
+            if isinstance(item, _Error):
+                self.close()
+                raise item.error
+            if not isinstance(item, _End):
+                return item
+            self._open -= 1
+        self.close()
+        raise StopIteration
 
     def close(self) -> None:
-        """End the thread and wait for it; nothing more is yielded."""
+        """End the threads and wait for them; nothing more is yielded."""
         self._stop.set()
-        while self._thread.is_alive():
-            try:
-                self._queue.get(timeout=0.01)  # make room for a producer that waits for some
-            except queue.Empty:
-                self._thread.join(0.01)
+        for thread in self._threads:
+            while thread.is_alive():
+                try:
+                    self._queue.get(timeout=0.01)  # make room for a producer that waits for some
+                except queue.Empty:
+                    thread.join(0.01)
 
     def __enter__(self) -> ReadAhead[T]:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 
 from momentseek.library import LibraryStore
 from momentseek.library.ingest import reading
+from momentseek.library.opening import open_store
+from momentseek.library.shards.split import make_shards
 from momentseek.library.vectors import StoredVectors
 
 Film = Callable[..., Path]
@@ -101,3 +104,12 @@ def test_parts_of_one_sampling_are_not_taken_for_the_other(tmp_path: Path) -> No
     settings = reading.ReadSettings(tmp_path, "print", 4, 32, 1.5, 10)
     folders = {settings.video_parts(SimpleNamespace(hash="abc", sampling=s)).folder for s in ("exact", "quick")}  # type: ignore[arg-type]
     assert len(folders) == 2
+
+
+def test_every_shard_samples_as_it_is_told(light: ModuleType, tmp_path: Path, film: Film, asked: list[str]) -> None:
+    make_shards(tmp_path / "shards", 2, encoder="colours", clip_seconds=1.5)
+    films = [film(tmp_path / f"{i}.mp4", (60 * i, 0, 200), seconds=1) for i in range(3)]
+    with open_store(tmp_path / "shards") as library:
+        library.sampling, library.jobs = "quick", 1
+        assert library.add(films).added == 3
+    assert asked == ["quick"] * 3

@@ -50,6 +50,12 @@ from momentseek.media.sampling import SAMPLINGS, Sampling
     help="Decode every picture, or only what is cheap and near enough. Default: exact, or as MOMENTSEEK_SAMPLING says.",
 )
 @click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Read so many files at once. Default: one for each core, at most 4.",
+)
+@click.option(
     "--on",
     metavar="ADDRESS",
     help="Add on a Ray cluster (ray://HOST:10001, auto, local) to a library in shards: docs/cluster.md.",
@@ -76,6 +82,7 @@ def command(
     reader: str | None,
     describe: str | None,
     sampling: Sampling | None,
+    jobs: int | None,
     on: str | None,
     gpus: float,
     watching: bool,
@@ -159,6 +166,7 @@ def command(
             opened.describer = describe
         if sampling is not None:
             opened.sampling = sampling
+        opened.jobs = jobs
         if watching:
             _watch(opened, paths, recursive, exclude, subtitles, display, library, as_json)
             return

@@ -17,6 +17,7 @@ from momentseek.library.damage import SegmentDamage, damage_message, find_damage
 from momentseek.library.file_stamp import printable
 from momentseek.library.files import VideoFile
 from momentseek.library.ingest.batches import window_frames
+from momentseek.library.ingest.readers import decoder_threads, reader_count
 from momentseek.library.ingest.reading import ReadSettings
 from momentseek.library.ingest.report import AddInterrupted, AddReport, ShowIngest
 from momentseek.library.ingest.run import IngestRun
@@ -97,12 +98,13 @@ def reencode_library(
     files = [VideoFile(video.path, video.name, video.size) for video in videos if video.id not in done]
     timer = StageTimer()
     writer = ReencodingWriter(library, {bytes(video.path): video.id for video in videos}, timer, pace, model)
+    readers = reader_count(len(files))
     settings = ReadSettings(
         library.path, encoders.encoder_row("vision", "", frames).fingerprint, frames.dim, frames.short_side,
         library.clip_seconds, pace.part_clips, again=True,
-        window_frames=window_frames(frames),
+        window_frames=window_frames(frames), threads=decoder_threads(readers),
     )  # fmt: skip
-    run = IngestRun(files, settings, frames, writer, lambda _: None, report, progress)
+    run = IngestRun(files, settings, frames, writer, lambda _: None, report, progress, readers)
     report.stages = timer.seconds
     try:
         run.go()

@@ -55,6 +55,8 @@ class LibraryStore(LibraryReader):
         """The captioner that describes scenes when videos are added, as in ``describe``; None for none."""
         self.sampling: Sampling = default_sampling()
         """How the pictures of videos are chosen when they are added."""
+        self.jobs: int | None = None
+        """Files that are read at once when they are added; None for as many as the cores can use."""
 
     @cached_property
     def transcriber(self) -> str | None:
@@ -180,6 +182,7 @@ class LibraryStore(LibraryReader):
                 reader=self.reader,
                 describer=self.describer,
                 sampling=self.sampling,
+                jobs=self.jobs,
             )
 
     def retry(
@@ -216,6 +219,7 @@ class LibraryStore(LibraryReader):
                 reader=self.reader,
                 describer=self.describer,
                 sampling=self.sampling,
+                jobs=self.jobs,
             )
 
     def transcribe(

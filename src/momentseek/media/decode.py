@@ -44,6 +44,7 @@ def frames(
     short_side: int | None = None,
     spy: Spy | None = None,
     sampling: Sampling = "exact",
+    threads: int | None = None,
 ) -> Frames:
     """The frames of a video that are shown at ticks ``(k + phase) / rate``, in seconds since the container's start.
 
@@ -53,10 +54,11 @@ def frames(
     ``short_side`` shrinks, and never enlarges. ``spy(time, small)`` sees up to 30 frames a second, 64 pixels wide
     (as stored: not turned), whether or not a tick falls on them. ``.damage`` says afterwards what was unreadable.
     With ``sampling="quick"`` a tick gets a picture near it that is cheaper to decode, and the spy sees fewer.
+    ``threads`` decode it; where nobody says how many, as many as help one file.
     """
     if not rate > 0 or not 0 <= phase < 1:
         raise MomentseekError(f"frames at rate {rate} and phase {phase}: need rate > 0 and 0 <= phase < 1")
-    return Frames(path, rate, phase, start, math.inf if end is None else end, short_side, spy, sampling)
+    return Frames(path, rate, phase, start, math.inf if end is None else end, short_side, spy, sampling, threads)
 
 
 class Frames(Iterator[Frame]):
@@ -72,9 +74,10 @@ class Frames(Iterator[Frame]):
         short_side: int | None = None,
         spy: Spy | None = None,
         sampling: Sampling = "exact",
+        threads: int | None = None,
     ) -> None:
         self.path, self.rate, self.phase, self.start, self.end = path, rate, phase, start, end
-        self.short_side, self.spy, self.sampling = short_side, spy, sampling
+        self.short_side, self.spy, self.sampling, self.threads = short_side, spy, sampling, threads
         self.duration: float | None = None
         """Where the last picture ends; known when a run to the end of the video has finished."""
         self.damage: Damage | None = None
@@ -102,7 +105,7 @@ class Frames(Iterator[Frame]):
             else:
                 return
         with open_media(self.path) as container:
-            yield from self._read(Reader(container, self.path), spyglass)
+            yield from self._read(Reader(container, self.path, self.threads), spyglass)
 
     def _quick_reader(self, container: InputContainer) -> QuickReader:
         reader = QuickReader(container, self.path, Ticks(self.rate, self.phase))

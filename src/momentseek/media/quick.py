@@ -19,6 +19,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,6 +50,7 @@ TRIAL_PACKETS = 90
 """Packets of a group with which it is tried out whether a file's other pictures do without its B-frames."""
 GROUPS_BETWEEN_TRIALS = 16
 """Groups after which that is tried out again."""
+MIN_TRIAL_PICTURES = 4
 MAX_TRIAL_DIFFERENCE = 2
 """Levels of brightness by which small pictures may differ with and without B-frames: where these matter it is 6 to 179
 on real videos, else 0 or 1."""
@@ -95,7 +97,7 @@ class QuickReader(Reader):
     """Reads a few pictures of an open video, in order."""
 
     def __init__(self, container: InputContainer, path: FilePath, ticks: Ticks) -> None:
-        super().__init__(container, path)
+        super().__init__(container, path, threads=1)  # a group is too short for more, which take a sixth more time
         self.ticks = ticks
         self.keys: list[float] = []
         """Times of the key frames so far, and of the next."""
@@ -103,7 +105,6 @@ class QuickReader(Reader):
         if self._is_avi or context.name not in CODECS or self.stream.time_base is None:
             raise UnquickError
         context.skip_frame = "NONREF"
-        context.thread_count = 1  # a group is too short for threads, which take a sixth more of the processor's time
         self._near = NEAR_SHARE / ticks.rate
         self._painter = Painter(self.aspect, width=LOOK_WIDTH)
         self._touched = False
@@ -152,8 +153,9 @@ class QuickReader(Reader):
             assert end is not None
             count = self._count_packets(group, stamps, end, following, shown)
         seen: dict[float, Pixels] | None = {} if count and self._trial_is_due(group) else None
+        tried = max(stamps[:TRIAL_PACKETS])
         for picture in self._decode(group.packets[:count]) if count else ():
-            if seen is not None:
+            if seen is not None and picture.time <= tried:
                 seen[picture.time] = self._look(picture)
             if picture.time > shown.time:
                 yield (shown := picture)
@@ -202,9 +204,16 @@ class QuickReader(Reader):
         Many encoders let P-frames refer to B-frames; a decoder that left those out would show ghosts.
         """
         self.stream.codec_context.skip_frame = "BIDIR"
-        without = {p.time: self._look(p) for p in [*self._decode(some), *self._drain()]}
-        gaps = [int(np.abs(seen[t].astype(np.int16) - look).max()) for t, look in without.items() if t in seen]
-        if len(gaps) < 4 or max(gaps) > MAX_TRIAL_DIFFERENCE:
+        alike = 0
+        for picture in chain(self._decode(some), self._drain()):
+            if picture.time not in seen:
+                continue
+            if np.abs(seen[picture.time].astype(np.int16) - self._look(picture)).max() > MAX_TRIAL_DIFFERENCE:
+                alike = 0
+                self._begin_anew()
+                break
+            alike += 1
+        if alike < MIN_TRIAL_PICTURES:
             self.stream.codec_context.skip_frame = "NONREF"
 
     def _look(self, picture: Picture) -> Pixels:
@@ -294,8 +303,12 @@ class QuickReader(Reader):
         """The pictures that the decoder still holds; afterwards it begins anew."""
         if self._touched:
             yield from self._decode([None])
-            self.stream.codec_context.flush_buffers()
-            self._touched = False
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Let the decoder forget what it holds."""
+        self.stream.codec_context.flush_buffers()
+        self._touched = False
 
     def _stamp(self, packet: Packet[VideoStream]) -> float:
         if packet.pts is None or packet.time_base is None:

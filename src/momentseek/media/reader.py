@@ -65,9 +65,12 @@ class Picture:
 
 
 class Reader:
-    """Reads all pictures of an open video in the order of their time stamps; broken places are skipped and counted."""
+    """Reads all pictures of an open video in the order of their time stamps; broken places are skipped and counted.
 
-    def __init__(self, container: InputContainer, path: FilePath) -> None:
+    ``threads`` decode them, by default up to four: more help little, and each takes memory.
+    """
+
+    def __init__(self, container: InputContainer, path: FilePath, threads: int | None = None) -> None:
         self.container, self.path = container, path
         self.stream: VideoStream = video_stream(container, path)
         self.start = container_start(container, self.stream)
@@ -80,7 +83,7 @@ class Reader:
         context = self.stream.codec_context
         context.options = {"max_pixels": str(MAX_PIXELS)}
         context.thread_type = "AUTO"
-        context.thread_count = min(_MAX_THREADS, os.cpu_count() or 1)
+        context.thread_count = threads or min(_MAX_THREADS, os.cpu_count() or 1)
 
     def due(self, tick: float) -> float:
         """The time of the picture to take for a wanted time: its own."""

@@ -160,7 +160,7 @@ class TrainingLoop:
 
     def _steps(self) -> str:
         todo = map(self.batch_of, range(self.counts.step, self.steps))
-        with ReadAhead(todo, self.training.prefetch) as ready:
+        with ReadAhead(todo, depth=self.training.prefetch) as ready:
             while True:
                 if self._due() and self.counts.validated != self.counts.step:
                     self._validate()

@@ -18,6 +18,7 @@ from momentseek.library.ingest.batches import window_frames
 from momentseek.library.ingest.beside import BesideRun, finish_runs
 from momentseek.library.ingest.describing import DescribeRun
 from momentseek.library.ingest.lettering import LetteringRun
+from momentseek.library.ingest.readers import decoder_threads, reader_count
 from momentseek.library.ingest.reading import ReadSettings
 from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, ShowIngest
 from momentseek.library.ingest.run import IngestRun
@@ -53,9 +54,11 @@ def add_files(
     reader: str | None = None,
     describer: str | None = None,
     sampling: Sampling = "exact",
+    jobs: int | None = None,
 ) -> AddReport:
     """Add the files found to a library. The caller holds its lock. ``transcriber`` hears what has no subtitles,
-    ``reader`` reads what is written, ``describer`` describes scenes; ``sampling`` chooses the pictures.
+    ``reader`` reads what is written, ``describer`` describes scenes; ``sampling`` chooses the pictures; ``jobs`` files
+    are read at once.
     """
     catalog, encoders = library.catalog, library.encoders
     report = AddReport(interrupted_before=catalog.get(ADDING_SETTING) is not None)
@@ -73,14 +76,15 @@ def add_files(
     writer = SegmentWriter(library.paths, catalog, encoders.speech, timer, pace, model)
     for path, reason in found.unusable:
         _report_unusable(writer, report, progress, path, reason)
+    readers = reader_count(len(found.files), jobs)
     settings = ReadSettings(
         library.path, encoder_row("vision", "", encoder).fingerprint, encoder.dim, encoder.short_side,
         library.clip_seconds, pace.part_clips, subtitles, retry, in_context=model is not None, links=links,
-        window_frames=window_frames(encoder), sampling=sampling,
+        window_frames=window_frames(encoder), sampling=sampling, threads=decoder_threads(readers),
     )  # fmt: skip
     whole: dict[str, bool] = {}
     run = IngestRun(
-        found.files, settings, encoder, writer, lambda id: _stored_video(library, id, whole), report, progress
+        found.files, settings, encoder, writer, lambda id: _stored_video(library, id, whole), report, progress, readers
     )
     beside: list[BesideRun[Any, Any]] = []
     if transcriber is not None:

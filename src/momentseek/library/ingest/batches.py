@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -72,13 +71,12 @@ class VideoAssembly:
 
 
 class BatchEncoder:
-    """Encodes the frames of videos in batches that may span several of them; videos are kept in the order in which
-    they began.
-    """
+    """Encodes the frames of videos in batches that may span several of them."""
 
     def __init__(self, encoder: ImageTextEncoder, timer: StageTimer) -> None:
         self.encoder, self.timer = encoder, timer
-        self.open: deque[VideoAssembly] = deque()
+        self.open: list[VideoAssembly] = []
+        """The videos that are not wholly encoded, in the order in which they began."""
         self.waiting: list[tuple[IngestJob, tuple[Pixels, ...]]] = []
         self.clips = max(1, FRAMES_PER_BATCH // window_frames(encoder))
         """Clips that are encoded together."""
@@ -114,9 +112,10 @@ class BatchEncoder:
         self.waiting = [(other, frames) for other, frames in self.waiting if other is not job]
 
     def take_whole(self) -> Iterator[VideoAssembly]:
-        """Take out the videos that are wholly encoded, in order."""
-        while self.open and self.open[0].whole:
-            yield self.open.popleft()
+        """Take out the videos that are wholly encoded."""
+        for assembly in [assembly for assembly in self.open if assembly.whole]:
+            self.open.remove(assembly)
+            yield assembly
 
     def encode(self) -> None:
         """Encode the frames that are waiting."""
@@ -139,20 +138,21 @@ class BatchEncoder:
 
 
 def unlike_clips(clips: list[tuple[Pixels, ...]]) -> tuple[list[tuple[Pixels, ...]], list[int]]:
-    """The clips without those that show the very pictures of the one before, and the place of each in what is left.
+    """The clips without those that show the very pictures of another, and the place of each in what is left.
 
     >>> still, other = (np.zeros((1, 1, 3), np.uint8),), (np.ones((1, 1, 3), np.uint8),)
     >>> kept, place = unlike_clips([still, still, other, still])
     >>> len(kept), place
-    (3, [0, 0, 1, 2])
+    (2, [0, 0, 1, 0])
     """
     kept: list[tuple[Pixels, ...]] = []
-    place: list[int] = []
+    places: dict[tuple[int, ...], int] = {}
+    found: list[int] = []
     for clip in clips:
-        if not (kept and len(clip) == len(kept[-1]) and all(a is b for a, b in zip(clip, kept[-1], strict=True))):
+        found.append(places.setdefault(tuple(map(id, clip)), len(kept)))
+        if found[-1] == len(kept):
             kept.append(clip)
-        place.append(len(kept) - 1)
-    return kept, place
+    return kept, found
 
 
 def window_frames(encoder: ImageTextEncoder) -> int:

@@ -1,4 +1,4 @@
-"""The reading thread: decides what each file needs, and decodes those that must be encoded."""
+"""What a reading thread does: decides what each file needs, and decodes those that must be encoded."""
 
 from __future__ import annotations
 
@@ -67,6 +67,8 @@ class ReadSettings:
     """Frames of each clip that the encoder looks at."""
     sampling: Sampling = "exact"
     """How pictures are chosen; what is decoded ``again`` is sampled as it was."""
+    threads: int | None = None
+    """Threads that decode each file; None for as many as help one."""
 
     def video_parts(self, job: IngestJob) -> VideoParts:
         """Where finished parts of a video, by its content and the way it is sampled, are kept."""
@@ -81,7 +83,8 @@ class FileChangedError(Exception):
 def read_files(files: Iterable[VideoFile], settings: ReadSettings, timer: StageTimer) -> Iterator[IngestEvent]:
     """Read files and yield what is to be done with each, in order.
 
-    Nothing is written here; the catalog is read by a connection of its own.
+    Nothing is written here; the catalog is read by a connection of its own. Several threads may do so at once, each
+    with files of its own.
     """
     catalog = Catalog(settings.library)
     try:
@@ -291,6 +294,7 @@ class PartReader:
             short_side=self.settings.short_side,
             shots=True,
             sampling=self.job.sampling,
+            threads=self.settings.threads,
         )
         with closing(source):
             while True:

@@ -1,10 +1,11 @@
-"""IngestRun: takes events from the thread that reads files, and hands finished videos to the writer."""
+"""IngestRun: takes events from the threads that read files, and hands finished videos to the writer."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from momentseek.encoders.protocol import ImageTextEncoder
 from momentseek.errors import LibraryError
@@ -23,6 +24,7 @@ from momentseek.library.ingest.events import (
     VideoEnd,
     VideoStart,
 )
+from momentseek.library.ingest.file_queue import FileQueue
 from momentseek.library.ingest.reading import ReadSettings, read_files
 from momentseek.library.ingest.report import AddReport, IngestNote, IngestStep, ResumedVideo, ShowIngest, VideoNote
 from momentseek.library.ingest.writer import FinishedVideo, SegmentWriter
@@ -33,12 +35,18 @@ from momentseek.read_ahead import ReadAhead
 
 FRAMES_AHEAD = 48
 """Frames decoded before the encoder asks for them: three batches."""
+MAX_CLIPS_AHEAD = 4096
+"""Clips of whole videos that may wait for a file before them, one and a half hours of video: a kill loses them."""
 SECONDS_BETWEEN_STEPS = 0.1
 """Least time between two reports of how far the run is."""
 
 
 class IngestRun:
-    """One run over a list of files, for an ``add`` or for encoding anew."""
+    """One run over a list of files, for an ``add`` or for encoding anew.
+
+    With ``readers`` above 1, so many files are read at once. What becomes of each is told and written in the order of
+    the files all the same, so that the library does not depend on which was read sooner.
+    """
 
     def __init__(
         self,
@@ -49,7 +57,9 @@ class IngestRun:
         copy: Callable[[int], tuple[Video, StoredVectors] | None],
         report: AddReport,
         progress: ShowIngest | None,
+        readers: int = 1,
     ) -> None:
+        self.readers = readers
         self.files, self.settings, self.writer, self.copy, self.report = files, settings, writer, copy, report
         self.show = progress or (lambda _: None)
         self.encoder = BatchEncoder(encoder, writer.timer)
@@ -60,32 +70,44 @@ class IngestRun:
         self.of_bytes = sum(file.size for file in files)
         self.shown_at = 0.0
         self.last = ""
+        self.queue = FileQueue(files)
+        self.turns = {id(file): turn for turn, file in enumerate(files)}
+        self.turn = 0
+        """Place of the first file that is not done."""
+        self.outcomes: dict[int, tuple[int, Callable[[], None]]] = {}
+        """What is to be done with later files, whose turn has not come, and the clips that each holds."""
         self.beside: Sequence[Callable[[], None]] = ()
         """Called now and then, for what goes on beside the pictures."""
 
     def go(self) -> None:
         """Work through all files; on Ctrl-C, videos that are whole are still written."""
         ahead = max(1, FRAMES_AHEAD // self.settings.window_frames)
-        source = ReadAhead(read_files(self.files, self.settings, self.writer.timer), ahead)
+        sources = [read_files(self.queue, self.settings, self.writer.timer) for _ in range(self.readers)]
+        source = ReadAhead(*sources, depth=ahead)
         try:
             with source:
-                while True:
-                    with self.writer.timer.stage("wait for frames"):
-                        event = next(source, None)
-                    if event is None:
-                        break
-                    self.take(event)
+                try:
+                    while True:
+                        with self.writer.timer.stage("wait for frames"):
+                            event = next(source, None)
+                        if event is None:
+                            break
+                        self.take(event)
+                finally:
+                    self.queue.end()
                 self.encoder.encode()
                 self.finish()
                 self.writer.flush()
         except KeyboardInterrupt:
             self.show, self.beside = (lambda _: None), []  # who wants it to stop would interrupt what follows, too
             self.finish()
+            for turn in sorted(self.outcomes):
+                self.outcomes.pop(turn)[1]()
             self.writer.flush()
             raise
 
     def take(self, event: IngestEvent) -> None:
-        """Take one event from the reading thread."""
+        """Take one event from a reading thread."""
         match event:
             case ClipFrames(job, frames):
                 if self.encoder.add_clip(job, frames):
@@ -97,22 +119,28 @@ class IngestRun:
                 self.encoder.end_part(event)
             case VideoEnd():
                 self.encoder.end(event)
+                if self.queue.shut:  # no more frames may come to fill the batch with
+                    self.encoder.encode()
                 self.finish()
             case FileFailure():
-                self.fail(event)
-            case UnchangedFile(file):
-                self.report.unchanged += 1
-                self.finish_file(file)
-            case FileUpdate(file):
-                self.writer.updates.append(event)
-                self.report.moved += event.moved
-                self.report.unchanged += not event.moved
-                self.finish_file(file)
+                if event.job is not None:
+                    self.encoder.fail(event.job)
+                self.settle(event.file, partial(self.fail, event))
+            case UnchangedFile(file) | FileUpdate(file):
+                self.settle(file, partial(self.update, event))
             case FileCopy(file):
-                self.copy_video(event)
-                self.finish_file(file)
+                self.settle(file, partial(self.copy_video, event))
         if self.writer.is_due:
             self.writer.flush()
+
+    def settle(self, file: VideoFile, outcome: Callable[[], None], clips: int = 0) -> None:
+        """Do what is to be done with a file once all before it are done."""
+        self.outcomes[self.turns[id(file)]] = clips, outcome
+        while self.turn in self.outcomes:
+            _, act = self.outcomes.pop(self.turn)
+            self.turn += 1
+            act()
+        self.queue.shut = sum(clips for clips, _ in self.outcomes.values()) > MAX_CLIPS_AHEAD
 
     def begin(self, event: VideoStart) -> None:
         """Begin a video whose frames follow."""
@@ -128,21 +156,34 @@ class IngestRun:
         self.last = job.file.name
 
     def finish(self) -> None:
-        """Hand the videos that are wholly encoded to the writer."""
+        """Settle the videos that are wholly encoded."""
         for assembly in self.encoder.take_whole():
-            job, ended = assembly.job, assembly.ended
-            assert ended is not None
-            video = _video(job, ended, assembly, time.time())
-            self.writer.add(
-                FinishedVideo(video, job.cues, job.subtitles, assembly.vectors(), on_written=assembly.parts.drop)
-            )
-            kept = sum(r.at for r in self.report.resumed if r.path == job.file.path)
-            self.report.seconds += max(0.0, ended.duration - kept)
-            self.report.changed += job.changed
-            self.report.added += not job.changed
-            self.bytes_encoded += job.stamp.size
-            self.note(job.file, job.notes)
-            self.finish_file(job.file)
+            self.settle(assembly.job.file, partial(self.hand_over, assembly), assembly.clips)
+
+    def hand_over(self, assembly: VideoAssembly) -> None:
+        """Hand a video that is wholly encoded to the writer."""
+        job, ended = assembly.job, assembly.ended
+        assert ended is not None
+        video = _video(job, ended, assembly, time.time())
+        self.writer.add(
+            FinishedVideo(video, job.cues, job.subtitles, assembly.vectors(), on_written=assembly.parts.drop)
+        )
+        kept = sum(r.at for r in self.report.resumed if r.path == job.file.path)
+        self.report.seconds += max(0.0, ended.duration - kept)
+        self.report.changed += job.changed
+        self.report.added += not job.changed
+        self.bytes_encoded += job.stamp.size
+        self.note(job.file, job.notes)
+        self.finish_file(job.file)
+
+    def update(self, event: UnchangedFile | FileUpdate) -> None:
+        """Note that a file is in the library already, maybe at another place or with another time."""
+        if isinstance(event, FileUpdate):
+            self.writer.updates.append(event)
+        moved = isinstance(event, FileUpdate) and event.moved
+        self.report.moved += moved
+        self.report.unchanged += not moved
+        self.finish_file(event.file)
 
     def copy_video(self, event: FileCopy) -> None:
         """Copy a video's vectors, since the same bytes are in the library already."""
@@ -169,11 +210,10 @@ class IngestRun:
             self.report.moved += 1
         else:
             self.report.copied += 1
+        self.finish_file(event.file)
 
     def fail(self, event: FileFailure) -> None:
-        """Give up a file that cannot be added, and say why."""
-        if event.job is not None:
-            self.encoder.fail(event.job)
+        """Say why a file cannot be added."""
         if event.before:
             self.report.failed_before += 1
         else:
@@ -204,19 +244,22 @@ class IngestRun:
         for poll in self.beside:
             poll()
         present = self.encoder.open[0] if self.encoder.open else None
-        at, duration, part = 0.0, 0.0, 0
-        seconds = self.report.seconds
-        if present is not None:
-            duration = present.job.probe.duration
-            at = min(present.clips * self.settings.clip_seconds, duration)
-            part = int(present.job.file.size * at / duration) if duration > 0 else 0
-            seconds += at - sum(r.at for r in self.report.resumed if r.path == present.job.file.path)
+        part, seconds = 0, self.report.seconds
+        for one in self.encoder.open:
+            done = self.seconds_done(one)
+            part += int(one.job.file.size * done / one.job.probe.duration) if one.job.probe.duration > 0 else 0
+            seconds += done - sum(r.at for r in self.report.resumed if r.path == one.job.file.path)
         step = IngestStep(
             self.done, len(self.files), self.bytes + part, self.of_bytes,
-            present.job.file.name if present else self.last, at, duration, max(0.0, seconds),
-            now - self.begun, now - self.first if self.first else 0.0, self.bytes_encoded + part,
+            present.job.file.name if present else self.last, self.seconds_done(present) if present else 0.0,
+            present.job.probe.duration if present else 0.0, max(0.0, seconds), now - self.begun,
+            now - self.first if self.first else 0.0, self.bytes_encoded + part,
         )  # fmt: skip
         self.show(step)
+
+    def seconds_done(self, assembly: VideoAssembly) -> float:
+        """Seconds of a video that are encoded."""
+        return min(assembly.clips * self.settings.clip_seconds, assembly.job.probe.duration)
 
 
 def _video(job: IngestJob, ended: VideoEnd, assembly: VideoAssembly, now: float) -> Video:

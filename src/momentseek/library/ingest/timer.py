@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 
 
 class StageTimer:
-    """Adds up the seconds that stages take; each stage is used by one thread only.
+    """Adds up the seconds that stages take, those of several threads together.
 
     >>> timer = StageTimer()
     >>> with timer.stage("encode"):
@@ -20,6 +21,7 @@ class StageTimer:
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
+        self._lock = threading.Lock()
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -28,4 +30,6 @@ class StageTimer:
         try:
             yield
         finally:
-            self.seconds[name] += time.perf_counter() - begun
+            spent = time.perf_counter() - begun
+            with self._lock:
+                self.seconds[name] += spent

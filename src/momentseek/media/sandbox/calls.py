@@ -122,11 +122,12 @@ def frames(
     short_side: int | None = None,
     shots: bool = False,
     sampling: Sampling = "exact",
+    threads: int | None = None,
 ) -> SandboxFrames:
     """The frames of a video at a steady rate, as `media.frames` gives them; ``shots`` asks for the cuts besides."""
     settings = {
         "path": file_as_json(path), "rate": rate, "phase": phase, "start": start, "end": end, "short_side": short_side,
-        "shots": shots, "sampling": sampling,
+        "shots": shots, "sampling": sampling, "threads": threads,
     }  # fmt: skip
     return SandboxFrames(path, settings)
 
