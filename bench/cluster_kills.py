@@ -1,11 +1,14 @@
 """Kill nodes of a Ray cluster on this machine while videos are added, then compare with one machine.
 
-    python bench/cluster_kills.py [--videos 200] [--kills 6]
+    python bench/cluster_kills.py [--videos 200] [--kills 6] [--storage s3]
 
-Starts a head without processors and two worker nodes by ``ray start``, each with an object store of its own, makes
-small videos, adds them to a library in four shards, and kills a worker node with all of its processes (SIGKILL) at
-random instants, starting another one each time. At the end every video must be there once, in its shard, with vectors
-equal bit for bit to those of an ordinary ``add``, and ``verify`` must find nothing.
+Starts a head without processors and two worker nodes by ``ray start``, each with an object store and a cache of its
+own, makes small videos, adds them to a library in four shards, and kills a worker node with all of its processes
+(SIGKILL) at random instants, starting another one each time, with an empty cache. At the end every video must be there
+once, in its shard, with vectors equal bit for bit to those of an ordinary ``add``, and ``verify`` must find nothing.
+
+With ``--storage s3`` the library lies in a server that speaks S3 and is started for it: moto's, which must be
+installed (``pip install 'moto[server]'``, in an environment of its own) and named by ``MOMENTSEEK_MOTO_SERVER``.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import av
@@ -30,6 +35,9 @@ from momentseek.cluster.adding import add_on_cluster
 from momentseek.cluster.connection import join_cluster
 from momentseek.cluster.shard_writer import WriterSettings
 from momentseek.library.files import find_videos
+from momentseek.library.location import library_folder
+from momentseek.library.opening import open_store
+from momentseek.library.replicas.making import make_elsewhere
 from momentseek.library.shards.manifest import read_manifest
 from momentseek.library.shards.split import make_shards
 from momentseek.library.store import LibraryStore
@@ -76,13 +84,42 @@ def kill_tree(top: subprocess.Popen[bytes]) -> None:
     top.wait()
 
 
-class Node:
-    """A worker node: a process of ``ray start``, and those that it starts."""
+@contextmanager
+def serve_s3(bucket: str) -> Iterator[None]:
+    """A server that speaks S3 for the time of a ``with``, with a bucket, found by the environment."""
+    port = free_port()
+    server = os.environ.get("MOMENTSEEK_MOTO_SERVER", "moto_server")
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([server, "-H", "127.0.0.1", "-p", str(port)], **silent)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(urllib.request.Request(f"{address}/{bucket}", method="PUT")).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        os.environ |= {
+            "AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_REGION": "us-east-1",
+        }  # fmt: skip
+        yield
+    finally:
+        process.terminate()
+        process.wait(20)
 
-    def __init__(self, head: str) -> None:
+
+class Node:
+    """A worker node: a process of ``ray start``, and those that it starts; it begins with an empty cache."""
+
+    made = 0
+
+    def __init__(self, head: str, caches: Path) -> None:
+        Node.made += 1
         self.process = subprocess.Popen(
             [RAY, "start", "--address", head, "--num-cpus", "1", "--object-store-memory", "80000000", "--block"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "MOMENTSEEK_CACHE": str(caches / f"node-{Node.made}")},
         )  # fmt: skip
 
     def kill(self) -> None:
@@ -105,15 +142,27 @@ def main() -> None:
     parser.add_argument("--videos", type=int, default=200)
     parser.add_argument("--kills", type=int, default=6)
     parser.add_argument("--between", type=float, nargs=2, default=(3.0, 9.0), help="seconds between kills")
+    parser.add_argument("--storage", choices=("folder", "s3"), default="folder", help="where the library lies")
     asked = parser.parse_args()
+    with serve_s3("bucket") if asked.storage == "s3" else nullcontext():
+        kill_and_compare(asked)
+
+
+def kill_and_compare(asked: argparse.Namespace) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_AUTH_MODE", "disabled")
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        films, library, whole = place / "films", place / "library", place / "whole"
+        os.environ["MOMENTSEEK_CACHE"] = str(place / "head")
+        films, whole = place / "films", place / "whole"
         films.mkdir()
         make_videos(films, asked.videos)
-        make_shards(library, 4)
+        if asked.storage == "s3":
+            make_elsewhere("s3://bucket/library", lambda into: make_shards(into, 4))
+            library = library_folder("s3://bucket/library")
+        else:
+            library = place / "library"
+            make_shards(library, 4)
         head = f"127.0.0.1:{free_port()}"
         started = subprocess.Popen(
             [RAY, "start", "--head", "--port", head.rpartition(":")[2], "--num-cpus", "0", "--include-dashboard=false",
@@ -130,7 +179,7 @@ def main() -> None:
                 victim = nodes.pop(dice.randrange(len(nodes)))
                 victim.kill()
                 killed.append(time.monotonic() - begun)
-                nodes.append(Node(head))
+                nodes.append(Node(head, place))
 
         try:
             deadline = time.monotonic() + 120
@@ -140,7 +189,7 @@ def main() -> None:
                     break
                 except OSError:
                     time.sleep(0.3)
-            nodes += [Node(head), Node(head)]
+            nodes += [Node(head, place), Node(head, place)]
             with join_cluster(head) as cluster:
                 while len(cluster.alive_nodes()) < 3 and time.monotonic() < deadline:
                     time.sleep(0.5)
@@ -160,6 +209,7 @@ def main() -> None:
         with LibraryStore.open(whole, create=True) as store:
             store.transcriber = None
             print(f"one machine: {store.add(films)}")
+        open_store(library, create=False).close()  # a replica is brought up to date
         manifest = read_manifest(library)
         parts = [bits(folder) for folder in manifest.folders(library)]
         together = {video: one for part in parts for video, one in part.items()}
@@ -170,6 +220,13 @@ def main() -> None:
             with LibraryStore.open(folder, create=False) as store:
                 found = store.verify()
                 assert not found.problems, found
+        with open_store(library, create=False) as store:
+            found = store.verify()
+            print(f"verify: {found.notes}")
+            assert not found.problems, found
+            store.compact()
+            assert not store.verify().problems
+            assert not [note for note in store.verify().notes if "nothing names" in note]
         print(f"every one of {asked.videos} videos once, vectors equal bit for bit, verify clean")
 
 

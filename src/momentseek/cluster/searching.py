@@ -13,6 +13,8 @@ from momentseek.cluster.connection import Cluster
 from momentseek.errors import LibraryError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.reader import LibraryReader
+from momentseek.library.replicas.opening import bring_shard
+from momentseek.library.replicas.place import shard_place
 from momentseek.library.shards.manifest import read_manifest
 from momentseek.search.shards.fan_out import FanAnswers, ShardStatus
 from momentseek.search.shards.shard import SearchShard
@@ -30,8 +32,8 @@ NODE_DIGITS = 12
 class ShardSearcher:
     """One shard that is searched; as an actor, it is begun anew elsewhere if its node dies."""
 
-    def __init__(self, folder: str) -> None:
-        path = Path(folder)
+    def __init__(self, place: str) -> None:
+        path = bring_shard(place)
         self._shard = SearchShard(LibraryReader(path, Catalog(path)))
 
     def ask(self, method: str, argument: object) -> Any:
@@ -59,7 +61,8 @@ class RayShards:
         kind = cluster.actor(
             ShardSearcher, num_cpus=0, max_restarts=-1, max_task_retries=0, scheduling_strategy="SPREAD"
         )
-        self.actors = [[kind.remote(str(folder)) for _ in range(replicas)] for folder in manifest.folders(library)]
+        places = map(shard_place, manifest.folders(library))
+        self.actors = [[kind.remote(place) for _ in range(replicas)] for place in places]
         self._turns = itertools.count()
 
     def wait(self) -> None:
