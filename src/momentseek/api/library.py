@@ -69,7 +69,7 @@ class Library(LibraryStore):
         Weak hits are left out and counted (``.hidden``) unless ``all``. ``group="video"`` gives one moment per video,
         ``streams`` some of vision, speech and name, ``explain`` the curve of each hit's video; ``fusion`` is how the
         streams become one ranking, ``localiser`` what finds start and end (``self.localiser`` if none is named).
-        ``rerank`` is the folder of an exported model (2D-TAN, MDD, CET) that looks again at the best ``rerank_videos``
+        ``rerank`` is the folder of an exported model (2D-TAN, CTRL, …) that looks again at the best ``rerank_videos``
         videos and says where in them the moments are (docs/reranking.md).
         """
         if not isinstance(query, str | Query):

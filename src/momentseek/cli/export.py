@@ -30,7 +30,7 @@ Lengths = tuple[float | None, float | None]
     "--window",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="For models that stretch whole videos to a few clips (tan2d, mdd, mmn and crocs): the longest video that is "
+    help="For models that stretch whole videos to a few clips (tan2d, mdd, mmn, …): the longest video that is "
     "read at once; longer ones are cut into windows that overlap. Default: the length that 95 % of the training videos "
     "do not exceed; mmn and crocs cut longer videos into windows of the training videos' median length.",
 )
@@ -39,8 +39,9 @@ Lengths = tuple[float | None, float | None]
 def command(checkpoint: str, out: str, data: str | None, window: float | None, force: bool, as_json: bool) -> None:
     """Write a trained model as a folder that a library can use.
 
-    xml and reloclnet, mmn and crocs make a library's vectors (`momentseek add --model`); tan2d, mdd and cet, which read
-    query and video together, re-rank what a library finds (`momentseek search --rerank`).
+    xml and reloclnet, mmn, crocs and g2l make a library's vectors (`momentseek add --model`); tan2d, mdd, cet, tcn_dcm,
+    ctrl, acrn, ablr, scdm, drn and tsp_prl, which read query and video together, re-rank what a library finds
+    (`momentseek search --rerank`).
 
     CHECKPOINT is a file that `momentseek train` wrote, or the folder of a training run, whose best checkpoint is used.
     The folder written has the model's graphs as ONNX, compared with the model in torch beforehand, and model.json. A

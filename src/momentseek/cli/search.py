@@ -76,7 +76,7 @@ def _is_short_option(arg: str, short: set[str]) -> bool:
     "--rerank",
     type=click.Path(),
     metavar="FOLDER",
-    help="An exported model (tan2d, mdd, cet) that looks again at the best videos (docs/reranking.md).",
+    help="An exported model (tan2d, mdd, ctrl, …) that looks again at the best videos (docs/reranking.md).",
 )
 @click.option(
     "--rerank-videos",

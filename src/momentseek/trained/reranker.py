@@ -26,7 +26,13 @@ from momentseek.errors import MomentseekError
 from momentseek.ranking import best_spans, moments_of
 from momentseek.trained.manifest import MANIFEST_FILE, EncoderRef
 from momentseek.trained.moment_map import SEAM_TOLERANCE_CLIPS
-from momentseek.trained.reranker_manifest import JOINT_GRAPH, RerankerManifest, read_reranker_manifest
+from momentseek.trained.reranker_manifest import (
+    JOINT_GRAPH,
+    SPANS_OUTPUT,
+    TIMES_OUTPUTS,
+    RerankerManifest,
+    read_reranker_manifest,
+)
 from momentseek.trained.windows import ClipWindow, windows
 
 NO_SPAN_BELOW = -1e38
@@ -164,9 +170,13 @@ class Reranker:
         todo = [(i, window) for i, part in enumerate(read) for window in part]
         for at in range(0, len(todo), WINDOWS_PER_RUN):
             here = todo[at : at + WINDOWS_PER_RUN]
-            grids = self.grids(asked, [_part(videos[i], w) for i, w in here])
-            for (i, window), grid in zip(here, grids, strict=True):
-                parts[i].append(self._best(videos[i], window, grid, most))
+            inputs = [_part(videos[i], w) for i, w in here]
+            if self.about.times:
+                for (i, window), times in zip(here, self.times(asked, inputs), strict=True):
+                    parts[i].append(self._best_times(videos[i], window, times, most))
+            else:
+                for (i, window), grid in zip(here, self.grids(asked, inputs), strict=True):
+                    parts[i].append(self._best(videos[i], window, grid, most))
         return [_together(part, most) for part in parts]
 
     def _query_inputs(self, words: Vectors, text: str) -> dict[str, Any]:
@@ -185,24 +195,45 @@ class Reranker:
 
     def grids(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[Vectors]:
         """The scores of the spans of each part by (first clip, length), minus infinity where there is no span."""
+        for sizes, (found,) in self._run((SPANS_OUTPUT,), asked, parts):
+            if np.isnan(found).any():
+                raise self._divergence()
+            for grid, size in zip(found, sizes, strict=True):
+                yield np.where(grid > NO_SPAN_BELOW, grid, -np.inf)[:size]
+
+    def times(self, asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]) -> Iterator[RerankedSpans]:
+        """The moments of each part as shares of what its clips cover, without those that do not exist."""
+        for _, found in self._run(TIMES_OUTPUTS, asked, parts):
+            for start, end, score in zip(*found, strict=True):
+                there = ~(score <= NO_SPAN_BELOW)
+                if not all(np.isfinite(x[there]).all() for x in (start, end, score)):
+                    raise self._divergence()
+                yield RerankedSpans(start[there].astype(np.float64), end[there].astype(np.float64), score[there])
+
+    def _run(
+        self, outputs: Sequence[str], asked: Mapping[str, Any], parts: Sequence[Mapping[str, Vectors]]
+    ) -> Iterator[tuple[list[int], list[Vectors]]]:
+        """What the graph says of the parts, and their numbers of rows: all at once, or one by one if it takes one."""
         about = self.about
-        given = dict(asked)
-        sizes: list[int] = []
-        for name in parts[0]:
-            rows = [about.preparation.prepare_clips(part[name], name) for part in parts]
-            sizes = [len(r) for r in rows]
-            block = np.zeros((len(rows), max(sizes), rows[0].shape[1]), np.float32)
-            for i, row in enumerate(rows):
-                block[i, : len(row)] = row
-            given[name] = block
-        given["mask"] = np.arange(max(sizes)) < np.array(sizes)[:, None]
-        try:
-            (found,) = self.graph.run(["spans"], {name: given[name] for name in self._inputs})
-        except Exception as e:  # the runtime has a class of its own for each fault
-            raise MomentseekError(f"{about.folder}: ONNX Runtime stopped ({str(e).splitlines()[0]})") from None
-        if np.isnan(found).any():
-            raise MomentseekError(f"{about.folder}: the model's scores are no numbers; its training has diverged")
-        return (np.where(grid > NO_SPAN_BELOW, grid, -np.inf)[:size] for grid, size in zip(found, sizes, strict=True))
+        for some in [parts] if about.rows is None else [[part] for part in parts]:
+            given = dict(asked)
+            sizes: list[int] = []
+            for name in some[0]:
+                rows = [about.preparation.prepare_clips(part[name], name) for part in some]
+                sizes = [len(r) for r in rows]
+                block = np.zeros((len(rows), about.rows or max(sizes), rows[0].shape[1]), np.float32)
+                for i, row in enumerate(rows):
+                    block[i, : len(row)] = row
+                given[name] = block
+            given["mask"] = np.arange(about.rows or max(sizes)) < np.array(sizes)[:, None]
+            try:
+                found = self.graph.run(list(outputs), {name: given[name] for name in self._inputs})
+            except Exception as e:  # the runtime has a class of its own for each fault
+                raise MomentseekError(f"{about.folder}: ONNX Runtime stopped ({str(e).splitlines()[0]})") from None
+            yield sizes, found
+
+    def _divergence(self) -> MomentseekError:
+        return MomentseekError(f"{self.about.folder}: the model's scores are no numbers; its training has diverged")
 
     def _best(self, video: VideoFeatures, window: ClipWindow, grid: Vectors, most: int) -> RerankedSpans:
         """The best spans of a window that are its own, in seconds of the video (as ``models.inference`` finds them)."""
@@ -226,6 +257,23 @@ class Reranker:
         real = found.score > -np.inf
         start, end = moments_of(found.first[real], found.last[real], at, 0, cast(Any, about.end_time))
         return RerankedSpans(start + offset, end + offset, np.asarray(found.score[real], np.float32))
+
+    def _best_times(self, video: VideoFeatures, window: ClipWindow, found: RerankedSpans, most: int) -> RerankedSpans:
+        """The best moments of a window that are its own, in seconds of the video and cut to it."""
+        from momentseek.features.clips import edges
+
+        about, clip = self.about, self.about.clip_seconds
+        offset = window.first * clip
+        left = video.duration - offset
+        covered = edges(window.last - window.first, about.max_clips, about.preparation.fit, clip, left)[-1]
+        start, end = (np.clip(x * covered, 0, np.fmin(covered, left)) + offset for x in (found.start, found.end))
+        own = end > start
+        if window.last < len(video) or window.first:
+            middle = (start + end) / 2 + SEAM_TOLERANCE_CLIPS * clip
+            own &= (middle >= window.begin * clip) & ((middle < window.end * clip) | (window.last == len(video)))
+        order = np.flatnonzero(own)
+        order = order[np.argsort(-found.score[order], kind="stable")][:most]
+        return RerankedSpans(start[order], end[order], found.score[order])
 
     @cached_property
     def graph(self) -> Any:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from momentseek.features.preparation import Preparation
 
 JOINT_GRAPH = "joint.onnx"
+SPANS_OUTPUT = "spans"
+"""Output of a graph that scores spans of clips, by first clip and length."""
+TIMES_OUTPUTS = ("start", "end", "score")
+"""Outputs of a graph that predicts times: shares of what the clips cover, and scores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +55,10 @@ class RerankerManifest:
     """Seconds of the longest video it is given at once."""
     parse: str = "auto"
     """Name of the parser that found the words' roles in training."""
+    rows: int | None = None
+    """Rows of a video that the graph takes, one video at a time; None if it takes any number of both."""
+    times: bool = False
+    """Whether the model predicts times, and not spans of clips."""
 
     @property
     def most(self) -> int:
@@ -66,7 +74,7 @@ def read_reranker_manifest(folder: Path) -> RerankerManifest:
     if kind_of(values) != JOINT_KIND:
         raise MomentseekError(
             f"{folder}: {values.get('model')} makes a library's vectors (momentseek add --model) and does not re-rank; "
-            "tan2d, mdd and cet do"
+            "models that read both together do (tan2d, mdd, cet, ctrl, …: docs/reranking.md)"
         )
     check_files(folder, values, (JOINT_GRAPH,))
     try:
@@ -104,4 +112,6 @@ def _about(folder: Path, values: Mapping[str, Any]) -> RerankerManifest:
         nms=None if head["nms"] is None else float(head["nms"]),
         window=None if head["window"] is None else float(head["window"]),
         parse=str(head.get("parse", "auto")),
+        rows=None if head.get("rows") is None else int(head["rows"]),
+        times=bool(head.get("times", False)),
     )

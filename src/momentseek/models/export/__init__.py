@@ -1,7 +1,8 @@
 """Trained models as ONNX files, so that adding videos and searching need no torch.
 
-The graphs are drawn here, layer by layer, and every export is compared with torch before it counts. That is a second
-description of each network, so ``torch.onnx.export`` was tried in its place (torch 2.13, ONNX Runtime 1.31 on one
+The graphs are drawn here, layer by layer, and every export is compared with torch before it counts. (Small models that
+only re-rank are followed by torch's exporter instead: ``traced``.) That is a second description of each network, so
+``torch.onnx.export`` was tried in its place (torch 2.13, ONNX Runtime 1.31 on one
 thread, opset 17, default settings, features of 768 and 2,048 columns; medians of 15 runs on a machine that was busy
 with other work, so that only large differences mean something):
 

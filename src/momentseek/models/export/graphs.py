@@ -1,7 +1,8 @@
 """What an export has of one kind of model: its graphs, what the manifest says of its head, how far they are from torch.
 
 Each kind has a file of its own with a function that draws a model: ``networks`` for those that keep a vector per clip,
-``moment_map`` for those that keep one per candidate moment, ``joint`` for those that keep none and re-rank.
+``moment_map`` for those that keep one per candidate moment, ``joint`` and ``traced`` for those that keep none and
+re-rank.
 """
 
 from __future__ import annotations

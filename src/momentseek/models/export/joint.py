@@ -1,7 +1,7 @@
 """The one graph of a model that looks at query and video together: words and clips in, scores of spans out.
 
 Nothing can be kept of a video before the query is known, so these models re-rank: another search says which videos are
-worth a look (``search --rerank``). 2D-TAN, MDD and CET are drawn here.
+worth a look (``search --rerank``). 2D-TAN, MDD and CET are drawn here, the others are ``traced``.
 """
 
 from __future__ import annotations

@@ -115,4 +115,4 @@ def _sides(rows: NDArray[Any]) -> list[NDArray[Any]]:
     return np.split(rows, 2, axis=-1)
 
 
-MOMENT_MAP_KIND = ExportableKind(Mmn, ("mmn", "crocs"), draw)
+MOMENT_MAP_KIND = ExportableKind(Mmn, ("mmn", "crocs", "g2l"), draw)

@@ -13,12 +13,17 @@ from typing import Any
 
 from momentseek.encoders.hashes import sha256
 from momentseek.errors import MomentseekError
-from momentseek.models.export import joint, moment_map, networks
+from momentseek.models.export import joint, moment_map, networks, traced
 from momentseek.models.export.graphs import ExportableKind, ModelGraphs
 from momentseek.models.model import CorpusModel
 from momentseek.trained.manifest import MANIFEST_FILE, MANIFEST_FORMAT, EncoderRef, fingerprint_of
 
-EXPORTABLE_KINDS: tuple[ExportableKind, ...] = (networks.CLIPS_KIND, moment_map.MOMENT_MAP_KIND, *joint.JOINT_KINDS)
+EXPORTABLE_KINDS: tuple[ExportableKind, ...] = (
+    networks.CLIPS_KIND,
+    moment_map.MOMENT_MAP_KIND,
+    *joint.JOINT_KINDS,
+    *traced.TRACED_KINDS,
+)
 EXPORTABLE = tuple(name for kind in EXPORTABLE_KINDS for name in kind.names)
 
 MAX_DIFFERENCE = 1e-4
