@@ -9,7 +9,11 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 20
 # Some tests start processes; each would compile the package anew where this is set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-quick coverage lint bench fuzz clean install-locked lock
+# Types are checked while the tests run, which wait at times, and what was found is said after them.
+with-types = @mkdir -p artefacts; $(BIN)/mypy >artefacts/types.txt 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
+	$(1); tests=$$?; wait $$types; typed=$$?; cat artefacts/types.txt; exit $$((tests || typed))
+
+.PHONY: demo test test-all test-quick coverage lint style bench fuzz clean install-locked lock
 
 demo: .venv/installed-demo
 	@sh examples/demo.sh $(BIN)/momentseek .venv/demo
@@ -17,13 +21,13 @@ demo: .venv/installed-demo
 # What every change must pass: all but the tests that only repeat a published figure. It leaves pictures of every view
 # of the page, to keep and to look at.
 test test-all: export MOMENTSEEK_SCREENSHOTS ?= $(CURDIR)/artefacts/screenshots
-test: .venv/installed-dev .venv/chromium lint
-	$(PYTEST) -m 'not figures'
+test: .venv/installed-dev .venv/chromium style
+	$(call with-types,$(PYTEST) -m 'not figures')
 
 # Every test there is: before a release, and when a figure in the docs may have changed.
 test-all: export MOMENTSEEK_EXAMPLES ?= thorough
-test-all: .venv/installed-dev .venv/chromium lint
-	$(PYTEST)
+test-all: .venv/installed-dev .venv/chromium style
+	$(call with-types,$(PYTEST))
 
 # Without the browser and what takes more than a few seconds: while one works.
 test-quick: .venv/installed-dev
@@ -33,10 +37,12 @@ test-quick: .venv/installed-dev
 coverage: .venv/installed-dev .venv/chromium
 	$(PYTEST) --cov --cov-report=term
 
-lint: .venv/installed-dev
+lint: style
+	$(BIN)/mypy --num-workers 2
+
+style: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --num-workers 2
 
 # One record of all of it, with the machine and the commit: compare it with an older one (bench/compare.py OLD NEW), or put
 # it into the docs (bench/page.py artefacts/bench.json).

@@ -28,13 +28,13 @@ from momentseek.search.query import Query
 from momentseek.search.shards.engine import ShardedEngine
 
 COLOURS = ((220, 20, 20), (20, 220, 20), (20, 20, 220))
-pytest.importorskip("ray")
-pytest.importorskip("av")
 pytestmark = [pytest.mark.figures, pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("ignore::FutureWarning")]
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
+    for module in ("av", "ray"):
+        pytest.importorskip(module)
     with join_cluster("local") as found:
         yield found
 

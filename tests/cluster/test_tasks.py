@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from momentseek.cluster.connection import Cluster
 from momentseek.cluster.tasks import ClusterTask, TaskOutcome, TaskStep, map_in_order, run_tasks
 from momentseek.errors import MomentseekError
 
-pytest.importorskip("ray")
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="needs ray")
 
 
 class LazyRay:

@@ -130,7 +130,7 @@ def carry_out(
     """Do a task on this node in a folder, unless one that it goes on from has failed."""
     from ray.util import get_node_ip_address
 
-    node = str(get_node_ip_address())  # type: ignore[no-untyped-call]
+    node = str(get_node_ip_address())
     if any(need.failure is not None for need in needs):
         return TaskOutcome(failure="what it goes on from has failed", node=node)
     os.environ.setdefault(THREADS_VARIABLE, str(processors))  # not all cores of the node, for every task
