@@ -143,6 +143,11 @@ class CorpusModel(Network):
         """(queries, videos): the score of each video for each query."""
 
     @property
+    def best_clip_parts(self) -> tuple[str, ...]:
+        """Encodings of queries and clips for which ``match`` is the mean of the best clips' dot products, if it is."""
+        return ()
+
+    @property
     def continuous(self) -> bool:
         """Whether the model predicts times (``moments``), which need not lie between clips, and not ``spans``."""
         return type(self).moments is not CorpusModel.moments

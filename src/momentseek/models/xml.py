@@ -145,6 +145,10 @@ class XML(CorpusModel):
     def encode_clips(self, clips: Clips) -> Encodings:
         return self._clip_parts(self.clip_stack(clips), clips.mask)
 
+    @property
+    def best_clip_parts(self) -> tuple[str, ...]:
+        return self.modalities
+
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
         return self._mean([best_clip(queries[m], videos[m], videos["mask"]) for m in self.modalities])
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
+from momentseek.models.inference.best_clips import LateVectors, rank_by_best_clips
 from momentseek.models.inference.encode import StageCallback, device_of, inference_mode
 from momentseek.models.inference.ragged import EncodedCorpus
 from momentseek.models.model import CorpusModel
@@ -51,17 +53,20 @@ def retrieve(
 ) -> RankedVideos:
     """The ``n`` best videos of each query by the model's ``match``; ties go to the video first in the corpus.
 
-    Videos pass by in blocks of like length, each meets the queries in blocks, and only the best ``n`` are kept.
+    Videos pass by in blocks of like length, each meets the queries in blocks, and only the best ``n`` are kept. Where
+    a video is as good as its best clips, and there are many, most clips are ruled out by bounds (`best_clips`).
     """
     if not model.retrieves:
         raise MomentseekError("this model does not rank videos; give another model's run (`videos`)")
     device = device_of(model)
+    if device.type == "cpu" and (found := _retrieve_by_bounds(model, queries, corpus, n, progress)) is not None:
+        return found
     size = max(1, (8 * cells) // (queries.width * max(1, int(queries.counts.max())) + queries.fixed))
     size = min(size, 8 * QUERIES_PER_MATCH)
     # A block's encodings and its scores for the queries matched at once both stay within the cells.
     sizes = corpus.counts * max(corpus.width, min(QUERIES_PER_MATCH, len(queries))) + corpus.fixed
     blocks = [np.sort(block) for block in like_sized_blocks(sizes, cells)]
-    found = []
+    parts_found = []
     done, total = 0, len(queries) * len(corpus)
     with inference_mode(model):
         for first in range(0, len(queries), size):
@@ -84,8 +89,25 @@ def retrieve(
                 done += scores.size
                 if progress is not None:
                     progress("first stage", done, total)
-            found.append(RankedVideos(running.video, running.score))
-    return RankedVideos(np.concatenate([f.video for f in found]), np.concatenate([f.score for f in found]))
+            parts_found.append(RankedVideos(running.video, running.score))
+    return RankedVideos(*(np.concatenate([getattr(p, name) for p in parts_found]) for name in ("video", "score")))
+
+
+def _retrieve_by_bounds(
+    model: CorpusModel, queries: EncodedCorpus, corpus: EncodedCorpus, n: int, progress: StageCallback | None
+) -> RankedVideos | None:
+    """The same by bounds, or None where these do not apply or do not pay."""
+    names = model.best_clip_parts
+    if not names or not corpus.values["mask"].all():
+        return None
+    vectors = [LateVectors(np.ascontiguousarray(queries.values[m], np.float32), corpus.values[m]) for m in names]
+    tell = None if progress is None else partial(progress, "first stage")
+    found = rank_by_best_clips(vectors, corpus.offsets["mask"], n, tell)
+    if found is None:
+        return None
+    if np.isnan(found[1]).any():
+        raise MomentseekError("the model's scores are no numbers; its training has diverged")
+    return RankedVideos(found[0], found[1].astype(np.float64))
 
 
 def like_sized_blocks(sizes: IntArray, cells: int) -> Iterator[IntArray]:
