@@ -271,3 +271,16 @@ def test_progress_elsewhere_is_a_line_now_and_then(capsys: Any) -> None:
     quiet(step)
     quiet(IngestNote("resumed", None, "a.mp4: resumed"))
     assert capsys.readouterr().err == ""
+
+
+def test_a_device_that_is_not_there_is_refused_before_anything_is_made(
+    run: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("momentseek.media.hardware._answers", lambda kind: False)
+    done = run("add", films, "--hardware")
+    assert done.returncode == 2
+    assert "--hardware: no device that decodes videos answers here" in done.stderr
+    assert not (tmp_path / "library").exists()
+    done = run("add", films, "--jobs", 2, "--on", "local")
+    assert done.returncode == 2
+    assert "--jobs and --hardware mean nothing" in done.stderr

@@ -55,6 +55,7 @@ from momentseek.media.sampling import SAMPLINGS, Sampling
     metavar="N",
     help="Read so many files at once. Default: one for each core, at most 4.",
 )
+@click.option("--hardware", is_flag=True, help="Let a graphics card decode, if PyAV can use the one here. Default: no.")
 @click.option(
     "--on",
     metavar="ADDRESS",
@@ -83,6 +84,7 @@ def command(
     describe: str | None,
     sampling: Sampling | None,
     jobs: int | None,
+    hardware: bool,
     on: str | None,
     gpus: float,
     watching: bool,
@@ -123,9 +125,11 @@ def command(
     from momentseek.library.files import check_paths
     from momentseek.library.opening import open_store
     from momentseek.library.shards.manifest import is_sharded
+    from momentseek.media.hardware import find_device
     from momentseek.storage.address import is_remote
 
     check_paths(path for path in paths if not is_remote(path))
+    device = find_device() if hardware else None
     folder = library_folder(library)
     if (folder / CATALOG_FILE).is_file() or is_sharded(
         folder
@@ -143,6 +147,8 @@ def command(
 
         if watching or describe is not None:
             raise MomentseekError("on a cluster (--on), videos are neither watched nor described; leave that out")
+        if jobs is not None or hardware:
+            raise MomentseekError("on a cluster (--on), --jobs and --hardware mean nothing; leave them out")
         told = WriterSettings(
             subtitles_folder(subtitles),
             _transcriber(transcribe, transcriber, default_transcriber()),
@@ -166,7 +172,7 @@ def command(
             opened.describer = describe
         if sampling is not None:
             opened.sampling = sampling
-        opened.jobs = jobs
+        opened.jobs, opened.hardware = jobs, device
         if watching:
             _watch(opened, paths, recursive, exclude, subtitles, display, library, as_json)
             return

@@ -57,6 +57,8 @@ class LibraryStore(LibraryReader):
         """How the pictures of videos are chosen when they are added."""
         self.jobs: int | None = None
         """Files that are read at once when they are added; None for as many as the cores can use."""
+        self.hardware: str | None = None
+        """The kind of device that decodes what is added (`media.hardware.find_device`); None for the processor."""
 
     @cached_property
     def transcriber(self) -> str | None:
@@ -183,6 +185,7 @@ class LibraryStore(LibraryReader):
                 describer=self.describer,
                 sampling=self.sampling,
                 jobs=self.jobs,
+                hardware=self.hardware,
             )
 
     def retry(
@@ -220,6 +223,7 @@ class LibraryStore(LibraryReader):
                 describer=self.describer,
                 sampling=self.sampling,
                 jobs=self.jobs,
+                hardware=self.hardware,
             )
 
     def transcribe(

@@ -52,8 +52,10 @@ def libav() -> Any:
 
 
 @contextmanager
-def open_media(path: FilePath) -> Iterator[InputContainer]:
+def open_media(path: FilePath, acceleration: Any = None) -> Iterator[InputContainer]:
     """Open a media file for reading; MediaError says in plain words why it cannot be.
+
+    With an ``acceleration`` (`hardware.acceleration`) a device decodes it, or the processor if the device refuses.
 
     A ``PlainFile`` is handed over open: libav opens names by itself, and would follow links. So is a file whose name
     is not valid Unicode.
@@ -70,15 +72,26 @@ def open_media(path: FilePath) -> Iterator[InputContainer]:
     try:
         name = os.path.abspath(path)  # begins with a slash or a drive: never taken for the name of a protocol
         if isinstance(path, PlainFile) or not _is_unicode(name):
-            with path.open("rb", buffering=0) as file, av.open(file, "r", **settings) as container:
+            with path.open("rb", buffering=0) as file, _open(file, settings, acceleration) as container:
                 yield container
             return
-        with av.open(name, "r", **settings) as container:
+        with _open(name, settings, acceleration) as container:
             yield container
     except av.FFmpegError as e:
         raise MediaError(f"{path}: {_reason(path, e)}") from None
     except OSError as e:
         raise MediaError(f"{path}: cannot be read ({e.strerror or e}); check the file and its permissions") from None
+
+
+def _open(file: Any, settings: dict[str, Any], acceleration: Any) -> Any:
+    av = libav()
+    if acceleration is not None:
+        try:
+            return av.open(file, "r", hwaccel=acceleration, **settings)
+        except (av.FFmpegError, NotImplementedError):  # of the device or of the file: the processor finds out
+            if not isinstance(file, str):
+                file.seek(0)
+    return av.open(file, "r", **settings)
 
 
 def regular_file(path: FilePath) -> Path | PlainFile:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.media.container import FilePath, open_media
+from momentseek.media.hardware import acceleration
 from momentseek.media.picture import Painter, Pixels
 from momentseek.media.quick import QuickReader, Ticks, UnquickError
 from momentseek.media.reader import ROUNDING_SECONDS, Damage, Picture, Reader
@@ -45,6 +47,7 @@ def frames(
     spy: Spy | None = None,
     sampling: Sampling = "exact",
     threads: int | None = None,
+    hardware: str | None = None,
 ) -> Frames:
     """The frames of a video that are shown at ticks ``(k + phase) / rate``, in seconds since the container's start.
 
@@ -54,11 +57,13 @@ def frames(
     ``short_side`` shrinks, and never enlarges. ``spy(time, small)`` sees up to 30 frames a second, 64 pixels wide
     (as stored: not turned), whether or not a tick falls on them. ``.damage`` says afterwards what was unreadable.
     With ``sampling="quick"`` a tick gets a picture near it that is cheaper to decode, and the spy sees fewer.
-    ``threads`` decode it; where nobody says how many, as many as help one file.
+    ``threads`` decode it, where nobody says how many as many as help one file; or ``hardware``, a kind of device.
     """
     if not rate > 0 or not 0 <= phase < 1:
         raise MomentseekError(f"frames at rate {rate} and phase {phase}: need rate > 0 and 0 <= phase < 1")
-    return Frames(path, rate, phase, start, math.inf if end is None else end, short_side, spy, sampling, threads)
+    return Frames(
+        path, rate, phase, start, math.inf if end is None else end, short_side, spy, sampling, threads, hardware
+    )
 
 
 class Frames(Iterator[Frame]):
@@ -75,9 +80,11 @@ class Frames(Iterator[Frame]):
         spy: Spy | None = None,
         sampling: Sampling = "exact",
         threads: int | None = None,
+        hardware: str | None = None,
     ) -> None:
         self.path, self.rate, self.phase, self.start, self.end = path, rate, phase, start, end
-        self.short_side, self.spy, self.sampling, self.threads = short_side, spy, sampling, threads
+        self.short_side, self.spy, self.sampling = short_side, spy, sampling
+        self.threads, self.hardware = threads, hardware
         self.duration: float | None = None
         """Where the last picture ends; known when a run to the end of the video has finished."""
         self.damage: Damage | None = None
@@ -98,14 +105,17 @@ class Frames(Iterator[Frame]):
         spyglass = _Spyglass(self.spy, self.start, self.end)
         if self.sampling == "quick":
             try:
-                with open_media(self.path) as container:
+                with self._open() as container:
                     yield from self._read(self._quick_reader(container), spyglass)
             except UnquickError:
                 self.sampling = "exact"
             else:
                 return
-        with open_media(self.path) as container:
+        with self._open() as container:
             yield from self._read(Reader(container, self.path, self.threads), spyglass)
+
+    def _open(self) -> AbstractContextManager[InputContainer]:
+        return open_media(self.path, None if self.hardware is None else acceleration(self.hardware))
 
     def _quick_reader(self, container: InputContainer) -> QuickReader:
         reader = QuickReader(container, self.path, Ticks(self.rate, self.phase))

@@ -55,10 +55,11 @@ def add_files(
     describer: str | None = None,
     sampling: Sampling = "exact",
     jobs: int | None = None,
+    hardware: str | None = None,
 ) -> AddReport:
     """Add the files found to a library. The caller holds its lock. ``transcriber`` hears what has no subtitles,
     ``reader`` reads what is written, ``describer`` describes scenes; ``sampling`` chooses the pictures; ``jobs`` files
-    are read at once.
+    are read at once; ``hardware`` is the kind of device that decodes them.
     """
     catalog, encoders = library.catalog, library.encoders
     report = AddReport(interrupted_before=catalog.get(ADDING_SETTING) is not None)
@@ -81,6 +82,7 @@ def add_files(
         library.path, encoder_row("vision", "", encoder).fingerprint, encoder.dim, encoder.short_side,
         library.clip_seconds, pace.part_clips, subtitles, retry, in_context=model is not None, links=links,
         window_frames=window_frames(encoder), sampling=sampling, threads=decoder_threads(readers),
+        hardware=hardware,
     )  # fmt: skip
     whole: dict[str, bool] = {}
     run = IngestRun(

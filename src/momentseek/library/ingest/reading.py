@@ -69,6 +69,8 @@ class ReadSettings:
     """How pictures are chosen; what is decoded ``again`` is sampled as it was."""
     threads: int | None = None
     """Threads that decode each file; None for as many as help one."""
+    hardware: str | None = None
+    """The kind of device that decodes; None for the processor."""
 
     def video_parts(self, job: IngestJob) -> VideoParts:
         """Where finished parts of a video, by its content and the way it is sampled, are kept."""
@@ -295,6 +297,7 @@ class PartReader:
             shots=True,
             sampling=self.job.sampling,
             threads=self.settings.threads,
+            hardware=self.settings.hardware,
         )
         with closing(source):
             while True:

@@ -120,7 +120,7 @@ class ShardedVerbs(LibraryStore):
     def _prepare(self, one: LibraryStore) -> LibraryStore:
         one.wait, one.pace = self.wait, self.pace
         one.transcriber, one.reader, one.describer = self.transcriber, self.reader, self.describer
-        one.sampling, one.jobs = self.sampling, self.jobs
+        one.sampling, one.jobs, one.hardware = self.sampling, self.jobs, self.hardware
         return one
 
     def _shard_of(self, file: VideoFile) -> int:

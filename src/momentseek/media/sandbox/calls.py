@@ -123,11 +123,12 @@ def frames(
     shots: bool = False,
     sampling: Sampling = "exact",
     threads: int | None = None,
+    hardware: str | None = None,
 ) -> SandboxFrames:
     """The frames of a video at a steady rate, as `media.frames` gives them; ``shots`` asks for the cuts besides."""
     settings = {
         "path": file_as_json(path), "rate": rate, "phase": phase, "start": start, "end": end, "short_side": short_side,
-        "shots": shots, "sampling": sampling, "threads": threads,
+        "shots": shots, "sampling": sampling, "threads": threads, "hardware": hardware,
     }  # fmt: skip
     return SandboxFrames(path, settings)
 

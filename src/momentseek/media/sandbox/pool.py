@@ -22,7 +22,7 @@ _idle: list[SandboxProcess] = []
 
 def run_task(task: str, path: str, settings: dict[str, Any]) -> Generator[Message, None, Message]:
     """Let a process of its own do a task on a file; see `SandboxProcess.run`. Closing the generator ends the task."""
-    process = _take(SandboxLimits.from_environment())
+    process = _take(SandboxLimits.from_environment(device=bool(settings.get("hardware"))))
     whole = False
     try:
         last = yield from process.run(task, path, settings)

@@ -41,6 +41,7 @@ class SandboxProcess:
         paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
         environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         command = [sys.executable, "-P", "-m", "momentseek.media.sandbox.worker", str(limits.gigabytes)]
+        command += ["device"] if limits.device else []
         try:
             self._process = subprocess.Popen(
                 command,

@@ -1,4 +1,4 @@
-"""The process that decodes: ``python -m momentseek.media.sandbox.worker GIGABYTES``; it talks on stdin and stdout.
+"""The process that decodes: ``python -m momentseek.media.sandbox.worker GIGABYTES [device]``; it talks on stdin and stdout.
 
 It ends when its stdin does, so that it never outlives the program that started it, however that ended.
 """
@@ -23,13 +23,13 @@ from momentseek.media.sandbox.wire import Message, WireError, receive_message, s
 SECONDS_BETWEEN_BEATS = 0.5
 
 
-def main(gigabytes: float) -> None:
+def main(gigabytes: float, device: bool) -> None:
     """Do what is asked, one task after another, until there is nobody left to ask."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then lets go of this process
     asked, replies = _private_pipes()
     with suppress(ImportError):
         import av  # noqa: F401
-    SandboxLimits(gigabytes).enforce()
+    SandboxLimits(gigabytes, device=device).enforce()
     inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
     threading.Thread(target=_hear, args=(asked, inbox), daemon=True).start()
     listen(_Beats(replies).beat)
@@ -87,4 +87,4 @@ class _Beats:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]))
+    main(float(sys.argv[1]), "device" in sys.argv[2:])
