@@ -54,7 +54,7 @@ bench: .venv/installed-dev
 	$(BIN)/python bench/captions.py
 	$(BIN)/python bench/localise.py
 	$(BIN)/python bench/scan.py --quick
-	$(BIN)/python bench/ingest.py
+	$(BIN)/python bench/ingest.py --quick
 	$(BIN)/python bench/decode.py
 	$(BIN)/python bench/serve.py
 	$(BIN)/python bench/train.py --quick

@@ -1,6 +1,6 @@
 """How fast videos are added, where the time goes, and how much memory it takes.
 
-    python bench/ingest.py [--quick] [--encoder labels] [--only streams] [VIDEO...]
+    python bench/ingest.py [--quick] [--encoder labels] [--only together] [VIDEO...]
 
 1. For each video: seconds of video per second for decoding alone, for encoding alone and for `add` as a whole; the
    share of each stage; how long the decoder waited because the queue was full, and the encoder because it was empty.
@@ -8,7 +8,8 @@
    the decoder and slower: the whole should take as long as the longer of the two, not their sum.
 3. What each stream costs: processor seconds per second of a film in which somebody speaks all the time and every
    other scene is a slide, for decoding, shots, pictures, speech and text on screen, and as ratios to the pictures.
-4. Peak memory of one long video, and of many short ones, each in a process of its own.
+4. Several files at once against one after another, by the clock and by the processor's time, sampled either way.
+5. Peak memory of one long video, and of many short ones, each in a process of its own.
 
 Videos are generated (seeded): moving texture with a cut every 5 s, x264. Figures depend on the machine; compare rows.
 """
@@ -16,7 +17,6 @@ Videos are generated (seeded): moving texture with a cut every 5 s, x264. Figure
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import shutil
 import subprocess
@@ -24,7 +24,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -37,8 +36,10 @@ from momentseek.encoders.registry import register_image_text
 from momentseek.library import AddReport, LibraryStore
 from momentseek.library.paths import clock_text
 from momentseek.media.decode import frames
+from momentseek.media.sampling import SAMPLINGS, Sampling
 from momentseek.media.shots import ShotDetector
 from momentseek.tables import text_table
+from record import Record, family_time
 
 CLIP = 1.5
 SCENE_SECONDS = 5.0
@@ -113,19 +114,29 @@ def encode_alone(encoder: ImageTextEncoder, images: Sequence[Pixels]) -> float:
     return time.perf_counter() - begun
 
 
-def added(paths: Sequence[Path], spec: str, folder: Path) -> AddReport:
+def added(
+    paths: Sequence[Path], spec: str, folder: Path, sampling: Sampling = "exact", jobs: int | None = None
+) -> tuple[AddReport, float]:
+    """Add videos to a new library; also the processor seconds of that."""
     shutil.rmtree(folder, ignore_errors=True)
     with LibraryStore.open(folder, create=True, encoder=spec) as library:
+        library.transcriber, library.sampling, library.jobs = None, sampling, jobs
         _ = library.encoders.vision, library.encoders.speech  # loading is not adding
-        return library.add(paths)
+        before = family_time()
+        report = library.add(paths)
+        return report, family_time() - before
 
 
-def row(name: str, path: Path, spec: str, work: Path) -> list[str]:
+def row(name: str, path: Path, spec: str, work: Path, record: Record | None = None) -> list[str]:
     encoder = image_text_encoder(spec)
+    before = family_time()
     decoding, images = decode_alone(path, encoder.short_side)
+    processor = family_time() - before
     encode_alone(encoder, images[:16])
     encoding = encode_alone(encoder, images)
-    report = added([path], spec, work / "library")
+    report, whole = added([path], spec, work / "library")
+    if record is not None:
+        record.ratio(f"{name}, whole add", [whole], "decoding alone", [processor])
     stages, wall, seconds = report.stages, report.elapsed, report.seconds
     return [
         name,
@@ -147,9 +158,9 @@ HEADER = [
 ]  # fmt: skip
 
 
-def speed(spec: str, videos: dict[str, Path], work: Path) -> None:
+def speed(spec: str, videos: dict[str, Path], work: Path, record: Record) -> None:
     print(f"1. Adding with {spec!r} (x = seconds of video per second; shares of the whole's time overlap)\n")
-    print(text_table(HEADER, [row(name, path, spec, work) for name, path in videos.items()]))
+    print(text_table(HEADER, [row(name, path, spec, work, record) for name, path in videos.items()]))
 
 
 def overlap(path: Path, work: Path) -> None:
@@ -164,7 +175,7 @@ def overlap(path: Path, work: Path) -> None:
     print(text_table(HEADER, rows))
 
 
-def streams(spec: str, work: Path) -> None:
+def streams(spec: str, work: Path, record: Record) -> None:
     scenes = [
         DemoScene(
             PHOTOGRAPHS[i % len(PHOTOGRAPHS)], SCENE_SECONDS, SENTENCES[i % len(SENTENCES)], SLIDES[i % len(SLIDES)]
@@ -186,6 +197,8 @@ def streams(spec: str, work: Path) -> None:
     pictures = costs["pictures"]
     table = {"decoding": decoding, "shots": with_shots - decoding, "pictures, with both": pictures}
     table |= {f"{name}, besides": costs[name] - pictures for name in ("speech", "text on screen")}
+    for name in ("speech", "text on screen"):
+        record.figure(f"{name}, besides, times the pictures", [(costs[name] - pictures) / pictures], "×")
     print(f"\n3. Streams: processor seconds, {film.seconds:.0f} s of talk (with loading what hears and reads)\n")
     print(text_table(["", "seconds", "per second of film", "/ pictures"], [
         [name, f"{seconds:.1f}", f"{seconds / film.seconds:.3f}", f"{seconds / pictures:.2f}"]
@@ -195,27 +208,36 @@ def streams(spec: str, work: Path) -> None:
 
 def cost(work: Callable[[], object]) -> float:
     """Processor seconds of something, those of the processes that it starts included."""
-    before = processor_seconds()
+    before = family_time()
     work()
-    return processor_seconds() - before
+    return family_time() - before
 
 
-def processor_seconds() -> float:
-    """Of this process and of all below it, those that have ended included."""
-    found, below = {os.getpid()}, True
-    numbers = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            numbers[int(stat.parent.name)] = int(fields[1]), sum(map(int, fields[11:15]))
-    while below:
-        below = {pid for pid, (parent, _) in numbers.items() if parent in found} - found
-        found |= below
-    return sum(numbers[pid][1] for pid in found if pid in numbers) / os.sysconf("SC_CLK_TCK")
+def together(spec: str, work: Path, record: Record, count: int) -> None:
+    """Files of a third of a minute, one after another and several at once."""
+    whole = make(work / "720p-short.mp4", SIZES["720p"], 20).read_bytes()
+    folder = work / "several"
+    folder.mkdir()
+    for i in range(4):
+        (folder / f"{i}.mp4").write_bytes(other_bytes(whole, i))
+    for sampling in SAMPLINGS:
+        seconds: dict[str, list[tuple[float, float]]] = {"one": [], "several": []}
+        for turn in range(count):
+            for name, jobs in (("one", 1), ("several", None))[:: 1 if turn % 2 == 0 else -1]:
+                report, processor = added([folder], spec, work / "library", sampling, jobs)
+                seconds[name].append((report.elapsed, processor))
+        for at, clock in enumerate(("by the clock", "processor's time")):
+            ours, theirs = ([each[at] for each in seconds[name]] for name in ("several", "one"))
+            record.ratio(f"four files of 720p, {sampling}, {clock}, several at once", ours, "one after another", theirs)
 
 
-def memory(work: Path, quick: bool) -> None:
-    hours, count = ((1, 3), (300, 1000)) if quick else ((1, 10), (1000, 10_000))
+def other_bytes(whole: bytes, number: int) -> bytes:
+    """A video with the same pictures and other bytes: a box follows that players skip."""
+    return whole + (12).to_bytes(4, "big") + b"free" + number.to_bytes(4, "big")
+
+
+def memory(work: Path, quick: bool, record: Record) -> None:
+    hours, count = ((1, 3), (100, 300)) if quick else ((1, 10), (1000, 10_000))
     rows = []
     for n in hours:
         path = make(work / f"{n}h.mp4", (160, 120), 3600 * n, rate=2)
@@ -224,10 +246,12 @@ def memory(work: Path, quick: bool) -> None:
         folder = work / f"many-{n}"
         folder.mkdir()
         whole = make(work / "short.mp4", (160, 120), 10, rate=5).read_bytes()
-        for i in range(n):  # the same pictures, other bytes: a box that players skip
-            (folder / f"{i:05d}.mp4").write_bytes(whole + (12).to_bytes(4, "big") + b"free" + i.to_bytes(4, "big"))
+        for i in range(n):
+            (folder / f"{i:05d}.mp4").write_bytes(other_bytes(whole, i))
         rows.append([f"{n:,} videos of 10 s", *child(work, folder)])
-    print("\n4. Memory, with an encoder that costs nothing (384 columns)\n")
+    for name, *_, peak in rows:
+        record.figure(f"{name}, peak memory", [float(peak.removesuffix(" MB").replace(",", ""))], "MB")
+    print("\n5. Memory, with an encoder that costs nothing (384 columns)\n")
     print(text_table(["", "added", "in", "x", "segments", "peak memory"], rows))
 
 
@@ -238,7 +262,7 @@ def child(work: Path, path: Path) -> list[str]:
 
 def run_child(path: Path, folder: Path) -> None:
     register_image_text("nothing", lambda: Waiting(0.0))
-    report = added([path], "nothing", folder)
+    report, _ = added([path], "nothing", folder)
     peak = peak_megabytes()
     with LibraryStore.open(folder) as library:
         files = len(library.catalog.segments())
@@ -263,24 +287,29 @@ def main() -> None:
     parser.add_argument("videos", nargs="*", type=Path, help="videos of your own, measured besides")
     parser.add_argument("--quick", action="store_true", help="shorter videos")
     parser.add_argument("--encoder", default="things")
-    parser.add_argument("--only", choices=["streams"], help="only this part")
+    parser.add_argument("--only", choices=["speed", "overlap", "streams", "together", "memory"], help="only this part")
+    parser.add_argument("--rounds", type=int, default=3, help="of what is read together")
     parser.add_argument("--child", nargs=2, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         run_child(*options.child)
         return
+    record = Record("ingest")
+    seconds = 30 if options.quick else 180
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        if options.only:
-            streams(options.encoder, work)
-            return
-        seconds = 60 if options.quick else 180
-        videos = {label: make(work / f"{label}.mp4", size, seconds) for label, size in SIZES.items()}
-        videos |= {path.name: path for path in options.videos}
-        speed(options.encoder, videos, work)
-        overlap(videos["720p"], work)
-        streams(options.encoder, work)
-        memory(work, options.quick)
+        if options.only in (None, "speed"):
+            videos = {label: make(work / f"{label}.mp4", size, seconds) for label, size in SIZES.items()}
+            speed(options.encoder, videos | {path.name: path for path in options.videos}, work, record)
+        if options.only in (None, "overlap"):
+            overlap(make(work / "overlap.mp4", SIZES["720p"], seconds), work)
+        if options.only in (None, "streams"):
+            streams(options.encoder, work, record)
+        if options.only in (None, "together"):
+            together(options.encoder, work, record, options.rounds)
+        if options.only in (None, "memory"):
+            memory(work, options.quick, record)
+    record.save()
 
 
 if __name__ == "__main__":

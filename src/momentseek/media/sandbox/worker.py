@@ -1,6 +1,7 @@
-"""The process that decodes: ``python -m momentseek.media.sandbox.worker GIGABYTES [device]``; it talks on stdin and stdout.
+"""The process that decodes: ``python -m momentseek.media.sandbox.worker GIGABYTES [device]``.
 
-It ends when its stdin does, so that it never outlives the program that started it, however that ended.
+It talks on stdin and stdout, and ends when its stdin does, so that it never outlives the program that started it,
+however that ended.
 """
 
 from __future__ import annotations
