@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.word_counts import keep_best
+from momentseek.library.word_counts import RankedTexts, keep_best
 from momentseek.search.hit import StreamHit
-from momentseek.search.shards.answers import PhraseRows, ShardAnswer, TextKind
+from momentseek.search.shards.answers import PhraseRows, ShardAnswer, TextKind, TextRows
 from momentseek.search.state import Ids
 from momentseek.search.streams.speech import MAX_MEANT_VIDEOS, MeantCues
 from momentseek.search.streams.spoken_words import MAX_BOUNDED_HITS
@@ -36,8 +36,6 @@ class ShardMatch(NamedTuple):
     video: int
     line: TextLine
     bm25: float
-    heard: bool
-    """Whether a recogniser made the text."""
 
 
 @dataclass(frozen=True)
@@ -50,28 +48,38 @@ class VideoCard:
     shard: int
 
 
-def join_texts(answers: Mapping[int, ShardAnswer], kind: TextKind, limit: int) -> list[ShardMatch]:
-    """The ``limit`` texts of all shards that match best, best first; ties by video and number."""
+def join_texts(answers: Mapping[int, ShardAnswer], kind: TextKind, limit: int) -> TextRows | None:
+    """The ``limit`` texts of all shards that match best, best first; ties by video and number; None if unasked."""
     parts = [answer.texts[kind] for answer in answers.values() if kind in answer.texts]
     if not parts:
-        return []
-    scores = np.concatenate([part.ranked.bm25 for part in parts])
+        return None
+    ranked = [part.ranked for part in parts]
+    scores = np.concatenate([one.bm25 for one in ranked])
     some = keep_best(scores, limit)
-    ids, videos = (np.concatenate([getattr(part.ranked, name) for part in parts])[some] for name in ("id", "video"))
-    order = some[np.lexsort((ids, videos, -scores[some]))[:limit]]
-    ends = np.cumsum([len(part.texts) for part in parts])
-    owner = np.searchsorted(ends, order, side="right")
-    place = order - (ends - [len(part.texts) for part in parts])[owner]
+    ids, videos = np.concatenate([one.id for one in ranked])[some], np.concatenate([one.video for one in ranked])[some]
+    best = np.lexsort((ids, videos, -scores[some]))[:limit]
+    order = some[best]
+    begins = np.cumsum([0, *(len(part.texts) for part in parts)])
+    owner = np.searchsorted(begins, order, side="right") - 1
+    return TextRows(
+        RankedTexts(ids[best], videos[best], scores[order]),
+        np.concatenate([part.start for part in parts])[order],
+        np.concatenate([part.end for part in parts])[order],
+        np.concatenate([part.at for part in parts])[order],
+        np.concatenate([part.heard for part in parts])[order],
+        [parts[part].texts[at] for part, at in zip(owner.tolist(), (order - begins[owner]).tolist(), strict=True)],
+    )
+
+
+def text_matches(rows: TextRows | None) -> list[ShardMatch]:
+    """Texts one by one, as the streams of words judge them."""
+    if rows is None:
+        return []
+    ranked, start, end, at, _, texts = rows
+    columns = (ranked.id, ranked.video, start, end, at, ranked.bm25)
     return [
-        ShardMatch(
-            ranked.id.item(at),
-            ranked.video.item(at),
-            TextLine(start.item(at), end.item(at), texts[at], frame.item(at)),
-            ranked.bm25.item(at),
-            heard.item(at),
-        )
-        for part, at in zip(owner.tolist(), place.tolist(), strict=True)
-        for ranked, start, end, frame, heard, texts in (parts[part],)
+        ShardMatch(id, video, TextLine(begin, finish, text, frame), bm25)
+        for id, video, begin, finish, frame, bm25, text in zip(*(one.tolist() for one in columns), texts, strict=True)
     ]
 
 

@@ -28,7 +28,7 @@ from momentseek.search.shards.answers import (
     WordAsk,
 )
 from momentseek.search.shards.fan_out import Asker
-from momentseek.search.shards.merge import CardIndex, VideoCard, join_meant, join_phrases, join_texts
+from momentseek.search.shards.merge import CardIndex, VideoCard, join_meant, join_phrases, join_texts, text_matches
 from momentseek.search.shards.shard import LIMITS
 from momentseek.search.shards.state import ShardedState
 from momentseek.search.streams.described import judge_captions
@@ -174,9 +174,12 @@ class ShardedSession(RankingSession):
     def _cue_hits(self, answers: Mapping[int, ShardAnswer]) -> list[StreamHit]:
         found = join_texts(answers, "cues", LIMITS["cues"])
         hits: list[StreamHit] = []
-        if found:
-            matches = [CueMatch(m.video, Cue(m.line.start, m.line.end, m.line.text), m.bm25) for m in found]
-            heard = {m.video for m in found if m.heard}
+        if found is not None and found.texts:
+            ranked = found.ranked
+            columns = (one.tolist() for one in (ranked.video, found.start, found.end, ranked.bm25))
+            rows = zip(*columns, found.texts, strict=True)
+            matches = [CueMatch(video, Cue(start, end, text), bm25) for video, start, end, bm25, text in rows]
+            heard = set(ranked.video[found.heard].tolist())
             terms = self._words.words["cues"]
             hits = judge_cues(matches, heard, terms, self._weight("cues"), bool(self.query.said))
         meant = join_meant(answers)
@@ -201,9 +204,9 @@ class ShardedSession(RankingSession):
     def _line_hits(self, answers: Mapping[int, ShardAnswer]) -> list[StreamHit]:
         if "lines" not in self._words.words:
             return []
-        matches = join_texts(answers, "lines", LIMITS["lines"])
+        matches = text_matches(join_texts(answers, "lines", LIMITS["lines"]))
         known = {(match.video, match.id) for match in matches}
-        misspelt = join_texts(answers, "spellings", LIMITS["spellings"])
+        misspelt = text_matches(join_texts(answers, "spellings", LIMITS["spellings"]))
         matches += [match for match in misspelt if (match.video, match.id) not in known]
         terms = self._words.words["lines"]
         return judge_lines(matches, terms, self._spellings, self._weight("lines"), bool(self.query.written))
@@ -211,14 +214,17 @@ class ShardedSession(RankingSession):
     def _caption_hits(self, answers: Mapping[int, ShardAnswer]) -> list[StreamHit]:
         if "captions" not in self._words.words:
             return []
-        matches = join_texts(answers, "captions", LIMITS["captions"])
+        matches = text_matches(join_texts(answers, "captions", LIMITS["captions"]))
         terms = self._words.words["captions"]
         return judge_captions(matches, terms, self._weight("captions"), bool(self.query.described))
 
     def find_names(self) -> list[NameHit]:
         """The videos whose names have words of the query."""
         found = join_texts(self._answers or {}, "names", LIMITS["names"])
-        return judge_names([NameMatch(m.video, m.line.text, m.bm25) for m in found], self.query.name_text)
+        if found is None:
+            return []
+        rows = zip(found.ranked.video.tolist(), found.texts, found.ranked.bm25.tolist(), strict=True)
+        return judge_names([NameMatch(video, name, bm25) for video, name, bm25 in rows], self.query.name_text)
 
     # what is said of single videos
 

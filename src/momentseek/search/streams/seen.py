@@ -75,14 +75,17 @@ def join_seen(parts: Sequence[SeenVideos], reach: int, depth: int, budget: SpanB
     lists = [VideoList.join((part.lists[i] for part in parts if part.lists), reach) for i in range(scans)]
     if not lists:
         return []
-    videos, worth = (np.concatenate([getattr(part, name) for part in parts]) for name in ("videos", "worth"))
-    sizes = [len(part.videos) for part in parts]
-    owner = np.repeat(np.arange(len(parts)), sizes)
-    place = np.concatenate([np.arange(size) for size in sizes])
-    listed = np.flatnonzero(np.isin(videos, np.concatenate([each.ids for each in lists])))
+    videos, worth = np.concatenate([part.videos for part in parts]), np.concatenate([part.worth for part in parts])
+    names = np.unique(np.concatenate([each.ids for each in lists]))
+    if not len(names):
+        return []
+    near = np.minimum(np.searchsorted(names, videos), len(names) - 1)  # as np.isin does, for few names and many videos
+    listed = np.flatnonzero(names[near] == videos)
     order = listed[np.lexsort((videos[listed], -worth[listed]))][:depth]
+    begins = np.cumsum([0, *(len(part.videos) for part in parts)])
+    owner = np.searchsorted(begins, order, side="right") - 1
     out: list[StreamHit] = []
-    for part, at, value in zip(owner[order].tolist(), place[order].tolist(), worth[order].tolist(), strict=True):
+    for part, at, value in zip(owner.tolist(), (order - begins[owner]).tolist(), worth[order].tolist(), strict=True):
         if not budget.allows(value):
             break
         found = parts[part].hits[at]
