@@ -6,13 +6,13 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from momentseek.cluster.adding import add_on_cluster
-from momentseek.cluster.connection import Cluster, join_cluster
+from momentseek.cluster.connection import Cluster
 from momentseek.cluster.searching import RayShards
 from momentseek.errors import MomentseekError
 from momentseek.library.file_stamp import content_hash
@@ -29,14 +29,6 @@ from momentseek.search.shards.engine import ShardedEngine
 
 COLOURS = ((220, 20, 20), (20, 220, 20), (20, 20, 220))
 pytestmark = [pytest.mark.figures, pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("ignore::FutureWarning")]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    for module in ("av", "ray"):
-        pytest.importorskip(module)
-    with join_cluster("local") as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
