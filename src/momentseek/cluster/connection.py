@@ -75,7 +75,11 @@ def _join(ray: Any, address: str) -> None:
         check_address(address)
     try:
         ray.init(address=address, **quiet)
-    except (ConnectionError, TimeoutError):
+    except ray.exceptions.AuthenticationError:
+        raise _wrong_token(address) from None
+    except (ConnectionError, TimeoutError) as e:
+        if isinstance(e.__cause__, ray.exceptions.AuthenticationError) or "nauthenticated" in str(e.__cause__):
+            raise _wrong_token(address) from None
         raise _no_cluster(address) from None
     except (RuntimeError, ValueError) as e:
         if "ersion mismatch" in str(e):
@@ -104,6 +108,13 @@ def check_address(address: str) -> None:
 def _no_cluster(address: str) -> MomentseekError:
     return MomentseekError(
         f"{address}: no Ray cluster answers there; start one with: ray start --head, or use a local one (on=local)"
+    )
+
+
+def _wrong_token(address: str) -> MomentseekError:
+    return MomentseekError(
+        f"{address}: the cluster asks for another token than this machine has; give the head's to all machines "
+        "(RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH=FILE, before ray start too)"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -39,6 +40,10 @@ class ShardSearcher:
     def ask(self, method: str, argument: object) -> Any:
         """Ask the shard a question."""
         return getattr(self._shard, method)(argument)
+
+    def process(self) -> int:
+        """The number of the process that this runs in."""
+        return os.getpid()
 
     def node(self) -> str:
         """The node that this runs on."""
