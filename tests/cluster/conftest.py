@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """A cluster that is started here, or the one that runs at ``MOMENTSEEK_TEST_CLUSTER``."""
+    for module in ("av", "ray"):
+        pytest.importorskip(module)
     from momentseek.cluster.connection import join_cluster
 
     with join_cluster(os.environ.get("MOMENTSEEK_TEST_CLUSTER", "local")) as found:

@@ -19,14 +19,13 @@ from momentseek.errors import MomentseekError
 from momentseek.simulation import SimulationSettings, simulate
 from momentseek.simulation.grounding import GroundingSettings, simulate_grounding
 
-pytest.importorskip("ray")
-pytest.importorskip("torch")
 pytestmark = [pytest.mark.figures, pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("ignore::FutureWarning")]
 SMALL = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=2", "batch=6", "max_clips=40", "threads=1")]
 
 
 @pytest.fixture(scope="module")
 def address(cluster: Cluster) -> str:
+    pytest.importorskip("torch")
     return str(cluster.ray.get_runtime_context().gcs_address)
 
 

@@ -64,6 +64,7 @@ class LazyRay:
 
 @pytest.fixture
 def ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[LazyRay]:
+    pytest.importorskip("ray")
     here = Path.cwd()
     monkeypatch.setenv(under_test.THREADS_VARIABLE, "1")
     yield LazyRay()
