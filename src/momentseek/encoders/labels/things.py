@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 
 from momentseek.encoders.file_cache import load_or_make
-from momentseek.encoders.labels.encoder import label_names, mixture, sentences_for, unit_vectors, words_without_label
+from momentseek.encoders.labels.encoder import (
+    IMAGES_PER_BATCH,
+    label_names,
+    mixture,
+    sentences_for,
+    unit_vectors,
+    words_without_label,
+)
 from momentseek.encoders.labels.kinds import named_kinds
 from momentseek.encoders.labels.label_columns import COLUMNS, add_label_columns, read_label_columns
 from momentseek.encoders.labels.network import LITE2_STAGES, build_network
@@ -35,7 +42,6 @@ ASSET = PackagedWeights(
 IMAGE_SIDE_PIXELS = 260
 TEMPERATURE = 2.0
 """Divides the logits for the mixture: the classifier is surer of its first label than is good for one."""
-IMAGES_PER_BATCH = 8
 CHANCE_PER_LABEL, MOST_CHANCE = 0.003, 0.5
 """What a label of a kind may get by chance, and what all labels of a kind may at most."""
 RECIPE = "1"
