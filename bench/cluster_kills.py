@@ -23,17 +23,17 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import av
 import numpy as np
 
 from momentseek.cluster.adding import add_on_cluster
-from momentseek.cluster.connection import join_cluster
+from momentseek.cluster.connection import Cluster, join_cluster
 from momentseek.cluster.shard_writer import WriterSettings
+from momentseek.errors import MomentseekError
 from momentseek.library.files import find_videos
 from momentseek.library.location import library_folder
 from momentseek.library.opening import open_store
@@ -42,6 +42,7 @@ from momentseek.library.shards.manifest import read_manifest
 from momentseek.library.shards.split import make_shards
 from momentseek.library.store import LibraryStore
 from momentseek.library.vectors import StoredVectors
+from s3_storage import free_port, serve_s3
 
 RAY = str(Path(sys.executable).with_name("ray"))
 
@@ -57,12 +58,6 @@ def make_videos(folder: Path, count: int) -> None:
                 for _ in range(6):
                     out.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
             out.mux(stream.encode())
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def kill_tree(top: subprocess.Popen[bytes]) -> None:
@@ -85,28 +80,18 @@ def kill_tree(top: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def serve_s3(bucket: str) -> Iterator[None]:
-    """A server that speaks S3 for the time of a ``with``, with a bucket, found by the environment."""
-    port = free_port()
-    server = os.environ.get("MOMENTSEEK_MOTO_SERVER", "moto_server")
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([server, "-H", "127.0.0.1", "-p", str(port)], **silent)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
+def join_patiently(head: str) -> Iterator[Cluster]:
+    """Join a cluster whose head may not be ready yet."""
+    with ExitStack() as stack:
+        for attempt in range(10):
             try:
-                urllib.request.urlopen(urllib.request.Request(f"{address}/{bucket}", method="PUT")).close()
+                cluster = stack.enter_context(join_cluster(head))
                 break
-            except OSError:
-                time.sleep(0.1)
-        os.environ |= {
-            "AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_REGION": "us-east-1",
-        }  # fmt: skip
-        yield
-    finally:
-        process.terminate()
-        process.wait(20)
+            except MomentseekError:
+                if attempt == 9:
+                    raise
+                time.sleep(3)
+        yield cluster
 
 
 class Node:
@@ -166,7 +151,8 @@ def kill_and_compare(asked: argparse.Namespace) -> None:
         head = f"127.0.0.1:{free_port()}"
         started = subprocess.Popen(
             [RAY, "start", "--head", "--port", head.rpartition(":")[2], "--num-cpus", "0", "--include-dashboard=false",
-             "--node-ip-address", "127.0.0.1", "--object-store-memory", "80000000", "--block"],
+             "--node-ip-address", "127.0.0.1", "--temp-dir", str(place / "ray"), "--object-store-memory", "80000000",
+             "--block"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         nodes: list[Node] = []
@@ -189,8 +175,8 @@ def kill_and_compare(asked: argparse.Namespace) -> None:
                     break
                 except OSError:
                     time.sleep(0.3)
-            nodes += [Node(head, place), Node(head, place)]
-            with join_cluster(head) as cluster:
+            with join_patiently(head) as cluster:  # before there are others: this process dies with the node it joins
+                nodes += [Node(head, place), Node(head, place)]
                 while len(cluster.alive_nodes()) < 3 and time.monotonic() < deadline:
                     time.sleep(0.5)
                 begun = time.monotonic()

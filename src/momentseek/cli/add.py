@@ -123,6 +123,7 @@ def command(
     from momentseek.library.captioners import open_scene_captioner
     from momentseek.library.database import CATALOG_FILE
     from momentseek.library.files import check_paths
+    from momentseek.library.location import place_text
     from momentseek.library.opening import open_store
     from momentseek.library.shards.manifest import is_sharded
     from momentseek.media.hardware import find_device
@@ -131,13 +132,14 @@ def command(
     check_paths(path for path in paths if not is_remote(path))
     device = find_device() if hardware else None
     folder = library_folder(library)
-    if (folder / CATALOG_FILE).is_file() or is_sharded(
-        folder
-    ):  # settings are for new libraries; this one has its encoder
+    elsewhere = place_text(folder) != str(folder)
+    if elsewhere or is_sharded(folder) or (folder / CATALOG_FILE).is_file():  # settings are for new libraries
         encoder, model = options.unless_setting("encoder", encoder), options.unless_setting("model", model)
     encoder = options.encoder_or_model(encoder, model)
     display = IngestLines(quiet=quiet)
-    meant, paths = paths, tuple(fetch_videos(paths, folder, display))
+    meant = paths
+    if on is None or not elsewhere:  # the nodes share no folder otherwise, and fetch for themselves
+        paths = tuple(fetch_videos(paths, folder, display))
     if on is not None:
         from momentseek.cli.clustering import add_on
         from momentseek.cluster.shard_writer import WriterSettings

@@ -28,13 +28,17 @@ def add_on(
     gpus: float,
     tell: ShowIngest,
 ) -> AddReport:
-    """Add videos on the cluster at an address to a library in shards."""
+    """Add videos on the cluster at an address to a library in shards; those elsewhere are fetched by the nodes."""
     from momentseek.cluster.adding import add_on_cluster, refuse_unsharded
     from momentseek.cluster.connection import join_cluster
+    from momentseek.cluster.sources import list_videos
     from momentseek.library.files import find_videos
+    from momentseek.storage.address import is_remote
 
     refuse_unsharded(library)
-    found = find_videos(paths, recursive=recursive, exclude=exclude, skip=library)
+    found = find_videos((p for p in paths if not is_remote(p)), recursive=recursive, exclude=exclude, skip=library)
+    for path in filter(is_remote, paths):
+        found.files += list_videos(path, library)
     with join_cluster(address) as cluster:
         return add_on_cluster(cluster, library, found, settings=settings, gpus=gpus, progress=tell)
 

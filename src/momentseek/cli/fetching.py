@@ -16,10 +16,11 @@ def fetch_videos(paths: Sequence[str], library: Path, display: ProgressLines) ->
     The copies lie beside the library, in ``NAME-sources``, where every machine that shares the library finds them.
     """
     from momentseek.library.files import VIDEO_SUFFIXES
+    from momentseek.library.location import sources_folder
     from momentseek.storage.address import is_remote
     from momentseek.storage.mirror import Mirror, list_files
 
-    mirror = Mirror(library.with_name(f"{library.name}-sources"))
+    mirror = Mirror(sources_folder(library))
     local: list[str] = []
     for path in paths:
         if not is_remote(path):

@@ -13,6 +13,7 @@ from typing import Any
 
 from momentseek.cluster.connection import Cluster
 from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, known_states
+from momentseek.cluster.sources import bring_videos
 from momentseek.errors import LibraryError, MediaError, MomentseekError
 from momentseek.library.file_stamp import content_hash
 from momentseek.library.files import FoundFiles, VideoFile
@@ -29,13 +30,14 @@ CALL_FILES = 16
 """What a writer is sent at a time, at most; progress is seen, and work lost with a node is repeated, in such steps."""
 
 
-def hash_files(files: Sequence[VideoFile]) -> list[str | None]:
-    """The hashes of files; None for one that cannot be read."""
+def hash_files(files: Sequence[VideoFile], shard: str) -> list[str | None]:
+    """The hashes of files, fetched beside a shard's library if they are elsewhere; None for one that cannot be read."""
     found: list[str | None] = []
     for file in files:
         try:
-            found.append(content_hash(file.source))
-        except (MediaError, MomentseekError):
+            (here,) = bring_videos([file], shard).files
+            found.append(content_hash(here.source))
+        except (MediaError, MomentseekError, ValueError):
             found.append(None)
     return found
 
@@ -158,7 +160,9 @@ class ClusterAdd:
         hashing = self._cluster.ray.remote(num_cpus=1, max_retries=-1)(hash_files)
         chunks = list(_chunks(unknown, HASH_BYTES, len(unknown)))
         strays: dict[int, list[Path]] = defaultdict(list)
-        for chunk, hashes in zip(chunks, self._get([hashing.remote(chunk) for chunk in chunks]), strict=True):
+        for chunk, hashes in zip(
+            chunks, self._get([hashing.remote(chunk, self._places[0]) for chunk in chunks]), strict=True
+        ):
             for file, content in zip(chunk, hashes, strict=True):
                 number = self._manifest.shard_of(content if content is not None else str(file.path))
                 shares[number].append(file)

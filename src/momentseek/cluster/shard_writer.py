@@ -7,11 +7,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from momentseek.cluster.sources import RemoteVideo, bring_videos, local_videos
 from momentseek.errors import MediaError
 from momentseek.library import known_files
 from momentseek.library.catalog import Catalog
 from momentseek.library.file_stamp import Stamp
-from momentseek.library.files import FoundFiles, VideoFile
+from momentseek.library.files import VideoFile
 from momentseek.library.ingest.report import AddReport
 from momentseek.library.replicas.opening import bring_shard
 from momentseek.library.store import LibraryStore
@@ -40,7 +41,7 @@ class ShardWriter:
     """
 
     def __init__(self, place: str, settings: WriterSettings, holder: str | None = None) -> None:
-        self._settings = settings
+        self._place, self._settings = place, settings
         self._store = LibraryStore.open(bring_shard(place), create=False, wait=LOCK_SECONDS)
         self._store.lease_holder = holder
         self._store.transcriber, self._store.reader = settings.transcriber, settings.reader
@@ -49,7 +50,7 @@ class ShardWriter:
 
     def add(self, files: Sequence[VideoFile]) -> AddReport:
         """Add videos; those that are there and have not changed are not read."""
-        return self._store.add_found(FoundFiles(list(files)), subtitles=self._settings.subtitles)
+        return self._store.add_found(bring_videos(files, self._place), subtitles=self._settings.subtitles)
 
     def drop(self, paths: Sequence[Path]) -> None:
         """Take files out whose new content belongs to another shard."""
@@ -61,13 +62,13 @@ def known_states(place: str, files: Sequence[VideoFile], subtitles: Path | None)
     since, ``held`` with other subtitles, ``changed``, or nothing.
     """
     with closing(Catalog(bring_shard(place))) as catalog:
-        return [_known_state(catalog, file, subtitles) for file in files]
+        return [_known_state(catalog, file, subtitles) for file in local_videos(files, place)]
 
 
 def _known_state(catalog: Catalog, file: VideoFile, subtitles: Path | None) -> str:
     found = known_files.file_at(catalog, file.path)
     try:
-        stamp = Stamp.of(file.source)
+        stamp = file.stamp if isinstance(file, RemoteVideo) else Stamp.of(file.source)
     except MediaError:
         return "held" if found is not None else ""
     if found is None:

@@ -57,6 +57,24 @@ def place_text(folder: Path) -> str:
     return address_of(folder) or str(folder)
 
 
+def library_name(folder: Path) -> str:
+    """What the library in a folder is called: by its folder, or by the end of its address.
+
+    >>> library_name(Path("/data/films")), library_name(library_folder("s3://bucket/lib"))
+    ('films', 'lib')
+    """
+    return place_text(folder).rpartition("/")[2] if "%3A%2F%2F" in folder.name else folder.name
+
+
+def sources_folder(library: Path) -> Path:
+    """The folder for copies of videos that lie elsewhere, beside the library's.
+
+    >>> str(sources_folder(Path("/data/films")))
+    '/data/films-sources'
+    """
+    return library.with_name(f"{library.name}-sources")
+
+
 def library_option(folder: Path) -> str:
     """The option that names the library in ``folder`` on a command line; empty for the one that is meant anyway.
 

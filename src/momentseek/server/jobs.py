@@ -18,6 +18,7 @@ from momentseek.errors import MomentseekError
 from momentseek.library import AddInterrupted, AddReport
 from momentseek.library.file_stamp import path_text
 from momentseek.library.ingest.report import BesideStep, IngestNote, IngestStep, ShowIngest
+from momentseek.library.location import library_name
 from momentseek.server.errors import ApiError, hide_paths
 from momentseek.server.right_of_way import give_way, lower_priority
 
@@ -230,7 +231,7 @@ class Jobs:
         except KeyboardInterrupt:
             state = "cancelled"
         except MomentseekError as e:
-            error = hide_paths(str(e).replace(str(self._library), self._library.name))
+            error = hide_paths(str(e).replace(str(self._library), library_name(self._library)))
         except Exception as e:  # one bad job must not end the thread
             error = f"a fault in the server ({type(e).__name__}); please report it"
         self._change(job.id, lambda j: _finish(j, state, report, error))

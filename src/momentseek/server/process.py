@@ -18,6 +18,7 @@ import uvicorn
 
 from momentseek.api import open_library
 from momentseek.errors import MomentseekError
+from momentseek.library.location import library_name
 from momentseek.search.shards.fan_out import FanOut
 from momentseek.server.addresses import network_address_lines, own_addresses, page_address
 from momentseek.server.app import create_app
@@ -88,7 +89,7 @@ def serve(
     before = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         address = page_address(settings)
-        echo(f"{library.name}: {address}")
+        echo(f"{library_name(library)}: {address}")
         if show_token and settings.token:
             echo(f"token: {settings.token}")
         for line in network_address_lines(settings, own_addresses(settings)):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,6 +26,8 @@ class RemoteFile:
     size: int
     mark: str
     """What changes when the file does: its tag, or when it was written."""
+    modified_ns: int = 0
+    """When it was written, which is the time of its copies too; 0 if that is not known."""
 
 
 def list_files(address: str, suffixes: frozenset[str]) -> list[RemoteFile]:
@@ -36,7 +39,7 @@ def list_files(address: str, suffixes: frozenset[str]) -> list[RemoteFile]:
             raise FileNotFoundError(address)
     alone = [path.strip("/") for path in found] == [top.strip("/")]
     return [
-        RemoteFile(path, int(about["size"]), _mark(about))
+        RemoteFile(path, int(about["size"]), _mark(about), _modified_ns(about))
         for path, about in sorted(found.items())
         if alone or PurePosixPath(path).suffix.lower() in suffixes
     ]
@@ -81,6 +84,8 @@ class Mirror:
             if beside.stat().st_size != file.size:
                 raise MomentseekError(f"{address}: {file.path} changed while it was fetched; try again")
             _mark_file(target).unlink(missing_ok=True)
+            if file.modified_ns:
+                os.utime(beside, ns=(file.modified_ns, file.modified_ns))
             beside.replace(target)
             _mark_file(target).write_text(file.mark)
         finally:
@@ -96,6 +101,18 @@ def _mark(about: dict[str, Any]) -> str:
     """
     keys = ("e_tag", "ETag", "LastModified", "last_modified", "mtime", "created")
     return next((str(about[key]) for key in keys if about.get(key)), "")
+
+
+def _modified_ns(about: dict[str, Any]) -> int:
+    """When a file was written, in nanoseconds; 0 if its file system does not say.
+
+    >>> _modified_ns({"mtime": 1.5}), _modified_ns({"size": 3})
+    (1500000000, 0)
+    """
+    keys = ("last_modified", "LastModified", "mtime", "created")
+    found = next((about[key] for key in keys if about.get(key)), 0)
+    seconds = found.timestamp() if isinstance(found, datetime) else found
+    return round(seconds * 1000) * 1_000_000 if isinstance(seconds, int | float) else 0
 
 
 def _mark_file(copy: Path) -> Path:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from s3_server import serve_s3
 
+from momentseek.library.location import library_folder
+from momentseek.library.replicas.making import make_elsewhere
 from momentseek.library.shards.split import split_library
 from momentseek.search.shards.fan_out import LocalShards, ShardStatus
 
@@ -32,3 +35,20 @@ def test_shards_are_listed_with_their_videos_wherever_they_are(
         (2, 1, ["6f1c02ab93de"], 0.25),
         (2, 0, [], None),
     ]
+
+
+def test_a_library_in_object_storage_is_served_under_its_own_name(
+    serve: Callable[..., TestClient], place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("obstore")
+    monkeypatch.setenv("MOMENTSEEK_CACHE", str(tmp_path / "cache"))
+    with serve_s3(monkeypatch, "bucket"):
+        make_elsewhere("s3://bucket/archive", lambda into: split_library(place, into, 2))
+        client = serve(library_folder("s3://bucket/archive"))
+        told = client.get("/api/v1/status").json()
+        assert (told["library"]["name"], told["library"]["videos"], len(told["shards"])) == ("archive", 2, 2)
+        answer = client.get("/api/v1/search", params={"q": "red", "all": True}).json()
+        here = serve(place).get("/api/v1/search", params={"q": "red", "all": True}).json()
+        assert [(hit["start"], hit["score"]) for hit in answer["hits"]] == [
+            (hit["start"], hit["score"]) for hit in here["hits"]
+        ]

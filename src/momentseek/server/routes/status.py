@@ -9,6 +9,7 @@ from momentseek import __version__
 from momentseek.api import Library
 from momentseek.errors import MomentseekError
 from momentseek.library.descriptions import described_counts
+from momentseek.library.location import library_name
 from momentseek.library.readings import read_counts
 from momentseek.library.transcripts import heard_counts
 from momentseek.search.fusion import DEFAULT_FUSION, FUSIONS
@@ -157,7 +158,7 @@ def _library(library: Library) -> LibraryOut:
         row = catalog.encoder("vision")
         generation = catalog.content_number()
     return LibraryOut(
-        name=clean_text(library.path.name),
+        name=clean_text(library_name(library.path)),
         videos=int(totals["videos"]),
         seconds=totals["seconds"],
         clips=int(totals["clips"]),
