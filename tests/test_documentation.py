@@ -50,11 +50,13 @@ def test_readme_output_is_what_the_command_prints():
     assert blocks(PAGES[0], "text") == [shell(command.replace(".venv/bin/momentseek", COMMAND, 1))]
 
 
-def test_make_demo_shows_the_worked_example(sample, tmp_path):
+@pytest.mark.parametrize("words", ["--no-words", pytest.param("", marks=pytest.mark.figures)], ids=["", "words"])
+def test_make_demo_shows_the_worked_example(words, sample, tmp_path):
+    """Only `make test-all` has the film that speaks heard and the slide read, as `make demo` does."""
     assert "make demo" in README
     assert "sh examples/demo.sh .venv/bin/momentseek .venv/demo" in shell("make --dry-run demo")
     wrapper = tmp_path / "momentseek"
-    wrapper.write_text(f'#!/bin/sh\nexec {COMMAND} "$@"\n')
+    wrapper.write_text(f'#!/bin/sh\n[ $1 = demo ] && set -- "$@" {words}\nexec {COMMAND} "$@"\n')
     wrapper.chmod(0o755)
     shutil.copytree(sample / "library", tmp_path / "demo/library")
     (tmp_path / "demo/films").symlink_to(sample / "films")

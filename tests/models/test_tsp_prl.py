@@ -121,6 +121,6 @@ def test_policies_take_turns_and_find_more_than_the_start() -> None:
         terms = model.loss(given, 0, torch.Generator().manual_seed(step))
         torch.stack(list(terms.values())).sum().backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-        if step % 20 == 19 and mean_overlap(model, given) > MIDDLE_HALF + 0.1:
+        if step % 10 == 9 and mean_overlap(model, given) > MIDDLE_HALF + 0.1:
             return
     pytest.fail(f"after {step + 1} steps the mean IoU is {mean_overlap(model, given):.2f}")

@@ -129,10 +129,9 @@ def test_a_library_beside_is_served_and_an_open_stream_does_not_hold_up_the_end(
     stream.close()
 
 
-def test_a_taken_port_is_said_in_a_sentence(shared: Path) -> None:
+def test_a_taken_port_is_said_in_a_sentence(shared: Path, light: None, momentseek: Callable[..., Any]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        words = [sys.executable, str(LIGHT), "serve", "--library", shared / "library", "--port", taken.getsockname()[1]]
-        done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, timeout=30)
+        done = momentseek("serve", "--library", shared / "library", "--port", taken.getsockname()[1])
     assert (done.returncode, done.stdout) == (2, "")
     assert "is taken" in done.stderr
 
@@ -151,10 +150,11 @@ def test_what_cannot_be_served_is_said_in_a_sentence(
         assert words in done.stderr
 
 
-@pytest.fixture
-def large(place: Path, tmp_path: Path) -> Path:
-    """A video of 256 MB that takes no room; only its last bytes are something."""
-    big = tmp_path / "large.mp4"
+@pytest.fixture(scope="module")
+def large(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A video of 256 MB that takes no room, in a library beside it; only its last bytes are something."""
+    big = tmp_path_factory.mktemp("large") / "large.mp4"
+    place = Path(shutil.copytree(shared / "library", big.parent / "library"))
     with big.open("wb") as file:
         file.truncate(1 << 28)
         file.seek((1 << 28) - 1000)
@@ -165,9 +165,17 @@ def large(place: Path, tmp_path: Path) -> Path:
     return big
 
 
+@pytest.fixture(scope="module")
+def sending(large: Path) -> Iterator[Running]:
+    """A server that has the large video to send."""
+    server = Running("--library", large.parent / "library")
+    yield server
+    assert server.stop()[0] == 0
+
+
 @pytest.mark.slow
-def test_a_large_file_is_sent_in_bounded_memory(start: Callable[..., Running], place: Path, large: Path) -> None:
-    server = start("--library", place)
+def test_a_large_file_is_sent_in_bounded_memory(sending: Running) -> None:
+    server = sending
     assert server.request("GET", "/api/v1/search?q=green")[0] == 200
     before = server.memory()
 
@@ -186,13 +194,10 @@ def test_a_large_file_is_sent_in_bounded_memory(start: Callable[..., Running], p
         assert min(pool.map(lambda h: fetch(h, 1 << 20), seeks)) >= 1 << 20
     assert fetch({}, 1 << 31) == 1 << 28  # the whole of it
     assert server.memory() - before < 64 << 20
-    assert server.stop()[0] == 0
 
 
-def test_a_stop_with_a_client_that_does_not_read_is_quiet(
-    start: Callable[..., Running], place: Path, large: Path
-) -> None:
-    server = start("--library", place)
+def test_a_stop_with_a_client_that_does_not_read_is_quiet(start: Callable[..., Running], large: Path) -> None:
+    server = start("--library", large.parent / "library")
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as one:
         one.sendall(b"GET /api/v1/videos/1/media HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert one.recv(1 << 10).startswith(b"HTTP/1.1 200")
@@ -201,12 +206,11 @@ def test_a_stop_with_a_client_that_does_not_read_is_quiet(
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
-def test_curl_gets_the_same_bytes(start: Callable[..., Running], place: Path, large: Path) -> None:
-    server = start("--library", place)
+def test_curl_gets_the_same_bytes(sending: Running, large: Path) -> None:
     size = large.stat().st_size
 
     def curl(*options: str) -> bytes:
-        url = f"http://127.0.0.1:{server.port}/api/v1/videos/1/media"
+        url = f"http://127.0.0.1:{sending.port}/api/v1/videos/1/media"
         return subprocess.run(["curl", "-sS", *options, url], capture_output=True, check=True, timeout=60).stdout
 
     with large.open("rb") as file:
@@ -230,7 +234,9 @@ def many(tmp_path: Path, make_video: Callable[..., Path]) -> Path:
     return films
 
 
-def test_nothing_is_lost_when_it_is_told_to_stop(start: Callable[..., Running], place: Path, many: Path) -> None:
+def test_nothing_is_lost_when_it_is_told_to_stop(
+    start: Callable[..., Running], place: Path, many: Path, light: None
+) -> None:
     server = start("--library", place, "--folder", many, slow=0.03)
     folder = server.request("GET", "/api/v1/folders")[1]["folders"][0]["id"]
     job = server.request("POST", "/api/v1/jobs", {"folder": folder})[1]
@@ -261,14 +267,8 @@ def test_nothing_is_lost_when_it_is_told_to_stop(start: Callable[..., Running], 
         assert len(kept) - 2 == last["added"]
         report = library.verify()
         assert not report.problems
-    again = start("--library", place, "--folder", many)
-    folder = again.request("GET", "/api/v1/folders")[1]["folders"][0]["id"]
-    again.request("POST", "/api/v1/jobs", {"folder": folder})
-    for _ in range(400):
-        if not again.request("GET", "/api/v1/status")[1]["busy"]:
-            break
-        time.sleep(0.05)
-    assert again.request("GET", "/api/v1/status")[1]["library"]["videos"] == 14
+        library.add(many)
+        assert len(library.videos()) == 14
 
 
 @pytest.mark.slow

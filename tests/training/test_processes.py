@@ -21,6 +21,22 @@ from momentseek.training.processes import Processes
 from momentseek.training.schedules import rate_factor
 from momentseek.training.setup import prepare_training
 
+BOTH = """
+import os
+import torch._dynamo  # which an optimiser imports
+import momentseek.training.loop
+from momentseek.cli import main
+
+child = os.fork()
+os.environ["RANK"] = "0" if child else "1"
+try:
+    main()
+finally:
+    if child and os.waitpid(child, 0)[1]:
+        os._exit(1)
+"""
+"""Two processes of the command line, for which everything is imported once."""
+
 
 def free_port() -> int:
     with socket.socket() as s:
@@ -36,17 +52,17 @@ def test_two_processes_do_what_one_would_do_for_both(
     (tmp_path / "config.toml").write_text(config.text())
     arguments = ["train", "--config", tmp_path / "config.toml", "--data", simulated, "--out", tmp_path / "two", "-q"]
     around = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1"}
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-m", "momentseek", *map(str, arguments)],
-            env=os.environ | around | {"RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        for rank in range(2)
-    ]
-    told = [p.communicate(timeout=240)[0].decode() for p in both]
-    assert [p.returncode for p in both] == [0, 0], told
+    command = [sys.executable, "-c", BOTH, *map(str, arguments)]
+    both = subprocess.run(
+        command,
+        env=os.environ | around,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        start_new_session=True,
+    )
+    assert both.returncode == 0, both.stderr
 
     prepared = prepare_training(config, corpus, tmp_path / "one", False, Processes())
     ranks = [TrainingLoop(prepared, tmp_path / "one", Processes(r, 2), Interrupts(), None) for r in range(2)]
