@@ -142,6 +142,7 @@ def momentseek_process(momentseek, tmp_path):
     return lambda *arguments: momentseek(*arguments, cwd=tmp_path)
 
 
+@pytest.mark.figures
 def test_tvr_ranking(data, momentseek, tmp_path):
     result = momentseek(
         "data", "consensus", data / "tvr-ranking/raw_annotation.csv", "--out", tmp_path / "pairs.csv.gz", "--json"
