@@ -1,0 +1,188 @@
+"""One library in one process against the same videos in shards, each in a process of its own on a Ray cluster.
+
+    python bench/cluster.py [--videos 100000] [--shards 2] [--on local] [--queries 100] [--folder DIR]
+
+Generated films of 20 clips × 256 (bench/scan_corpus.py, in blocks) are written as one library and split. The same
+queries go to both sides in turns: how many of the best 20 videos agree, the time of single queries, queries per second
+of 1, 8 and 32 clients, memory of each process. Above 250,000 clips both sides search by a plan, as people's would.
+Last, merging the answers of 1 to 1,000 simulated shards. A million videos need 16 GB of disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from momentseek.cluster.connection import join_cluster
+from momentseek.cluster.searching import RayShards
+from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.reader import LibraryReader
+from momentseek.library.segments import build_segment, write_segment
+from momentseek.library.shards.split import split_library
+from momentseek.library.video import Video
+from momentseek.search.engine import Engine
+from momentseek.search.hit import Results
+from momentseek.search.options import SearchOptions
+from momentseek.search.query import Query
+from momentseek.search.shards.engine import ShardedEngine
+from scan_corpus import CHUNK, CLIPS, DIM, Floats, chunks, unit
+from shards import measure_merge
+
+SECONDS = 1.5
+OPTIONS = SearchOptions(k=20, streams=("vision",), group="video", all=True)
+CLIENTS = (1, 8, 32)
+
+
+class NumberedQueries:
+    """An encoder for which the text ``query 7`` is the seventh of some vectors."""
+
+    name, dim, fingerprint, short_side = "numbered", DIM, "numbered-1", 8
+
+    def __init__(self, vectors: Floats) -> None:
+        self._vectors = vectors
+
+    def encode(self, texts: list[str]) -> Floats:
+        """One row per text."""
+        return np.stack([self._vectors[int(text.split()[-1])] for text in texts])
+
+
+class NumberedEncoders:
+    """The encoders of a library, without loading any."""
+
+    model = None
+
+    def __init__(self, encoder: NumberedQueries) -> None:
+        self._encoder = encoder
+
+    def for_queries(self, stream: str) -> NumberedQueries:
+        """The encoder of queries to a stream."""
+        return self._encoder
+
+    def forget_others(self, rows: object) -> None:
+        """Nothing is loaded, so nothing is let go."""
+
+
+def make_corpus(folder: Path, videos: int, queries: int) -> Floats:
+    """Write a library block by block, and give vectors of queries near some of its clips."""
+    (folder / "segments").mkdir(parents=True)
+    rng = np.random.default_rng(3)
+    catalog = Catalog(folder, create=True)
+    asked = []
+    with catalog.changes():
+        catalog.set("clip_seconds", SECONDS)
+        for first, rows in chunks("scenes", videos):
+            ids = list(range(first + 1, first + 1 + len(rows)))
+            for id in ids:
+                name = f"{id}.mp4"
+                catalog.insert_video(
+                    Video(
+                        0, folder / name, name, 1, id, f"content {id}", CLIPS * SECONDS, 640, 360, Fraction(25), "h264",
+                        CLIPS, 2, (), 0.0,
+                    ),
+                    [],
+                )  # fmt: skip
+            name = write_segment(folder / "segments", build_segment("vision", ids, list(rows)))
+            catalog.insert_segment(SegmentRow(name, "vision", len(ids), len(ids) * CLIPS, ids[0]))
+            wanted = -(-queries * len(rows) // videos)
+            clips = rows.reshape(-1, DIM)[rng.integers(0, len(rows) * CLIPS, wanted)]
+            noise = unit(rng.standard_normal(clips.shape).astype(np.float32))
+            asked.append(unit(0.8 * clips + 0.6 * noise))
+    catalog.close()
+    return np.concatenate(asked)[:queries]
+
+
+def open_reader(folder: Path, vectors: Floats) -> LibraryReader:
+    """A library with the encoder of this script."""
+    library = LibraryReader(folder, Catalog(folder))
+    library.encoders = NumberedEncoders(NumberedQueries(vectors))  # type: ignore[assignment]
+    return library
+
+
+def resident(process: int | str = "self") -> float:
+    """Megabytes of a process that are its own; what it maps of files is shared with the system's cache."""
+    fields = dict(
+        line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines() if ":" in line
+    )
+    return int(fields["RssAnon"].split()[0]) / 1024
+
+
+def time_queries(search: Callable[[int], Results], numbers: Sequence[int]) -> list[float]:
+    """Seconds of each of some queries, one after another."""
+    took = []
+    for number in numbers:
+        begun = time.perf_counter()
+        search(number)
+        took.append(time.perf_counter() - begun)
+    return took
+
+
+def rate(make: Callable[[], Callable[[int], Results]], clients: int, queries: int) -> float:
+    """Queries per second of so many clients at a time, each with a search of its own."""
+    searches = [make() for _ in range(clients)]
+    for search in searches:
+        search(0)
+    each = max(2, queries // clients)
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(clients) as pool:
+        list(pool.map(lambda search: time_queries(search, range(each)), searches))
+    return clients * each / (time.perf_counter() - begun)
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--videos", type=int, default=10 * CHUNK)
+    parser.add_argument("--shards", type=int, default=2)
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--on", default="local")
+    parser.add_argument("--folder", type=Path, help="where the libraries are written and deleted again")
+    parser.add_argument("--clients", default=",".join(map(str, CLIENTS)))
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=args.folder) as made, join_cluster(args.on) as cluster:
+        folder, target = Path(made) / "one", Path(made) / "shards"
+        vectors = make_corpus(folder, args.videos, args.queries)
+        manifest = split_library(folder, target, args.shards)
+        print(f"{args.videos:,} videos × {CLIPS} clips × {DIM}, {args.shards} shards, {len(vectors)} queries")
+        fan_out = RayShards(cluster, target, seconds=120)
+        fan_out.wait()
+
+        def make_single() -> Callable[[int], Results]:
+            engine = Engine(open_reader(folder, vectors))
+            return lambda number: engine.search(Query.parse(f"query {number}"), OPTIONS)
+
+        def make_sharded() -> Callable[[int], Results]:
+            engine = ShardedEngine(fan_out, open_reader(manifest.folders(target)[0], vectors))
+            return lambda number: engine.search(Query.parse(f"query {number}"), OPTIONS)
+
+        before = resident()
+        one, many = make_single(), make_sharded()
+        found = [({hit.video_id for hit in one(n)}, {hit.video_id for hit in many(n)}) for n in range(len(vectors))]
+        agree = np.mean([len(a & b) / max(1, len(a)) for a, b in found])
+        print(f"of the best {OPTIONS.k} videos, {agree:.4f} agree; {resident() - before:.0f} MB for one library")
+        parts = [cluster.ray.get(actor.process.remote()) for row in fan_out.actors for actor in row]
+        print(f"memory of each shard's process: {', '.join(f'{resident(part):.0f} MB' for part in parts)}")
+        single, sharded = [], []
+        for n in range(len(vectors)):  # in turns, so that both meet the same machine
+            single += time_queries(one, [n])
+            sharded += time_queries(many, [n])
+        for name, took in (("one process", single), (f"{args.shards} shards", sharded)):
+            low, high = 1000 * np.quantile(took, [0.5, 0.99])
+            print(f"{name}: p50 {low:.1f} ms, p99 {high:.1f} ms")
+        print(f"p50 of shards / one process: {np.median(sharded) / np.median(single):.2f}")
+        for clients in map(int, args.clients.split(",")):
+            rates = rate(make_single, clients, args.queries), rate(make_sharded, clients, args.queries)
+            print(f"{clients} clients: {rates[0]:.1f} queries/s in one process, {rates[1]:.1f} on {args.shards} shards")
+        fan_out.close()
+    for shards in (1, 4, 16, 64, 256, 1000):
+        print(f"merging {shards:,} full answers: {1000 * measure_merge(shards, 20):.2f} ms of a processor")
+
+
+if __name__ == "__main__":
+    main()
