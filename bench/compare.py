@@ -3,8 +3,8 @@
     python bench/compare.py OLD NEW [--all] [--json]
 
 A figure changed if the quartiles of its rounds do not touch those of the other record and the medians lie more than
-10 % apart (a third, where either has a single round). Ratios are compared, which depend little on the machine; seconds
-and megabytes only between records of one machine. Ends with 1 if anything is worse, with 0 if nothing is.
+10 % apart (a third, where either has fewer than four rounds). Ratios are compared, which depend little on the machine;
+seconds and megabytes only between records of one machine. Ends with 1 if anything is worse, with 0 if nothing is.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from record import Figure, figures_of, load_record
 
 LEAST_CHANGE = 1.10
 """Times by which two medians differ at least if it is to count."""
-LEAST_CHANGE_ALONE = 4 / 3
-"""The same where a record has one round, so that nothing says how noisy it was."""
+LEAST_CHANGE_OF_FEW = 4 / 3
+"""The same where a record has fewer than four rounds, which hardly say how noisy it was."""
+ENOUGH_ROUNDS = 4
 MACHINE_UNITS = ("s", "ms", "µs", "x real time", "MB", "GB")
 
 
@@ -51,7 +52,7 @@ def change(bench: str, old: Figure, new: Figure) -> Change:
         factor = new.value / old.value if more else old.value / new.value
     else:
         factor = 1.0 if old.value == new.value else float(new.value > old.value) * 2 if more else 0.0
-    least = LEAST_CHANGE if min(old.rounds, new.rounds) > 1 else LEAST_CHANGE_ALONE
+    least = LEAST_CHANGE if min(old.rounds, new.rounds) >= ENOUGH_ROUNDS else LEAST_CHANGE_OF_FEW
     apart = new.low > old.high or new.high < old.low
     return Change(bench, old, new, factor, apart and not 1 / least < factor < least)
 
