@@ -53,9 +53,15 @@ class CloudObjects:
 
     def fetch(self, name: str, target: Path) -> None:
         """Write an object's bytes into a file."""
-        with self._explain_errors(name), target.open("wb") as out:
-            for block in self._obstore.get(self._store, name).stream(min_chunk_size=FETCH_BYTES):
-                out.write(block)
+        with self._explain_errors(name):
+            blocks = iter(self._obstore.get(self._store, name).stream(min_chunk_size=FETCH_BYTES))
+        with target.open("wb") as out:
+            while True:
+                with self._explain_errors(name):
+                    block = next(blocks, None)
+                if block is None:
+                    break
+                out.write(block)  # what goes wrong here is this machine's affair
 
     def upload(self, name: str, source: Path) -> None:
         """Write a file's bytes as an object."""

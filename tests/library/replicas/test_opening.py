@@ -125,3 +125,16 @@ def test_an_empty_one_is_made_by_the_command(s3: S3Server, momentseek: Callable[
     assert json.loads(momentseek("status", "--library", ADDRESS, "--json").stdout)["path"] == ADDRESS
     with pytest.raises(MomentseekError, match="is there already"):
         make_elsewhere(ADDRESS, lambda into: make_shards(into, 2))
+
+
+def test_a_cache_that_cannot_be_written_is_one_sentence(
+    s3: S3Server, whole: Path, momentseek: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    send(whole)
+    (tmp_path / "file").write_bytes(b"")
+    with monkeypatch.context() as patch:
+        patch.setenv("MOMENTSEEK_CACHE", str(tmp_path / "file" / "cache"))
+        for words in (["status", "--library", ADDRESS], ["shard", "s3://films/new", "--shards", "2"]):
+            result = momentseek(*words)
+            assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
+            assert "name another place (MOMENTSEEK_CACHE)" in result.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 from momentseek.errors import MomentseekError
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.replicas.catalogs import copy_catalog
-from momentseek.library.replicas.place import replicas_folder
+from momentseek.library.replicas.place import make_replica_folder, replicas_folder
 from momentseek.library.replicas.publishing import Sources, list_files_of, upload_chunks
 from momentseek.library.replicas.state import STATE_FILE, ShardState
 from momentseek.library.shards.manifest import MANIFEST_FILE, ShardManifest
@@ -34,11 +34,8 @@ def make_elsewhere(address: str, make: Make) -> ShardManifest:
     else:
         raise _there_already(objects)
     place = replicas_folder()
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(dir=place, prefix=".making-"))
-    except OSError as e:
-        raise MomentseekError(f"{place}: cannot be written ({e.strerror}); name another (MOMENTSEEK_CACHE)") from None
+    make_replica_folder(place)
+    beside = Path(tempfile.mkdtemp(dir=place, prefix=".making-"))
     try:
         manifest = make(beside / "library")
         for name, folder in zip(manifest.shards, manifest.folders(beside / "library"), strict=True):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from momentseek.atomic import write_bytes
 from momentseek.errors import LibraryError
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.replicas.fetching import do_at_once
-from momentseek.library.replicas.place import address_of, shard_folder
+from momentseek.library.replicas.place import address_of, make_replica_folder, shard_folder
 from momentseek.library.replicas.replica import ShardReplica
 from momentseek.library.shards.manifest import MANIFEST_FILE, ShardManifest, parse_manifest, write_manifest
 from momentseek.storage.objects import MissingObjectError, ObjectStore, join_address
@@ -41,9 +42,7 @@ def bring_manifest(folder: Path, address: str) -> ShardManifest:
     manifest = parse_manifest(data, f"{address}/{MANIFEST_FILE}")
     path = folder / MANIFEST_FILE
     if not path.is_file() or path.read_bytes() != data:
-        from momentseek.atomic import make_folder, write_bytes
-
-        make_folder(folder)
+        make_replica_folder(folder)
         write_bytes(path, data)
     return manifest
 

@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 
 from momentseek.atomic import write_bytes
 from momentseek.encoders.folders import cache_folder
+from momentseek.errors import MomentseekError
 from momentseek.library.replicas import ORIGIN_FILE
 from momentseek.storage.address import is_remote, split_address
 from momentseek.storage.objects import join_address, parent_address
@@ -73,6 +74,15 @@ def shard_folder(place: str) -> Path:
     return replica_folder(above) / name
 
 
+def make_replica_folder(folder: Path) -> None:
+    """Make the folder of a replica and those above it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        why = f"cannot be made ({e.strerror}); name another place ({CACHE_VARIABLE})"
+        raise MomentseekError(f"{folder}: {why}") from None
+
+
 def read_origin(folder: Path) -> Origin | None:
     """What the library in a folder is a replica of; None if it is an ordinary one."""
     try:
@@ -88,6 +98,6 @@ def make_origin(folder: Path, address: str) -> Origin:
     if there is not None and there.address == address:
         return there
     origin = Origin(address, uuid.uuid4().hex)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_replica_folder(folder)
     write_bytes(folder / ORIGIN_FILE, json.dumps({"address": address, "replica": origin.replica}).encode())
     return origin

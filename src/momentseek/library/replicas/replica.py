@@ -112,6 +112,8 @@ class ShardReplica(ReplicaFiles):
         try:
             fetch_joined(self.objects, state.files[CATALOG_FILE], fresh, self.folder / CATALOG_FILE)
             install_catalog(fresh, self.folder)
+        except OSError as e:
+            raise MomentseekError(f"{fresh}: cannot be written ({e.strerror}); make room or check the rights") from None
         finally:
             fresh.unlink(missing_ok=True)
         self.set_base(state)
