@@ -100,6 +100,18 @@ class ModelConfig:
         return tuple(name for name in MODALITIES if name in named)
 
 
+@dataclass(frozen=True, eq=False)
+class CurveFilters:
+    """Spans by two filters over a curve: what the curve is the mean of, and the filters of starts and ends.
+
+    A term names a query's vector, the clips' vectors that are multiplied by it, and what multiplies the products (or
+    nothing). ``weights`` are (2, taps); what they answer becomes probabilities over the video's clips.
+    """
+
+    terms: tuple[tuple[str, str, str], ...]
+    weights: FloatArray
+
+
 class CorpusModel(Network):
     """The base class of all models: ``training`` trains it, and ``models.inference`` searches with it."""
 
@@ -169,6 +181,11 @@ class CorpusModel(Network):
         probabilities where the model has such.
         """
         raise NotImplementedError(f"{type(self).__name__} predicts moments at any time")
+
+    @property
+    def curve_filters(self) -> CurveFilters | None:
+        """What ``spans`` are made of where it is this and nothing else."""
+        return None
 
     @property
     def pair_numbers(self) -> int:

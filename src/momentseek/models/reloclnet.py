@@ -73,8 +73,8 @@ class ReLoCLNet(XML):
             kept[f"{m}_length"] = self._there(last.norm(dim=-1, keepdim=True), mask).squeeze(-1)
         return kept
 
-    def _curve_parts(self) -> list[str]:
-        return [name for m in self.modalities for name in (m, f"{m}_length")]
+    def _curve_term(self, modality: str) -> tuple[str, str]:
+        return modality, f"{modality}_length"
 
     def _contrast_loss(self, batch: Batch, pooled: Tensor, stack: dict[str, list[Tensor]]) -> dict[str, Tensor]:
         """VideoCL and FrameCL, on the middle layer and without normalisation, as the authors' code has them."""

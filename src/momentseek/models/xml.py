@@ -38,7 +38,7 @@ from momentseek.models.losses import (
     span_cross_entropy,
     weighted_mean,
 )
-from momentseek.models.model import CorpusModel, Dims, ModelConfig
+from momentseek.models.model import CorpusModel, CurveFilters, Dims, ModelConfig
 from momentseek.models.registry import register
 
 WEIGHTED_TERMS = ("all", "not-hinge", "none")
@@ -155,6 +155,11 @@ class XML(CorpusModel):
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
         return span_grid(*self.boundaries(queries, videos), self.config.shortest, self.config.longest)
 
+    @property
+    def curve_filters(self) -> CurveFilters:
+        terms = tuple((f"{m}_span", *self._curve_term(m)) for m in self.modalities)
+        return CurveFilters(terms, self.boundaries_head.filters.weight.detach().cpu().double().squeeze(1).numpy())
+
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         queries, videos = self.encode_words(batch.words), self.encode_clips(batch.clips)
         return self._retrieval_loss(batch, queries, videos, epoch, rng) | self._span_loss(batch, queries, videos)
@@ -226,7 +231,11 @@ class XML(CorpusModel):
 
     def _curve_parts(self) -> list[str]:
         """Names of what the curve takes of the videos."""
-        return [f"{m}_span" for m in self.modalities]
+        return [name for m in self.modalities for name in self._curve_term(m) if name]
+
+    def _curve_term(self, modality: str) -> tuple[str, str]:
+        """The clips' vectors that the curve multiplies by the query's, and what multiplies the products, if any."""
+        return f"{modality}_span", ""
 
     def _retrieval_loss(
         self, batch: Batch, queries: Encodings, videos: Encodings, epoch: int, rng: torch.Generator

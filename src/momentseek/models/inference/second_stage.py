@@ -9,10 +9,12 @@ import numpy as np
 
 from momentseek.errors import MomentseekError
 from momentseek.models.batch import Encodings
+from momentseek.models.inference import curve_spans
+from momentseek.models.inference.curve_spans import SpanRules, fill_spans
 from momentseek.models.inference.encode import StageCallback, device_of, inference_mode, map_numbers
 from momentseek.models.inference.first_stage import MAX_TENSOR_NUMBERS, like_sized_blocks
 from momentseek.models.inference.ragged import EncodedCorpus, LazyTensors
-from momentseek.models.model import CorpusModel
+from momentseek.models.model import CorpusModel, CurveFilters
 from momentseek.moments.arrays import IntArray
 from momentseek.ranking import Spans, best_spans
 
@@ -57,6 +59,14 @@ def spans_of(
     best = Spans(first, last, score)
     row, column, video = sorted_pairs(videos)
     limits = corpus.counts if usable is None else usable
+    if (filters := _filters(model, corpus, len(video))) is not None:
+        flat = Spans(*(x.reshape(-1, size) if k is not None else x for x in best[:2]), score.reshape(-1, size))
+        rules = SpanRules(config.shortest, config.longest, least)
+        slots = row * videos.shape[1] + column
+        fill_spans(
+            filters, queries, corpus, places[row], video, slots, limits, rules, flat, every=k is None, progress=progress
+        )
+        return best
     done = 0
     for part, scores in score_pairs(model, model.spans, queries, corpus, places[row], video, cells):
         r, c, v = row[part], column[part], video[part]
@@ -79,6 +89,16 @@ def spans_of(
             done += len(part)
             progress("spans", done, len(video))
     return best
+
+
+def _filters(model: CorpusModel, corpus: EncodedCorpus, pairs: int) -> CurveFilters | None:
+    """What the compiled way to spans needs, or None where it does not apply or does not pay."""
+    if pairs < curve_spans.MIN_PAIRS or device_of(model).type != "cpu":
+        return None
+    filters = model.curve_filters
+    if filters is None or curve_spans.span_kernel() is None or not corpus.values["mask"].all():
+        return None
+    return filters
 
 
 T = TypeVar("T")
