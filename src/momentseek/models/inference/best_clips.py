@@ -35,8 +35,8 @@ QUERIES_TOGETHER = 512
 """Queries whose codes stay in the second cache while the videos pass by."""
 ROWS_PER_BLOCK = 1 << 14
 """Clips that are turned and coded at a time."""
-MIN_PRODUCTS = 1 << 34
-"""Products of numbers from which on bounds pay for loading the kernel: half a second of plain products."""
+MIN_PRODUCTS = 1 << 36
+"""Products of numbers from which on bounds are tried: about two seconds of plain products on one thread."""
 PAIRS_PER_TASK = 1 << 12
 """Pairs that a thread scores at a time."""
 SAMPLE_VIDEOS, SAMPLE_QUERIES = 256, 48

@@ -122,11 +122,17 @@ def best_of_curves(  # pragma: no cover  (compiled)
         scores[:] = -np.inf
         places[:] = np.int32(2**31 - 1)
         lengths = longest - shortest + 1
-        for begin in range(limit):
+        highest = np.float32(-np.inf)
+        for clip in range(limit):
+            highest = max(highest, ends[clip])
+        for begin in np.argsort(-starts[:limit]):  # likely starts first, so that the others are soon out of reach
+            if starts[begin] + highest < scores[0]:
+                break
             for length in range(max(shortest, least), min(longest, limit - begin) + 1):
                 total = starts[begin] + ends[begin + length - 1]
-                if total > scores[0]:  # an equal one comes later, and so after those that are there
-                    _sink(scores, places, most, total, np.int32(begin * lengths + length - shortest))
+                place = np.int32(begin * lengths + length - shortest)
+                if total >= scores[0] and _worse(scores[0], places[0], total, place):
+                    _sink(scores, places, most, total, place)
         row = slots[pair]
         for size in range(most - 1, -1, -1):
             score[row, size] = scores[0]
