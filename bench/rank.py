@@ -7,11 +7,11 @@
 corpus: ReLoCLNet (hidden 384, at most 128 clips) at TVR-Ranking's sizes, 20,000 videos of about 50 clips and 2,781
 queries, 40 moments each. Encoding is timed on a part of the videos, from features that are drawn when they are asked
 for (that time is taken off); the encodings that are ranked are drawn (`drawn_encodings`). They are ranked through the
-model's tensors and by bounds and compiled loops, in one run, and the lists are compared. The peak of a stage is the memory of the process at its highest, less what was held when the stage began. Beside it: the
-public code's way to rank spans (every start with every end of 128 clips, for all queries at once), timed on a few
-queries and multiplied. With a checkout of TVR-Ranking's repository its own functions (mask and best cells, from
-utils/run_utils.py) are timed in their place as well; they need what that file imports, its evaluator (evaluation.py)
-pandas too.
+model's tensors and by bounds and compiled loops, in one run, and the lists are compared. The peak of a stage is the
+memory of the process at its highest, less what was held when the stage began. Beside it: the public code's way to
+rank spans (every start with every end of 128 clips, for all queries at once), timed on a few queries and multiplied.
+With a checkout of TVR-Ranking's repository its own functions (mask and best cells, from utils/run_utils.py) are timed
+in their place as well; they need what that file imports, its evaluator (evaluation.py) pandas too.
 
 million: XML (hidden 256) on videos of 20 clips, spans of up to 14, queries of 15 words. Encoding is timed on real
 forwards; the corpus that is searched is generated in the encodings' place (scan_corpus.py, one set of vectors per
