@@ -24,6 +24,7 @@ import numpy as np
 from curves import CLIP, WORLDS, Made, World, collection
 from momentseek.moments.overlap import iou
 from momentseek.search.localise import LOCALISERS, Curve, Proposals, localise
+from record import Record
 
 SEED = 30_000
 NAMES = ["scenes", "height", "tag", "contrast", "merge", "watershed", "window", "whole"]
@@ -61,7 +62,8 @@ def judged(name: str, made: list[Made]) -> tuple[float, float, float, float]:
     return float((first >= 0.5).mean()), float((first >= 0.7).mean()), float(first.mean()), float(found.mean())
 
 
-def single(count: int) -> None:
+def single(count: int) -> float:
+    """Print the table; R@1 at IoU 0.7 of the first localiser over all conditions."""
     print(f"1. One video: R@1 at IoU .5 / .7, mean IoU | all, in percent ({count} videos per row)\n")
     print(" " * 24 + "".join(f"{n:>17}" for n in NAMES))
     rows, leads = [], 0
@@ -77,6 +79,7 @@ def single(count: int) -> None:
         print(f"{world:<9}{'mean':<15}" + line(np.mean(part, axis=0)))
     print(f"{'all':<9}{'mean':<15}" + line(np.mean(rows, axis=0)))
     print(f"\n{NAMES[0]} leads at .7 in {leads} of {len(rows)} conditions\n")
+    return float(np.mean(rows, axis=0)[0, 1])
 
 
 def line(figures: np.ndarray) -> str:
@@ -102,12 +105,13 @@ def together(count: int) -> None:
     print()
 
 
-def timed(count: int) -> None:
+def timed(count: int, record: Record) -> None:
     print("3. Milliseconds per curve, median, 64-d vectors and cuts: processor time; for 100 clips also by the clock\n")
     lengths = (20, 100, 400, 24_000)
     print(f"{'clips':<12}" + "".join(f"{n:>10,}" for n in lengths) + f"{'100, clock':>14}")
     rng = np.random.default_rng(SEED)
     ten_hours = [long_curve(rng) for _ in range(3)]
+    ours: dict[int, list[float]] = {}
     for name in NAMES:
         row, clock = [], {}
         for clips in lengths:
@@ -128,6 +132,12 @@ def timed(count: int) -> None:
                 spent.append((time.process_time() - begin[0], time.perf_counter() - begin[1]))
             cpu, clock[clips] = 1000 * np.median(spent, axis=0)
             row.append(cpu)
+            each = [seconds for seconds, _ in spent]
+            if name == NAMES[0]:
+                ours[clips] = each
+                record.figure(f"{name}, {clips:,} clips, processor's time", [1e3 * s for s in each], "ms")
+            elif name == "window":
+                record.ratio(f"{NAMES[0]}, {clips:,} clips", ours[clips], name, each)
         print(f"{name:<12}" + "".join(f"{ms:>10.2f}" for ms in row) + f"{clock[100]:>14.2f}")
     print(f"\npeak memory of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
@@ -149,9 +159,11 @@ def main() -> None:
     options = parser.parse_args()
     assert set(NAMES) == set(LOCALISERS), "a localiser is not listed"
     count = 15 if options.quick else options.videos
-    single(count)
+    record = Record("localise")
+    record.figure("scenes, R@1 at IoU 0.7, mean of all conditions", [single(count)], "share", "more")
     together(max(2, count // 6))
-    timed(max(10, count // 3))
+    timed(max(10, count // 3), record)
+    record.save()
 
 
 if __name__ == "__main__":

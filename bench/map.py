@@ -41,6 +41,7 @@ from momentseek.models.inference import EncodedCorpus, encode_corpus, encode_que
 from momentseek.models.model import CorpusModel
 from momentseek.models.moment_map import Cells, cells, max_over
 from momentseek.moments import Judgements, Run
+from record import Record
 
 MODELS = ("tan2d", "mdd", "mmn", "crocs", "cet", "bet")
 LENGTHS = (16, 64, 128)
@@ -371,6 +372,26 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
+def keep_figures(found: dict[str, Any], size: str) -> None:
+    """Put what compares two ways into the record."""
+    record = Record("map")
+    for clips in dict.fromkeys(row["clips"] for row in found.get("pairs", [])):
+        each = {row["model"]: row["ms per pair"] / 1e3 for row in found["pairs"] if row["clips"] == clips}
+        for ours, peer in (("mmn", "tan2d"), ("bet", "cet")):
+            record.ratio(f"{ours}, a query and video of {clips} clips, {size} size", [each[ours]], peer, [each[peer]])
+    for clips in dict.fromkeys(row["clips"] for row in found.get("pooling", [])):
+        ours, peer = (row["ms"] / 1e3 for row in found["pooling"] if row["clips"] == clips)
+        record.ratio(f"maxima over {clips} clips, length by length", [ours], "table of running maxima", [peer])
+    if pools := found.get("pools"):
+        spent = pools["stages"]["predicted, 50 moments per query"]["cpu"]
+        name = f"pools, {pools['queries']:,} queries of {pools['pool']} videos"
+        record.ratio(name, [spent], "loops over videos and moments", [pools["loops s"]])
+    for row in found.get("train", []):
+        name = f"training {row['model']}, {row['clips']} clips, {size} size"
+        record.figure(name, [row["pairs per s"]], "pairs a second", "more")
+    record.save()
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
     "train": train_part,
     "pairs": pairs_part,
@@ -402,6 +423,7 @@ def main() -> None:
     threads = "1 thread" if given.threads == 1 else f"{given.threads} threads"
     say(f"torch {torch.__version__}, {threads} of {os.cpu_count()} processors")
     found = {name: PARTS[name](given) for name in given.parts or PARTS}
+    keep_figures(found, given.size)
     if given.json:
         given.json.write_text(json.dumps({"size": given.size, "threads": given.threads} | found, indent=2) + "\n")
 

@@ -31,6 +31,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from record import Record
+
 QUERIES = (
     "a cat", "a cup of coffee", "a rocket", "a flower", "an astronaut", "stars in the sky", "a dog on the beach",
     "two people talking", "a motorcycle", "a temple", "horses", "coins", "a page of text", "the moon", "red brick wall",
@@ -158,22 +160,30 @@ def main() -> None:
         more = new_films(demo / "films", Path(room) / "more")
         process, client, started = start(demo / "library", "--folder", more)
         try:
+            record = Record("serve")
             print(f"process start to first answer: {started:.2f} s")
+            record.figure("process start to first answer, by the clock", [started], "s")
             status, first = client.search("a first question")
             print(f"first search after that (encoders load meanwhile): {1e3 * first:.0f} ms, status {status}")
-            line("searches one by one, new queries", [client.search(query)[1] for query in QUERIES])
-            line("the same queries again", [client.search(query)[1] for query in QUERIES])
+            for name in ("new queries one by one", "the same queries again"):
+                seconds = [client.search(query)[1] for query in QUERIES]
+                line(name, seconds)
+                record.figure(name, [1e3 * s for s in seconds], "ms")
             alone = at_once(client, "with nothing else to do", asked.searches)
             folder = json.loads(client.ask("GET", "/api/v1/folders")[1])["folders"][0]["id"]
             client.ask("POST", "/api/v1/jobs", {"folder": folder})
             time.sleep(1.0)
             busy = at_once(client, "while adding", asked.searches)
             print(f"while adding / alone: median {busy[0] / alone[0]:.2f}, p99 {busy[1] / alone[1]:.2f}")
+            for name, i in (("median", 0), ("99th percentile", 1)):
+                what = f"{asked.searches} searches at once while adding, {name}"
+                record.ratio(what, [busy[i]], "with nothing else to do", [alone[i]])
             print(f"videos in the library after adding: {idle(client)['library']['videos']}")
             large_file(client, process.pid, demo / "library", Path(room) / "large.mp4")
             begun = time.perf_counter()
             process.send_signal(signal.SIGTERM)
             print(f"SIGTERM: exit code {process.wait(30)} after {time.perf_counter() - begun:.2f} s")
+            record.save()
         finally:
             process.kill()
 
