@@ -28,6 +28,8 @@ from record import Record
 
 SEED = 30_000
 NAMES = ["scenes", "height", "tag", "contrast", "merge", "watershed", "window", "whole"]
+TRAINED = ("learned", "map")
+"""Those that need a trained model, and have nothing to say of these curves."""
 PLAIN = World()
 CONDITIONS = {
     "plain": PLAIN,
@@ -157,7 +159,7 @@ def main() -> None:
     parser.add_argument("--videos", type=int, default=150, help="videos per condition")
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")
     options = parser.parse_args()
-    assert set(NAMES) == set(LOCALISERS), "a localiser is not listed"
+    assert {*NAMES, *TRAINED} == set(LOCALISERS), "a localiser is not listed"
     count = 15 if options.quick else options.videos
     record = Record("localise")
     record.figure("scenes, R@1 at IoU 0.7, mean of all conditions", [single(count)], "share", "more")
