@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.moments import MAX_RELEVANCE, Judgements, Run, iou, iou_hull
-from momentseek.moments.arrays import BoolArray, FloatArray, IntArray, stable_order
+from momentseek.moments.arrays import BoolArray, FloatArray, IntArray, places_of, stable_order
 
 Task = Literal["VCMR", "SVMR", "VR"]
 Overlap = Literal["union", "hull", "hull32"]
@@ -150,11 +150,8 @@ class Alignment:
         judged_key = judged_key[order]
         first = np.flatnonzero(np.append(True, judged_key[1:] != judged_key[:-1]))
         groups, size = judged_key[first], np.diff(np.append(first, len(judged_key)))
-        by_key = stable_order(key)  # searching in order is quicker by more than the sorting takes
-        group = np.empty(len(key), dtype=np.int64)
-        group[by_key] = np.searchsorted(groups, key[by_key])
-        np.minimum(group, len(groups) - 1, out=group)
-        matched = np.flatnonzero(groups[group] == key)
+        group = places_of(key, groups)
+        matched = np.flatnonzero(group >= 0)
         group = group[matched]
         reps = size[group]
         ends = np.cumsum(reps)

@@ -68,11 +68,12 @@ def greedy(row: IntArray, judged: IntArray, rows: int, moments: int) -> IntArray
     while len(asking):
         wanted = judged[choice[asking]]
         former = holder[wanted]
-        np.minimum.at(holder, wanted, asking)
+        # Askers ascend, so of several that want the same the first is written last, and stays.
+        holder[wanted[::-1]] = np.minimum(former, asking)[::-1]
         now = holder[wanted]
         # Turned down: those who asked and did not get it, and former holders who lost it.
         evicted = np.unique(former[(former != nobody) & (now != former)])
-        asking = np.concatenate([asking[now != asking], evicted])
+        asking = np.sort(np.concatenate([asking[now != asking], evicted]))
         choice[asking] += 1
         asking = asking[choice[asking] < ends[asking]]
     held = np.flatnonzero(choice < ends)
