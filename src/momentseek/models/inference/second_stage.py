@@ -60,7 +60,8 @@ def spans_of(
     row, column, video = sorted_pairs(videos)
     limits = corpus.counts if usable is None else usable
     if (filters := _filters(model, corpus, len(video))) is not None:
-        flat = Spans(*(x.reshape(-1, size) if k is not None else x for x in best[:2]), score.reshape(-1, size))
+        edges = (first, last) if k is None else (first.reshape(-1, size), last.reshape(-1, size))
+        flat = Spans(edges[0], edges[1], score.reshape(-1, size))
         rules = SpanRules(config.shortest, config.longest, least)
         slots = row * videos.shape[1] + column
         fill_spans(
