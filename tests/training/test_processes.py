@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from weights import same_weights
 
 from momentseek.features import Data
@@ -84,6 +85,17 @@ def test_two_processes_do_what_one_would_do_for_both(
         torch.testing.assert_close(ours.state_dict()[name], value, rtol=1e-4, atol=1e-6, msg=name)
     assert not same_weights(ours, prepare_training(config, corpus, tmp_path / "fresh", False, Processes()).model)
     ranks[0].log.close()  # type: ignore[union-attr]
+
+
+def test_gradients_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not summed, which Adam would not notice."""
+    monkeypatch.setattr(dist, "all_reduce", lambda total: total.mul_(2))  # the other process has the same gradients
+    layer = torch.nn.Linear(3, 2)
+    layer(torch.ones(1, 3)).sum().backward()  # type: ignore[no-untyped-call]
+    before = [p.grad.clone() for p in layer.parameters() if p.grad is not None]
+    Processes(0, 2).average_gradients(layer)
+    for p, was in zip(layer.parameters(), before, strict=True):
+        torch.testing.assert_close(p.grad, was)
 
 
 def test_alone_there_is_nothing_to_share() -> None:
