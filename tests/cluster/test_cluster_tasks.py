@@ -127,7 +127,7 @@ def pid_after(seconds: float, fail: bool) -> int:
     return os.getpid()
 
 
-def test_a_failure_names_its_node_and_a_dead_process_is_repeated(cluster: Cluster) -> None:
+def test_a_failure_names_its_node(cluster: Cluster) -> None:
     with pytest.raises(
         MomentseekError, match=r"1 of 2 tasks failed on the cluster: wrong on [0-9.]+: this one was told"
     ):

@@ -16,4 +16,8 @@ def serve_replicas(build: Callable[[], Any], *, least: int = 1, most: int = 1, n
     serve = optional_module("ray.serve", "ray-serve")
     scaling = {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": WAITING_REQUESTS}
     made = serve.deployment(name=name, autoscaling_config=scaling, max_ongoing_requests=10 * WAITING_REQUESTS)
-    return made(serve.ingress(build)()).bind()
+
+    def build_there() -> Any:  # Ray Serve takes a partial for the application itself
+        return build()
+
+    return made(serve.ingress(build_there)()).bind()
