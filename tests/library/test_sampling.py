@@ -54,7 +54,7 @@ def test_a_library_remembers_how_each_video_was_sampled(
     assert asked == ["exact", "quick"]
     assert sampled(library) == {"a.mp4": "exact", "b.mp4": "quick", "copy.mp4": "quick"}
     library.reencode("colours-2")
-    assert asked[2:] == ["exact", "quick", "quick"]
+    assert sorted(asked[2:]) == ["exact", "quick", "quick"]  # two files are read at once
     assert sampled(library) == {"a.mp4": "exact", "b.mp4": "quick", "copy.mp4": "quick"}
     assert library.verify().clean
     library.remove("b.mp4")

@@ -56,6 +56,7 @@ export function judgeView(go, lastSearch) {
   let query = null;
   let candidate = null;
   let skipped = [];
+  let turns = 0;
 
   function panel(id, title, ...content) {
     return h("section", { class: "panel", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), content);
@@ -133,7 +134,9 @@ export function judgeView(go, lastSearch) {
 
   async function next() {
     if (!query || !annotator()) return;
+    const turn = ++turns;
     const answer = await api.get(`/judging/queries/${query.id}/next`, { annotator: annotator(), skip: skipped.slice(-100) });
+    if (turn !== turns) return; // asked again meanwhile, for another query or as somebody else
     candidate = answer.candidate;
     stage.show(query, answer);
   }
