@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from momentseek.errors import MomentseekError
 from momentseek.library import segments
+from momentseek.library.checksums import checksum
 from momentseek.library.scan.scan import Scan
 from momentseek.library.segment_merge import groups_to_join
 from momentseek.library.segments import Segment, quantise
@@ -36,7 +37,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     back = segments.read_segment(tmp_path, name)
     same(back, content)
     assert (back.stream, back.dim, back.rows) == ("vision", 5, 11)
-    assert segments.checksum(tmp_path / f"{name}.vec") == name
+    assert checksum(tmp_path / f"{name}.vec") == name
     assert [path.name for path in tmp_path.iterdir()] == [f"{name}.vec"]
 
 

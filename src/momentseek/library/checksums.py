@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,3 +43,12 @@ def sum_videos(
             digest.update(np.ascontiguousarray(array[first:last]).reshape(-1).view(np.uint8).data)
         found[at] = int.from_bytes(digest.digest()[:8], "little")
     return found
+
+
+def checksum(path: Path) -> str:
+    """The hash of a file's bytes, which for a whole segment is its name."""
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from momentseek.errors import LibraryError, MomentseekError
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.checksums import checksum
 from momentseek.library.file_stamp import printable
 from momentseek.library.paths import LibraryPaths
-from momentseek.library.segments import SEGMENT_SUFFIX, Segment, checksum, read_segment, sum_segment
+from momentseek.library.segments import SEGMENT_SUFFIX, Segment, read_segment, sum_segment
 from momentseek.tables import count
 
 MAX_NAMES = 5

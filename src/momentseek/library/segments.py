@@ -301,15 +301,6 @@ def vectors_of(segments: Sequence[Segment], video: int) -> Vectors | None:
     return None if place is None else segments[place[0]].vectors(place[1])
 
 
-def checksum(path: Path) -> str:
-    """The hash of a file's bytes, which for a whole segment is its name."""
-    digest = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest()
-
-
 def _view(raw: NDArray[np.uint8], base: int, layout: dict[str, Any], kind: Any) -> Any:
     shape = tuple(int(n) for n in layout["shape"])
     start = base + int(layout["at"])

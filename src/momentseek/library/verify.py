@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from momentseek.errors import MomentseekError
 from momentseek.library import encoders, segments
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.checksums import checksum
 from momentseek.library.damage import proven_videos
 from momentseek.library.file_stamp import printable
 from momentseek.library.paths import LibraryPaths
@@ -118,7 +119,7 @@ def _sound_parts(paths: LibraryPaths, row: SegmentRow, dims: dict[str, int], rep
         found = segments.read_segment(paths.segments, row.name)
         proven = proven_videos(paths.segments, found)
         wrong = next(_faults(found, row, dims), None) if proven.all() else ALTERED_BYTES
-        if wrong is None and segments.checksum(path) != row.name:
+        if wrong is None and checksum(path) != row.name:
             wrong = ALTERED_BYTES
         if wrong is None or wrong == ALTERED_BYTES:
             kept = segments.parts_without(found, found.ids[~proven])

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from momentseek.atomic import drop_temporary
 from momentseek.errors import LibraryError, MomentseekError
-from momentseek.library.replicas.state import CHUNK_BYTES, TEMPORARY_PREFIX, Chunk, Files, hash_bytes, hash_file
+from momentseek.library.checksums import checksum
+from momentseek.library.replicas.state import CHUNK_BYTES, TEMPORARY_PREFIX, Chunk, Files, hash_bytes
 from momentseek.storage.objects import ObjectStore, file_size
 
 FETCHES_AT_ONCE = 8
@@ -115,11 +116,11 @@ def _is_there(path: Path, chunks: Sequence[Chunk]) -> bool:
     size = sum(chunk.size for chunk in chunks)
     if file_size(path) != size:
         return False
-    return size > MAX_HASHED_BYTES or len(chunks) != 1 or hash_file(path) == chunks[0].hash
+    return size > MAX_HASHED_BYTES or len(chunks) != 1 or checksum(path) == chunks[0].hash
 
 
 def _check(objects: ObjectStore, chunk: Chunk, path: Path) -> None:
-    if file_size(path) != chunk.size or hash_file(path) != chunk.hash:
+    if file_size(path) != chunk.size or checksum(path) != chunk.hash:
         raise _damage_error(objects, chunk)
 
 

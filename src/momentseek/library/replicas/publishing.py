@@ -15,6 +15,7 @@ from pathlib import Path
 
 from momentseek.errors import LibraryBusyError, MomentseekError
 from momentseek.library.catalog import Catalog
+from momentseek.library.checksums import checksum
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.replicas.catalogs import copy_catalog
 from momentseek.library.replicas.fetching import Piece, do_at_once
@@ -29,7 +30,6 @@ from momentseek.library.replicas.state import (
     Chunk,
     Files,
     ShardState,
-    hash_file,
     segment_path,
 )
 from momentseek.storage.objects import ObjectStore, StaleObjectError, file_size
@@ -166,7 +166,7 @@ def list_files_of(folder: Path, catalog: Path, base: ShardState | None, sources:
             files |= {path: chunks for path, chunks in known.items() if path.startswith(f"{part}/")}
             continue
         for one in here:
-            chunk = Chunk(hash_file(one), file_size(one))
+            chunk = Chunk(checksum(one), file_size(one))
             files[one.relative_to(folder).as_posix()] = (chunk,)
             sources[chunk.hash] = one
     return files

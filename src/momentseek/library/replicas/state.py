@@ -10,7 +10,7 @@ import hashlib
 import json
 import uuid
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from momentseek.errors import LibraryError
 from momentseek.library.database import CATALOG_FILE
@@ -106,17 +106,8 @@ def segment_path(name: str) -> str:
 
 
 def hash_bytes(data: bytes) -> str:
-    """The hash that names an object with these bytes, which for a segment is its own name too."""
+    """The hash that names an object with these bytes: that of ``checksum`` for a file."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def hash_file(path: Path) -> str:
-    """The hash that names an object with a file's bytes."""
-    digest = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest()
 
 
 def _checked_hash(text: str) -> str:

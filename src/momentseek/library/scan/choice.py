@@ -7,10 +7,12 @@ paid equals the price, which never costs more than twice the best choice in hind
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import sys
 from functools import cache
+from typing import Any
 
 from momentseek.library.scan.kernels import Kernel, NumpyKernel
 
@@ -42,6 +44,16 @@ class KernelChoice:
 def is_installed(module: str) -> bool:
     """Whether a module is installed; it is not imported to find out."""
     return importlib.util.find_spec(module) is not None
+
+
+def compiled_module(name: str) -> Any:
+    """A module of compiled kernels, or None where numba is not installed or does not know the processor."""
+    if not is_installed("numba"):
+        return None
+    try:
+        return importlib.import_module(name)
+    except Exception:  # numba raises errors of its own for a processor or a Python it does not know
+        return None
 
 
 def is_compiled_loaded() -> bool:

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from momentseek.atomic import flush_file, make_folder, write_bytes
 from momentseek.errors import MomentseekError
+from momentseek.library.checksums import checksum
 from momentseek.library.scan import coarse
 from momentseek.library.scan.choice import is_installed
-from momentseek.library.segments import MAX_JOINED_ROWS, Segment, checksum, quantise, read_or_map
+from momentseek.library.segments import MAX_JOINED_ROWS, Segment, quantise, read_or_map
 from momentseek.progress import Advance
 
 PLAN_VERSION = 1

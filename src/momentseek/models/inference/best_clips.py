@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.choice import is_installed
+from momentseek.library.scan.choice import compiled_module
 from momentseek.library.scan.threads import run_together
 from momentseek.moments.arrays import IntArray
 
@@ -112,13 +112,7 @@ def work_of(vectors: Sequence[LateVectors]) -> int:
 @cache
 def panel_kernel() -> Any:
     """The compiled kernel, or None where numba is not installed or does not know the processor."""
-    if not is_installed("numba"):
-        return None
-    try:
-        from momentseek.library.scan import panels
-    except Exception:  # numba raises errors of its own for a processor or a Python it does not know
-        return None
-    return panels
+    return compiled_module("momentseek.library.scan.panels")
 
 
 # How many columns

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.library.scan.choice import is_installed
+from momentseek.library.scan.choice import compiled_module
 from momentseek.library.scan.threads import run_together
 from momentseek.models.inference.encode import StageCallback
 from momentseek.models.inference.ragged import EncodedCorpus
@@ -43,13 +43,7 @@ class SpanRules:
 @cache
 def span_kernel() -> Any:
     """The compiled kernel, or None where numba is not installed or does not know the processor."""
-    if not is_installed("numba"):
-        return None
-    try:
-        from momentseek.models.inference import compiled_spans
-    except Exception:  # numba raises errors of its own for a processor or a Python it does not know
-        return None
-    return compiled_spans
+    return compiled_module("momentseek.models.inference.compiled_spans")
 
 
 def fill_spans(
