@@ -2,8 +2,9 @@
 #   docker build -t momentseek .
 #   docker run -p 8765:8765 -e MOMENTSEEK_TOKEN="$TOKEN" -v films:/library -v ~/Videos:/videos:ro momentseek
 FROM python:3.12-slim AS build
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md LICENSE CHANGELOG.md ./
+COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE CHANGELOG.md ./
 COPY src ./src
 RUN pip install --no-cache-dir --prefix=/installed -c constraints.txt ".[offline,serve,large,postgres,cluster]"
 

@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 with-types = @mkdir -p artefacts; $(BIN)/mypy >artefacts/types.txt 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
 	$(1); tests=$$?; wait $$types; typed=$$?; cat artefacts/types.txt; exit $$((tests || typed))
 
-.PHONY: demo test test-all test-quick coverage lint style bench fuzz clean install-locked lock
+.PHONY: demo test test-all test-quick coverage lint style bench fuzz clean install-locked lock native
 
 demo: .venv/installed-demo
 	@sh examples/demo.sh $(BIN)/momentseek .venv/demo
@@ -81,7 +81,12 @@ clean:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "momentseek needs Python 3.11 or later; name one: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
 
-.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+# The kernels in C, compiled again when one of their files has changed; without a compiler numpy does their work.
+native .venv/kernels: .venv/bin/python $(wildcard src/momentseek/native/*.[ch]) src/momentseek/native/build.py
+	@$(BIN)/python src/momentseek/native/build.py || true
+	@touch .venv/kernels
+
+.venv/installed: .venv/bin/python pyproject.toml constraints.txt | .venv/kernels
 	$(PIP) -e .
 	@touch $@
 

@@ -56,6 +56,7 @@ from momentseek.models.inference.first_stage import RankedVideos
 from momentseek.models.inference.moment_ranking import ClipSpans, ClipTimes, MomentArrays, rank_moments
 from momentseek.models.inference.ragged import TensorShape
 from momentseek.models.model import CorpusModel
+from momentseek.native.library import kernels
 from public_code import RANKING_FUNCTIONS, RANKING_MODULE, functions_of
 from record import Record
 from scan_corpus import CHUNK, CLIPS, NOISE, chunk, unit
@@ -234,7 +235,7 @@ def measure_ranking(
     every = np.arange(len(queries))
     found: dict[str, tuple[RankedVideos, MomentArrays]] = {}
     stages: dict[str, dict[str, Stage]] = {}
-    best_clips.panel_kernel(), curve_spans.span_kernel()
+    kernels()
     for way in ("tensors", "bounds and loops"):
         with tensors_alone() if way == "tensors" else nullcontext():
             with measured() as first:

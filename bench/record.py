@@ -32,7 +32,7 @@ from momentseek.atomic import write_bytes
 from momentseek.tables import text_table
 
 VARIABLE = "BENCH_RECORD"
-PACKAGES = ("numpy", "numba", "av", "onnxruntime", "torch", "faiss-cpu", "orjson")
+PACKAGES = ("numpy", "av", "onnxruntime", "torch", "faiss-cpu", "orjson")
 Better = Literal["less", "more"]
 
 

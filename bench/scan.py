@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.scan import Scan, build_plan, top_videos, tune
-from momentseek.library.scan.choice import compiled_kernel
+from momentseek.library.scan.choice import best_kernel
 from momentseek.library.segment_merge import MAX_JOINED_ROWS
 from momentseek.library.segments import Segment, quantise, read_segment, write_joined
 from record import Record, rounds
@@ -238,7 +238,7 @@ def run(kind: str, videos: int, folder: Path, wanted: list[str], quick: bool, re
         f"{fresh['own MB']:,.0f} MB of its own after 100 queries (mapped files not counted)"
     )
     ours = {
-        "ours, exact": lambda q: list(top_videos(segments, q, K, kernel=compiled_kernel()).ids),
+        "ours, exact": lambda q: list(top_videos(segments, q, K, kernel=best_kernel()).ids),
         "ours, planned": lambda q: list(scan.search(q, K).ids),
     }
     if videos <= 100_000:

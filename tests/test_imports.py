@@ -33,7 +33,7 @@ ORDER = (
         "read_ahead",
         "toml",
     },
-    {"moments", "storage"},
+    {"moments", "native", "storage"},
     {"formats", "measures", "ranking", "language"},
     {"media", "encoders", "features", "baselines", "captioning"},
     {"trained", "demo", "transcription", "lettering"},

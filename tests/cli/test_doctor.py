@@ -103,3 +103,10 @@ def test_meteor_is_a_note_that_says_what_to_install(home, monkeypatch):
     found = items()["METEOR"]
     assert found["state"] == "note"
     assert "apt install default-jre-headless" in found["advice"]
+
+
+def test_kernels_that_are_not_built_are_a_note(monkeypatch):
+    monkeypatch.setattr("momentseek.native.library.kernels", lambda: None)
+    note = items()["compiled kernels"]
+    assert (note["state"], note["found"]) == ("note", "not built")
+    assert "python -m momentseek.native.build" in note["advice"]

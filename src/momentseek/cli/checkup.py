@@ -34,7 +34,14 @@ class Item:
 
 def checkup(*, full: bool = False) -> list[Item]:
     """Run all checks; ``full`` hashes every weight file again."""
-    checks: list[Callable[[], Iterator[Item]]] = [_python, _packages, _ffmpeg, lambda: _encoders(full), _library]
+    checks: list[Callable[[], Iterator[Item]]] = [
+        _python,
+        _packages,
+        _kernels,
+        _ffmpeg,
+        lambda: _encoders(full),
+        _library,
+    ]
     checks += [_machine, _sqlite, _terminal, _meteor]
     return [item for check in checks for item in check()]
 
@@ -58,11 +65,21 @@ def _packages() -> Iterator[Item]:
             yield Item(package, "failed", "not installed", str(e).partition("; ")[2])
         except Exception as e:  # a system library is missing, for example
             yield Item(package, "failed", f"cannot be loaded ({e})", "install it again")
-    for package, what in (("faiss-cpu", "comparing with FAISS"), ("numba", "quick scans of large libraries")):
-        try:
-            yield Item(package, "ok", metadata.version(package))
-        except metadata.PackageNotFoundError:
-            yield Item(package, "note", "not installed", f"for {what}: pip install 'momentseek[large]'")
+    try:
+        yield Item("faiss-cpu", "ok", metadata.version("faiss-cpu"))
+    except metadata.PackageNotFoundError:
+        advice = "for planning searches of large libraries: pip install 'momentseek[large]'"
+        yield Item("faiss-cpu", "note", "not installed", advice)
+
+
+def _kernels() -> Iterator[Item]:
+    from momentseek.native.library import is_wide, kernels
+
+    if kernels() is None:
+        advice = "large libraries are searched by numpy; with a C compiler: python -m momentseek.native.build"
+        yield Item("compiled kernels", "note", "not built", advice)
+    else:
+        yield Item("compiled kernels", "ok", "with AVX2" if is_wide() else "for any processor")
 
 
 def _ffmpeg() -> Iterator[Item]:

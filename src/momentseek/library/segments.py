@@ -305,7 +305,7 @@ def _view(raw: NDArray[np.uint8], base: int, layout: dict[str, Any], kind: Any) 
     shape = tuple(int(n) for n in layout["shape"])
     start = base + int(layout["at"])
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
-    if layout["dtype"] != np.dtype(kind).str or start + size > len(raw):
+    if layout["dtype"] != np.dtype(kind).str or start + size > len(raw) or start % np.dtype(kind).itemsize:
         raise ValueError
     return raw[start : start + size].view(kind).reshape(shape)
 

@@ -10,9 +10,10 @@ from momentseek.errors import MomentseekError
 from momentseek.library.scan import Depths, Scan, build_plan, measure_recall, open_plan, recall_report, top_videos, tune
 from momentseek.library.scan.plan import PLAN_FILE, set_depths
 from momentseek.library.segments import Segment, build_segment
+from momentseek.native.library import kernels
 
 pytest.importorskip("faiss")
-pytest.importorskip("numba")
+pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 
 ALL = Depths(10**6, 10**6)
 

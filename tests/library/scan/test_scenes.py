@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from momentseek.library.scan import scenes
 from momentseek.library.segments import quantise
+from momentseek.native.library import kernels
 
-scenes = pytest.importorskip("momentseek.library.scan.scenes", exc_type=ImportError)
+pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 
 
 def reference(rows: np.ndarray) -> list[np.ndarray]:

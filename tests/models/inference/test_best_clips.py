@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from momentseek.models import Dims, build
 from momentseek.models.inference import best_clips, encode_corpus, encode_queries, retrieve
 from momentseek.models.inference.best_clips import LateVectors, rank_by_best_clips
+from momentseek.native.library import is_wide
 
-pytestmark = pytest.mark.skipif(best_clips.panel_kernel() is None, reason="needs numba and AVX2")
+pytestmark = pytest.mark.skipif(not is_wide(), reason="needs the compiled kernels and AVX2")
 
 
 def corpus_of(videos: int, queries: int, columns: int, modalities: int, seed: int, spread: float = 1.0):
@@ -121,7 +122,7 @@ def test_small_corpora_are_left_to_plain_products():
 
 
 def test_processors_without_the_kernel_multiply_everything(monkeypatch):
-    monkeypatch.setattr(best_clips, "panel_kernel", lambda: None)
+    monkeypatch.setattr(best_clips, "is_wide", lambda: False)
     vectors, offsets = corpus_of(10, 4, 16, 1, 0)
     assert rank_by_best_clips(vectors, offsets, 3, width=16) is None
 

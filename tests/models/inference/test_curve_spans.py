@@ -9,8 +9,9 @@ import torch
 from momentseek.errors import MomentseekError
 from momentseek.models import Dims, build
 from momentseek.models.inference import curve_spans, encode_corpus, encode_queries, predict, spans_of
+from momentseek.native.library import kernels
 
-pytestmark = pytest.mark.skipif(curve_spans.span_kernel() is None, reason="needs numba")
+pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 
 
 @pytest.fixture(scope="module")

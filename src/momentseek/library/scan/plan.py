@@ -25,7 +25,7 @@ from momentseek.atomic import flush_file, make_folder, write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.library.checksums import checksum
 from momentseek.library.scan import coarse
-from momentseek.library.scan.choice import is_installed
+from momentseek.library.scan.choice import has_kernels, is_installed
 from momentseek.library.segments import MAX_JOINED_ROWS, Segment, quantise, read_or_map
 from momentseek.progress import Advance
 
@@ -122,7 +122,7 @@ def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
     The caller holds the library's lock. Without the extra ``large`` nothing is built, and searches stay exact.
     """
     rows = sum(segment.rows for segment in segments)
-    if rows < MIN_PLANNED_ROWS or not (is_installed("numba") and is_installed("faiss")):
+    if rows < MIN_PLANNED_ROWS or not (has_kernels() and is_installed("faiss")):
         return False
     plan = open_plan(folder, segments)
     if plan is not None:
@@ -164,7 +164,7 @@ def _save(folder: Path, header: dict[str, Any], depths: Depths) -> None:
 
 def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None) -> Segment:
     """Scene means of all videos as a segment whose large array is a file in ``work``."""
-    from momentseek.library.scan.scenes import pool_scenes  # numba, which only planning needs
+    from momentseek.library.scan.scenes import pool_scenes
 
     dim = segments[0].dim
     scales: list[NDArray[np.float32]] = []

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.choice import compiled_kernel
+from momentseek.library.scan.choice import best_kernel
 from momentseek.library.scan.exact import BestVideos, open_videos
 from momentseek.library.scan.plan import Depths, Plan, set_depths
 from momentseek.library.scan.queries import quantise_queries
@@ -163,7 +163,7 @@ def recall_by_depth(
         ranked = nearest_means(plan, ready.vectors, deepest[-1])[0]
         for row, depth in enumerate(deepest):
             videos = layout.open_only(videos_of_means(plan, ranked[:depth]))
-            bounds = compiled_kernel().bounds([(plan.means, videos)], ready)[0]
+            bounds = best_kernel().bounds([(plan.means, videos)], ready)[0]
             place = np.searchsorted(videos, true)
             inside = place < len(videos)
             inside[inside] = videos[place[inside]] == true[inside]

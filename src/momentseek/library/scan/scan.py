@@ -1,4 +1,4 @@
-"""Scan: a search over a library's segments, by the kernel that pays, and by the plan where one helps."""
+"""Scan: a search over a library's segments, by the quickest kernel, and by the plan where one helps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.choice import KernelChoice, is_installed
+from momentseek.library.scan.choice import best_kernel, is_installed
 from momentseek.library.scan.exact import NONE_GONE, BestVideos, best_among, open_videos
 from momentseek.library.scan.kernels import video_count
 from momentseek.library.scan.plan import MIN_PLANNED_ROWS, Plan, open_plan
@@ -32,7 +32,6 @@ class Scan:
     def __init__(self, segments: Sequence[Segment], plan: Plan | None = None) -> None:
         self.segments = tuple(segments)
         self.plan = plan
-        self._choice = KernelChoice()
 
     @classmethod
     def open(cls, segments: Sequence[Segment], folder: Path) -> Scan:
@@ -69,12 +68,8 @@ class Scan:
         ready = quantise_queries(queries, self.segments[0].dim if self.segments else np.shape(queries)[-1])
         places = open_videos(self.segments, allowed, gone)
         left = sum(video_count(s, p) for s, p in zip(self.segments, places, strict=True))
-        dim = ready.vectors.shape[1]
         if self.plan is not None and not exact and left > MIN_PLANNED_SHARE * self.videos:
             from momentseek.library.scan.planned import search_by_plan
 
-            rows = self.plan.depths.coarse + int(self.plan.depths.fine * self.plan.clips)
-            kernel = self._choice.kernel(rows * len(ready), 1, dim)  # each query has rows of its own
-            return search_by_plan(self.segments, ready, k, places, self.plan, kernel)
-        kernel = self._choice.kernel(int(self.rows * left / max(1, self.videos)), len(ready), dim)
-        return best_among(self.segments, ready, k, places, kernel)
+            return search_by_plan(self.segments, ready, k, places, self.plan, best_kernel())
+        return best_among(self.segments, ready, k, places, best_kernel())

@@ -7,14 +7,40 @@ that has not begun when the queue is empty is never waited for.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from momentseek.encoders.runtime import thread_count
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
+
+MIN_SHARED_PRODUCTS = 16_384
+"""Below so many rows times queries a second thread costs more than it saves."""
+RowTask = tuple[Callable[[int, int], None], NDArray[np.int64]]
+"""A function of the first and last video, and where each video's rows start."""
+
+
+def share_rows(tasks: Sequence[RowTask], queries: int) -> None:
+    """Do all tasks, cut into parts of about equally many rows and given to threads when there are enough of them."""
+    threads = thread_count()
+    rows = sum(int(starts[-1]) for _, starts in tasks)
+    if rows * queries < MIN_SHARED_PRODUCTS or threads == 1:
+        for work, starts in tasks:
+            work(0, len(starts) - 1)
+        return
+    size = rows / (2 * threads if rows < 1 << 18 else 8 * threads)
+    parts: list[Callable[[], None]] = []
+    for work, starts in tasks:
+        cuts = np.searchsorted(starts, np.arange(size, starts[-1] - size / 2, size))
+        edges = [0, *np.maximum.accumulate(cuts).tolist(), len(starts) - 1]
+        parts += [partial(work, low, high) for low, high in pairwise(edges) if low < high]
+    run_together(parts)
 
 
 def run_together(tasks: Iterable[Callable[[], object]]) -> None:

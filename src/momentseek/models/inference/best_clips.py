@@ -17,16 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from momentseek.library.scan.choice import compiled_module
-from momentseek.library.scan.threads import run_together
+from momentseek.library.scan.threads import run_together, share_rows
 from momentseek.moments.arrays import IntArray
+from momentseek.native.library import address, call, is_wide, kernels, writable
+from momentseek.native.panels import filled_up, panel_places, query_panels
 
 Floats = NDArray[np.float32]
 MAX_BOUNDS = 1 << 26
@@ -62,7 +63,7 @@ class ClipCodes:
     """(columns, ``w``): onto the first directions; None for all columns as they are."""
     means: Floats
     """(videos, columns)."""
-    codes: NDArray[np.uint8]
+    codes: NDArray[np.int8]
     sizes: Floats
     """(videos, 4): scale, and the largest |e|, |x1| and |x2| of its clips."""
 
@@ -84,7 +85,7 @@ def rank_by_best_clips(
     queries, videos = len(vectors[0].queries), len(offsets) - 1
     if n >= videos or not np.diff(offsets).all() or (width is None and work_of(vectors) < MIN_PRODUCTS):
         return None
-    if panel_kernel() is None or not all(np.isfinite(v.queries).all() for v in vectors):
+    if not is_wide() or not all(np.isfinite(v.queries).all() for v in vectors):
         return None
     turns = [principal_directions(v, offsets) for v in vectors]
     width = width or choose_width(vectors, turns, offsets, n)
@@ -107,12 +108,6 @@ def rank_by_best_clips(
 def work_of(vectors: Sequence[LateVectors]) -> int:
     """Products of numbers that scoring every clip takes."""
     return sum(v.clips.size * len(v.queries) for v in vectors)
-
-
-@cache
-def panel_kernel() -> Any:
-    """The compiled kernel, or None where numba is not installed or does not know the processor."""
-    return compiled_module("momentseek.library.scan.panels")
 
 
 # How many columns
@@ -193,10 +188,9 @@ def rounding(columns: int) -> float:
 
 def encode_clips(clips: NDArray[Any], offsets: IntArray, turn: Floats | None) -> ClipCodes:
     """The codes of all clips, block by block of videos."""
-    kernel = panel_kernel()
     columns = clips.shape[1]
     width = columns if turn is None else turn.shape[1]
-    codes = np.empty((len(clips), -(-width // kernel.COLUMN_STEP) * kernel.COLUMN_STEP), np.uint8)
+    codes = np.empty((len(clips), width), np.int8)
     means = np.empty((len(offsets) - 1, columns), np.float32)
     sizes = np.empty((len(offsets) - 1, 4), np.float32)
 
@@ -204,9 +198,16 @@ def encode_clips(clips: NDArray[Any], offsets: IntArray, turn: Floats | None) ->
         rows = clips[offsets[low] : offsets[high]].astype(np.float32)
         squares = np.empty(len(rows), np.float32)
         starts = offsets[low : high + 1] - offsets[low]
-        kernel.centre_videos(rows, starts, means[low:high], squares)
-        turned = rows if turn is None else rows @ turn
-        kernel.quantise_videos(turned, squares, starts, codes[offsets[low] : offsets[high]], sizes[low:high])
+        there = address(starts, np.int64, -1), high - low, len(rows)
+        lengths = address(squares, np.float32, len(rows))
+        mean = writable(means[low:high], np.float32, high - low, columns)
+        call(kernels().centre_videos, writable(rows, np.float32, -1, columns), columns, *there, mean, lengths)
+        turned = rows if turn is None else np.ascontiguousarray(rows @ turn)
+        written = (
+            writable(codes[offsets[low] : offsets[high]], np.int8, len(rows), width),
+            writable(sizes[low:high], np.float32, high - low, 4),
+        )
+        call(kernels().quantise_videos, address(turned, np.float32, -1, width), lengths, width, *there, *written)
 
     edges = [0]
     while edges[-1] < len(offsets) - 1:
@@ -219,9 +220,6 @@ def encode_clips(clips: NDArray[Any], offsets: IntArray, turn: Floats | None) ->
 
 def bounds_of(queries: Sequence[Floats], codes: Sequence[ClipCodes], offsets: IntArray) -> Floats:
     """(queries, videos): what no score is above."""
-    from momentseek.library.scan.compiled import share_tasks
-
-    kernel = panel_kernel()
     share = np.float32(1 / len(queries))
     out = np.empty((len(queries[0]), len(offsets) - 1), np.float32)
     for begin in range(0, len(out), QUERIES_TOGETHER):
@@ -232,32 +230,57 @@ def bounds_of(queries: Sequence[Floats], codes: Sequence[ClipCodes], offsets: In
             rows += asked @ coded.means.T
             lengths = np.linalg.norm(coded.means, axis=1) + np.hypot(coded.sizes[:, 2], coded.sizes[:, 3])
             rows += rounding(asked.shape[1]) * np.linalg.norm(asked, axis=1)[:, None] * lengths.max()
-            ready = query_terms(asked, coded.turn)
-            work = partial(kernel.panel_bounds, coded.codes.reshape(-1), offsets, coded.sizes, *ready, rows)
-            share_tasks([(work, offsets)], len(asked))
+            work = add_bounds(coded, offsets, query_terms(asked, coded.turn), rows)
+            share_rows([(work, offsets)], len(asked))
     return out
 
 
-def query_terms(queries: Floats, turn: Floats | None) -> tuple[NDArray[np.int8], Floats]:
-    """The queries' panels of codes, and what bounds are made of: step and sum of the codes, |t b|, |d| and |q2|."""
-    kernel = panel_kernel()
+def add_bounds(coded: ClipCodes, offsets: IntArray, asked: QueryCodes, out: Floats) -> Callable[[int, int], None]:
+    """The work of adding what codes promise to bounds ``(queries, videos)``, from a first video to a last."""
+    queries, videos = out.shape
+    rows, width = coded.codes.shape
+    room = panel_places(queries)
+    ready = (
+        address(coded.codes, np.int8, rows, width), width,
+        address(offsets, np.int64, videos + 1), videos, rows,
+        address(asked.panels, np.int16, room * (width + width % 2)), queries,
+        address(asked.steps, np.float32, room), address(asked.zeros, np.float32, room),
+        address(coded.sizes, np.float32, videos, 4), address(asked.lengths, np.float32, 3, queries), 3,
+        writable(out, np.float32, queries, videos), videos,
+    )  # fmt: skip
+
+    def work(low: int, high: int, _kept: QueryCodes = asked) -> None:
+        call(kernels().add_bounds_of_many, *ready, low, high)
+
+    return work
+
+
+@dataclass(frozen=True, eq=False)
+class QueryCodes:
+    """Queries as whole numbers in panels, with what bounds need beside them; one place each, and some left over."""
+
+    panels: NDArray[np.int16]
+    steps: Floats
+    zeros: Floats
+    lengths: Floats
+    """(3, queries): |t b|, |d| and |q2|."""
+
+
+def query_terms(queries: Floats, turn: Floats | None) -> QueryCodes:
+    """The codes of queries, as wide as a sum over all columns in 32 bits allows."""
     first = queries if turn is None else queries @ turn
-    most = np.abs(first).max(axis=1, keepdims=True)
-    missed, codes, step = np.full(len(first), np.inf, np.float32), np.zeros(first.shape, np.int8), np.ones_like(most)
-    for clipped in (1.0, 0.9, 0.8, 0.7, 0.6):  # cutting a few large numbers may leave less out in all
-        tried = np.maximum(np.float32(clipped) * most / kernel.MOST, np.float32(1e-30))
-        code = np.clip(np.rint(first / tried), -kernel.MOST, kernel.MOST)
-        lost = np.linalg.norm(first - tried * code, axis=1)
-        better = lost < missed
-        missed[better], codes[better], step[better] = lost[better], code[better], tried[better]
+    most = min(np.iinfo(np.int16).max, (2**31 - 1) // (128 * max(1, first.shape[1])))
+    step = np.maximum(np.abs(first).max(axis=1) / np.float32(most), np.float32(1e-30))
+    codes = np.rint(first / step[:, None])
+    missed = np.linalg.norm(first - step[:, None] * codes, axis=1)
     tail = np.zeros(len(first), np.float32)
     if turn is not None:
         square = np.square(queries).sum(axis=1)
         left = np.maximum(square - np.square(first).sum(axis=1), 0)
         tail = np.sqrt(left + np.float32(rounding(queries.shape[1])) * square)
-    whole = codes.astype(np.float32)
-    lengths = step[:, 0] * np.linalg.norm(whole, axis=1)
-    return kernel.query_panels(codes), np.stack([step[:, 0], whole.sum(axis=1), lengths, missed, tail])
+    lengths = np.stack([step * np.linalg.norm(codes, axis=1), missed, tail]).astype(np.float32)
+    zeros = np.zeros(panel_places(len(first)), np.float32)
+    return QueryCodes(query_panels(codes.astype(np.int16)), filled_up(step.astype(np.float32)), zeros, lengths)
 
 
 # Scores
@@ -285,7 +308,6 @@ def best_within(vectors: Sequence[LateVectors], offsets: IntArray, bounds: Float
 
 def score_pairs(vectors: Sequence[LateVectors], offsets: IntArray, query: IntArray, video: IntArray) -> Floats:
     """The score of each pair of a query and a video."""
-    kernel = panel_kernel()
     order = np.argsort(video, kind="stable")
     asked, there = query[order], video[order]
     found = np.zeros(len(order), np.float32)
@@ -296,9 +318,15 @@ def score_pairs(vectors: Sequence[LateVectors], offsets: IntArray, query: IntArr
         starts, mine = offsets[first : beyond + 1] - offsets[first], there[low:high] - first
         for v in vectors:
             rows = np.ascontiguousarray(v.clips[offsets[first] : offsets[beyond]], np.float32)
-            kernel.add_pair_scores(
-                rows, starts, v.queries, asked[low:high], mine, share, found[low:high], 0, high - low
-            )
+            columns = rows.shape[1]
+            call(
+                kernels().add_pair_scores,
+                address(rows, np.float32, -1, columns), columns,
+                address(starts, np.int64, -1), len(starts) - 1, len(rows),
+                address(v.queries, np.float32, -1, columns), len(v.queries),
+                address(asked[low:high], np.int64, -1), address(mine, np.int64, high - low), high - low,
+                share, writable(found[low:high], np.float32, high - low),
+            )  # fmt: skip
 
     edges = [*range(0, len(order), PAIRS_PER_TASK), len(order)]
     run_together([partial(score, low, high) for low, high in pairwise(edges)])

@@ -1,31 +1,29 @@
 """The best spans by two filters over the curve of a query and a video's clips, without torch between the steps.
 
 XML and ReLoCLNet find starts and ends so. Going through their tensors copies each video for each of its queries; here
-pairs are taken video by video and by a compiled loop (:mod:`compiled_spans`).
+pairs are taken video by video and by a loop in C (``native/spans.c``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.errors import MomentseekError
-from momentseek.library.scan.choice import compiled_module
 from momentseek.library.scan.threads import run_together
 from momentseek.models.inference.encode import StageCallback
 from momentseek.models.inference.ragged import EncodedCorpus
 from momentseek.models.model import CurveFilters
 from momentseek.moments.arrays import IntArray
+from momentseek.native.library import address, call, kernels, writable
 from momentseek.ranking import Spans
 
 MIN_PAIRS = 4096
-"""Pairs from which on loading the kernel pays."""
-NO_LENGTHS: NDArray[np.float32] = np.zeros(0, np.float32)
+"""Pairs from which on going around tensors pays."""
 PAIRS_PER_TASK = 1 << 10
 PAIRS_PER_TURN = 1 << 16
 """Pairs between two calls for progress."""
@@ -38,12 +36,6 @@ class SpanRules:
     shortest: int
     longest: int
     least: int
-
-
-@cache
-def span_kernel() -> Any:
-    """The compiled kernel, or None where numba is not installed or does not know the processor."""
-    return compiled_module("momentseek.models.inference.compiled_spans")
 
 
 def fill_spans(
@@ -64,10 +56,10 @@ def fill_spans(
 
     Its arrays are ``(pairs, k)``. With ``every``, all spans are written, by first clip and length, else the best.
     """
-    kernel = span_kernel()
     offsets = corpus.offsets["mask"]
     share = np.float32(1 / len(filters.terms))
     taps = np.ascontiguousarray(filters.weights, np.float32)
+    asked = [np.ascontiguousarray(queries.values[name], np.float32) for name, _, _ in filters.terms]
     fine: list[bool] = []
 
     def score(low: int, high: int) -> None:
@@ -76,16 +68,22 @@ def fill_spans(
         rows = slice(offsets[first], offsets[beyond])
         counts = np.diff(starts)[there]
         curves = np.zeros((high - low, int(counts.max())), np.float32)
-        for asked, clips, lengths in filters.terms:
+        pairs = high - low
+        chosen = np.ascontiguousarray(query[low:high], np.int64), np.ascontiguousarray(there, np.int64)
+        for questions, (_, clips, lengths) in zip(asked, filters.terms, strict=True):
             vectors = np.ascontiguousarray(corpus.values[clips][rows], np.float32)
-            scale = np.ascontiguousarray(corpus.values[lengths][rows], np.float32) if lengths else NO_LENGTHS
-            part = query[low:high], there, share, curves
-            kernel.add_curves(vectors, scale, starts, queries.values[asked], *part)
-        ready = curves, counts, usable[video[low:high]], taps, rules.shortest, rules.longest, rules.least
-        if every:
-            fine.append(kernel.all_of_curves(*ready, slots[low:high], best.score))
-        else:
-            fine.append(kernel.best_of_curves(*ready, slots[low:high], best.score, best.first, best.last))
+            scale = np.ascontiguousarray(corpus.values[lengths][rows], np.float32) if lengths else None
+            columns = vectors.shape[1]
+            call(
+                kernels().add_curves,
+                address(vectors, np.float32, -1, columns),
+                None if scale is None else address(scale, np.float32, len(vectors)), columns,
+                address(starts, np.int64, -1), len(starts) - 1, len(vectors),
+                address(questions, np.float32, -1, columns), len(questions),
+                address(chosen[0], np.int64, pairs), address(chosen[1], np.int64, pairs), pairs,
+                share, writable(curves, np.float32, pairs, -1), curves.shape[1],
+            )  # fmt: skip
+        fine.append(find_spans(curves, counts, usable[video[low:high]], taps, rules, slots[low:high], best, every))
 
     for begin in range(0, len(video), PAIRS_PER_TURN):
         end = min(begin + PAIRS_PER_TURN, len(video))
@@ -95,3 +93,30 @@ def fill_spans(
             raise MomentseekError("the model's scores are no numbers; its training has diverged")
         if progress is not None:
             progress("spans", end, len(video))
+
+
+def find_spans(
+    curves: NDArray[np.float32],
+    clips: IntArray,
+    usable: IntArray,
+    taps: NDArray[np.float32],
+    rules: SpanRules,
+    slots: IntArray,
+    best: Spans,
+    every: bool,
+) -> bool:
+    """Write the spans of curves ``(pairs, clips)``; returns whether all curves are numbers."""
+    pairs, width = curves.shape
+    rows, most = best.score.shape
+    numbers = np.ones(1, np.int64)
+    ready = [np.ascontiguousarray(a, np.int64) for a in (clips, usable, slots)]
+    edges = (None, None) if every else tuple(writable(a, np.int16, rows, most) for a in (best.first, best.last))
+    call(
+        kernels().spans_of_curves,
+        address(curves, np.float32, pairs, width), pairs, width,
+        address(ready[0], np.int64, pairs), address(ready[1], np.int64, pairs),
+        address(taps, np.float32, 2, -1), taps.shape[1], rules.shortest, rules.longest, rules.least,
+        address(ready[2], np.int64, pairs), rows, most, writable(best.score, np.float32, rows, most), *edges,
+        writable(numbers, np.int64, 1),
+    )  # fmt: skip
+    return bool(numbers[0])

@@ -16,6 +16,7 @@ from momentseek.models.inference.first_stage import MAX_TENSOR_NUMBERS, like_siz
 from momentseek.models.inference.ragged import EncodedCorpus, LazyTensors
 from momentseek.models.model import CorpusModel, CurveFilters
 from momentseek.moments.arrays import IntArray
+from momentseek.native.library import kernels
 from momentseek.ranking import Spans, best_spans
 
 MIN_QUERIES_PER_VIDEO = 32
@@ -97,7 +98,7 @@ def _filters(model: CorpusModel, corpus: EncodedCorpus, pairs: int) -> CurveFilt
     if pairs < curve_spans.MIN_PAIRS or device_of(model).type != "cpu":
         return None
     filters = model.curve_filters
-    if filters is None or curve_spans.span_kernel() is None or not corpus.values["mask"].all():
+    if filters is None or kernels() is None or not corpus.values["mask"].all():
         return None
     return filters
 
