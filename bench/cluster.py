@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
+from merge import print_merges
 from momentseek.cluster.connection import join_cluster
 from momentseek.cluster.searching import RayShards
 from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.reader import LibraryReader
 from momentseek.library.segments import build_segment, write_segment
 from momentseek.library.shards.split import split_library
 from momentseek.library.video import Video
@@ -33,7 +33,7 @@ from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.shards.engine import ShardedEngine
 from scan_corpus import CHUNK, CLIPS, DIM, Floats, chunks, unit
-from shards import measure_merge
+from stand_in import open_reader
 
 SECONDS = 1.5
 OPTIONS = SearchOptions(k=20, streams=("vision",), group="video", all=True)
@@ -51,22 +51,6 @@ class NumberedQueries:
     def encode(self, texts: list[str]) -> Floats:
         """One row per text."""
         return np.stack([self._vectors[int(text.split()[-1])] for text in texts])
-
-
-class NumberedEncoders:
-    """The encoders of a library, without loading any."""
-
-    model = None
-
-    def __init__(self, encoder: NumberedQueries) -> None:
-        self._encoder = encoder
-
-    def for_queries(self, stream: str) -> NumberedQueries:
-        """The encoder of queries to a stream."""
-        return self._encoder
-
-    def forget_others(self, rows: object) -> None:
-        """Nothing is loaded, so nothing is let go."""
 
 
 def make_corpus(folder: Path, videos: int, queries: int) -> Floats:
@@ -96,13 +80,6 @@ def make_corpus(folder: Path, videos: int, queries: int) -> Floats:
             asked.append(unit(0.8 * clips + 0.6 * noise))
     catalog.close()
     return np.concatenate(asked)[:queries]
-
-
-def open_reader(folder: Path, vectors: Floats) -> LibraryReader:
-    """A library with the encoder of this script."""
-    library = LibraryReader(folder, Catalog(folder))
-    library.encoders = NumberedEncoders(NumberedQueries(vectors))  # type: ignore[assignment]
-    return library
 
 
 def resident(process: int | str = "self") -> float:
@@ -154,11 +131,11 @@ def main() -> None:
         fan_out.wait()
 
         def make_single() -> Callable[[int], Results]:
-            engine = Engine(open_reader(folder, vectors))
+            engine = Engine(open_reader(folder, NumberedQueries(vectors)))
             return lambda number: engine.search(Query.parse(f"query {number}"), OPTIONS)
 
         def make_sharded() -> Callable[[int], Results]:
-            engine = ShardedEngine(fan_out, open_reader(manifest.folders(target)[0], vectors))
+            engine = ShardedEngine(fan_out, open_reader(manifest.folders(target)[0], NumberedQueries(vectors)))
             return lambda number: engine.search(Query.parse(f"query {number}"), OPTIONS)
 
         before = resident()
@@ -180,8 +157,7 @@ def main() -> None:
             rates = rate(make_single, clients, args.queries), rate(make_sharded, clients, args.queries)
             print(f"{clients} clients: {rates[0]:.1f} queries/s in one process, {rates[1]:.1f} on {args.shards} shards")
         fan_out.close()
-    for shards in (1, 4, 16, 64, 256, 1000):
-        print(f"merging {shards:,} full answers: {1000 * measure_merge(shards, 20):.2f} ms of a processor")
+    print_merges([1, 4, 16, 64, 256, 1000])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""A library in shards against the same videos in one library: are the answers the same, and what does merging cost?
+"""A library in shards against the same videos in one library: are the answers the same?
 
     python bench/shards.py [--videos 50000] [--queries 200] [--shards 1,2,4,7]
 
 Makes a library of generated films with cues, splits it, and asks both sides queries of every kind that the query
-language has; every hit must be equal in every field. Then the answers of 64 shards, made of real ones, are merged.
+language has; every hit must be equal in every field. bench/merge.py measures what merging costs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 
 from momentseek.encoders.protocol import Vectors
 from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.reader import LibraryReader
 from momentseek.library.segments import build_segment, write_segment
 from momentseek.library.shards.split import split_library
 from momentseek.library.video import Video
@@ -27,13 +26,10 @@ from momentseek.media.cue import Cue
 from momentseek.search.engine import Engine
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
-from momentseek.search.shards.answers import ShardAnswer, TextRows
 from momentseek.search.shards.engine import ShardedEngine
 from momentseek.search.shards.fan_out import LocalShards
-from momentseek.search.shards.merge import join_meant, join_phrases, join_texts
 from momentseek.search.shards.shard import SearchShard
-from momentseek.search.streams.seen import SeenVideos, VideoList, join_seen
-from momentseek.search.streams.sound import best_sounds
+from stand_in import open_reader
 
 DIM, SECONDS, CLIPS = 64, 1.5, 4
 WORDS = [f"word{i}" for i in range(400)] + ["dog", "beach", "kitchen", "running", "runs", "lighthouse"]
@@ -54,22 +50,6 @@ class RandomWords:
         """The direction of a word."""
         seed = WORDS.index(word) if word in WORDS else len(word)
         return np.random.default_rng(seed).standard_normal(DIM).astype(np.float32)
-
-
-class OpenEncoders:
-    """The encoders of a library, without loading any."""
-
-    model = None
-
-    def __init__(self, encoder: RandomWords) -> None:
-        self._encoder = encoder
-
-    def for_queries(self, stream: str) -> RandomWords:
-        """The encoder of queries to a stream."""
-        return self._encoder
-
-    def forget_others(self, rows: object) -> None:
-        """Nothing is loaded, so nothing is let go."""
 
 
 def make_library(folder: Path, videos: int, rng: np.random.Generator) -> None:
@@ -105,13 +85,6 @@ def make_library(folder: Path, videos: int, rng: np.random.Generator) -> None:
     catalog.close()
 
 
-def open_reader(folder: Path) -> LibraryReader:
-    """A library with the encoder of this script."""
-    library = LibraryReader(folder, Catalog(folder))
-    library.encoders = OpenEncoders(RandomWords())  # type: ignore[assignment]
-    return library
-
-
 def make_queries(count: int, rng: np.random.Generator) -> list[tuple[str, SearchOptions]]:
     """Queries of every kind: words, weights, what to avoid, phrases, fields and filters."""
     kinds = (
@@ -129,48 +102,6 @@ def make_queries(count: int, rng: np.random.Generator) -> list[tuple[str, Search
     return out
 
 
-def measure_merge(shards: int = 64, times: int = 50) -> float:
-    """Seconds of a processor to merge full answers of so many shards, as the median of several times."""
-    rng = np.random.default_rng(0)
-    answers = {}
-    for shard in range(shards):
-        from momentseek.library.word_counts import RankedTexts
-        from momentseek.search.hit import StreamHit
-        from momentseek.search.streams.speech import MeantCues
-
-        ids = np.sort(rng.choice(10**6, 400, replace=False)) * shards + shard
-        scores = np.sort(rng.random(400))[::-1]
-        ranked = RankedTexts(ids, ids, scores)
-        zeros = np.zeros(400)
-        text = TextRows(ranked, zeros, zeros + 1, zeros, zeros > 0, ["what is said here"] * 400)
-        hits = [[StreamHit(int(id), 0.0, 3.0, 0.5, "fair", 1.0)] * 2 for id in ids[:100]]
-        lists = VideoList(ids[:100], scores[:100].astype(np.float32))
-        seen = SeenVideos((lists,), ids[:100], scores[:100], hits)
-        meant = MeantCues(
-            ids[:100], zeros[:100].astype(np.int64), scores[:100], zeros[:100], zeros[:100] + 1, scores[:100]
-        )
-        answers[shard] = ShardAnswer(seen, None, {"cues": text, "names": text, "lines": text, "captions": text}, meant)
-
-    class All:
-        def allows(self, worth: float) -> bool:
-            return True
-
-        def spend(self, found: object) -> None:
-            pass
-
-    took = []
-    for _ in range(times):
-        begun = time.process_time()
-        join_seen([answer.seen for answer in answers.values() if answer.seen is not None], 100, 100, All())
-        join_meant(answers)
-        join_phrases(answers)
-        best_sounds([match for answer in answers.values() for match in answer.sounds])
-        for kind, limit in (("cues", 400), ("names", 100)):
-            join_texts(answers, kind, limit)  # type: ignore[arg-type]
-        took.append(time.process_time() - begun)
-    return float(np.median(took))
-
-
 def main() -> None:
     """Print the figures; exit code 1 if any answer differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -178,15 +109,13 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--shards", default="1,2,4,7")
     args = parser.parse_args()
-    one, many = (1000 * measure_merge(shards) for shards in (1, 64))
-    print(f"merging the full answers of 64 shards: {many:.2f} ms of a processor, of 1 shard: {one:.2f} ms")
     rng = np.random.default_rng(1)
     queries = make_queries(args.queries, rng)
     wrong = 0
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "one"
         make_library(folder, args.videos, rng)
-        whole = Engine(open_reader(folder))
+        whole = Engine(open_reader(folder, RandomWords()))
         begun = time.perf_counter()
         expected = [whole.search(Query.parse(text), options) for text, options in queries]
         single = time.perf_counter() - begun
@@ -198,7 +127,7 @@ def main() -> None:
             begun = time.perf_counter()
             manifest = split_library(folder, target, shards)
             split = time.perf_counter() - begun
-            libraries = [open_reader(each) for each in manifest.folders(target)]
+            libraries = [open_reader(each, RandomWords()) for each in manifest.folders(target)]
             fan_out = LocalShards(
                 {name: SearchShard(one) for name, one in zip(manifest.shards, libraries, strict=True)}
             )

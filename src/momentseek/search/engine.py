@@ -21,7 +21,7 @@ from momentseek.search.localise.localiser import Curve, localise
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.rerank import RerankInput, open_reranker, read_input
-from momentseek.search.session import RankingSession, Times, WordHits
+from momentseek.search.session import PagedLook, RankingSession, Times, WordHits
 from momentseek.search.state import Ids, LibraryState, QueryEncoder
 from momentseek.search.streams.described import search_described
 from momentseek.search.streams.name import NameHit, search_names
@@ -30,8 +30,8 @@ from momentseek.search.streams.sound import search_sounds
 from momentseek.search.streams.speech import search_speech
 from momentseek.search.streams.spoken_words import bound_by_words
 from momentseek.search.streams.text import search_text
-from momentseek.search.streams.trained import search_by_head, search_by_map
-from momentseek.search.streams.vision import VisionQuery, VisionResult, build_curve, search_vision
+from momentseek.search.streams.trained import choose_look, search_by_map
+from momentseek.search.streams.vision import LibraryLook, VisionQuery, WholeLook, build_curve
 from momentseek.trained.reranker import Reranker
 
 CONTEXT_SECONDS = 6.0
@@ -108,13 +108,12 @@ class SearchSession(RankingSession):
             self.allowed = np.unique(np.array([hit.video for hit in self.phrases], np.int64))
         return super().rank()
 
-    def look(self, asked: VisionQuery, page: int, depth: int) -> VisionResult:
-        """The best spans by what is seen."""
+    def look(self, asked: VisionQuery, depth: int) -> PagedLook:
+        """A look at what is seen."""
         if self._searches_by_map(asked):
-            return search_by_map(self.state, asked, self.allowed, depth)
-        if self._searches_by_head(asked):
-            return search_by_head(self.state, asked, self.allowed, page, depth)
-        return search_vision(self.state, asked, self.allowed, self.options.localiser, page, depth)
+            return WholeLook(search_by_map(self.state, asked, self.allowed, depth))
+        look = choose_look(asked, self.options.localiser, self.state.vision.head)
+        return LibraryLook(self.state, look, self.allowed, depth)
 
     def find_words(self) -> WordHits:
         """What the streams of words find."""

@@ -27,7 +27,7 @@ from momentseek.search.fusion import (
     stream_places,
 )
 from momentseek.search.hit import MAX_HIDDEN, Hit, Results, StreamHit
-from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAP_LOCALISER, MAX_SPANS
+from momentseek.search.localise.localiser import MAP_LOCALISER, MAX_SPANS
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.rerank import RerankInput, rank_reranked, rerank_videos
@@ -122,6 +122,21 @@ class SearchedLibrary(Protocol):
     def damaged(self) -> bool: ...
 
 
+class PagedLook(Protocol):
+    """A look at videos that seeks spans on as many of them as are needed."""
+
+    def result(self, page: int) -> VisionResult:
+        """The best spans by what is seen, if a page has so many; a larger page goes on from a smaller one."""
+        ...
+
+
+def first_page(options: SearchOptions) -> tuple[int, int]:
+    """How many spans fill the first page, and on how many videos they are sought at most."""
+    if options.rerank is not None:  # then it is videos that are wanted
+        return MAX_SPANS * options.rerank_videos, max(MAX_VIDEOS, options.rerank_videos)
+    return 2 * max(options.k, MAX_HIDDEN), MAX_VIDEOS
+
+
 class RankingSession(ABC):
     """One search while it runs: :meth:`rank` asks the streams, :meth:`show` makes hits of the best candidates."""
 
@@ -144,8 +159,8 @@ class RankingSession(ABC):
     # what is asked of the library
 
     @abstractmethod
-    def look(self, asked: VisionQuery, page: int, depth: int) -> VisionResult:
-        """The best spans by what is seen; ``page`` and ``depth`` as in :func:`search_vision`."""
+    def look(self, asked: VisionQuery, depth: int) -> PagedLook:
+        """A look at what is seen, on ``depth`` videos at most."""
 
     @abstractmethod
     def find_words(self) -> WordHits:
@@ -211,22 +226,17 @@ class RankingSession(ABC):
 
     def search_vision(self, asked: VisionQuery) -> None:
         """Search what is seen until a page of hits is full."""
-        options = self.options
         self.vision_query = asked
-        page, depth = 2 * max(options.k, MAX_HIDDEN), MAX_VIDEOS
-        if options.rerank is not None:  # then it is videos that are wanted
-            page, depth = MAX_SPANS * options.rerank_videos, max(MAX_VIDEOS, options.rerank_videos)
+        page, depth = first_page(self.options)
+        look = self.look(asked, depth)
         while True:
-            self.vision = self.look(asked, page, depth)
-            if self._searches_by_map(asked) or len(self.vision.hits) < page or self._fills_page(self.vision.hits):
+            self.vision = look.result(page)
+            if self.vision.whole or len(self.vision.hits) < page or self._fills_page(self.vision.hits):
                 break
             page *= 2
 
     def _searches_by_map(self, query: VisionQuery) -> bool:
         return query.moments is not None and self.options.localiser == MAP_LOCALISER
-
-    def _searches_by_head(self, query: VisionQuery) -> bool:
-        return query.spans is not None and self.options.localiser == LEARNED_LOCALISER
 
     def _fills_page(self, hits: Sequence[StreamHit]) -> bool:
         """Whether hits fill a page once copies of a file, and others of the same video if so asked, are left out."""

@@ -104,6 +104,25 @@ class StreamIndex:
         return np.concatenate([np.asarray(s.ids) for s in self.segments] or [np.zeros(0, np.int64)])
 
     @cached_property
+    def _sorted_ids(self) -> tuple[Ids, Ids]:
+        """The ids in order, and where each is among all."""
+        order = np.argsort(self.ids, kind="stable")
+        return self.ids[order], order
+
+    def places(self, videos: Ids) -> dict[int, tuple[int, int]]:
+        """In which segment each of some videos is, and where; those that are in none are missing."""
+        ids, order = self._sorted_ids
+        if not len(ids):
+            return {}
+        near = np.minimum(np.searchsorted(ids, videos), len(ids) - 1)
+        there = ids[near] == videos
+        at = order[near[there]]
+        begins = np.cumsum([0, *(len(s.ids) for s in self.segments)])
+        segment = np.searchsorted(begins, at, side="right") - 1
+        columns = (column.tolist() for column in (videos[there], segment, at - begins[segment]))
+        return {id: (one, place) for id, one, place in zip(*columns, strict=True)}
+
+    @cached_property
     def clips(self) -> int:
         """Number of clips of all videos that have not been removed."""
         return int(

@@ -27,8 +27,8 @@ from momentseek.search.localise import Curve, localise
 from momentseek.search.localise.learned import learned
 from momentseek.search.query import Part
 from momentseek.search.state import StreamIndex
-from momentseek.search.streams.trained import search_by_head
-from momentseek.search.streams.vision import build_vision_query
+from momentseek.search.streams.trained import HeadLook
+from momentseek.search.streams.vision import MAX_VIDEOS, LibraryLook, build_vision_query
 from momentseek.simulation import SimulationSettings, simulate
 from momentseek.trained.boundary_head import BoundaryHead, log_shares, response
 from momentseek.trained.encoder import TrainedEncoder, load_trained_encoder
@@ -84,7 +84,7 @@ def searched(
     found = {}
     for query in ids:
         target = build_vision_query(index, [Part(query)], [], encode(0), encode(1))
-        moments = search_by_head(state, target, None, page=10_000).hits
+        moments = LibraryLook(state, HeadLook(target, state.vision.head), None, MAX_VIDEOS).result(10_000).hits
         found[query] = [(names[m.video], m.start, m.end, m.score) for m in moments]
     return found
 

@@ -19,7 +19,7 @@ from momentseek.library.descriptions import keep_caption
 from momentseek.library.readings import LINE_COLUMNS, READING
 from momentseek.library.shards.split import split_library
 from momentseek.media.cue import Cue
-from momentseek.search import state
+from momentseek.search import session, state
 from momentseek.search.engine import Engine
 from momentseek.search.hit import Results
 from momentseek.search.options import SearchOptions
@@ -102,11 +102,14 @@ def told(results: Results) -> Sequence[Any]:
     clips=st.sampled_from([3, 12]),
     chosen=st.lists(st.sampled_from(QUERIES), min_size=6, max_size=6, unique=True),
     sampled=st.sampled_from([16, 8192]),
+    depth=st.sampled_from([3, 12, 100]),
 )
-def test_any_library_answers_alike_in_shards(seed, videos, shards, clips, chosen, sampled):
+def test_any_library_answers_alike_in_shards(seed, videos, shards, clips, chosen, sampled, depth):
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as made:
         patch.setattr(state, "SAMPLE_CLIPS", sampled)
+        patch.setattr(session, "MAX_VIDEOS", depth)  # fewer than there are, so that shards must agree on the best
+        patch.setattr(session, "MAX_HIDDEN", 2)
         folder, encoder = Path(made) / "one", WordVectors()
         catalog = build(folder, rng, videos, clips)
         whole = Engine(OpenLibrary(folder, catalog, encoder))  # type: ignore[arg-type]
@@ -129,7 +132,7 @@ class Failing(LocalShards):
         return FanAnswers(rest.answers, {1: "the machine is away"})
 
 
-@pytest.mark.parametrize("method", ["statistics", "sample", "search", "show"])
+@pytest.mark.parametrize("method", ["statistics", "sample", "lists", "search", "show"])
 def test_a_shard_that_does_not_answer_makes_an_answer_incomplete_until_it_does(method: str, tmp_path: Path) -> None:
     build(tmp_path / "one", np.random.default_rng(3), 20, 12).close()
     manifest = split_library(tmp_path / "one", tmp_path / "new", 3)

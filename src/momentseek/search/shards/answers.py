@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from momentseek.encoders.protocol import Vectors
 from momentseek.library.catalog import EncoderRow
 from momentseek.library.word_counts import RankedTexts, WordCounts
 from momentseek.search.fusion import Candidate, StreamPlaces
@@ -18,7 +19,7 @@ from momentseek.search.query import Query
 from momentseek.search.sampling import SampledRows
 from momentseek.search.session import Times
 from momentseek.search.state import Ids, KeyedRows
-from momentseek.search.streams.seen import SeenVideos
+from momentseek.search.streams.seen import LookedVideos, VideoList
 from momentseek.search.streams.sound import SoundMatch
 from momentseek.search.streams.speech import MeaningQuery, MeantCues
 from momentseek.search.streams.vision import VisionQuery
@@ -42,9 +43,21 @@ class ShardCounts:
     encoders: tuple[EncoderRow, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class ScanAsk:
+    """What scans look for, a row for each, and how many videos each of them lists."""
+
+    probes: Vectors
+    reach: int
+
+    def same(self, other: ScanAsk | None) -> bool:
+        """Whether another one looks for the same."""
+        return other is not None and self.reach == other.reach and np.array_equal(self.probes, other.probes)
+
+
+@dataclass(frozen=True, eq=False)
 class WordAsk:
-    """The first question: how much is there, and how often do words occur?"""
+    """The first question: how much is there, how often do words occur, and which videos look best?"""
 
     query: Query
     now: float
@@ -53,9 +66,11 @@ class WordAsk:
     """The words that are looked for, by where."""
     misspelt: Sequence[str] = ()
     """Words of which other spellings are wanted."""
+    scan: ScanAsk | None = None
+    """What the pictures are scanned for, where that is known before it is known what is usual."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ShardStatistics:
     """What a shard adds to what is global in a search."""
 
@@ -65,6 +80,8 @@ class ShardStatistics:
     words: Mapping[TextKind, WordCounts] = field(default_factory=dict)
     spellings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """For a word, those that differ from it in one letter."""
+    lists: tuple[VideoList, ...] | None = None
+    """The videos that scans list here; None where none was asked for, or its rows do not fit the vectors here."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +108,10 @@ class ShardAsk:
     options: SearchOptions
     now: float
     vision: VisionQuery | None = None
+    videos: Ids | None = None
+    """The videos here that are among the best of all shards …"""
     page: int = 0
-    depth: int = 0
+    """… on which spans are sought until a page has so many."""
     reach: int = 0
     """Number of videos that each plane of a map model lists."""
     meaning: MeaningQuery | None = None
@@ -103,16 +122,34 @@ class ShardAsk:
 
 
 class TextRows(NamedTuple):
-    """Texts that hold words, best first: cues, lines, captions or names."""
+    """Texts that hold words, best first: cues, lines, captions or names; numbers in one table, to be sent as one."""
 
-    ranked: RankedTexts
-    start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    at: NDArray[np.float64]
-    """Time of the frame to show."""
-    heard: NDArray[np.bool_]
-    """Whether a recogniser made the text."""
+    table: NDArray[np.float64]
+    """(7, n): number of the text, video, BM25, start, end, time of the frame to show, whether a recogniser made it."""
     texts: list[str]
+
+    @classmethod
+    def of(
+        cls, ranked: RankedTexts, start: ArrayLike, end: ArrayLike, at: ArrayLike, heard: ArrayLike, texts: list[str]
+    ) -> TextRows:
+        """Texts from columns."""
+        columns = [np.asarray(one, np.float64) for one in (*ranked, start, end, at, heard)]
+        return cls(np.stack(columns), texts)
+
+    @property
+    def ranked(self) -> RankedTexts:
+        """The texts' numbers, videos and scores."""
+        return RankedTexts(self.table[0].astype(np.int64), self.table[1].astype(np.int64), self.table[2])
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        """(3, n): start, end, and time of the frame to show."""
+        return self.table[3:6]
+
+    @property
+    def heard(self) -> NDArray[np.bool_]:
+        """Whether a recogniser made each text."""
+        return np.asarray(self.table[6] > 0, np.bool_)
 
 
 class PhraseRows(NamedTuple):
@@ -138,7 +175,9 @@ class VideoCards(NamedTuple):
 class ShardAnswer:
     """What a shard found."""
 
-    seen: SeenVideos | None = None
+    looked: LookedVideos | None = None
+    planes: tuple[VideoList, ...] = ()
+    """The videos that each plane of a map model lists."""
     phrases: PhraseRows | None = None
     texts: Mapping[TextKind, TextRows] = field(default_factory=dict)
     meant: MeantCues | None = None
@@ -158,6 +197,8 @@ class DetailAsk:
     unwanted: Sequence[int] = ()
     moments: Sequence[int] = ()
     """Videos of which a map model's moments are wanted."""
+    seen: Sequence[int] = ()
+    """Videos on which all spans are wanted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +208,7 @@ class ShardDetails:
     spans: dict[int, Candidate] = field(default_factory=dict)
     unwanted: Times = field(default_factory=dict)
     moments: dict[int, list[StreamHit]] = field(default_factory=dict)
+    seen: dict[int, list[StreamHit]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

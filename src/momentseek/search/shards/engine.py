@@ -6,21 +6,26 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
+from momentseek.encoders.protocol import Vectors
 from momentseek.library.encoders import LibraryEncoders
 from momentseek.library.reader import LibraryReader
 from momentseek.search.engine import NOTHING_PASSES_NOTE
 from momentseek.search.example import SearchExample, check_filters
 from momentseek.search.fusion import Candidate, drop_repeats, merge_hits
 from momentseek.search.hit import Results
+from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAP_LOCALISER
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.rerank import open_reranker
-from momentseek.search.shards.answers import ShardCounts, ShardStatistics, WordAsk
+from momentseek.search.session import first_page
+from momentseek.search.shards.answers import ScanAsk, ShardCounts, ShardStatistics, WordAsk
 from momentseek.search.shards.fan_out import Asker, FanOut
 from momentseek.search.shards.session import ShardedSession, ask_words
 from momentseek.search.shards.state import ShardedIndex, ShardedState
 from momentseek.search.state import QueryEncoder
-from momentseek.search.streams.vision import query_of_vector
+from momentseek.search.streams.vision import query_of_vector, scan_reach, vector_of_parts
 from momentseek.tables import count
 
 
@@ -45,6 +50,8 @@ class ShardedEngine:
             model = open_reranker(options.rerank, self._about.catalog, self._about.clip_seconds)
         asker = Asker(self._shards)
         asked = ask_words(query, options, time.time())
+        if "vision" in options.streams and query.picture_parts:
+            asked = replace(asked, scan=self._guess_scan(query, options))
         statistics: dict[int, ShardStatistics] = asker.ask_all("statistics", asked)
         if nothing_passes(statistics):
             return finish(Results([], query, note=NOTHING_PASSES_NOTE), asker, began)
@@ -59,12 +66,31 @@ class ShardedEngine:
         began = time.perf_counter()
         check_filters(where)
         asker = Asker(self._shards)
-        asked = WordAsk(where, time.time())
+        asked = WordAsk(where, time.time(), scan=self._guess_scan(where, options, example.vector))
         statistics: dict[int, ShardStatistics] = asker.ask_all("statistics", asked)
         if nothing_passes(statistics):
             return finish(Results([], where, note=NOTHING_PASSES_NOTE), asker, began)
         session = ShardedExampleSession(self.state(statistics), asker, asked, options, statistics, example)
         return self._finish(session.show(session.rank()), asker, began)
+
+    def _guess_scan(self, query: Query, options: SearchOptions, vector: Vectors | None = None) -> ScanAsk | None:
+        """What pictures will be scanned for if the shards are as they were, so that they scan with the first question.
+
+        A guess that was wrong is only made again: the scan is asked for once it is known what is right.
+        """
+        state = self._state
+        if state is None or not len(state.vision.sample):
+            return None
+        index, (_, depth) = state.vision, first_page(options)
+        if vector is None:
+            if index.moments is not None and options.localiser == MAP_LOCALISER:
+                return None
+            seen = query.picture_parts  # encoded together with what is avoided, as in one library: the same bits
+            rows = self._encoder.encode("vision", [part.text for part in (*seen, *query.avoid)])
+            vector = vector_of_parts(np.array([part.weight for part in seen], np.float32), rows[: len(seen)])
+            if index.head is not None and options.localiser == LEARNED_LOCALISER:
+                return ScanAsk(index.head.probes(vector), depth)
+        return ScanAsk(vector[None], scan_reach(bool(query.avoid), depth))
 
     def _finish(self, results: Results, asker: Asker, began: float) -> Results:
         """Results of a search; a sample that lacks a shard makes them incomplete, and is taken anew the next time."""

@@ -6,15 +6,14 @@ Only columns of numbers are compared; of what was found, no more is touched than
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from momentseek.library.word_counts import RankedTexts, keep_best
+from momentseek.library.word_counts import keep_best
+from momentseek.moments.arrays import FloatArray, Positions
 from momentseek.search.hit import StreamHit
-from momentseek.search.shards.answers import PhraseRows, ShardAnswer, TextKind, TextRows
+from momentseek.search.shards.answers import PhraseRows, ShardAnswer, TextKind, TextRows, VideoCards
 from momentseek.search.state import Ids
 from momentseek.search.streams.speech import MAX_MEANT_VIDEOS, MeantCues
 from momentseek.search.streams.spoken_words import MAX_BOUNDED_HITS
@@ -38,8 +37,7 @@ class ShardMatch(NamedTuple):
     bm25: float
 
 
-@dataclass(frozen=True)
-class VideoCard:
+class VideoCard(NamedTuple):
     """What ranking has to know of a video, and which shard has it."""
 
     id: int
@@ -53,33 +51,39 @@ def join_texts(answers: Mapping[int, ShardAnswer], kind: TextKind, limit: int) -
     parts = [answer.texts[kind] for answer in answers.values() if kind in answer.texts]
     if not parts:
         return None
-    ranked = [part.ranked for part in parts]
-    scores = np.concatenate([one.bm25 for one in ranked])
-    some = keep_best(scores, limit)
-    ids, videos = np.concatenate([one.id for one in ranked])[some], np.concatenate([one.video for one in ranked])[some]
-    best = np.lexsort((ids, videos, -scores[some]))[:limit]
-    order = some[best]
-    begins = np.cumsum([0, *(len(part.texts) for part in parts)])
-    owner = np.searchsorted(begins, order, side="right") - 1
-    return TextRows(
-        RankedTexts(ids[best], videos[best], scores[order]),
-        np.concatenate([part.start for part in parts])[order],
-        np.concatenate([part.end for part in parts])[order],
-        np.concatenate([part.at for part in parts])[order],
-        np.concatenate([part.heard for part in parts])[order],
-        [parts[part].texts[at] for part, at in zip(owner.tolist(), (order - begins[owner]).tolist(), strict=True)],
-    )
+    ends = first_parts([part.table[2] for part in parts], limit)
+    table = np.concatenate([part.table[:, :end] for part, end in zip(parts, ends, strict=True)], axis=1)
+    texts = [text for part, end in zip(parts, ends, strict=True) for text in part.texts[:end]]
+    order = np.lexsort((table[0], table[1], -table[2]))[:limit]
+    return TextRows(table[:, order], [texts[at] for at in order.tolist()])
+
+
+def first_parts(scores: Sequence[FloatArray], limit: int) -> list[int]:
+    """How much of each of some lists, best first, may be among the best ``limit`` of all.
+
+    >>> first_parts([np.array([9.0, 8.0, 1.0]), np.array([7.0, 5.0, 4.0])], 2)
+    [2, 1]
+    """
+    few = -(-limit // len(scores))
+    some = np.concatenate([one[:few] for one in scores])
+    if len(some) < limit:
+        return [len(one) for one in scores]
+    # so many are at least as good as this; what is worse is not among the best
+    bound = np.partition(some, len(some) - limit)[len(some) - limit]
+    return [len(one) - int(one[::-1].searchsorted(bound)) for one in scores]
 
 
 def text_matches(rows: TextRows | None) -> list[ShardMatch]:
     """Texts one by one, as the streams of words judge them."""
     if rows is None:
         return []
-    ranked, start, end, at, _, texts = rows
-    columns = (ranked.id, ranked.video, start, end, at, ranked.bm25)
+    ranked = rows.ranked
+    columns = (ranked.id, ranked.video, *rows.times, ranked.bm25)
     return [
         ShardMatch(id, video, TextLine(begin, finish, text, frame), bm25)
-        for id, video, begin, finish, frame, bm25, text in zip(*(one.tolist() for one in columns), texts, strict=True)
+        for id, video, begin, finish, frame, bm25, text in zip(
+            *(one.tolist() for one in columns), rows.texts, strict=True
+        )
     ]
 
 
@@ -122,27 +126,39 @@ class CardIndex:
     """The cards of the videos that answers mention; looked up one by one, since few of them are needed."""
 
     def __init__(self) -> None:
-        self._parts: dict[int, list[ShardAnswer]] = {}
+        self._parts: list[tuple[int, VideoCards]] = []
+        self._ids: Ids | None = None
         self._known: dict[int, VideoCard] = {}
 
     def add(self, answers: Mapping[int, ShardAnswer]) -> None:
         """Take the cards of further answers."""
-        for shard, answer in answers.items():
-            self._parts.setdefault(shard, []).append(answer)
+        self._parts += [(shard, answer.cards) for shard, answer in answers.items() if answer.cards is not None]
+        self._ids = None
 
     def find(self, ids: Sequence[int]) -> dict[int, VideoCard]:
         """The cards of videos by their ids; those that no shard knows are missing."""
         new = np.array(sorted({id for id in ids if id not in self._known}), np.int64)
-        for shard, answers in self._parts.items() if len(new) else ():
-            for answer in answers:
-                if (cards := answer.cards) is not None and len(cards.ids):
-                    at, there = _places(cards.ids, new)
-                    for id, place in zip(new[there].tolist(), at[there].tolist(), strict=True):
-                        self._known[id] = VideoCard(id, float(cards.durations[place]), cards.hashes[place], shard)
+        if len(new) and self._parts:
+            if self._ids is None:
+                self._ids = np.concatenate([cards.ids for _, cards in self._parts])
+            begins = np.cumsum([0, *(len(cards.ids) for _, cards in self._parts)])
+            at = places_of(new, self._ids)
+            part = np.searchsorted(begins, at, side="right") - 1
+            for one, place in zip(part.tolist(), (at - begins[part]).tolist(), strict=True):
+                shard, cards = self._parts[one]
+                id = int(cards.ids[place])
+                self._known[id] = VideoCard(id, float(cards.durations[place]), cards.hashes[place], shard)
         return {id: self._known[id] for id in dict.fromkeys(ids) if id in self._known}
 
 
-def _places(known: Ids, wanted: Ids) -> tuple[Ids, NDArray[np.bool_]]:
-    """Where each wanted number would be among sorted known ones, and whether it is there."""
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return at, known[at] == wanted
+def places_of(wanted: Ids, ids: Ids) -> Positions:
+    """Where some ids, in order and each once, are among many others in any order.
+
+    >>> places_of(np.array([3, 8]), np.array([8, 1, 3, 8])).tolist()
+    [0, 2, 3]
+    """
+    marked = np.zeros(1 << 12, bool)  # most are ruled out by their last bits, which is far quicker than a search
+    marked[wanted & 4095] = True
+    some = np.flatnonzero(marked[ids & 4095])
+    near = np.minimum(np.searchsorted(wanted, ids[some]), len(wanted) - 1)
+    return np.asarray(some[wanted[near] == ids[some]], np.int64)

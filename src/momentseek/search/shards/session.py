@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from momentseek.library.catalog import CueMatch, NameMatch
@@ -15,11 +16,12 @@ from momentseek.search.hit import Hit, StreamHit
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
 from momentseek.search.rerank import RerankInput
-from momentseek.search.session import AskedStreams, RankingSession, Times, WordHits
+from momentseek.search.session import AskedStreams, PagedLook, RankingSession, Times, WordHits
 from momentseek.search.shards.answers import (
     BoundAsk,
     DetailAsk,
     RerankAsk,
+    ScanAsk,
     ShardAnswer,
     ShardAsk,
     ShardStatistics,
@@ -28,19 +30,21 @@ from momentseek.search.shards.answers import (
     WordAsk,
 )
 from momentseek.search.shards.fan_out import Asker
+from momentseek.search.shards.look import ShardedLook
 from momentseek.search.shards.merge import CardIndex, VideoCard, join_meant, join_phrases, join_texts, text_matches
 from momentseek.search.shards.shard import LIMITS
 from momentseek.search.shards.state import ShardedState
+from momentseek.search.state import Ids
 from momentseek.search.streams.described import judge_captions
 from momentseek.search.streams.moment_map import bound_videos
 from momentseek.search.streams.name import NameHit, judge_names, name_terms
-from momentseek.search.streams.seen import SpanBudget, VideoList, join_seen
+from momentseek.search.streams.seen import LookedVideos, VideoList, join_lists
 from momentseek.search.streams.sound import best_sounds
 from momentseek.search.streams.speech import ask_meaning, fuse_hits, judge_cues, meant_hits
 from momentseek.search.streams.spoken_words import MAX_BOUNDED_HITS
 from momentseek.search.streams.text import all_spellings, judge_lines
-from momentseek.search.streams.trained import HeadBudget, choose_moments, content_key
-from momentseek.search.streams.vision import PageBudget, VisionQuery, VisionResult, scan_reach
+from momentseek.search.streams.trained import choose_look, choose_moments, content_key
+from momentseek.search.streams.vision import VisionQuery, VisionResult, WholeLook
 from momentseek.search.streams.word_weights import rarest_words, rarity
 from momentseek.trained.reranker import Reranker
 
@@ -77,25 +81,42 @@ class ShardedSession(RankingSession):
 
     # one question finds everything, so that shards are asked once
 
-    def look(self, asked: VisionQuery, page: int, depth: int) -> VisionResult:
-        """The best spans by what is seen in any shard."""
+    def look(self, asked: VisionQuery, depth: int) -> PagedLook:
+        """A look at what is seen in all shards."""
         if self._searches_by_map(asked):
-            return VisionResult.from_hits(self._look_by_map(asked, depth), {})
-        parts = [answer.seen for answer in self._find(asked, page, depth).values() if answer.seen is not None]
-        if self._searches_by_head(asked):
-            assert self._state.vision.head is not None
-            budget: SpanBudget = HeadBudget(self._state.vision.head.alpha, page)
-            return VisionResult.from_hits(join_seen(parts, depth, depth, budget), {})
-        reach = scan_reach(asked, depth)
-        return VisionResult.from_hits(join_seen(parts, reach, depth, PageBudget(asked.scale, page)), {})
+            return WholeLook(VisionResult.from_hits(self._look_by_map(asked, depth), {}))
+        look = choose_look(asked, self.options.localiser, self._state.vision.head)
+        best = join_lists(self._lists(ScanAsk(look.probes, look.reach(depth))), look.reach(depth))
+        owner = {id: shard for shard, ids in best.items() for id in ids.tolist()}
+
+        def begin(page: int) -> list[LookedVideos]:
+            answers = self._find(asked, best, page)
+            return [answer.looked for answer in answers.values() if answer.looked is not None]
+
+        def go_on(videos: Sequence[int]) -> dict[int, list[StreamHit]]:
+            wanted: dict[int, list[int]] = {}
+            for id in videos:
+                wanted.setdefault(owner[id], []).append(id)
+            details = self._asker.ask(
+                "details", {s: DetailAsk(self.query, self.options, asked, seen=ids) for s, ids in wanted.items()}
+            )
+            return {id: found for one in details.values() for id, found in one.seen.items()}
+
+        return ShardedLook(look, depth, len(self._asker.left), begin, go_on)
+
+    def _lists(self, scan: ScanAsk) -> dict[int, tuple[VideoList, ...]]:
+        """What scans list in each shard: as the first question was answered, if that asked for the same."""
+        known = {shard: self._statistics[shard].lists for shard in self._asker.left if shard in self._statistics}
+        if scan.same(self._words.scan) and None not in known.values():
+            return {shard: lists for shard, lists in known.items() if lists is not None}
+        return self._asker.ask_all("lists", WordAsk(self.query, self._words.now, scan=scan))
 
     def _look_by_map(self, asked: VisionQuery, depth: int) -> list[StreamHit]:
         assert asked.moments is not None
         assert self._state.vision.moments is not None
         reach = depth
         while True:
-            seen = [answer.seen for answer in self._find(asked, 0, depth, reach).values()]
-            lists = [each.lists for each in seen if each is not None and each.lists]
+            lists = [answer.planes for answer in self._find(asked, reach=reach).values() if answer.planes]
             joined = [VideoList.join(plane, reach) for plane in zip(*lists, strict=True)]
             bounds = bound_videos(self._state.vision.moments, asked.moments, joined) if joined else {}
             videos = self.known_videos(bounds)
@@ -110,17 +131,18 @@ class ShardedSession(RankingSession):
         return choose_moments(bounds, videos, lambda id: moments.get(id, []), depth)
 
     def _find(
-        self, vision: VisionQuery | None, page: int = 0, depth: int = 0, reach: int = 0
+        self, vision: VisionQuery | None, videos: Mapping[int, Ids] | None = None, page: int = 0, reach: int = 0
     ) -> Mapping[int, ShardAnswer]:
         """Ask all shards; for words only the first time."""
         first = self._answers is None
         ask = ShardAsk(
-            self.query, self.options, self._words.now, vision, page, depth, reach,
+            self.query, self.options, self._words.now, vision, None, page, reach,
             self._meaning() if first else None,
             self._counted_words() if first else {},
             self.asks.picture_text if first and self.asks.sounds else "",
         )  # fmt: skip
-        answers: dict[int, ShardAnswer] = self._asker.ask_all("search", ask)
+        asks = {shard: replace(ask, videos=(videos or {}).get(shard)) for shard in self._asker.left}
+        answers: dict[int, ShardAnswer] = self._asker.ask("search", asks)
         self._state.damaged |= any(answer.damaged for answer in answers.values())
         self._cards.add(answers)
         if self._answers is None:
@@ -176,7 +198,7 @@ class ShardedSession(RankingSession):
         hits: list[StreamHit] = []
         if found is not None and found.texts:
             ranked = found.ranked
-            columns = (one.tolist() for one in (ranked.video, found.start, found.end, ranked.bm25))
+            columns = (one.tolist() for one in (ranked.video, *found.times[:2], ranked.bm25))
             rows = zip(*columns, found.texts, strict=True)
             matches = [CueMatch(video, Cue(start, end, text), bm25) for video, start, end, bm25, text in rows]
             heard = set(ranked.video[found.heard].tolist())
@@ -223,7 +245,8 @@ class ShardedSession(RankingSession):
         found = join_texts(self._answers or {}, "names", LIMITS["names"])
         if found is None:
             return []
-        rows = zip(found.ranked.video.tolist(), found.texts, found.ranked.bm25.tolist(), strict=True)
+        ranked = found.ranked
+        rows = zip(ranked.video.tolist(), found.texts, ranked.bm25.tolist(), strict=True)
         return judge_names([NameMatch(video, name, bm25) for video, name, bm25 in rows], self.query.name_text)
 
     # what is said of single videos

@@ -29,7 +29,7 @@ from momentseek.library.word_counts import (
 from momentseek.search.engine import Engine, SearchSession, allowed_videos
 from momentseek.search.example import SearchExample, example_of_moment
 from momentseek.search.hit import Hit, StreamHit
-from momentseek.search.localise.localiser import LEARNED_LOCALISER
+from momentseek.search.query import Query
 from momentseek.search.rerank import RerankInput, open_reranker
 from momentseek.search.shards.answers import (
     BoundAsk,
@@ -38,6 +38,7 @@ from momentseek.search.shards.answers import (
     PhraseRows,
     RerankAsk,
     SampleAsk,
+    ScanAsk,
     ShardAnswer,
     ShardAsk,
     ShardCounts,
@@ -53,13 +54,13 @@ from momentseek.search.shards.answers import (
 from momentseek.search.state import Ids, LibraryState, QueryEncoder
 from momentseek.search.streams.moment_map import list_by_planes
 from momentseek.search.streams.phrases import find_phrases
-from momentseek.search.streams.seen import SeenVideos
+from momentseek.search.streams.seen import LookedVideos, VideoList, in_order, seek_spans
 from momentseek.search.streams.sound import find_sounds
 from momentseek.search.streams.speech import MAX_CUES, find_meant
 from momentseek.search.streams.spoken_words import bound_by_words
 from momentseek.search.streams.text import MAX_LINES
-from momentseek.search.streams.trained import look_by_head, moments_of_video
-from momentseek.search.streams.vision import VisionQuery, look_at_videos
+from momentseek.search.streams.trained import choose_look, moments_of_video
+from momentseek.search.streams.vision import VisionQuery
 
 WORD_INDICES: dict[TextKind, WordIndex] = {
     "cues": CUES, "lines": LINES, "spellings": SPELLINGS, "captions": CAPTIONS, "names": NAMES,
@@ -83,11 +84,13 @@ class SearchShard:
         """How much this shard holds, and how often words occur in it."""
         state, catalog = self._engine.state(), self._library.catalog
         allowed = allowed_videos(catalog, asked.query, asked.now)
+        passing = None if allowed is None else len(allowed)
         return ShardStatistics(
             self._counts(state),
-            None if allowed is None else len(allowed),
+            passing,
             {kind: count_words(catalog, WORD_INDICES[kind], terms) for kind, terms in asked.words.items()},
             {term: near_spellings(catalog, term) for term in asked.misspelt} if catalog.has_readings else {},
+            None if asked.scan is None or passing == 0 else self._lists(state, asked.query, asked.scan, allowed),
         )
 
     def _counts(self, state: LibraryState) -> ShardCounts:
@@ -114,6 +117,27 @@ class SearchShard:
         has_moments = state.vision.moments is not None
         return ShardSample(parts=tuple(state.vision.sampled_windows(asked.step)) if has_moments else ())
 
+    def lists(self, asked: WordAsk) -> tuple[VideoList, ...]:
+        """The videos here that scans list, best first."""
+        state = self._engine.state()
+        allowed = allowed_videos(self._library.catalog, asked.query, asked.now)
+        found = None if asked.scan is None else self._lists(state, asked.query, asked.scan, allowed)
+        return found or ()
+
+    def _lists(
+        self, state: LibraryState, query: Query, asked: ScanAsk, allowed: Ids | None
+    ) -> tuple[VideoList, ...] | None:
+        index = state.vision
+        if not index.segments:
+            return ()
+        if index.segments[0].dim != asked.probes.shape[1]:
+            return None
+        if query.phrases:
+            allowed = np.unique([hit.video for hit in find_phrases(self._library.catalog, query.phrases, allowed)])
+        mask = index.allowed_mask(allowed)
+        best = index.scan.search(asked.probes, asked.reach, allowed=mask, gone=index.gone)
+        return tuple(VideoList(*each) for each in zip(best.ids, best.scores, strict=True))
+
     # what is found
 
     def search(self, asked: ShardAsk) -> ShardAnswer:
@@ -124,7 +148,8 @@ class SearchShard:
         if asked.query.phrases:
             phrases = self._phrases(asked, allowed)
             allowed = np.unique(phrases.video)
-        seen = None if asked.vision is None else self._look(state, asked, asked.vision, allowed)
+        looked = None if asked.vision is None or asked.reach else self._look(state, asked, asked.vision)
+        planes = self._planes(state, asked, asked.vision, allowed) if asked.vision is not None and asked.reach else ()
         heard = transcribed_videos(catalog) if "cues" in asked.words else frozenset()
         texts = {kind: self._texts(kind, *asked.words[kind], allowed, heard) for kind in asked.words}
         meant = None if asked.meaning is None else find_meant(state, asked.meaning, allowed)
@@ -134,10 +159,9 @@ class SearchShard:
             mentioned += [] if rows is None else rows.video.tolist()
         for found in texts.values():
             mentioned += found.ranked.video.tolist()
-        if seen is not None:
-            mentioned += seen.videos.tolist()
-            mentioned += [] if asked.reach == 0 else [id for each in seen.lists for id in each.ids.tolist()]
-        return ShardAnswer(seen, phrases, texts, meant, sounds, self._cards(state, mentioned), state.damaged)
+        mentioned += [] if looked is None else looked.videos.tolist()
+        mentioned += [id for each in planes for id in each.ids.tolist()]
+        return ShardAnswer(looked, planes, phrases, texts, meant, sounds, self._cards(state, mentioned), state.damaged)
 
     def _phrases(self, asked: ShardAsk, allowed: Ids | None) -> PhraseRows:
         found = find_phrases(self._library.catalog, asked.query.phrases, allowed)
@@ -146,19 +170,20 @@ class SearchShard:
         table = np.array(columns, np.float64).reshape(-1, 6)
         return PhraseRows(np.array([hit.video for hit in found], np.int64), *table.T[1:])
 
-    def _look(self, state: LibraryState, asked: ShardAsk, vision: VisionQuery, allowed: Ids | None) -> SeenVideos:
-        none = SeenVideos((), np.zeros(0, np.int64), np.zeros(0))
-        if not len(state.vision.segments):
-            return none
-        if asked.reach:
-            if vision.moments is None or state.vision.moments is None:
-                return none
-            return SeenVideos(
-                list_by_planes(state.vision, vision.moments, allowed, asked.reach), none.videos, none.worth
-            )
-        if vision.spans is not None and asked.options.localiser == LEARNED_LOCALISER:
-            return look_by_head(state, vision, allowed, asked.page, asked.depth)[0] if state.vision.head else none
-        return look_at_videos(state, vision, allowed, asked.options.localiser, asked.page, asked.depth)[0]
+    def _look(self, state: LibraryState, asked: ShardAsk, vision: VisionQuery) -> LookedVideos:
+        """The spans on videos of this shard, until it has a page of them."""
+        look = choose_look(vision, asked.options.localiser, state.vision.head)
+        places = {} if asked.videos is None else state.vision.places(asked.videos)
+        worth = in_order(look.worth(state, places))
+        hits = seek_spans(worth, look.budget(asked.page), lambda id: look.spans(state, id, places[id]))
+        return LookedVideos(np.array(list(worth), np.int64), np.array(list(worth.values()), np.float64), hits)
+
+    def _planes(
+        self, state: LibraryState, asked: ShardAsk, vision: VisionQuery, allowed: Ids | None
+    ) -> tuple[VideoList, ...]:
+        if vision.moments is None or state.vision.moments is None:
+            return ()
+        return list_by_planes(state.vision, vision.moments, allowed, asked.reach)
 
     def _texts(
         self, kind: TextKind, terms: Sequence[str], everywhere: WordCounts, allowed: Ids | None, heard: frozenset[int]
@@ -168,10 +193,8 @@ class SearchShard:
         start, end, texts, at = (
             zip(*read_texts(catalog, index, ranked.id), strict=True) if len(ranked.id) else ((),) * 4
         )
-        by_machine = np.array([video in heard for video in ranked.video.tolist()], bool)
-        return TextRows(
-            ranked, np.array(start, float), np.array(end, float), np.array(at, float), by_machine, list(texts)
-        )
+        by_machine = [video in heard for video in ranked.video.tolist()]
+        return TextRows.of(ranked, start, end, at, by_machine, list(texts))
 
     def _cards(self, state: LibraryState, ids: Iterable[int]) -> VideoCards:
         known = state.videos(sorted(set(ids)))
@@ -190,10 +213,16 @@ class SearchShard:
         if asked.moments and asked.vision is not None and session.state.vision.moments is not None:
             for id, video in session.state.videos(asked.moments).items():
                 moments[id] = moments_of_video(session.state, asked.vision, video)[1]
+        seen: dict[int, list[StreamHit]] = {}
+        if asked.seen and asked.vision is not None:
+            look = choose_look(asked.vision, asked.options.localiser, session.state.vision.head)
+            places = session.state.vision.places(np.array(asked.seen, np.int64))
+            seen = {id: look.spans(session.state, id, place) for id, place in places.items()}
         return ShardDetails(
             session.best_candidates(asked.spans),
             session.unwanted_times(set(asked.unwanted)) if asked.unwanted else {},
             moments,
+            seen,
         )
 
     def bounds(self, asked: BoundAsk) -> list[StreamHit]:

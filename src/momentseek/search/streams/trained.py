@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from momentseek.encoders.protocol import Vectors
 from momentseek.library.video import Video
 from momentseek.search.confidence import Scale
 from momentseek.search.fusion import KnownVideo
@@ -17,47 +18,64 @@ from momentseek.search.hit import StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAX_SPANS, Curve
 from momentseek.search.state import Ids, LibraryState
 from momentseek.search.streams.moment_map import upper_bounds
-from momentseek.search.streams.seen import SeenVideos, VideoList
-from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, VisionResult, build_curve, hits_on_curve
+from momentseek.search.streams.seen import SpanBudget
+from momentseek.search.streams.vision import (
+    MAX_VIDEOS,
+    ClipLook,
+    SegmentPlace,
+    VisionLook,
+    VisionQuery,
+    VisionResult,
+    build_curve,
+    hits_on_curve,
+)
+from momentseek.trained.boundary_head import BoundaryHead
 from momentseek.trained.moment_map import MomentScores
 
 
-def search_by_head(
-    state: LibraryState, query: VisionQuery, allowed: Ids | None, page: int = 20, depth: int = MAX_VIDEOS
-) -> VisionResult:
-    """The best videos by the model's score, and spans on them until no other video could have a better one.
+class HeadLook(VisionLook):
+    """A look at videos by the score of a model with a boundary head, and spans until no other could have a better one.
 
-    The scan finds candidates by all modalities together and by each alone; then the model's own score ranks them.
+    The scans find candidates by all modalities together and by each alone; then the model's own score ranks them.
     """
-    seen, curves = look_by_head(state, query, allowed, page, depth)
-    return VisionResult.from_hits([hit for found in seen.hits for hit in found], curves)
+
+    def __init__(self, query: VisionQuery, head: BoundaryHead) -> None:
+        super().__init__(query, LEARNED_LOCALISER)
+        self._head = head
+
+    @property
+    def probes(self) -> Vectors:
+        """What is looked for, by all modalities and by each."""
+        return self._head.probes(self.query.vector)
+
+    def reach(self, depth: int) -> int:
+        """As many as spans are wanted on."""
+        return depth
+
+    def budget(self, page: int) -> SpanBudget:
+        """A page of the best spans is enough."""
+        return HeadBudget(self._head.alpha, page)
+
+    def worth(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
+        """The model's score of each video."""
+        segments, known = state.vision.segments, state.videos(places)
+        return {
+            id: self._head.match(segments[segment].vectors(at), self.query.vector)
+            for id, (segment, at) in places.items()
+            if id in known
+        }
+
+    def spans(self, state: LibraryState, video: int, place: SegmentPlace | None) -> list[StreamHit]:
+        """The spans that the head finds."""
+        curve = self.curve(state, video, place)
+        return [] if curve is None else hits_on_curve(video, curve, self.query, LEARNED_LOCALISER)
 
 
-def look_by_head(
-    state: LibraryState, query: VisionQuery, allowed: Ids | None, page: int, depth: int
-) -> tuple[SeenVideos, dict[int, Curve]]:
-    """The best videos by the model's score with the spans on them, and their curves; see :func:`search_by_head`."""
-    index, head = state.vision, state.vision.head
-    assert head is not None
-    best = index.scan.search(head.probes(query.vector), depth, allowed=index.allowed_mask(allowed), gone=index.gone)
-    columns = (column.ravel().tolist() for column in (best.ids, best.segment, best.at))
-    places = {id: (segment, at) for id, segment, at in zip(*columns, strict=True)}
-    videos = state.videos(places)
-    match = {id: head.match(index.segments[s].vectors(at), query.vector) for id, (s, at) in places.items()}
-    curves: dict[int, Curve] = {}
-    hits: list[list[StreamHit]] = []
-    budget = HeadBudget(head.alpha, page)
-    for id in sorted(videos, key=lambda id: (-match[id], id))[:depth]:
-        if not budget.allows(match[id]):
-            break
-        curve = build_curve(index, query, videos[id], places[id])
-        if curve is not None:
-            curves[id] = curve
-            hits.append(hits_on_curve(id, curve, query, LEARNED_LOCALISER))
-            budget.spend(hits[-1])
-    lists = tuple(VideoList(*each) for each in zip(best.ids, best.scores, strict=True))
-    worth = np.array([match[id] for id in curves], np.float64)
-    return SeenVideos(lists, np.array(list(curves), np.int64), worth, hits), curves
+def choose_look(query: VisionQuery, localiser: str, head: BoundaryHead | None) -> VisionLook:
+    """How to look at videos for a query: by a trained model's head where that is wanted and there, else by clips."""
+    if head is not None and query.spans is not None and localiser == LEARNED_LOCALISER:
+        return HeadLook(query, head)
+    return ClipLook(query, localiser)
 
 
 class HeadBudget:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,13 +19,15 @@ from momentseek.search.localise.localiser import LEARNED_LOCALISER, Background, 
 from momentseek.search.query import Part
 from momentseek.search.state import Encode, Evidence, Ids, LibraryState, SampledIndex, StreamIndex
 from momentseek.search.streams.moment_map import TOLERATED_SPREADS, MapQuery, build_map_query, score_moments
-from momentseek.search.streams.seen import SeenVideos, VideoList
+from momentseek.search.streams.seen import SpanBudget, in_order, seek_spans
 from momentseek.trained.boundary_head import Boundaries
 
 MAX_VIDEOS = 100
 """Best videos on whose curves spans are sought."""
 MIN_VIDEOS = 8
 """Videos on which spans are sought in any case."""
+SegmentPlace = tuple[int, int]
+"""Which segment a video's vectors are in, and where."""
 MIN_AVOIDED_LENGTH = 0.1
 """Length below which nothing is left of a thing to avoid once what is looked for is taken out of it."""
 
@@ -76,11 +79,13 @@ class VisionResult:
 
     hits: list[StreamHit]
     curves: dict[int, Curve]
+    whole: bool = False
+    """Whether spans were sought on all videos that scans list, so that a larger page would have no more."""
 
     @classmethod
-    def from_hits(cls, hits: list[StreamHit], curves: dict[int, Curve]) -> VisionResult:
+    def from_hits(cls, hits: list[StreamHit], curves: dict[int, Curve], *, whole: bool = False) -> VisionResult:
         """Hits in any order, sorted; ties by video and time."""
-        return cls(sorted(hits, key=lambda h: (-h.score, h.video, h.start, h.end)), curves)
+        return cls(sorted(hits, key=lambda h: (-h.score, h.video, h.start, h.end)), curves, whole)
 
 
 def build_vision_query(
@@ -96,11 +101,9 @@ def build_vision_query(
     """
     if not len(index.sample):
         raise MomentseekError("all of the library's vectors are damaged; run momentseek verify")
-    rows = encode([part.text for part in (*seen, *avoid)])
     weights = np.array([part.weight for part in seen], np.float32)
-    vector = _unit_vector(weights @ rows[: len(seen)])
-    if vector is None:
-        raise MomentseekError("the parts of the query cancel each other out; ask for one of them")
+    rows = encode([part.text for part in (*seen, *avoid)])
+    vector = vector_of_parts(weights, rows[: len(seen)])
     spread = Scale.of(index.sample @ vector).spread
     avoided = []
     for part, row in zip(avoid, rows[len(seen) :], strict=True):
@@ -125,11 +128,132 @@ def build_vision_query(
     return query
 
 
+def vector_of_parts(weights: Vectors, rows: Vectors) -> Vectors:
+    """The unit vector of what is looked for, given a weight and a vector for each part of it."""
+    vector = _unit_vector(weights @ rows)
+    if vector is None:
+        raise MomentseekError("the parts of the query cancel each other out; ask for one of them")
+    return vector
+
+
 def query_of_vector(index: SampledIndex, vector: Vectors) -> VisionQuery:
     """A query that looks for what a unit vector stands for, be it of a text or of a picture."""
     usual = np.asarray(index.sample @ vector, np.float32)
     scale = Scale.of(usual, index.clips)
     return VisionQuery(vector, (), Scale.of(usual).spread, scale, Background.of(usual))
+
+
+@dataclass(frozen=True)
+class WholeLook:
+    """A look that has found all at once."""
+
+    found: VisionResult
+
+    def result(self, page: int) -> VisionResult:
+        """The same for every page."""
+        return replace(self.found, whole=True)
+
+
+class VisionLook(ABC):
+    """How the videos of a library are looked at for one query: what scans look for, what a video is worth by its own
+    vectors, and the spans on it.
+    """
+
+    def __init__(self, query: VisionQuery, localiser: str) -> None:
+        self.query, self.localiser = query, localiser
+        self.curves: dict[int, Curve] = {}
+        """The curves of the videos that were looked at, by id."""
+
+    @property
+    @abstractmethod
+    def probes(self) -> Vectors:
+        """What is scanned for: a row for each scan."""
+
+    @abstractmethod
+    def reach(self, depth: int) -> int:
+        """Number of videos that each scan lists if spans are wanted on ``depth`` of them."""
+
+    @abstractmethod
+    def budget(self, page: int) -> SpanBudget:
+        """When there are enough spans, if a page has so many."""
+
+    @abstractmethod
+    def worth(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
+        """What videos are worth, which lie at these places of the segments; those without sound vectors are missing."""
+
+    @abstractmethod
+    def spans(self, state: LibraryState, video: int, place: SegmentPlace | None) -> list[StreamHit]:
+        """The spans on a video."""
+
+    def curve(self, state: LibraryState, video: int, place: SegmentPlace | None) -> Curve | None:
+        """The curve of a video, built once; None if it has no sound vectors."""
+        if video not in self.curves:
+            known = state.videos([video])
+            curve = build_curve(state.vision, self.query, known[video], place) if known else None
+            if curve is None:
+                return None
+            self.curves[video] = curve
+        return self.curves[video]
+
+
+class ClipLook(VisionLook):
+    """A look at videos by their best clips, with the spans that a localiser proposes on their curves."""
+
+    def __init__(self, query: VisionQuery, localiser: str) -> None:
+        super().__init__(replace(query, moments=None), localiser)  # they are not asked for, and many
+
+    @property
+    def probes(self) -> Vectors:
+        """What is looked for."""
+        return self.query.vector[None]
+
+    def reach(self, depth: int) -> int:
+        """More videos are scanned for if something is to be avoided."""
+        return scan_reach(bool(self.query.avoid), depth)
+
+    def budget(self, page: int) -> SpanBudget:
+        """A page of weak spans is enough."""
+        return PageBudget(self.query.scale, page)
+
+    def worth(self, state: LibraryState, places: Mapping[int, SegmentPlace]) -> dict[int, float]:
+        """The score of each video's best clip."""
+        state.videos(places)
+        curves = {id: self.curve(state, id, place) for id, place in places.items()}
+        return {id: float(curve.scores.max()) for id, curve in curves.items() if curve is not None}
+
+    def spans(self, state: LibraryState, video: int, place: SegmentPlace | None) -> list[StreamHit]:
+        """The spans that the localiser proposes."""
+        curve = self.curve(state, video, place)
+        return [] if curve is None else hits_on_curve(video, curve, self.query, self.localiser)
+
+
+class LibraryLook:
+    """A look at the videos of one library: they are scanned once, and spans are sought on as many as pages need.
+
+    Spans are sought on every video with a clip that stands out, ``depth`` at most; on others, while there are fewer
+    than a page of weak spans.
+    """
+
+    def __init__(self, state: LibraryState, look: VisionLook, allowed: Ids | None, depth: int) -> None:
+        self._state, self.look = state, look
+        index = state.vision
+        best = index.scan.search(look.probes, look.reach(depth), allowed=index.allowed_mask(allowed), gone=index.gone)
+        columns = (column.ravel().tolist() for column in (best.ids, best.segment, best.at))
+        self._places = {id: (segment, at) for id, segment, at in zip(*columns, strict=True)}
+        self._worth = in_order(look.worth(state, self._places), depth)
+        self._found: dict[int, list[StreamHit]] = {}
+
+    def result(self, page: int) -> VisionResult:
+        """What is found until a page has so many spans."""
+        hits = seek_spans(self._worth, self.look.budget(page), self._spans)
+        return VisionResult.from_hits(
+            [hit for found in hits for hit in found], self.look.curves, whole=len(hits) == len(self._worth)
+        )
+
+    def _spans(self, id: int) -> list[StreamHit]:
+        if id not in self._found:
+            self._found[id] = self.look.spans(self._state, id, self._places[id])
+        return self._found[id]
 
 
 def search_vision(
@@ -140,49 +264,14 @@ def search_vision(
     page: int = 20,
     depth: int = MAX_VIDEOS,
 ) -> VisionResult:
-    """Find the best videos by their best clip, then spans on each of these, all ranked together.
-
-    Spans are sought on every video with a clip that stands out, ``depth`` at most; on others, while there are fewer
-    than ``page`` weak spans.
-    """
-    seen, curves = look_at_videos(state, query, allowed, localiser, page, depth)
-    return VisionResult.from_hits([hit for found in seen.hits for hit in found], curves)
+    """Find the best videos by their best clip, then spans on each of these, all ranked together."""
+    return LibraryLook(state, ClipLook(query, localiser), allowed, depth).result(page)
 
 
-def look_at_videos(
-    state: LibraryState, query: VisionQuery, allowed: Ids | None, localiser: str, page: int, depth: int
-) -> tuple[SeenVideos, dict[int, Curve]]:
-    """The best videos with the spans on them, and their curves by id; see :func:`search_vision`."""
-    index = state.vision
-    query = replace(query, moments=None)  # they are not asked for, and many
-    best = index.scan.search(
-        query.vector, scan_reach(query, depth), allowed=index.allowed_mask(allowed), gone=index.gone
-    )
-    videos = state.videos(best.ids[0].tolist())
-    curves: dict[int, Curve] = {}
-    for id, segment, at in zip(best.ids[0].tolist(), best.segment[0].tolist(), best.at[0].tolist(), strict=True):
-        if id in videos and id not in curves:
-            curve = build_curve(index, query, videos[id], (segment, at))
-            if curve is not None:
-                curves[id] = curve
-    worth = {id: float(curve.scores.max()) for id, curve in curves.items()}
-    hits: list[list[StreamHit]] = []
-    budget = PageBudget(query.scale, page)
-    order = sorted(worth, key=lambda id: (-worth[id], id))[:depth]
-    for id in order:
-        if not budget.allows(worth[id]):
-            break
-        hits.append(hits_on_curve(id, curves[id], query, localiser))
-        budget.spend(hits[-1])
-    looked = order[: len(hits)]
-    values = np.array([worth[id] for id in looked], np.float64)
-    return SeenVideos((VideoList(best.ids[0], best.scores[0]),), np.array(looked, np.int64), values, hits), curves
-
-
-def scan_reach(query: VisionQuery, depth: int) -> int:
-    """Number of videos that are scanned for if spans are wanted on so many."""
+def scan_reach(avoids: bool, depth: int) -> int:
+    """Number of videos that are scanned for if spans are wanted on so many, and something is to be avoided or not."""
     # what must be avoided is known only clip by clip, so more videos are looked at
-    return depth * (4 if query.avoid else 1)
+    return depth * (4 if avoids else 1)
 
 
 class PageBudget:

@@ -1,0 +1,97 @@
+"""What it costs to put the answers of many shards together: simulated answers, each as full as a shard can give one.
+
+    python bench/merge.py [--shards 1,4,16,64,256,1000]
+
+A shard lists 100 videos and finds 400 cues, lines and captions each, 100 names and 100 videos by the meaning of what is
+said; spans are on the best 100 videos of all. The time is that of one processor, in the process that was asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+from momentseek.library.word_counts import RankedTexts
+from momentseek.search.confidence import Scale
+from momentseek.search.hit import StreamHit
+from momentseek.search.shards.answers import ShardAnswer, TextKind, TextRows, VideoCards
+from momentseek.search.shards.merge import CardIndex, join_meant, join_phrases, join_texts
+from momentseek.search.shards.shard import LIMITS
+from momentseek.search.streams.seen import LookedVideos, VideoList, join_lists, seek_spans
+from momentseek.search.streams.sound import best_sounds
+from momentseek.search.streams.speech import MeantCues
+from momentseek.search.streams.vision import PageBudget
+
+KINDS: tuple[TextKind, ...] = ("cues", "lines", "captions", "names")
+VIDEOS = 100
+
+
+def make_answers(shards: int) -> tuple[dict[int, tuple[VideoList, ...]], dict[int, ShardAnswer]]:
+    """What scans list in each shard, and what the shards find."""
+    rng = np.random.default_rng(0)
+    lists, answers = {}, {}
+    for shard in range(shards):
+        ids = np.sort(rng.choice(10**6, 400, replace=False)) * shards + shard
+        scores = np.sort(rng.random(400))[::-1]
+        zeros = np.zeros(400)
+        said = ["what is said here"] * 400
+        text = TextRows.of(RankedTexts(ids, ids, scores), zeros, zeros + 1, zeros, zeros > 0, said)
+        texts = {kind: TextRows(text.table[:, :n].copy(), said[:n]) for kind in KINDS for n in [LIMITS[kind]]}
+        meant = MeantCues(
+            ids[:100], zeros[:100].astype(np.int64), scores[:100], zeros[:100], zeros[:100] + 1, scores[:100]
+        )
+        lists[shard] = (VideoList(ids[:VIDEOS], scores[:VIDEOS].astype(np.float32)),)
+        cards = VideoCards(ids, zeros + 30, [f"{id}" for id in ids])
+        answers[shard] = ShardAnswer(None, (), None, texts, meant, (), cards)
+    for shard, ids in join_lists(lists, VIDEOS).items():
+        hits = [[StreamHit(int(id), 0.0, 3.0, 0.5, "fair", 1.0)] * 2 for id in ids]
+        looked = LookedVideos(ids, np.linspace(1, 0.5, len(ids)), hits)
+        answers[shard] = ShardAnswer(looked, (), None, answers[shard].texts, answers[shard].meant, (), cards)
+    return lists, answers
+
+
+def merge(lists: dict[int, tuple[VideoList, ...]], answers: dict[int, ShardAnswer]) -> None:
+    """All that a search does to make one answer of many."""
+    join_lists(lists, VIDEOS)
+    looked = [answer.looked for answer in answers.values() if answer.looked is not None]
+    worth, found = LookedVideos.join(looked, VIDEOS)
+    seek_spans(worth, PageBudget(Scale(0.0, 0.1, 4000), 40), found.__getitem__)
+    join_meant(answers)
+    join_phrases(answers)
+    best_sounds([match for answer in answers.values() for match in answer.sounds])
+    for kind in KINDS:
+        join_texts(answers, kind, LIMITS[kind])
+    cards = CardIndex()
+    cards.add(answers)
+    cards.find(list(worth))
+
+
+def measure_merge(shards: int, times: int = 50) -> tuple[float, float]:
+    """Seconds of a processor to merge full answers of so many shards: the median of several times, and the least."""
+    lists, answers = make_answers(shards)
+    took = []
+    for _ in range(times + 2):
+        begun = time.process_time()
+        merge(lists, answers)
+        took.append(time.process_time() - begun)
+    return float(np.median(took[2:])), min(took)
+
+
+def print_merges(shards: list[int]) -> None:
+    """A line for each number of shards."""
+    for number in shards:
+        median, least = measure_merge(number)
+        print(f"merging {number:,} full answers: {1000 * median:.2f} ms of a processor (at best {1000 * least:.2f})")
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shards", default="1,4,16,64,256,1000")
+    print_merges([int(number) for number in parser.parse_args().shards.split(",")])
+
+
+if __name__ == "__main__":
+    main()
