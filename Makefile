@@ -5,7 +5,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 # One worker more than there are cores: a test that waits for a browser or another process leaves its core idle.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 20
+# Forked workers collect the tests once for all (tests/helpers/forked_workers.py); libraries of other systems do not bear that.
+SPREAD := $(if $(filter Linux,$(shell uname -s)),--forks $(WORKERS),-n $(WORKERS) --dist worksteal)
+PYTEST := $(BIN)/python -m pytest --durations 20
 # Some tests start processes; each would compile the package anew where this is set.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -22,20 +24,20 @@ demo: .venv/installed-demo
 # of the page, to keep and to look at.
 test test-all: export MOMENTSEEK_SCREENSHOTS ?= $(CURDIR)/artefacts/screenshots
 test: .venv/installed-dev .venv/chromium style
-	$(call with-types,$(PYTEST) -m 'not figures')
+	$(call with-types,$(PYTEST) $(SPREAD) -m 'not figures')
 
 # Every test there is: before a release, and when a figure in the docs may have changed.
 test-all: export MOMENTSEEK_EXAMPLES ?= thorough
 test-all: .venv/installed-dev .venv/chromium style
-	$(call with-types,$(PYTEST))
+	$(call with-types,$(PYTEST) $(SPREAD))
 
 # Without the browser and what takes more than a few seconds: while one works.
 test-quick: .venv/installed-dev
-	$(PYTEST) -m 'not figures and not slow and not browser'
+	$(PYTEST) $(SPREAD) -m 'not figures and not slow and not browser'
 
 # Every test, and which lines none of them reaches; slower.
 coverage: .venv/installed-dev .venv/chromium
-	$(PYTEST) --cov --cov-report=term
+	$(PYTEST) -n $(WORKERS) --dist worksteal --cov --cov-report=term
 
 lint: style
 	$(BIN)/mypy --num-workers 2

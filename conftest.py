@@ -1,16 +1,19 @@
-"""What makes collecting cheap: every worker of a run collects all tests, of which it will run a third."""
+"""What makes collecting cheap."""
 
 from __future__ import annotations
 
-import compileall
 import gc
+import warnings
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["forked_workers"]
 SOURCE = Path(__file__).parent / "src"
+LATE = ("matplotlib.figure", "scipy.stats", "sklearn.linear_model", "torch._dynamo")
+"""What tests of several folders import late and takes long: forked workers have it when they begin."""
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -28,32 +31,18 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
+def pytest_collection() -> None:
     """Let the garbage collector rest while nothing but modules and tests is made, none of which is garbage."""
     gc.disable()
-    worker = getattr(session.config, "workerinput", None)
-    if worker is not None:
-        _compile_share(session, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
 
 
-def _compile_share(session: pytest.Session, worker: int, workers: int) -> None:
-    """Compile the package and import the tests, each worker beginning at another part of them.
-
-    In a fresh clone, workers that went through the files in the same order would each compile every one of them.
-    """
-    for path in sorted(SOURCE.rglob("*.py"))[worker::workers]:
-        compileall.compile_file(path, quiet=2)
-    given = [Path(argument.split("::")[0]).absolute() for argument in session.config.args]
-    paths = [path for one in given for path in (sorted(one.rglob("test_*.py")) if one.is_dir() else [one])]
-    first = len(paths) * worker // workers
-    for path in [*paths[first:], *paths[:first]]:
-        if path.name.startswith("test_") and path.suffix == ".py":
-            with suppress(Exception, pytest.skip.Exception):  # collecting it says what is wrong
-                _ = pytest.Module.from_parent(session, path=path).obj
-
-
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Start it again, without what has been made so far: looking through that again and again finds nothing."""
+    if session.config.getoption("forks"):
+        with warnings.catch_warnings(), suppress(ImportError):
+            warnings.simplefilter("ignore")
+            for name in LATE:
+                import_module(name)
     gc.collect()
     gc.freeze()
     gc.enable()
