@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from momentseek.library.video import Video
-from momentseek.search.fusion import Candidate, drop_repeats, is_same_moment, merge_hits, rank_candidates
+from momentseek.search.fusion import (
+    Candidate,
+    drop_repeats,
+    fit_span,
+    fit_spans,
+    is_same_moment,
+    merge_hits,
+    rank_candidates,
+)
 from momentseek.search.hit import StreamHit
 
 SPANS = st.lists(st.tuples(st.integers(1, 2), st.integers(0, 20), st.integers(1, 9)), max_size=12)
@@ -75,3 +83,9 @@ def test_weak_pictures_do_not_move_what_is_said():
     assert (one.start, one.end, one.peak, set(one.ranks)) == (20.5, 24.0, 24.0, {"vision", "speech"})
     (other,) = merge_hits([fair], [said], {1: video})
     assert (other.start, other.end) == (1.5, 36.0)
+
+
+@given(st.floats(-5, 100), st.floats(-5, 100), st.floats(0, 60))
+def test_one_span_is_fitted_as_many_are(start, end, duration):
+    starts, ends = fit_spans([start], [end], duration)
+    assert fit_span(start, end, duration) == (float(starts[0]), float(ends[0]))

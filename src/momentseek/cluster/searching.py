@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.cluster.connection import Cluster
+from momentseek.encoders.runtime import THREADS_VARIABLE, available_cores
 from momentseek.errors import LibraryError, MomentseekError
 from momentseek.library.catalog import Catalog
 from momentseek.library.reader import LibraryReader
@@ -33,7 +34,9 @@ NODE_DIGITS = 12
 class ShardSearcher:
     """One shard that is searched; as an actor, it is begun anew elsewhere if its node dies."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, neighbours: int = 1) -> None:
+        # as many threads as are left for each where so many share a machine: with more, they would wait for each other
+        os.environ.setdefault(THREADS_VARIABLE, str(max(1, available_cores() // neighbours)))
         path = bring_shard(place)
         self._shard = SearchShard(LibraryReader(path, Catalog(path)))
 
@@ -66,9 +69,12 @@ class RayShards:
         kind = cluster.actor(
             ShardSearcher, num_cpus=0, max_restarts=-1, max_task_retries=0, scheduling_strategy="SPREAD"
         )
-        places = map(shard_place, manifest.folders(library))
-        self.actors = [[kind.remote(place) for _ in range(replicas)] for place in places]
+        places = list(map(shard_place, manifest.folders(library)))
+        neighbours = -(-len(places) * replicas // max(1, len(cluster.alive_nodes())))
+        self.actors = [[kind.remote(place, neighbours) for _ in range(replicas)] for place in places]
         self._turns = itertools.count()
+        self._late: dict[tuple[int, int], Any] = {}
+        """Shard and replica → the question that it has not answered in time."""
 
     def wait(self) -> None:
         """Wait until the shards are open; raises LibraryError if one cannot be opened."""
@@ -78,24 +84,47 @@ class RayShards:
             raise LibraryError(f"a shard cannot be opened on the cluster ({_reason(e)})") from None
 
     def ask(self, method: str, arguments: Mapping[int, object]) -> FanAnswers:
-        """Call a method on some shards, each with its own argument, and wait for what answers in time."""
-        turn = next(self._turns)
-        asked = {
-            self.actors[number][turn % len(self.actors[number])].ask.remote(method, argument): number
-            for number, argument in arguments.items()
-        }
+        """Call a method on some shards, each with its own argument, and wait for what answers in time.
+
+        A shard whose replicas all owe an answer is not asked: a search would only wait for it again, and the questions
+        would pile up.
+        """
+        turn, out, asked = next(self._turns), FanAnswers(), {}
+        for number, argument in arguments.items():
+            if (replica := self._free_replica(number, turn)) is None:
+                out.failed[number] = "has not answered an earlier question"
+            else:
+                asked[self.actors[number][replica].ask.remote(method, argument)] = number, replica
+        if not asked:
+            return out
         ready, late = self._ray.wait(list(asked), num_returns=len(asked), timeout=self._seconds)
-        out = FanAnswers(failed={asked[one]: f"did not answer within {self._seconds:g} s" for one in late})
+        for one in late:
+            number, replica = asked[one]
+            self._late[number, replica] = one
+            out.failed[number] = f"did not answer within {self._seconds:g} s"
         for one in ready:
+            number, _ = asked[one]
             try:
-                out.answers[asked[one]] = self._ray.get(one)
+                out.answers[number] = self._ray.get(one)
             except self._ray.exceptions.RayTaskError as e:
                 if isinstance(e.cause, MomentseekError) and not isinstance(e.cause, LibraryError):
                     raise e.cause from None  # the question is wrong, wherever it is asked
-                out.failed[asked[one]] = str(e.cause)
+                out.failed[number] = str(e.cause)
             except self._ray.exceptions.RayError as e:
-                out.failed[asked[one]] = _reason(e)
+                out.failed[number] = _reason(e)
         return out
+
+    def _free_replica(self, number: int, turn: int) -> int | None:
+        """The replica of a shard whose turn it is, of those that owe no answer; None if all do."""
+        count = len(self.actors[number])
+        for replica in ((turn + at) % count for at in range(count)):
+            late = self._late.get((number, replica))
+            if late is not None and self._ray.wait([late], timeout=0)[0]:
+                del self._late[number, replica]
+                late = None
+            if late is None:
+                return replica
+        return None
 
     def status(self) -> list[ShardStatus]:
         """Each shard with its replicas, and the nodes of those that answer now, by the ids that Ray gives them."""

@@ -29,6 +29,8 @@ def suppress(
     starts, ends = (np.asarray(x, dtype=np.float64) for x in (start, end))
     videos = None if video is None else np.asarray(video)
     if starts.ndim == 1:
+        if len(starts) == 1 and limit != 0:
+            return np.ones(1, dtype=bool)
         return _one(starts, ends, iou, limit, videos)
     rows = (int(np.prod(starts.shape[:-1])), starts.shape[-1])
     named = None if videos is None else videos.reshape(rows)

@@ -14,7 +14,7 @@ from momentseek.search.localise import Background, Curve
 from momentseek.search.localise.box_cox import LAMBDAS, log_likelihoods, power_transform, straighten
 from momentseek.search.localise.contrast import all_contrasts
 from momentseek.search.localise.merge import merge
-from momentseek.search.localise.scenes import comparable_scores, fit_background, interval_posterior
+from momentseek.search.localise.scenes import comparable_scores, fit_background, interval_posterior, median
 from momentseek.search.localise.tag import kmeans, squared_distances
 from momentseek.search.localise.watershed import watershed
 
@@ -135,3 +135,8 @@ def test_islands_on_shots():
     scores = np.array([0.1, 0.1, 0.1, 0.5, 0.1, 0.5, 0.1, 0.1, 0.1, 0.1])
     spans = watershed(Curve.regular(scores, 2.0, shots=[6.0, 12.0]), gap=0)
     assert (float(spans.start[0]), float(spans.end[0])) == (6.0, 12.0)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
+def test_the_median_of_a_few_values_is_numpys(values):
+    assert median(np.array(values)) == np.median(values)

@@ -120,7 +120,7 @@ def usual_level(curve: Curve) -> tuple[float, float]:
     """
     if (usual := curve.background) is None:
         usual = Background.of(np.sort(curve.scores)[: max(1, (len(curve) + 1) // 2)])
-    low, middle, high = (usual.quantile(share) for share in (0.25, 0.5, 0.75))
+    low, middle, high = usual.quartiles
     return middle, max(middle - low, high - middle, MIN_SPREAD) / NORMAL_QUARTILE
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,6 +62,11 @@ class Background:
         25.0
         """
         return float(np.interp(share, np.linspace(0, 1, len(self.quantiles)), self.quantiles))
+
+    @cached_property
+    def quartiles(self) -> tuple[float, float, float]:
+        """The scores that a quarter, a half and three quarters of the library's clips stay below."""
+        return self.quantile(0.25), self.quantile(0.5), self.quantile(0.75)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,12 +139,12 @@ class Curve:
         """Where the last clip ends, in seconds."""
         return float(self.edges[-1])
 
-    @property
+    @cached_property
     def middles(self) -> FloatArray:
         """Times of the clips' middles in seconds: where their frames were taken."""
         return (self.edges[:-1] + self.edges[1:]) / 2
 
-    @property
+    @cached_property
     def cuts(self) -> tuple[Positions, FloatArray]:
         """Each cut inside the video: the boundary of clips it belongs to, and its time.
 
