@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from momentseek.captioning.moment_input import Floats
+if TYPE_CHECKING:
+    from momentseek.captioning.moment_input import Floats
 
 SHORTEST_SCENE = 4.0
 """Seconds below which a shot is described together with its neighbour."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from momentseek.media.glimpses import Slot
-from momentseek.media.picture import Pixels
+if TYPE_CHECKING:  # what reads frames; a search only asks how far apart they are
+    from momentseek.media.glimpses import Slot
+    from momentseek.media.picture import Pixels
 
 SLOT_SECONDS = 4.0
 """Longest stretch of a shot of which one frame is read; subtitles in the picture change more often."""

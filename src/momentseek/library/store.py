@@ -18,7 +18,6 @@ from momentseek.library.catalog import Catalog
 from momentseek.library.database import CATALOG_FILE
 from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.ingest.report import AddReport, ShowIngest
-from momentseek.library.ingest.writer import WritePace
 from momentseek.library.lock import hold_lock
 from momentseek.library.paths import LibraryPaths
 from momentseek.library.reader import CLIP_SECONDS, LibraryReader
@@ -31,6 +30,7 @@ from momentseek.tables import count
 
 if TYPE_CHECKING:
     from momentseek.library.compact import CompactReport
+    from momentseek.library.ingest.writer import WritePace
     from momentseek.library.replicas.replica import ShardReplica
     from momentseek.library.sounds import SoundReport
     from momentseek.library.verify import VerifyReport
@@ -48,7 +48,6 @@ class LibraryStore(LibraryReader):
         super().__init__(path, catalog)
         self.wait = 0.0
         """Seconds to wait for another writer."""
-        self.pace = WritePace()
         self.lease_holder: str | None = None
         """Who writes to the shard elsewhere that this is a replica of; None for the replica itself."""
         self.describer: str | None = None
@@ -59,6 +58,13 @@ class LibraryStore(LibraryReader):
         """Files that are read at once when they are added; None for as many as the cores can use."""
         self.hardware: str | None = None
         """The kind of device that decodes what is added (`media.hardware.find_device`); None for the processor."""
+
+    @cached_property
+    def pace(self) -> WritePace:
+        """How often what was added is written."""
+        from momentseek.library.ingest.writer import WritePace
+
+        return WritePace()
 
     @cached_property
     def transcriber(self) -> str | None:
