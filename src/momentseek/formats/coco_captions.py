@@ -14,9 +14,9 @@ from momentseek.moments import CaptionTable
 
 def claims_annotations(document: Document) -> bool:
     """One object with a list of annotations that caption images."""
-    if not document.is_json or not has_keys(document.json, "annotations"):
+    if not document.is_json or not has_keys(document.outline, "annotations"):
         return False
-    annotations, images = document.json["annotations"], document.json.get("images", [])
+    annotations, images = document.outline["annotations"], document.outline.get("images", [])
     if not (isinstance(images, list) and isinstance(annotations, list) and annotations):
         return False
     return has_keys(annotations[0], "image_id", "caption") and (not images or has_keys(images[0], "id"))

@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 
 from momentseek.errors import MomentseekError
+from momentseek.formats.record_lists import RecordLists, cut_records
 from momentseek.limits import MAX_EXPANSION, is_bomb, max_bytes
 
 _CHUNK = 1 << 20
@@ -72,6 +73,16 @@ class Document:
                 if len(lines) > 1 and _stands_alone(lines[0]):
                     return self._json_lines(lines)
                 return self._json_with_nan(whole)
+
+    @cached_property
+    def record_lists(self) -> RecordLists | None:
+        """The file's lists of like records as columns, without parsing them; None if it is another kind of file."""
+        return cut_records(self.data.removeprefix(_BOM)) if self.is_json else None
+
+    @cached_property
+    def outline(self) -> Any:
+        """What tells a format: the JSON value, where long lists of records may be cut to their first."""
+        return self.json if self.record_lists is None else self.record_lists.outline()
 
     def _require_utf8(self) -> None:
         try:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from momentseek.formats.document import Document
+from momentseek.formats.record_lists import column_objects
 from momentseek.formats.registry import FileFormat, Reading, Writing, explain, register
 from momentseek.formats.values import (
     column,
@@ -25,6 +28,7 @@ from momentseek.formats.values import (
 from momentseek.formats.writing import dump, dump_lines, groups, require_one_annotator, row_videos, spans, write_id
 from momentseek.formats.writing import texts as words
 from momentseek.moments import Judgements
+from momentseek.moments.arrays import EncodedNames, FloatArray
 
 CARRIED_KEYS = ("pair_id", "caption", "similarity")
 
@@ -36,9 +40,50 @@ def claims_truth(document: Document) -> bool:
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
     """The current form. Training lists have no relevance: every moment counts as 1."""
+    if (truth := _from_columns(document, reading)) is not None:
+        return truth
     entries = records(document)
     moments = lists(entries, "relevant_moment", document)
     return _truth(ids(entries, "query_id", document), texts(entries, document, "query"), moments, document, reading)
+
+
+def _from_columns(document: Document, reading: Reading) -> Judgements | None:
+    """The judgements of a file whose moments are like records, all graded or none, as published ones are."""
+    found = document.record_lists
+    if found is None or not isinstance(found.rest, list) or set(map(type, found.rest)) - {dict}:
+        return None
+    counts = found.sizes([entry.get("relevant_moment") for entry in found.rest])
+    videos, times = found.texts("video_name"), found.numbers("timestamp", 2)
+    if counts is None or videos is None or times is None:
+        return None
+    grades, seconds = found.numbers("relevance"), found.numbers("duration")
+    durations = _durations(videos, seconds) if seconds is not None else None
+    carried = {name: column_objects(found.columns[name]) for name in CARRIED_KEYS if name in found.columns}
+    unclear = (grades is None, durations is None) != ("relevance" not in found.columns, "duration" not in found.columns)
+    if unclear or None in carried.values():
+        return None
+    return Judgements.from_groups(
+        ids(found.rest, "query_id", document),
+        counts,
+        videos,
+        times[:, 0],
+        times[:, 1],
+        grades,
+        durations=with_corpus(durations or {}, reading),
+        queries=texts(found.rest, document, "query"),
+        columns={name: values for name, values in carried.items() if values is not None},
+        invalid=reading.invalid,
+        source=str(document.path),
+    )
+
+
+def _durations(videos: EncodedNames, seconds: FloatArray) -> dict[str, float] | None:
+    """Video → seconds, if all moments of a video agree; None otherwise."""
+    first = np.empty(len(videos.vocabulary))
+    first[videos.codes[::-1]] = seconds[::-1]
+    if not (seconds > 0).all() or (first[videos.codes] != seconds).any():
+        return None
+    return dict(zip(videos.vocabulary, first.tolist(), strict=True))
 
 
 def claims_flat(document: Document) -> bool:

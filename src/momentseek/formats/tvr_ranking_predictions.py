@@ -38,14 +38,16 @@ def claims_spr(document: Document) -> bool:
 
 def _first_moment(document: Document) -> Any:
     """The first prediction; ``{}`` if every list is empty, None if the shape is another."""
-    if not document.is_json or not isinstance(document.json, dict) or not document.json:
+    if not document.is_json or not isinstance(document.outline, dict) or not document.outline:
         return None
-    some: Any = next((v for v in document.json.values() if v != []), [{}])
+    some: Any = next((v for v in document.outline.values() if v != []), [{}])
     return some[0] if isinstance(some, list) else None
 
 
 def read_predictions(document: Document, reading: Reading) -> Runs:
     """Rank is the list's order, or SPR's ``moment_rank``, which as a score becomes minus itself."""
+    if (run := _from_columns(document, reading)) is not None:
+        return (run,)
     by_query = mapping(document)
     per_query = check_types(list(by_query.values()), {list}, document, "predictions", "a list")
     moments = flatten(per_query)
@@ -70,6 +72,29 @@ def read_predictions(document: Document, reading: Reading) -> Runs:
         source=str(document.path),
     )
     return (run,)
+
+
+def _from_columns(document: Document, reading: Reading) -> Run | None:
+    """A run whose file is nothing but lists of like records with scores, as machines write them."""
+    lists = document.record_lists
+    if lists is None or not isinstance(lists.rest, dict):
+        return None
+    counts, videos = lists.sizes(list(lists.rest.values())), lists.texts("video_name")
+    times, score = lists.numbers("timestamp", 2), lists.numbers("model_scores")
+    if counts is None or videos is None or times is None or (score is None) != ("model_scores" not in lists.columns):
+        return None
+    if score is None and "moment_rank" in lists.columns:
+        return None  # which is another order than that of the lists
+    return Run.from_groups(
+        list(lists.rest),
+        counts,
+        videos,
+        times[:, 0],
+        times[:, 1],
+        score,
+        invalid=reading.invalid,
+        source=str(document.path),
+    )
 
 
 def write_predictions(runs: Runs, _: Writing) -> bytes:

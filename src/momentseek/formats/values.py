@@ -24,16 +24,16 @@ SAME_DURATION = 1e-3
 
 
 def first_record(document: Document) -> Any:
-    """The first element of a JSON list or JSON Lines file, or the JSON value itself."""
+    """The first element of a JSON list or JSON Lines file, or the JSON value itself, in outline."""
     if not document.is_json:
         return None
-    value = document.json
+    value = document.outline
     return value[0] if isinstance(value, list) and value else value
 
 
 def first_value(document: Document) -> Any:
-    """The first value of a JSON object, or None where the document is anything else."""
-    value = document.json if document.is_json else None
+    """The first value of a JSON object in outline, or None where the document is anything else."""
+    value = document.outline if document.is_json else None
     return next(iter(value.values())) if isinstance(value, dict) and value else None
 
 

@@ -16,7 +16,7 @@ from momentseek.moments import Corpus
 
 def claims_corpus(document: Document) -> bool:
     """``{video: duration}`` or ``{video: [duration, id]}``."""
-    value = document.json if document.is_json else None
+    value = document.outline if document.is_json else None
     return isinstance(value, dict) and bool(value) and all(map(_is_entry, value.values()))
 
 

@@ -1,10 +1,11 @@
 """The greedy matching of TVR-Ranking §4, for all queries at once.
 
 Predictions are taken in rank order; each takes the remaining judged moment it overlaps most, if that passes
-the threshold. Taken literally that is a loop over every prediction. Seen from the other side it is a stable
-matching in which all moments prefer better ranks, so deferred acceptance gives the same result in a few
-rounds of array operations: everybody proposes to their best moment, each moment keeps the best-ranked
-proposer, the others go on to their next.
+the threshold. Taken literally that is a loop over every prediction, which a compiled kernel does
+(``native/matching.c``). Where there is none it is seen from the other side, as a stable matching in which all
+moments prefer better ranks, so that deferred acceptance gives the same result in a few rounds of array
+operations: everybody proposes to their best moment, each moment keeps the best-ranked proposer, the others go on
+to their next.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ import numpy as np
 
 from momentseek.measures.alignment import Alignment, Overlap, OverlapPairs, passes
 from momentseek.moments.arrays import IntArray, stable_order
+from momentseek.native.library import address, call, kernels, writable
+
+MAX_COMPARISONS = 100_000_000
+"""Beyond so many, a sorted join is quicker than comparing every prediction with all moments of its query."""
 
 
 def match(view: Alignment, threshold: float, *, strict: bool, absorb: bool, overlap: Overlap = "union") -> IntArray:
@@ -26,11 +31,44 @@ def match(view: Alignment, threshold: float, *, strict: bool, absorb: bool, over
 
 def _match(view: Alignment, threshold: float, strict: bool, absorb: bool, overlap: Overlap) -> IntArray:
     touching = strict or threshold > 0  # pairs apart cannot pass
-    pairs = view.once(("preferred", overlap, touching), lambda: _by_preference(view.pairs(overlap), touching))
+    pairs = view.once(("preferred", overlap, touching), lambda: _pairs_by_preference(view, overlap, touching))
     good = passes(pairs.iou, threshold, strict)
     if not absorb:
         good &= view.truth.relevance[pairs.judged] > 0
     return greedy(pairs.row[good], pairs.judged[good], len(view.query), len(view.truth.video))
+
+
+def _pairs_by_preference(view: Alignment, overlap: Overlap, touching: bool) -> OverlapPairs:
+    """Each prediction's moments by falling overlap; equal overlaps stay in order of relevance."""
+    comparisons = len(view.query) * int(view.truth.counts.max(initial=0))
+    if overlap == "union" and touching and comparisons < MAX_COMPARISONS and kernels() is not None:
+        return _compiled_pairs(view)
+    return _by_preference(view.pairs(overlap), touching)
+
+
+def _compiled_pairs(view: Alignment) -> OverlapPairs:
+    truth, predictions = view.truth, len(view.query)
+    given = (
+        *(address(some, np.int64, predictions) for some in (view.query, view.video)),
+        *(address(some, np.float64, predictions) for some in (view.start, view.end)),
+        predictions,
+        address(truth.offsets, np.int64, len(truth) + 1),
+        address(truth.video, np.int32, len(truth.video)),
+        address(truth.relevance, np.int8, len(truth.video)),
+        *(address(some, np.float64, len(truth.video)) for some in (truth.start, truth.end)),
+        len(truth),
+        len(truth.video),
+    )
+    room, done = predictions, np.zeros(1, np.int64)
+    while True:
+        pairs = OverlapPairs(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.float64))
+        out = (writable(pairs.row, np.int64, room), writable(pairs.judged, np.int64, room))
+        found = (*out, writable(pairs.iou, np.float64, room), room, writable(done, np.int64, 1))
+        call(kernels().overlapping_pairs, *given, *found)
+        count = int(done[0])
+        if count <= room:
+            return OverlapPairs(pairs.row[:count], pairs.judged[:count], pairs.iou[:count])
+        room = count
 
 
 def _by_preference(pairs: OverlapPairs, touching: bool) -> OverlapPairs:
@@ -59,6 +97,23 @@ def greedy(row: IntArray, judged: IntArray, rows: int, moments: int) -> IntArray
     taken = np.full(rows, -1, dtype=np.int64)
     if not len(row):
         return taken
+    if kernels() is not None:
+        listed = (address(some, np.int64, len(row)) for some in (row, judged))
+        used = np.zeros(moments, np.uint8)
+        call(
+            kernels().take_in_turn,
+            *listed,
+            len(row),
+            writable(taken, np.int64, rows),
+            rows,
+            writable(used, np.uint8, moments),
+            moments,
+        )
+        return taken
+    return _propose(row, judged, taken, moments)
+
+
+def _propose(row: IntArray, judged: IntArray, taken: IntArray, moments: int) -> IntArray:
     begins = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
     ends = np.append(begins[1:], len(row))
     asker, nobody = row[begins], len(begins)  # askers by number, from the best rank down

@@ -70,9 +70,13 @@ class NDCG(Measure):
 
     def _ideal_dcg(self, view: Alignment) -> FloatArray:
         truth = view.truth
-        falling = np.sort(truth.row_query * (MAX_RELEVANCE + 1) + (MAX_RELEVANCE - truth.relevance))
-        rank = np.arange(len(falling)) - truth.offsets[truth.row_query]
-        return self._dcg(view, truth.row_query, rank, MAX_RELEVANCE - falling % (MAX_RELEVANCE + 1))
+        grades = MAX_RELEVANCE + 1
+        of_grade = np.bincount(
+            truth.row_query * grades + (MAX_RELEVANCE - truth.relevance), minlength=len(truth) * grades
+        )
+        falling = np.repeat(np.tile(np.arange(MAX_RELEVANCE, -1, -1), len(truth)), of_grade)
+        rank = np.arange(len(falling)) - np.repeat(truth.offsets[:-1], truth.counts)
+        return self._dcg(view, truth.row_query, rank, falling)
 
     def _dcg(self, view: Alignment, query: IntArray, rank: IntArray, relevance: NDArray[Any]) -> FloatArray:
         """(queries, ranks): DCG@1, DCG@2, … of every query."""
@@ -81,7 +85,7 @@ class NDCG(Measure):
         gain = np.exp2(grade) - 1 if self.gain == "exp2" else grade
         discounted = gain[:, None] / np.log2(np.arange(2, ranks + 2))
         dense = np.zeros((view.queries, ranks))
-        dense[query, rank] = discounted[relevance, rank]
+        dense.reshape(-1)[query * ranks + rank] = discounted.reshape(-1)[relevance * np.int64(ranks) + rank]
         # cumsum adds left to right, as the official code's sum does.
         return np.cumsum(dense, axis=1, out=dense)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +30,41 @@ def offsets_of(counts: Iterable[int]) -> IntArray:
     return offsets
 
 
+class EncodedNames(Sequence[str]):
+    """Names as places in a list of distinct ones, which stand in order of first appearance.
+
+    >>> names = EncodedNames(("b", "a"), np.array([0, 1, 0], np.int32))
+    >>> list(names), names[1:]
+    (['b', 'a', 'b'], ['a', 'b'])
+    """
+
+    def __init__(self, vocabulary: tuple[str, ...], codes: CodeArray) -> None:
+        self.vocabulary, self.codes = vocabulary, codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self.vocabulary[code] for code in self.codes[place].tolist()]
+        return self.vocabulary[int(self.codes[place])]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.vocabulary.__getitem__, self.codes.tolist())
+
+
 def encode_names(names: Sequence[str]) -> tuple[tuple[str, ...], CodeArray]:
     """Distinct names in order of first appearance, and each name's position among them.
 
     >>> encode_names(["b", "a", "b"])
     (('b', 'a'), array([0, 1, 0], dtype=int32))
     """
+    if isinstance(names, EncodedNames):
+        return names.vocabulary, names.codes
     vocabulary: defaultdict[str, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(vocabulary.__getitem__, names), dtype=np.int32, count=len(names))
     return tuple(vocabulary), codes

@@ -92,7 +92,7 @@ class Judgements(MomentTable):
         ends = np.asarray(end, dtype=np.float64)
         grades = np.ones(len(starts), np.int64) if relevance is None else _grades(relevance, source)
         extra = {name: tuple(values) for name, values in (columns or {}).items()}
-        vocabulary, codes = encode_names([*videos, *(pools[1] if pools else ())])
+        vocabulary, codes = encode_names([*videos, *pools[1]] if pools else videos)
         seconds = np.array([(durations or {}).get(v, np.nan) for v in vocabulary], dtype=np.float64)
         codes, pool_codes = codes[: len(starts)], codes[len(starts) :]
         owner = np.repeat(np.arange(len(ids)), np.diff(offsets))

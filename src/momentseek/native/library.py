@@ -29,6 +29,8 @@ SIGNATURES = {
     "add_pair_scores": "an ann an aan fa",
     "add_curves": "aan ann an aan fan",
     "spans_of_curves": "ann aa an nnn ann aaa a",
+    "overlapping_pairs": "aaaan aaaaa nn aaana",
+    "take_in_turn": "aan an an",
 }
 """Each function's arguments: ``a`` an array's address, ``n`` a whole number, ``f`` a float32."""
 ARGUMENTS = {"a": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float}
