@@ -79,6 +79,17 @@ def kill_tree(top: subprocess.Popen[bytes]) -> None:
     top.wait()
 
 
+def wait_for(address: str, deadline: float) -> None:
+    """Wait until something listens at an address."""
+    host, _, port = address.rpartition(":")
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection((host, int(port)), 1).close()
+            return
+        except OSError:
+            time.sleep(0.3)
+
+
 @contextmanager
 def join_patiently(head: str) -> Iterator[Cluster]:
     """Join a cluster whose head may not be ready yet."""
@@ -122,6 +133,33 @@ def bits(folder: Path) -> dict[str, tuple[str, bytes]]:
         return found
 
 
+def compare_with_one_machine(library: Path, films: Path, place: Path) -> None:
+    """Every film must be in the library once, in its shard, with the vectors that an ordinary ``add`` gives it."""
+    whole, videos = place / "whole", len(list(films.iterdir()))
+    with LibraryStore.open(whole, create=True) as store:
+        store.transcriber = None
+        print(f"one machine: {store.add(films)}")
+    open_store(library, create=False).close()  # a replica is brought up to date
+    manifest = read_manifest(library)
+    parts = [bits(folder) for folder in manifest.folders(library)]
+    together = {video: one for part in parts for video, one in part.items()}
+    assert sum(map(len, parts)) == len(together) == videos, "a video is missing or there twice"
+    assert all(manifest.shard_of(h) == at for at, part in enumerate(parts) for h, _ in part.values())
+    assert together == bits(whole), "vectors differ"
+    for folder in manifest.folders(library):
+        with LibraryStore.open(folder, create=False) as store:
+            found = store.verify()
+            assert not found.problems, found
+    with open_store(library, create=False) as store:
+        found = store.verify()
+        print(f"verify: {found.notes}")
+        assert not found.problems, found
+        store.compact()
+        assert not store.verify().problems
+        assert not [note for note in store.verify().notes if "nothing names" in note]
+    print(f"every one of {videos} videos once, vectors equal bit for bit, verify clean")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--videos", type=int, default=200)
@@ -139,7 +177,7 @@ def kill_and_compare(asked: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         os.environ["MOMENTSEEK_CACHE"] = str(place / "head")
-        films, whole = place / "films", place / "whole"
+        films = place / "films"
         films.mkdir()
         make_videos(films, asked.videos)
         if asked.storage == "s3":
@@ -169,12 +207,7 @@ def kill_and_compare(asked: argparse.Namespace) -> None:
 
         try:
             deadline = time.monotonic() + 120
-            while time.monotonic() < deadline:
-                try:
-                    socket.create_connection(("127.0.0.1", int(head.rpartition(":")[2])), 1).close()
-                    break
-                except OSError:
-                    time.sleep(0.3)
+            wait_for(head, deadline)
             with join_patiently(head) as cluster:  # before there are others: this process dies with the node it joins
                 nodes += [Node(head, place), Node(head, place)]
                 while len(cluster.alive_nodes()) < 3 and time.monotonic() < deadline:
@@ -192,28 +225,7 @@ def kill_and_compare(asked: argparse.Namespace) -> None:
             for node in nodes:
                 node.kill()
             kill_tree(started)
-        with LibraryStore.open(whole, create=True) as store:
-            store.transcriber = None
-            print(f"one machine: {store.add(films)}")
-        open_store(library, create=False).close()  # a replica is brought up to date
-        manifest = read_manifest(library)
-        parts = [bits(folder) for folder in manifest.folders(library)]
-        together = {video: one for part in parts for video, one in part.items()}
-        assert sum(map(len, parts)) == len(together) == asked.videos, "a video is missing or there twice"
-        assert all(manifest.shard_of(h) == at for at, part in enumerate(parts) for h, _ in part.values())
-        assert together == bits(whole), "vectors differ"
-        for folder in manifest.folders(library):
-            with LibraryStore.open(folder, create=False) as store:
-                found = store.verify()
-                assert not found.problems, found
-        with open_store(library, create=False) as store:
-            found = store.verify()
-            print(f"verify: {found.notes}")
-            assert not found.problems, found
-            store.compact()
-            assert not store.verify().problems
-            assert not [note for note in store.verify().notes if "nothing names" in note]
-        print(f"every one of {asked.videos} videos once, vectors equal bit for bit, verify clean")
+        compare_with_one_machine(library, films, place)
 
 
 if __name__ == "__main__":

@@ -14,20 +14,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def free_port() -> int:
+def free_port(host: str = "127.0.0.1") -> int:
     with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
+        one.bind((host, 0))
         return int(one.getsockname()[1])
 
 
 @contextmanager
-def serve_s3(bucket: str) -> Iterator[None]:
+def serve_s3(bucket: str, host: str = "127.0.0.1") -> Iterator[None]:
     """A server that speaks S3 for the time of a ``with``, with a bucket, found by the environment."""
-    port = free_port()
+    port = free_port(host)
     server = os.environ.get("MOMENTSEEK_MOTO_SERVER", "moto_server")
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([server, "-H", "127.0.0.1", "-p", str(port)], **silent)
-    address = f"http://127.0.0.1:{port}"
+    process = subprocess.Popen([server, "-H", host, "-p", str(port)], **silent)
+    address = f"http://{host}:{port}"
     try:
         for _ in range(600):
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -61,3 +62,45 @@ def test_videos_elsewhere_are_added_to_a_library_elsewhere(s3: S3Server, bucket:
     bucket.rm("/films/red.mp4")
     gone = ShardWriter(shard, WriterSettings(), "one add").add([file for file in files if file.name == "red.mp4"])
     assert "is not there" in gone.failed[0].reason
+
+
+def test_a_server_shows_videos_that_only_nodes_have_fetched(
+    s3: S3Server, make_video: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fastapi.testclient import TestClient
+
+    from momentseek.server.app import create_app
+
+    film = make_video(tmp_path / "red.mp4", [(1.5, (220, 20, 20))], rate=4, size=(48, 32)).read_bytes()
+    s3.objects["bucket/films/red.mp4"] = film
+    make_elsewhere(ADDRESS, lambda into: make_shards(into, 1))
+    monkeypatch.setenv("MOMENTSEEK_CACHE", str(tmp_path / "node"))
+    files = list_videos("s3://bucket/films", library_folder(ADDRESS))
+    assert ShardWriter(f"{ADDRESS}/shard-000", WriterSettings(), "one add").add(files).added == 1
+    again = list_videos("s3://bucket/films", library_folder(ADDRESS))
+    assert known_states(f"{ADDRESS}/shard-000", again, None) == ["unchanged"]
+    shutil.rmtree(tmp_path / "node")
+    s3.calls.clear()
+    monkeypatch.setenv("MOMENTSEEK_CACHE", str(tmp_path / "server"))
+    with open_store(ADDRESS) as opened:
+        assert (opened.status().missing, opened.matching([], missing=True)) == (0, [])
+        (id,) = (video.id for video in opened.videos())
+    with TestClient(create_app(library_folder(ADDRESS)), base_url="http://localhost") as client:
+        at = f"/api/v1/videos/{id}"
+        assert client.get(at).json()["available"]
+        monkeypatch.setattr("momentseek.server.routes.thumbnails.MAX_PICTURED_BYTES", len(film) - 1)
+        told = client.get(f"{at}/thumbnail", params={"t": 0.5, "w": 160})
+        assert (told.status_code, "play it once" in told.text) == (409, True)
+        assert ("GET", "bucket/films/red.mp4") not in s3.calls
+        played = client.get(f"{at}/media", headers={"Range": "bytes=0-99"})
+        assert (played.status_code, played.content) == (206, film[:100])
+        assert client.get(f"{at}/thumbnail", params={"t": 0.5, "w": 160}).status_code == 200
+        assert client.post(f"{at}/clip", json={"start": 0, "end": 1}).content[4:8] == b"ftyp"
+        assert s3.calls.count(("GET", "bucket/films/red.mp4")) == 1, "it is fetched once"
+        shutil.rmtree(tmp_path / "server" / "s3%3A%2F%2Fbucket%2Flib-sources")
+        s3.objects["bucket/films/red.mp4"] = b"another film"
+        assert client.get(f"{at}/media").status_code == 409
+        del s3.objects["bucket/films/red.mp4"]
+        shutil.rmtree(tmp_path / "server" / "s3%3A%2F%2Fbucket%2Flib-sources")
+        gone = client.get(f"{at}/media")
+        assert (gone.status_code, gone.json()["error"]["message"].count("is not there")) == (409, 1)

@@ -118,14 +118,22 @@ class _Handler(BaseHTTPRequestHandler):
             status, said = self.store.answer(self.command, path, query, self.headers, body)
             now = self.store.objects.get(path, body)
         data = said.encode() if isinstance(said, str) else said or b""
-        self.send_response(status)
+        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
+        if asked and status == 200:
+            first, last = int(asked[1]), min(int(asked[2] or len(data)), len(data) - 1)
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
+            data = data[first : last + 1]
+        else:
+            self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.send_header("ETag", etag(now))
-        self.send_header("Last-Modified", formatdate(usegmt=True))
+        self.send_header("Last-Modified", formatdate(1767225600, usegmt=True))
         self.end_headers()
-        self.wfile.write(data)
+        if self.command != "HEAD":
+            self.wfile.write(data)
 
-    do_GET = do_PUT = do_POST = do_DELETE = _do
+    do_HEAD = do_GET = do_PUT = do_POST = do_DELETE = _do
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from momentseek.errors import MediaError, MomentseekError
 from momentseek.library.catalog import Catalog
+from momentseek.library.source_file import MAX_PICTURED_BYTES, is_missing, source_file
 from momentseek.library.store import LibraryStore
 from momentseek.library.thumbnail_cache import ThumbnailCache
 from momentseek.moments import Moment
@@ -191,7 +192,7 @@ class Library(LibraryStore):
         if data is None:
             from momentseek.media.sandbox import thumbnail
 
-            data = thumbnail(self._file(hit), hit.peak, width)
+            data = thumbnail(self._file(hit, MAX_PICTURED_BYTES), hit.peak, width)
             self._thumbnails.keep(name, data)
         return data
 
@@ -201,13 +202,13 @@ class Library(LibraryStore):
 
         return cut(self._file(hit), hit.start, hit.end, out, exact=exact, pad=pad)
 
-    def _file(self, hit: Hit) -> PlainFile:
+    def _file(self, hit: Hit, most_bytes: int | None = None) -> PlainFile:
         """The file of a hit, as it was added; refused if it is not there, is another one now, or left the library."""
         found = self.catalog.videos([hit.video_id])
         if not found:
             raise MediaError(f"{hit.path}: is no longer in the library; search again")
-        if not os.path.lexists(found[0].path):
+        if is_missing(found[0].path):
             raise MediaError(
                 f"{found[0].path}: is not there; connect the drive it lies on, or add it again where it is now"
             )
-        return found[0].file
+        return source_file(found[0], most_bytes)

@@ -10,6 +10,7 @@ from unicodedata import normalize
 
 from momentseek.errors import MomentseekError
 from momentseek.library.file_stamp import printable
+from momentseek.library.source_file import is_missing
 from momentseek.library.video import Video
 
 
@@ -78,7 +79,7 @@ def select_videos(videos: Sequence[Video], patterns: Sequence[str], missing: boo
             raise MomentseekError(f"{printable(pattern)}: is no video of this library; list them with: momentseek list")
         chosen |= {video.id: video for video in found}
     if missing:
-        chosen |= {video.id: video for video in videos if not os.path.lexists(video.path)}
+        chosen |= {video.id: video for video in videos if is_missing(video.path)}
     return [video for video in videos if video.id in chosen]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from momentseek.library.catalog import Catalog, EncoderRow
 from momentseek.library.descriptions import described_counts
 from momentseek.library.paths import LibraryPaths, folder_size
 from momentseek.library.readings import read_counts
+from momentseek.library.source_file import is_missing
 from momentseek.library.transcripts import heard_counts
 
 
@@ -81,7 +81,7 @@ def status(catalog: Catalog, paths: LibraryPaths) -> Status:
             cues=int(totals["cues"]),
             failures=int(totals["failures"]),
             noted=catalog.rows("SELECT count(*) FROM videos WHERE notes != '[]'")[0][0],
-            missing=sum(not os.path.lexists(path) for (path,) in catalog.rows("SELECT path FROM videos")),
+            missing=sum(is_missing(path) for (path,) in catalog.rows("SELECT path FROM videos")),
             changed=catalog.rows("SELECT count(*) FROM videos WHERE path IN (SELECT path FROM failures)")[0][0],
             gone=len(catalog.gone()),
             segments=len(catalog.segments()),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from momentseek.errors import MomentseekError
+from momentseek.library.source_file import source_file
 from momentseek.library.video import Video
 from momentseek.media.sandbox import preview
 from momentseek.server.errors import ApiError
@@ -115,7 +116,7 @@ class Previews:
         self.folder.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=".making-") as room:
             made = Path(room) / "preview.mp4"
-            with closing(preview(video.file, made)) as steps:
+            with closing(preview(source_file(video), made)) as steps:
                 for share in steps:
                     job.progress = share
                     if not self._is_wanted(job):

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
+from momentseek.library.source_file import is_elsewhere
 from momentseek.library.video import Video
 from momentseek.server.errors import hide_paths
 
@@ -126,7 +127,7 @@ def video_out(video: Video) -> VideoOut:
         added=video.added,
         mtime=video.mtime_ns / 1e9,
         notes=[hide_paths(clean_text(note)) for note in video.notes],
-        available=video.file.is_there(),
+        available=video.file.is_there() or is_elsewhere(video.path),
         thumbnail=thumbnail_url(video.id, video.duration / 10),
         media=media_url(video.id),
     )

@@ -70,9 +70,17 @@ class CloudObjects:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """The names of all objects below a folder, each with its size in bytes."""
+        return {str(one["path"]): int(one["size"]) for one in self.list(folder)}
+
+    def list(self, folder: str) -> list[dict[str, Any]]:
+        """What the store says of each object below a folder: path, size, mark (``e_tag``) and ``last_modified``."""
         with self._explain_errors(folder):
-            found = self._obstore.list(self._store, prefix=folder)
-            return {str(one["path"]): int(one["size"]) for block in found for one in block}
+            return [dict(one) for block in self._obstore.list(self._store, prefix=folder or None) for one in block]
+
+    def head(self, name: str) -> dict[str, Any]:
+        """What the store says of an object; raises MissingObjectError if there is none."""
+        with self._explain_errors(name):
+            return dict(self._obstore.head(self._store, name))
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete objects; one that is not there is no error."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from momentseek.errors import MomentseekError
-from momentseek.storage.address import explain, open_file_system
+from momentseek.storage.address import OBJECT_STORES, explain, open_file_system, split_address
 
 FETCH_BYTES = 8 << 20
 """Bytes that are fetched at a time."""
@@ -32,17 +33,36 @@ class RemoteFile:
 
 def list_files(address: str, suffixes: frozenset[str]) -> list[RemoteFile]:
     """The files with one of the suffixes below an address, or the one file that it names, by path."""
-    system, top = open_file_system(address)
-    with _explain_errors(address):
-        found: dict[str, dict[str, Any]] = system.find(top, detail=True)
-        if not found and not system.exists(top):
-            raise FileNotFoundError(address)
+    scheme, top = split_address(address)
+    if scheme in OBJECT_STORES:
+        found = _list_objects(scheme, top)
+    else:
+        system, top = open_file_system(address)
+        with _explain_errors(address):
+            found = system.find(top, detail=True)
+            if not found and not system.exists(top):
+                raise FileNotFoundError(address)
     alone = [path.strip("/") for path in found] == [top.strip("/")]
     return [
         RemoteFile(path, int(about["size"]), _mark(about), _modified_ns(about))
         for path, about in sorted(found.items())
         if alone or PurePosixPath(path).suffix.lower() in suffixes
     ]
+
+
+def _list_objects(scheme: str, top: str) -> dict[str, dict[str, Any]]:
+    """What obstore says of the objects below a path: its file system for fsspec does not tell when they were written,
+    which must be the same for all copies. Whole seconds, because a single object is told no finer.
+    """
+    from momentseek.storage.cloud_objects import CloudObjects
+
+    bucket, _, path = top.partition("/")
+    objects = CloudObjects(f"{scheme}://{bucket}")
+    found = objects.list(path) or [objects.head(path)]
+    return {
+        f"{bucket}/{one['path']}": {**one, "last_modified": one["last_modified"].replace(microsecond=0)}
+        for one in found
+    }
 
 
 class Mirror:
@@ -73,7 +93,7 @@ class Mirror:
             return target
         system, _ = open_file_system(address)
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+        beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
         try:
             with _explain_errors(address), system.open(file.path, "rb") as source, beside.open("wb") as out:
                 done = 0

@@ -126,15 +126,16 @@ def _write_shard(
 def _write_vectors(folder: Path, stream: str, held: Sequence[Segment], ids: NDArray[np.int64]) -> Iterator[SegmentRow]:
     """Write the rows of some videos as segments of a reasonable size."""
     waiting: list[Segment] = []
+    rows = 0
     parts = [part for segment in held for part in parts_without(segment, np.setdiff1d(segment.ids, ids))]
     for at, part in enumerate(parts):
         waiting.append(part)
-        rows = sum(each.rows for each in waiting)
+        rows += part.rows
         if at + 1 == len(parts) or rows + parts[at + 1].rows > MAX_JOINED_ROWS:
             videos = sum(len(each.ids) for each in waiting)
             first = min(int(each.ids.min()) for each in waiting)
             yield SegmentRow(write_joined(folder, stream, waiting), stream, videos, rows, first)
-            waiting = []
+            waiting, rows = [], 0
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from starlette.responses import Response
 
 from momentseek.api import Library
+from momentseek.library.source_file import source_file
 from momentseek.plain_file import PlainFile
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses
 from momentseek.server.files import OpenFile, RangeFileResponse, content_disposition, video_media_type
@@ -71,7 +72,7 @@ async def media_head(request: Request, service: ServiceParam, id: VideoId) -> Re
 async def _send(service: Service, id: int, client: str) -> Response:
     def read(library: Library) -> tuple[OpenFile, str, str]:
         video = find_video(library, id)
-        return OpenFile(video.file), video_media_type(video.path), video.name
+        return OpenFile(source_file(video)), video_media_type(video.path), video.name
 
     return await send_video(service, client, read)
 
@@ -112,7 +113,8 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
         from momentseek.media.sandbox import cut
 
         video = find_video(library, id)
-        OpenFile(video.file).close()  # 404 for a missing file, 409 for another one
+        source = source_file(video)
+        OpenFile(source).close()  # 404 for a missing file, 409 for another one
         if given.start >= video.duration:
             raise ApiError(422, f"the video is {video.duration:g} s long; the start must be before its end")
         shown = min(video.duration, given.end + given.pad) - max(0.0, given.start - given.pad)
@@ -121,7 +123,7 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
         folder = tempfile.TemporaryDirectory(prefix="momentseek-")
         try:
             target = Path(folder.name) / "clip.mp4"
-            cut(video.file, given.start, given.end, target, exact=given.exact, pad=given.pad)
+            cut(source, given.start, given.end, target, exact=given.exact, pad=given.pad)
             stem = Path(video.name).stem
             return folder, OpenFile(PlainFile(target.resolve())), f"{stem} {given.start:.2f}-{given.end:.2f}.mp4"
         except BaseException:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from momentseek.api import Library
+from momentseek.library.source_file import source_file
 from momentseek.plain_file import PlainFile
 from momentseek.server.errors import BODY_ERRORS, ApiError, error_responses, hide_paths
 from momentseek.server.files import OpenFile
@@ -45,7 +46,9 @@ async def make_preview(service: ServiceParam, id: VideoId) -> PreviewOut:
     Ask again every second until it is ready: making it stops ten seconds after the last one who asked.
     """
     video = await service.video(id)
-    await service.readers.run(lambda _: OpenFile(video.file).close())  # 404 for a missing file, 409 for another one
+    await service.readers.run(
+        lambda _: OpenFile(source_file(video)).close()
+    )  # 404 for a missing file, 409 for another one
     job = service.previews.ask(video)
     return PreviewOut(
         state=job.state,

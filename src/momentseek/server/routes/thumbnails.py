@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from momentseek.api import Library
+from momentseek.library.source_file import MAX_PICTURED_BYTES, source_file
 from momentseek.search import Hit
 from momentseek.server.errors import error_responses
 from momentseek.server.files import OpenFile
@@ -49,7 +50,7 @@ async def thumbnail(
 
     def make(library: Library) -> bytes:
         found = find_video(library, id)
-        OpenFile(found.file).close()  # 404 for a missing file, 409 for another one
+        OpenFile(source_file(found, MAX_PICTURED_BYTES)).close()  # 404 for a missing file, 409 for another one
         hit = Hit(1, found.id, found.path, found.name, time, time, 0.0, "weak", time, found.duration)
         return library.thumbnail(hit, width)
 
