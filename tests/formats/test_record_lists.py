@@ -130,6 +130,21 @@ def test_other_files_are_left_to_the_parser(text: str) -> None:
     assert cut_records(text.encode()) is None
 
 
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\n\n ", " \n"])
+def test_lines_of_like_records_are_one_list(between: str) -> None:
+    found = cut_records(between.join(['{"a": 1, "b": "x"}', '{"a": 2, "b": "y"}']).encode())
+    assert found is not None
+    assert (found.rest, found.counts.tolist()) == ([0], [2])
+    assert rebuild(found) == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1}', '{"a": 1} {"a": 2}', '{"a":\n1}\n{"a": 2}', '{"a": 1}\n{"a": 2', '{"a": 1},\n{"a": 2}']
+)
+def test_what_is_no_json_lines_is_left_to_the_parser(text: str) -> None:
+    assert cut_records(text.encode()) is None
+
+
 def test_damaged_text_is_refused_or_read_as_a_parser_reads_it() -> None:
     value = {f"q{i}": [{"v": f"n{j % 3}", "t": [j / 4, j * 1.5], "s": -j} for j in range(4)] for i in range(3)}
     whole = json.dumps(value).encode()
@@ -169,12 +184,23 @@ TRUTH = [
 ]
 
 
-@pytest.mark.parametrize(("read", "value"), [(read_run, PREDICTIONS), (read_truth, TRUTH)])
+LINES = [
+    {"query_id": query, "query": f"who {query}", "video": video, "start": 1, "end": 2.5, "score": -1.5}
+    for query, video in (("ä", "b"), ("ä", "a"), ("c", "b"))
+]
+JUDGED = [
+    {"query_id": i // 2, "video": "v", "start": 0, "end": i + 1, "relevance": i, "duration": 9.5} for i in range(4)
+]
+
+
+@pytest.mark.parametrize(
+    ("read", "values"), [(read_run, [PREDICTIONS]), (read_truth, [TRUTH]), (read_run, LINES), (read_truth, JUDGED)]
+)
 def test_readers_give_the_same_by_columns_and_by_parsing(
-    read: Any, value: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    read: Any, values: list[Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "file.json"
-    path.write_text(json.dumps(value))
+    path.write_text("\n".join(map(json.dumps, values)))
     opened: list[Document] = []
     keep = files.open_document
     monkeypatch.setattr(files, "open_document", lambda path: opened.append(keep(path)) or opened[-1])
@@ -185,6 +211,34 @@ def test_readers_give_the_same_by_columns_and_by_parsing(
     assert "json" in vars(opened[1])
     assert quick.to_columns() == slow.to_columns()
     assert (quick.query_ids, quick.videos, quick.queries) == (slow.query_ids, slow.videos, slow.queries)
+    assert quick.offsets.tolist() == slow.offsets.tolist()
+    if read is read_truth:
+        assert quick.durations.tolist() == slow.durations.tolist()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [LINES[0], LINES[2], LINES[1]],  # a query's lines apart
+        [*LINES, {**LINES[2], "score": None}],
+        [*LINES, {**LINES[2], "task": "SVMR"}],
+        [{**line, "saliency": [1.0]} for line in LINES],
+    ],
+)
+def test_what_columns_cannot_tell_is_parsed(lines: list[Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+
+    def outcome() -> Any:
+        try:
+            run = read_run(path)
+        except MomentseekError as e:
+            return str(e)
+        return run.to_columns(), run.task, run.saliency is None
+
+    quick = outcome()
+    monkeypatch.setattr(document, "cut_records", lambda data: None)
+    assert quick == outcome()
 
 
 @pytest.mark.parametrize("score", ["0.5, 1", '"high"', "null"])

@@ -17,9 +17,11 @@ from momentseek.formats.native_columns import (
     truth_columns,
     truth_from,
 )
+from momentseek.formats.native_quick import read_quickly
+from momentseek.formats.record_lists import agreed_durations
 from momentseek.formats.registry import FileFormat, Reading, Runs, Writing, register
-from momentseek.formats.values import column, first_record, has_keys, records
-from momentseek.moments import Judgements
+from momentseek.formats.values import column, first_record, has_keys, records, with_corpus
+from momentseek.moments import Judgements, Run
 
 NULL_SAYS_SOMETHING = {*REQUIRED, "relevance", "score"}
 
@@ -37,11 +39,29 @@ def claims_run(document: Document) -> bool:
 
 def read_truth(document: Document, reading: Reading) -> Judgements:
     """A query's rows need not stand together; a key we do not know is a label if it is one text per query."""
+    quick = read_quickly(document)
+    if quick is not None and {"relevance"} <= set(quick.others) <= {"relevance", "duration"}:
+        durations: dict[str, float] | None = {}
+        if "duration" in quick.others:
+            durations = agreed_durations(quick.video, quick.others["duration"])
+        if durations is not None:
+            return Judgements.from_groups(
+                *quick.groups(),
+                quick.others["relevance"],
+                durations=with_corpus(durations, reading),
+                queries=quick.queries,
+                invalid=reading.invalid,
+                source=str(document.path),
+            )
     return truth_from(_columns(document, labels=True), document, reading)
 
 
 def read_runs(document: Document, reading: Reading) -> Runs:
     """A query's rows are ranked as they stand; the score does not reorder them."""
+    if (quick := read_quickly(document)) is not None and set(quick.others) <= {"score"}:
+        source, score = str(document.path), quick.others.get("score")
+        groups = quick.groups()
+        return (Run.from_groups(*groups, score, queries=quick.queries, invalid=reading.invalid, source=source),)
     return runs_from(_columns(document), document, reading)
 
 

@@ -114,6 +114,19 @@ def column_objects(column: NumberColumn | EncodedNames) -> list[Any] | None:
     return found
 
 
+def agreed_durations(videos: EncodedNames, seconds: FloatArray) -> dict[str, float] | None:
+    """Video → seconds, from the duration that stands beside each moment; None unless a video has one, and it is real.
+
+    >>> agreed_durations(EncodedNames(("b", "a"), np.array([0, 1, 0], np.int32)), np.array([9.0, 5.0, 9.0]))
+    {'b': 9.0, 'a': 5.0}
+    """
+    first = np.empty(len(videos.vocabulary))
+    first[videos.codes[::-1]] = seconds[::-1]
+    if not (seconds > 0).all() or (first[videos.codes] != seconds).any():
+        return None
+    return dict(zip(videos.vocabulary, first.tolist(), strict=True))
+
+
 def _first(column: NumberColumn | EncodedNames) -> Any:
     if isinstance(column, EncodedNames):
         return column[0]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from momentseek.formats.document import Document
-from momentseek.formats.record_lists import column_objects
+from momentseek.formats.record_lists import agreed_durations, column_objects
 from momentseek.formats.registry import FileFormat, Reading, Writing, explain, register
 from momentseek.formats.values import (
     column,
@@ -28,7 +26,6 @@ from momentseek.formats.values import (
 from momentseek.formats.writing import dump, dump_lines, groups, require_one_annotator, row_videos, spans, write_id
 from momentseek.formats.writing import texts as words
 from momentseek.moments import Judgements
-from momentseek.moments.arrays import EncodedNames, FloatArray
 
 CARRIED_KEYS = ("pair_id", "caption", "similarity")
 
@@ -57,7 +54,7 @@ def _from_columns(document: Document, reading: Reading) -> Judgements | None:
     if counts is None or videos is None or times is None:
         return None
     grades, seconds = found.numbers("relevance"), found.numbers("duration")
-    durations = _durations(videos, seconds) if seconds is not None else None
+    durations = agreed_durations(videos, seconds) if seconds is not None else None
     carried = {name: column_objects(found.columns[name]) for name in CARRIED_KEYS if name in found.columns}
     unclear = (grades is None, durations is None) != ("relevance" not in found.columns, "duration" not in found.columns)
     if unclear or None in carried.values():
@@ -75,15 +72,6 @@ def _from_columns(document: Document, reading: Reading) -> Judgements | None:
         invalid=reading.invalid,
         source=str(document.path),
     )
-
-
-def _durations(videos: EncodedNames, seconds: FloatArray) -> dict[str, float] | None:
-    """Video → seconds, if all moments of a video agree; None otherwise."""
-    first = np.empty(len(videos.vocabulary))
-    first[videos.codes[::-1]] = seconds[::-1]
-    if not (seconds > 0).all() or (first[videos.codes] != seconds).any():
-        return None
-    return dict(zip(videos.vocabulary, first.tolist(), strict=True))
 
 
 def claims_flat(document: Document) -> bool:

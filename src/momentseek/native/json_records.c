@@ -1,4 +1,4 @@
-/* Lists of like records in a JSON text, cut out of it and turned into columns in one pass.
+/* Lists of like records in a JSON text, or lines of them, cut out of it and turned into columns in one pass.
  *
  * A prediction file is mostly lists of objects with the same names in the same order: [{"video": "a", "span": [1, 2]}, …].
  * Every such list becomes its number, as in [7], in a copy of the text, whose rest any JSON parser reads in no time;
@@ -309,6 +309,23 @@ static int is_flat(const cursor *list) {
     return 0;
 }
 
+/* JSON Lines: a record on each of several lines. */
+static int cut_lines(const unsigned char *data, int64_t size, json_cut *cut) {
+    cursor c = {data, data + size};
+    skip_space(&c);
+    if (c.at >= c.end || *c.at != '{' || !is_flat(&c)) return 0;
+    do {
+        const unsigned char *from = c.at;
+        if (!pass_record(&c, data, cut) || memchr(from, '\n', (size_t)(c.at - from))) return 0;
+        const unsigned char *behind = c.at;
+        skip_space(&c);
+        if (c.at < c.end && !memchr(behind, '\n', (size_t)(c.at - behind))) return 0;
+    } while (c.at < c.end);
+    RESERVE(cut->counts, cut->groups, cut->group_room, 1);
+    cut->counts[cut->groups++] = cut->records;
+    return cut->records > 1 && keep_number(cut, 0);
+}
+
 /* Whether a list, of which the cursor is behind the bracket, holds one whole number and nothing else. */
 static int is_number_alone(cursor c) {
     const unsigned char *first = c.at;
@@ -343,7 +360,7 @@ static int cut_text(const unsigned char *data, int64_t size, json_cut *cut) {
     return cut->groups && keep(cut, copied, c.end - copied);
 }
 
-EXPORT void json_cut_free(json_cut *cut) {
+static void forget(json_cut *cut) {
     for (int i = 0; i < JSON_MAX_COLUMNS; i++) {
         json_column *column = cut->column + i;
         free(column->numbers);
@@ -354,6 +371,11 @@ EXPORT void json_cut_free(json_cut *cut) {
     }
     free(cut->counts);
     free(cut->rest);
+    memset(cut, 0, sizeof *cut);
+}
+
+EXPORT void json_cut_free(json_cut *cut) {
+    forget(cut);
     free(cut);
 }
 
@@ -362,6 +384,8 @@ EXPORT json_cut *json_cut_records(const unsigned char *data, int64_t size) {
     if (point[0] != '.' || point[1]) return NULL; /* strtod would read other numbers */
     json_cut *cut = calloc(1, sizeof *cut);
     if (!cut) return NULL;
+    if (cut_lines(data, size, cut)) return cut;
+    forget(cut);
     if (cut_text(data, size, cut)) return cut;
     json_cut_free(cut);
     return NULL;
