@@ -284,3 +284,13 @@ def test_a_device_that_is_not_there_is_refused_before_anything_is_made(
     done = run("add", films, "--jobs", 2, "--on", "local")
     assert done.returncode == 2
     assert "--jobs and --hardware mean nothing" in done.stderr
+
+
+def test_a_library_that_was_named_and_lies_in_this_folder_is_hinted_at(tmp_path, monkeypatch):
+    from momentseek.library.location import folder_here, library_folder
+
+    monkeypatch.chdir(tmp_path)
+    assert folder_here(library_folder("films")) == ""
+    (tmp_path / "films").mkdir()
+    assert folder_here(library_folder("films")) == "; the folder here is --library ./films"
+    assert folder_here(library_folder("./films")) == ""

@@ -18,7 +18,8 @@ from momentseek.library.location import library_folder
 from momentseek.library.opening import open_store
 from momentseek.library.replicas.making import make_elsewhere
 from momentseek.library.shards.split import make_shards
-from momentseek.storage.address import open_file_system
+from momentseek.storage.address import UnreachableError, open_file_system
+from momentseek.storage.mirror import Mirror
 
 ADDRESS, FILMS = "s3://bucket/lib", "memory://films"
 pytest.importorskip("obstore")
@@ -104,3 +105,23 @@ def test_a_server_shows_videos_that_only_nodes_have_fetched(
         shutil.rmtree(tmp_path / "server" / "s3%3A%2F%2Fbucket%2Flib-sources")
         gone = client.get(f"{at}/media")
         assert (gone.status_code, gone.json()["error"]["message"].count("is not there")) == (409, 1)
+
+
+def test_storage_that_does_not_answer_is_no_fault_of_a_video(
+    s3: S3Server, bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_elsewhere(ADDRESS, lambda into: make_shards(into, 2))
+    shard, files = f"{ADDRESS}/shard-001", list_videos(FILMS, library_folder(ADDRESS))
+    writer = ShardWriter(shard, WriterSettings(), "one add")
+
+    def fetch(*_: object) -> None:
+        raise UnreachableError("the cable is cut")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Mirror, "fetch", fetch)
+        with pytest.raises(UnreachableError):
+            hash_files(files, shard)
+        with pytest.raises(UnreachableError):
+            writer.add(files)
+    report = writer.add(files)
+    assert (report.added, [failure.path.name for failure in report.failed]) == (1, ["bad.mp4"])

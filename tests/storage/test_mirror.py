@@ -110,3 +110,18 @@ def test_a_server_that_speaks_s3(moto: str, tmp_path: Path) -> None:
     for address in ("s3://nobucket/films", "s3://films/nothing"):
         with pytest.raises(MomentseekError, match="is not there"):
             list_files(address, VIDEOS)
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("az://box/films", "no credentials were found; set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"),
+        ("gcs://box/films", "install gcsfs"),
+        ("nowhere://box/films", "nowhere:// cannot be opened here"),
+    ],
+)
+def test_a_storage_that_is_not_set_up_says_what_is_lacking(address: str, told: str) -> None:
+    with pytest.raises(MomentseekError) as refused:
+        list_files(address, frozenset({".mp4"}))
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)

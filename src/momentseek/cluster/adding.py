@@ -18,25 +18,34 @@ from momentseek.errors import LibraryError, MediaError, MomentseekError
 from momentseek.library.file_stamp import content_hash
 from momentseek.library.files import FoundFiles, VideoFile
 from momentseek.library.ingest.report import AddInterrupted, AddReport, IngestNote, IngestStep, ShowIngest
+from momentseek.library.location import folder_here
 from momentseek.library.replicas.opening import bring_library
 from momentseek.library.replicas.place import shard_place
 from momentseek.library.shards.manifest import ShardManifest, is_sharded, read_manifest
+from momentseek.storage.address import UnreachableError
 from momentseek.tables import count
 
 HASH_BYTES = 1 << 30
 """Bytes that one task hashes, at most, unless a file has more."""
+MAX_RETRIES = 50
+"""How often Ray begins a task anew whose node died, or could not reach the storage."""
 CALL_BYTES = 256 << 20
 CALL_FILES = 16
 """What a writer is sent at a time, at most; progress is seen, and work lost with a node is repeated, in such steps."""
 
 
 def hash_files(files: Sequence[VideoFile], shard: str) -> list[str | None]:
-    """The hashes of files, fetched beside a shard's library if they are elsewhere; None for one that cannot be read."""
+    """The hashes of files, fetched beside a shard's library if they are elsewhere; None for one that cannot be read.
+
+    A file must not get another shard because a cable is cut: storage that does not answer is an UnreachableError.
+    """
     found: list[str | None] = []
     for file in files:
         try:
             (here,) = bring_videos([file], shard).files
             found.append(content_hash(here.source))
+        except UnreachableError:
+            raise
         except (MediaError, MomentseekError, ValueError):
             found.append(None)
     return found
@@ -72,6 +81,7 @@ def refuse_unsharded(library: Path) -> None:
     if not (bring_library(library) or is_sharded(library)):
         raise LibraryError(
             f"{library}: is no library in shards, which work on a cluster needs; make one with: momentseek shard"
+            f"{folder_here(library)}"
         )
 
 
@@ -94,7 +104,7 @@ class ClusterAdd:
         self._holder = uuid.uuid4().hex
         self._settings = settings
         self._kind = cluster.actor(
-            ShardWriter, num_cpus=1, num_gpus=gpus, max_restarts=-1, max_task_retries=-1,
+            ShardWriter, num_cpus=1, num_gpus=gpus, max_restarts=-1, max_task_retries=MAX_RETRIES,
             scheduling_strategy="SPREAD",
         )  # fmt: skip
         self._writers: dict[int, Any] = {}
@@ -110,7 +120,7 @@ class ClusterAdd:
         self._show()
         self._add(shares)
         for number, paths in strays.items():
-            self._get(self._writer(number).drop.remote(paths))
+            self._get(self._ask(number, "drop").remote(paths))
             self._end(number)
         return self.finish()
 
@@ -129,6 +139,9 @@ class ClusterAdd:
             self._writers[number] = self._kind.remote(self._places[number], self._settings, self._holder)
         return self._writers[number]
 
+    def _ask(self, number: int, method: str) -> Any:
+        return getattr(self._writer(number), method).options(retry_exceptions=[UnreachableError])
+
     def _end(self, number: int) -> None:
         with suppress(Exception):  # an actor that is gone already
             self._cluster.ray.kill(self._writers.pop(number))
@@ -139,7 +152,7 @@ class ClusterAdd:
         Only files that no shard knows in their present state are read for their hash.
         """
         shares: dict[int, list[VideoFile]] = defaultdict(list)
-        looking = self._cluster.ray.remote(num_cpus=1, max_retries=-1)(known_states)
+        looking = self._cluster.task(known_states, max_retries=MAX_RETRIES, retry_exceptions=[UnreachableError])
         states = self._get([looking.remote(place, files, self._settings.subtitles) for place in self._places])
         unknown: list[VideoFile] = []
         changed: dict[Path, int] = {}
@@ -157,7 +170,7 @@ class ClusterAdd:
             else:
                 unknown.append(file)
                 changed.update((file.path, number) for number in held)
-        hashing = self._cluster.ray.remote(num_cpus=1, max_retries=-1)(hash_files)
+        hashing = self._cluster.task(hash_files, max_retries=MAX_RETRIES, retry_exceptions=[UnreachableError])
         chunks = list(_chunks(unknown, HASH_BYTES, len(unknown)))
         strays: dict[int, list[Path]] = defaultdict(list)
         for chunk, hashes in zip(
@@ -185,7 +198,7 @@ class ClusterAdd:
         def send(number: int) -> None:
             if waiting[number]:
                 chunk = waiting[number].popleft()
-                running[self._writer(number).add.remote(chunk)] = number, chunk
+                running[self._ask(number, "add").remote(chunk)] = number, chunk
             else:
                 self._end(number)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from momentseek import __version__
+from momentseek.cluster.release import difference, this_release
 from momentseek.errors import MomentseekError
 from momentseek.optional import optional_module
 
@@ -30,6 +32,10 @@ class Cluster:
     def actor(self, kind: type, **options: Any) -> Any:
         """A class whose objects live on the cluster, with Ray's own options."""
         return self.ray.remote(**options)(kind)
+
+    def task(self, function: Callable[..., Any], **options: Any) -> Any:
+        """A function that runs on one processor of the cluster, with Ray's own options."""
+        return self.ray.remote(num_cpus=1, **options)(function)
 
     def processors(self) -> int:
         """Number of processors of all nodes that are alive now, at least one."""
@@ -83,9 +89,22 @@ def _join(ray: Any, address: str) -> None:
         raise _no_cluster(address) from None
     except (RuntimeError, ValueError) as e:
         if "ersion mismatch" in str(e):
-            said = " ".join(str(e).split())[:300]
-            raise MomentseekError(f"{address}: the cluster runs another release of Ray or Python ({said})") from None
+            raise MomentseekError(f"{address}: {release_sentence(str(e))}") from None
         raise _no_cluster(address) from None
+
+
+def release_sentence(said: str) -> str:
+    """What Ray says of a cluster with another release of Ray or Python, in one sentence.
+
+    >>> release_sentence("Version mismatch: The cluster was started with:\\n  Ray: 2.49.2\\n  Python: 3.11.7\\n"
+    ...     "This process on node 10.0.0.2 was started with:\\n  Ray: 2.60.0\\n  Python: 3.11.7")
+    'the cluster has Ray 2.49.2 with Python 3.11.7, and this machine Ray 2.60.0 with Python 3.11.7; use the same on all'
+    """
+    rays, pythons = (re.findall(rf"{name}: *(\S+)", said) for name in ("Ray", "Python"))
+    if len(rays) != 2 or len(pythons) != 2:
+        return f"the cluster runs another release of Ray or Python ({' '.join(said.split())[:300]})"
+    there, here = (f"Ray {ray} with Python {python}" for ray, python in zip(rays, pythons, strict=True))
+    return f"the cluster has {there}, and this machine {here}; use the same on all"
 
 
 def check_address(address: str) -> None:
@@ -118,17 +137,12 @@ def _wrong_token(address: str) -> MomentseekError:
     )
 
 
-def node_release() -> str:
-    """The release of Momentseek where this runs."""
-    return __version__
-
-
 def _check_releases(cluster: Cluster) -> None:
-    """Refuse a cluster with a node that has no Momentseek, or another release."""
+    """Refuse a cluster with a node that has no Momentseek, or another one."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    asked = cluster.ray.remote(num_cpus=0, max_retries=0)(node_release)
-    nodes = cluster.alive_nodes()
+    asked = cluster.ray.remote(num_cpus=0, max_retries=0)(this_release)
+    nodes, here = cluster.alive_nodes(), this_release()
     answers = [
         asked.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote()
         for node in nodes
@@ -143,8 +157,5 @@ def _check_releases(cluster: Cluster) -> None:
                 f"{node['NodeManagerAddress']}: this node has no Momentseek that answers ({said}); install "
                 f"momentseek[cluster] {__version__} there"
             ) from None
-        if found != __version__:
-            raise MomentseekError(
-                f"{node['NodeManagerAddress']}: this node has Momentseek {found}, and this machine {__version__}; "
-                "install the same release on all"
-            )
+        if (differs := difference(found, here)) is not None:
+            raise MomentseekError(f"{node['NodeManagerAddress']}: this node {differs}")

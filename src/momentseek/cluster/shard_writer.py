@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from momentseek.cluster.sources import RemoteVideo, bring_videos, local_videos
-from momentseek.errors import MediaError
+from momentseek.errors import MediaError, MomentseekError
 from momentseek.library import known_files
 from momentseek.library.catalog import Catalog
 from momentseek.library.file_stamp import Stamp
@@ -17,6 +17,7 @@ from momentseek.library.ingest.report import AddReport
 from momentseek.library.replicas.opening import bring_shard
 from momentseek.library.store import LibraryStore
 from momentseek.media.sampling import Sampling
+from momentseek.storage.address import UnreachableError
 
 LOCK_SECONDS = 120.0
 """How long a writer waits for one that has just died to be noticed."""
@@ -41,20 +42,36 @@ class ShardWriter:
     """
 
     def __init__(self, place: str, settings: WriterSettings, holder: str | None = None) -> None:
-        self._place, self._settings = place, settings
-        self._store = LibraryStore.open(bring_shard(place), create=False, wait=LOCK_SECONDS)
-        self._store.lease_holder = holder
-        self._store.transcriber, self._store.reader = settings.transcriber, settings.reader
-        if settings.sampling is not None:
-            self._store.sampling = settings.sampling
+        self._place, self._settings, self._holder = place, settings, holder
+        self._opened: LibraryStore | None = None
 
     def add(self, files: Sequence[VideoFile]) -> AddReport:
         """Add videos; those that are there and have not changed are not read."""
-        return self._store.add_found(bring_videos(files, self._place), subtitles=self._settings.subtitles)
+        with self._open() as store:
+            return store.add_found(bring_videos(files, self._place), subtitles=self._settings.subtitles)
 
     def drop(self, paths: Sequence[Path]) -> None:
         """Take files out whose new content belongs to another shard."""
-        self._store.remove(paths)
+        with self._open() as store:
+            store.remove(paths)
+
+    @contextmanager
+    def _open(self) -> Iterator[LibraryStore]:
+        """The shard's library, opened once; and anew after storage did not answer, when nobody knows what it holds."""
+        if self._opened is None:
+            store = LibraryStore.open(bring_shard(self._place), create=False, wait=LOCK_SECONDS)
+            store.lease_holder = self._holder
+            store.transcriber, store.reader = self._settings.transcriber, self._settings.reader
+            if self._settings.sampling is not None:
+                store.sampling = self._settings.sampling
+            self._opened = store
+        try:
+            yield self._opened
+        except UnreachableError:
+            with suppress(MomentseekError):
+                self._opened.close()
+            self._opened = None
+            raise
 
 
 def known_states(place: str, files: Sequence[VideoFile], subtitles: Path | None) -> list[str]:

@@ -11,6 +11,7 @@ from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import VIDEO_SUFFIXES, FoundFiles, VideoFile
 from momentseek.library.location import sources_folder
 from momentseek.library.replicas.place import shard_folder
+from momentseek.storage.address import UnreachableError
 from momentseek.storage.mirror import Mirror, RemoteFile, list_files
 
 
@@ -50,7 +51,10 @@ def local_videos(files: Sequence[VideoFile], shard: str) -> list[VideoFile]:
 
 
 def bring_videos(files: Sequence[VideoFile], shard: str) -> FoundFiles:
-    """Fetch the videos that are elsewhere and have no copy on this node; what cannot be fetched is unusable."""
+    """Fetch the videos that are elsewhere and have no copy on this node; what cannot be fetched is unusable.
+
+    Storage that does not answer says nothing of a video: UnreachableError.
+    """
     mirror = Mirror(sources_folder(shard_folder(shard).parent))
     found = FoundFiles()
     for file in local_videos(files, shard):
@@ -58,6 +62,8 @@ def bring_videos(files: Sequence[VideoFile], shard: str) -> FoundFiles:
             if isinstance(file, RemoteVideo) and file.remote is not None:
                 mirror.fetch(file.address, file.remote)
             found.files.append(VideoFile(file.path, file.name, file.size))
+        except UnreachableError:
+            raise
         except MomentseekError as e:
             found.unusable.append((file.path, str(e)))
     return found

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from momentseek.errors import LibraryBusyError, LibraryError
-from momentseek.library.location import library_option
+from momentseek.library.location import folder_here, library_option
 from momentseek.library.schema import DESCRIPTIONS, READINGS, SAMPLINGS, SCHEMA, SCHEMA_VERSION, SOUNDS, TRANSCRIPTS
 
 CATALOG_FILE = "catalog.sqlite"
@@ -32,8 +32,8 @@ class Database:
         self.read_only = False
         """Whether the database lies where nothing can be written, and was opened for reading all the same."""
         if not create and not self.path.is_file():
-            option = library_option(folder)
-            raise LibraryError(f"{folder}: has no library; make one with: momentseek add FOLDER{option}")
+            what = f"momentseek add FOLDER{library_option(folder)}{folder_here(folder)}"
+            raise LibraryError(f"{folder}: has no library; make one with: {what}")
         if not create and self.path.stat().st_size == 0:
             raise LibraryError(
                 f"{self.path}: is empty, as a full disk leaves it; make the library again with: "

@@ -44,6 +44,19 @@ def library_folder(given: str | None = None) -> Path:
     return data_folder() / name
 
 
+def folder_here(folder: Path) -> str:
+    """What to say besides where a library that was named is not there, and the working folder has one of that name.
+
+    >>> folder_here(Path("/films"))
+    ''
+    """
+    try:
+        meant = folder.parent == data_folder() and Path(folder.name).is_dir()
+    except MomentseekError:
+        return ""
+    return f"; the folder here is --library .{os.sep}{folder.name}" if meant else ""
+
+
 def place_text(folder: Path) -> str:
     """What names the library in a folder: its address, if that is the folder of a replica, else the folder's path.
 

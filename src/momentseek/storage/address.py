@@ -11,7 +11,17 @@ from momentseek.optional import optional_module
 
 OBJECT_STORES = ("s3", "gs", "az")
 """Opened by obstore; anything else by what fsspec itself knows."""
+CREDENTIALS = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS (the path of a service account's file)",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+}
+"""What in the environment says who one is, by the scheme of an address."""
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
+
+
+class UnreachableError(MomentseekError):
+    """Storage that does not answer now; elsewhere, or later, it may."""
 
 
 def is_remote(place: str | os.PathLike[str]) -> bool:
@@ -47,8 +57,9 @@ def open_file_system(address: str) -> tuple[Any, str]:
         return _open_object_store(scheme), path
     try:
         return fsspec.filesystem(scheme), path
-    except (ValueError, ImportError) as e:
-        raise MomentseekError(f"{address}: {scheme}:// cannot be opened here ({e}); use s3:// or a folder") from None
+    except (ValueError, ImportError, OSError) as e:  # OSError: hdfs:// without its library
+        why = str(e).partition("\n")[0]
+        raise MomentseekError(f"{address}: {scheme}:// cannot be opened here ({why}); use s3:// or a folder") from None
 
 
 def _open_object_store(scheme: str) -> Any:
@@ -72,10 +83,11 @@ def explain(address: str, e: Exception) -> MomentseekError:
         )
     if isinstance(e, FileNotFoundError) or "404" in text or "not found" in low or "nosuchbucket" in low:
         return MomentseekError(f"{address}: is not there; check the bucket and the path")
-    if "credential" in low:
+    if "credential" in low or "account must be specified" in low:
         return _no_credentials(address)
-    return MomentseekError(f"{address}: cannot be reached ({text[:160]}); check the network and the address")
+    return UnreachableError(f"{address}: cannot be reached ({text[:160]}); check the network and the address")
 
 
 def _no_credentials(address: str) -> MomentseekError:
-    return MomentseekError(f"{address}: no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+    scheme = address.partition("://")[0]
+    return MomentseekError(f"{address}: no credentials were found; set {CREDENTIALS.get(scheme, CREDENTIALS['s3'])}")
