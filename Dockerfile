@@ -6,7 +6,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev &
 WORKDIR /src
 COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE CHANGELOG.md ./
 COPY src ./src
-RUN pip install --no-cache-dir --prefix=/installed -c constraints.txt ".[offline,serve,large,postgres,cluster]"
+RUN pip install --no-cache-dir --prefix=/installed -c constraints.txt ".[offline,serve,postgres,cluster]"
 
 FROM python:3.12-slim
 COPY --from=build /installed /usr/local

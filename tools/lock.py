@@ -26,7 +26,7 @@ from packaging.utils import parse_wheel_filename as parse_wheel
 from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = ("parquet", "plots", "offline", "speech", "ocr", "large", "demo", "serve")
+EXTRAS = ("parquet", "plots", "offline", "speech", "ocr", "demo", "serve")
 """All that people use but training: torch's builds differ by machine, and its index is another one."""
 BUILDING = ("hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers")
 """What building the project itself needs; it is not installed here, so that nobody can ask it."""

@@ -27,7 +27,6 @@ def test_only_segments_that_will_stay_are_planned_for() -> None:
 
 
 def test_a_large_library_gets_a_plan_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("faiss")
     if kernels() is None:
         pytest.skip("needs the compiled kernels")
     folder = tmp_path / "plan"

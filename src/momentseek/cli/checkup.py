@@ -65,11 +65,6 @@ def _packages() -> Iterator[Item]:
             yield Item(package, "failed", "not installed", str(e).partition("; ")[2])
         except Exception as e:  # a system library is missing, for example
             yield Item(package, "failed", f"cannot be loaded ({e})", "install it again")
-    try:
-        yield Item("faiss-cpu", "ok", metadata.version("faiss-cpu"))
-    except metadata.PackageNotFoundError:
-        advice = "for planning searches of large libraries: pip install 'momentseek[large]'"
-        yield Item("faiss-cpu", "note", "not installed", advice)
 
 
 def _kernels() -> Iterator[Item]:

@@ -90,16 +90,19 @@ class Segment:
         )  # fmt: skip
 
     def check_size(self) -> None:
-        """Refuse a file that was cut short since it was mapped: reading what is gone would end the process (SIGBUS)."""
-        if self.mapped is not None and self.mapped.size() < len(self.mapped):
-            raise LibraryError(
-                f"segment {self.name}: its file was cut short while it was in use; run: momentseek verify --repair"
-            )
+        """Refuse a file that was cut short since it was mapped."""
+        check_map(self.mapped, f"segment {self.name}")
 
     def vectors(self, at: int) -> Vectors:
         """The rows of the video at place ``at``, as float32."""
         rows: Vectors = self.half[self.offsets[at] : self.offsets[at + 1]].astype(np.float32)
         return rows
+
+
+def check_map(mapped: mmap.mmap | None, name: str) -> None:
+    """Refuse a mapped file that was cut short: reading what is gone would end the process (SIGBUS)."""
+    if mapped is not None and mapped.size() < len(mapped):
+        raise LibraryError(f"{name}: its file was cut short while it was in use; run: momentseek verify --repair")
 
 
 def quantise(vectors: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:

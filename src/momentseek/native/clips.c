@@ -8,7 +8,7 @@ INLINE float square_of(const float *x, int64_t dim) {
     int64_t j = 0;
     for (; j + 8 <= dim; j += 8) total += *(const eight *)(x + j) * *(const eight *)(x + j);
     for (; j < dim; j++) tail += x[j] * x[j];
-    return sum_of(total) + tail;
+    return sum_of(&total) + tail;
 }
 
 INLINE float most_of(const float *x, int64_t count) {
@@ -57,7 +57,7 @@ INLINE float encode(const float *row, int64_t dim, float scale, float inverse, i
         tail += rest * rest;
         codes[j] = (int8_t)code;
     }
-    return sum_of(error) + tail;
+    return sum_of(&error) + tail;
 }
 
 INLINE void quantise(const float *rows, const float *squares, int64_t dim, int64_t count, int8_t *codes, float *sizes) {

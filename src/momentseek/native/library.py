@@ -31,10 +31,16 @@ SIGNATURES = {
     "spans_of_curves": "ann aa an nnn ann aaa a",
     "overlapping_pairs": "aaaan aaaaa nn aaana",
     "take_in_turn": "aan an an",
+    "train_pairs": "ann an nn",
+    "encode_pairs": "ann aa",
+    "sums_of_list": "annn aa",
+    "list_above": "an an aana nn",
 }
 """Each function's arguments: ``a`` an array's address, ``n`` a whole number, ``f`` a float32."""
 ARGUMENTS = {"a": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float}
 OUTSIDE, NO_MEMORY = 1, 2
+IN_ORDER = 0x101
+"""Numpy's flags of an array whose numbers lie row after row and where the processor wants them."""
 
 
 @cache
@@ -84,13 +90,15 @@ def address(array: NDArray[Any], kind: Any, *shape: int) -> int:
         ...
     TypeError: a kernel got an array of int8 (3,), strides (1,); it takes int16 (), row after row and aligned
     """
-    fits = len(shape) == array.ndim and all(n in (-1, m) for n, m in zip(shape, array.shape, strict=True))
-    if array.dtype != kind or not fits or not (array.flags.c_contiguous and array.flags.aligned):
+    fits = array.shape == shape or (
+        len(shape) == array.ndim and all(n in (-1, m) for n, m in zip(shape, array.shape, strict=True))
+    )
+    if array.dtype != kind or not fits or array.flags.num & IN_ORDER != IN_ORDER:
         raise TypeError(
             f"a kernel got an array of {array.dtype} {array.shape}, strides {array.strides}; it takes "
             f"{np.dtype(kind)} {shape}, row after row and aligned"
         )
-    return int(array.ctypes.data)
+    return int(array.__array_interface__["data"][0])
 
 
 def writable(array: NDArray[Any], kind: Any, *shape: int) -> int:

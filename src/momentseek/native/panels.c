@@ -23,6 +23,7 @@ INLINE void multiply_plain(const int16_t *rows, int64_t width, const int16_t *pa
 WIDE INLINE void multiply_wide(const int16_t *rows, int64_t width, const int16_t *panel, sums_t sums) {
     __m256i total[ROWS_AT_ONCE][2];
     for (int r = 0; r < ROWS_AT_ONCE; r++) total[r][0] = total[r][1] = _mm256_setzero_si256();
+    UNROLL
     for (int64_t j = 0; j < width; j += 2, panel += 2 * QUERIES_PER_PANEL) {
         __m256i one = _mm256_loadu_si256((const __m256i *)panel), two = _mm256_loadu_si256((const __m256i *)panel + 1);
         for (int r = 0; r < ROWS_AT_ONCE; r++) {

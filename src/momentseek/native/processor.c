@@ -10,10 +10,12 @@ static int wide = UNKNOWN;
 
 static int find_wide(void) {
 #if HAS_WIDE
-    unsigned a, b, c, d;
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) &&
-           (c & bit_F16C) != 0;
+    unsigned a, b, c, d, kept, high;
+    const unsigned needed = bit_FMA | bit_OSXSAVE | bit_AVX | bit_F16C;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & needed) != needed) return 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2)) return 0;
+    __asm__("xgetbv" : "=a"(kept), "=d"(high) : "c"(0)); /* what the system keeps when threads change */
+    return (kept & 6) == 6;
 #else
     return 0;
 #endif

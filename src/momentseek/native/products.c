@@ -11,7 +11,7 @@ static void products_plain(const float *const rows[ROWS_AT_ONCE], int64_t dim, c
         int64_t j = 0;
         for (; j + 8 <= dim; j += 8) total += *(const eight *)(rows[r] + j) * *(const eight *)(asked + j);
         for (; j < dim; j++) tail += rows[r][j] * asked[j];
-        out[r] = sum_of(total) + tail;
+        out[r] = sum_of(&total) + tail;
     }
 }
 
@@ -30,7 +30,8 @@ WIDE static void products_wide(const float *const rows[ROWS_AT_ONCE], int64_t di
     for (int r = 0; r < ROWS_AT_ONCE; r++) {
         float tail = 0;
         for (int64_t n = j; n < dim; n++) tail += rows[r][n] * asked[n];
-        out[r] = sum_of((eight)_mm256_add_ps(total[r][0], total[r][1])) + tail;
+        eight both = (eight)_mm256_add_ps(total[r][0], total[r][1]);
+        out[r] = sum_of(&both) + tail;
     }
 }
 #endif

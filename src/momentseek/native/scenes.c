@@ -25,7 +25,7 @@ INLINE float merging_cost(const stretch_t *s, const rules_t *rules, int64_t one,
         apart += d * d;
         length += mean * mean;
     }
-    float distance = sum_of(apart), square = sum_of(length);
+    float distance = sum_of(&apart), square = sum_of(&length);
     for (; j < s->dim; j++) {
         float mean = share * a[j] + other * b[j];
         distance += (a[j] - b[j]) * (a[j] - b[j]);

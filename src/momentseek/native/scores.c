@@ -36,7 +36,7 @@ INLINE float half_dot_plain(const uint16_t *row, const float *asked, int64_t dim
         for (int n = 0; n < 8; n++) x[n] = widen(row[j + n]);
         total += x * *(const eight *)(asked + j);
     }
-    return sum_of(total) + tail_of(row, asked, j, dim);
+    return sum_of(&total) + tail_of(row, asked, j, dim);
 }
 
 #if HAS_WIDE
@@ -49,8 +49,8 @@ WIDE INLINE float half_dot_wide(const uint16_t *row, const float *asked, int64_t
         for (int n = 0; n < 4; n++)
             total[n] = _mm256_fmadd_ps(halves(row + j + 8 * n), _mm256_loadu_ps(asked + j + 8 * n), total[n]);
     for (; j + 8 <= dim; j += 8) total[0] = _mm256_fmadd_ps(halves(row + j), _mm256_loadu_ps(asked + j), total[0]);
-    __m256 whole = _mm256_add_ps(_mm256_add_ps(total[0], total[1]), _mm256_add_ps(total[2], total[3]));
-    return sum_of((eight)whole) + tail_of(row, asked, j, dim);
+    eight whole = (eight)_mm256_add_ps(_mm256_add_ps(total[0], total[1]), _mm256_add_ps(total[2], total[3]));
+    return sum_of(&whole) + tail_of(row, asked, j, dim);
 }
 #endif
 

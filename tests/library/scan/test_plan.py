@@ -1,18 +1,18 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from momentseek.errors import MomentseekError
+from momentseek.errors import LibraryError, MomentseekError
 from momentseek.library.scan import Depths, Scan, build_plan, measure_recall, open_plan, recall_report, top_videos, tune
 from momentseek.library.scan.plan import PLAN_FILE, set_depths
 from momentseek.library.segments import Segment, build_segment
 from momentseek.native.library import kernels
 
-pytest.importorskip("faiss")
 pytestmark = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 
 ALL = Depths(10**6, 10**6)
@@ -85,23 +85,23 @@ def test_a_plan_for_segments_that_are_gone_is_not_opened(library, tmp_path):
     assert open_plan(tmp_path / "nowhere", library) is None
 
 
-@pytest.mark.parametrize("damage", ["header", "version", "shard", "cut short", "missing"])
+@pytest.mark.parametrize("damage", ["header", "version", "list", "cut short", "missing"])
 def test_a_damaged_plan_is_none(library, tmp_path, damage):
     build_plan(library, tmp_path)
     header = tmp_path / PLAN_FILE
     values = json.loads(header.read_text())
-    shard = tmp_path / values["shards"][0]
+    listed = tmp_path / values["list"]
     if damage == "header":
         header.write_bytes(b"{")
     elif damage == "version":
         header.write_text(json.dumps({**values, "version": 99}))
-    elif damage == "shard":
-        shard.write_bytes(b"not an index")
+    elif damage == "list":
+        listed.write_bytes(b"not a list")
     elif damage == "cut short":
         means = tmp_path / values["means"]
         means.write_bytes(means.read_bytes()[:-100])
     else:
-        shard.unlink()
+        listed.unlink()
     assert open_plan(tmp_path, library) is None
 
 
@@ -136,15 +136,24 @@ def test_pooling_in_chunks_changes_nothing(library, tmp_path, monkeypatch):
     np.testing.assert_array_equal(whole.means.offsets, parts.means.offsets)
 
 
-def test_shards_together_rank_as_one_list(library, queries, tmp_path, monkeypatch):
-    from momentseek.library.scan.planned import nearest_means
-
+def test_listing_in_parts_changes_nothing(library, tmp_path, monkeypatch):
     one = build_plan(library, tmp_path / "one")
-    monkeypatch.setattr("momentseek.library.scan.plan.MEANS_PER_SHARD", 400)
+    monkeypatch.setattr("momentseek.library.scan.plan.MEANS_PER_ENCODING", 64)
     many = build_plan(library, tmp_path / "many")
-    assert len(many.shards) > 1 == len(one.shards)
-    for a, b in zip(nearest_means(one, queries, 150), nearest_means(many, queries, 150), strict=True):
-        assert len(set(a.tolist()) & set(b.tolist())) >= 148  # equal estimates may swap at the end
+    np.testing.assert_array_equal(one.listed.blocks, many.listed.blocks)
+
+
+def test_a_list_that_is_cut_short_while_it_is_mapped_is_named(library, queries, tmp_path, monkeypatch):
+    monkeypatch.setattr("momentseek.library.segments.MAX_READ_BYTES", 0)
+    build_plan(library, tmp_path)
+    plan = open_plan(tmp_path, library)
+    assert plan.listed.mapped is not None
+    scan = Scan(library, replace(plan, depths=ALL))
+    same(scan.search(queries, 5), top_videos(library, queries, 5))
+    path = next(tmp_path.glob("*.list"))
+    os.truncate(path, path.stat().st_size - 4096)
+    with pytest.raises(LibraryError, match="coarse list: its file was cut short"):
+        scan.search(queries, 5)
 
 
 def test_no_vectors_no_plan(tmp_path):
@@ -190,3 +199,15 @@ def test_a_small_library_is_opened_without_its_plan(library, tmp_path, monkeypat
     assert Scan.open(library, tmp_path).plan is None
     monkeypatch.setattr("momentseek.library.scan.scan.MIN_PLANNED_ROWS", 100)
     assert Scan.open(library, tmp_path).plan is not None
+
+
+def test_many_queries_are_searched_exactly_where_that_is_quicker(library, queries, tmp_path, monkeypatch):
+    from momentseek.library.scan import scan as scanning
+
+    shallow = Scan(library, replace(build_plan(library, tmp_path), depths=Depths(1, 1)))
+    exact = top_videos(library, queries, 20)
+    assert not np.array_equal(shallow.search(queries, 20).ids, exact.ids)
+    monkeypatch.setattr(scanning, "MIN_PLANNED_ROWS", 1000)
+    same(shallow.search(queries, 20), exact)
+    monkeypatch.setattr(scanning, "SCAN_RATE", 1.0)
+    assert not np.array_equal(shallow.search(queries, 20).ids, exact.ids)

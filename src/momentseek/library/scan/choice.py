@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-from functools import cache
 
 from momentseek.errors import MomentseekError
 from momentseek.library.scan.kernels import Kernel, NumpyKernel
@@ -36,9 +34,3 @@ def has_kernels() -> bool:
     from momentseek.native.library import kernels
 
     return kernels() is not None
-
-
-@cache
-def is_installed(module: str) -> bool:
-    """Whether a module is installed; it is not imported to find out."""
-    return importlib.util.find_spec(module) is not None

@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from momentseek.library.scan.kernels import Kernel, NumpyKernel, Places, Scores, SegmentPart, video_count
 from momentseek.library.scan.queries import QuantisedQueries, quantise_queries
+from momentseek.library.scan.threads import run_together
 from momentseek.library.segments import Segment
 
 MAX_BOUNDS = 1 << 24
 """Bounds held at once (64 MB); more queries than that allows are answered in parts."""
+GROUP_SIZE = 32
+"""Values whose largest stands for them when the largest of very many are wanted."""
 NONE_GONE: NDArray[np.int64] = np.zeros(0, np.int64)
 
 
@@ -98,14 +101,19 @@ def best_among(
     if k <= 0 or chosen.total == 0 or len(queries) == 0:
         return BestVideos.empty(len(queries))
     batch = max(1, MAX_BOUNDS // chosen.total)
-    found: list[tuple[NDArray[np.int64], Scores]] = []
+    ranked: dict[int, tuple[NDArray[np.int64], Scores]] = {}
+
+    def rank(number: int, bounds: Scores, query: NDArray[np.float32]) -> None:
+        flat, scores = score_contenders(bounds, k, partial(chosen.scores, kernel, query))
+        order = np.lexsort((chosen.ids(flat), -scores))[:k]
+        ranked[number] = flat[order], scores[order]
+
     for start in range(0, len(queries), batch):
         part = queries.part(start, start + batch)
         bounds = kernel.bounds(chosen.parts, part)
-        for row, query, floor in zip(bounds, part.vectors, part.floors, strict=True):
-            flat, scores = score_contenders(row + floor, k, partial(chosen.scores, kernel, query))
-            order = np.lexsort((chosen.ids(flat), -scores))[:k]
-            found.append((flat[order], scores[order]))
+        bounds += part.floors[:, None]
+        run_together([partial(rank, start + i, row, part.vectors[i]) for i, row in enumerate(bounds)])
+    found = [ranked[number] for number in range(len(queries))]
     depth = min(len(flat) for flat, _ in found)
     flat = np.array([flat[:depth] for flat, _ in found], np.int64).reshape(len(found), depth)
     scores = np.array([s[:depth] for _, s in found], np.float32).reshape(flat.shape)
@@ -184,7 +192,17 @@ def score_contenders(
 
 
 def highest(values: Scores, count: int) -> NDArray[np.int64]:
-    """Places of the ``count`` largest values, in no order."""
+    """Places of the ``count`` largest values, in no order; none may be no number.
+
+    >>> sorted(highest(np.array([3, 1, 2, 5], np.float32), 2).tolist())
+    [0, 3]
+    """
     if count >= len(values):
         return np.arange(len(values))
-    return np.argpartition(values, len(values) - count)[len(values) - count :]
+    if len(values) < 16 * GROUP_SIZE * count:
+        return np.argpartition(values, len(values) - count)[len(values) - count :]
+    # So many groups have a largest value of at least ``least``, so there are as many values to choose from.
+    groups = values[: len(values) // GROUP_SIZE * GROUP_SIZE].reshape(GROUP_SIZE, -1).max(axis=0)
+    least = np.partition(groups, len(groups) - count)[len(groups) - count]
+    some = np.flatnonzero(values >= least)
+    return some[np.argpartition(values[some], len(some) - count)[len(some) - count :]]

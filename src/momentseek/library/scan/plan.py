@@ -1,9 +1,9 @@
 """A plan for a large library: scene means of every video in two sizes, as files beside the segments.
 
 The folder holds ``plan.json``, which names the segments covered, the depths to search to, and immutable files named by
-the hash of their bytes: the means in int8 (``.codes``) with their scales and owners (``.npz``), and the shards of the
-coarse list (``.pq``). ``plan.json`` is replaced last, in one step, so a reader sees the old plan or the new one. All of
-it can be built anew from the segments; nothing is lost if it is deleted.
+the hash of their bytes: the means in int8 (``.codes``), their scales and owners with the centres of the coarse list
+(``.npz``), and the coarse list itself (``.list``). ``plan.json`` is replaced last, in one step, so a reader sees the
+old plan or the new one. All of it can be built anew from the segments; nothing is lost if it is deleted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,16 @@ from momentseek.atomic import flush_file, make_folder, write_bytes
 from momentseek.errors import MomentseekError
 from momentseek.library.checksums import checksum
 from momentseek.library.scan import coarse
-from momentseek.library.scan.choice import has_kernels, is_installed
+from momentseek.library.scan.choice import has_kernels
+from momentseek.library.scan.coarse import CoarseList
 from momentseek.library.segments import MAX_JOINED_ROWS, Segment, quantise, read_or_map
 from momentseek.progress import Advance
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 CLIPS_PER_POOLING = 1 << 18
 """Clips pooled at a time."""
-MEANS_PER_SHARD = 1 << 18
-"""Scene means in a shard of the coarse list."""
+MEANS_PER_ENCODING = 1 << 16
+"""Scene means that are put into the coarse list at a time; a multiple of what a block of it holds."""
 PLAN_FILE = "plan.json"
 MIN_PLANNED_ROWS = 250_000
 """Rows from which a plan is quicker than the exact scan by enough to matter (a few milliseconds)."""
@@ -60,7 +60,7 @@ class Plan:
     folder: Path
     covers: tuple[str, ...]
     means: Segment
-    shards: tuple[Any, ...]
+    listed: CoarseList
     owner: NDArray[np.int32]
     """Number of the video of each scene mean."""
     clips: float
@@ -73,7 +73,6 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
 
     ``progress`` is called with the number of videos done since the last call.
     """
-    coarse.faiss()
     covers = [s for s in segments if len(s.ids)]
     if not covers or not any(s.rows for s in covers):
         raise MomentseekError("there are no vectors to plan for; add videos first")
@@ -81,16 +80,20 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
         make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as work:
             means = _pool_all(covers, Path(work), progress)
-            shards = [_write(folder, coarse.index_bytes(shard), ".pq") for shard in _shards(means)]
+            centres = _list_means(means, Path(work) / "list")
             rest = io.BytesIO()
-            np.savez(rest, ids=means.ids, offsets=means.offsets, scales=means.scales, dim=means.dim)
-            names = {"means": _move(Path(work) / "codes", folder), "rest": _write(folder, rest.getvalue(), ".npz")}
+            np.savez(rest, ids=means.ids, offsets=means.offsets, scales=means.scales, dim=means.dim, centres=centres)
+            names = {
+                "means": _move(Path(work) / "codes", folder, ".codes"),
+                "list": _move(Path(work) / "list", folder, ".list"),
+                "rest": _write(folder, rest.getvalue(), ".npz"),
+            }
     except OSError as e:
         raise MomentseekError(
             f"{folder}: the plan cannot be written ({e.strerror}); make room or check the rights"
         ) from e
-    _save(folder, {"version": PLAN_VERSION, "covers": [s.name for s in covers], **names, "shards": shards}, Depths())
-    _sweep(folder, {PLAN_FILE, *names.values(), *shards})
+    _save(folder, {"version": PLAN_VERSION, "covers": [s.name for s in covers], **names}, Depths())
+    _sweep(folder, {PLAN_FILE, *names.values()})
     plan = open_plan(folder, segments)
     assert plan is not None
     return plan
@@ -105,24 +108,22 @@ def open_plan(folder: Path, segments: Sequence[Segment]) -> Plan | None:
     if header is None or not set(header["covers"]) <= {s.name for s in segments}:
         return None
     try:
-        means = _means(folder, header)
-        shards = [np.fromfile(folder / name, np.uint8) for name in header["shards"]]
-        indexes = tuple(coarse.index_of_bytes(data) for data in shards)
-    except (OSError, ValueError, KeyError, RuntimeError):  # FAISS raises RuntimeError for bytes that are not an index
+        means, listed = _read(folder, header)
+    except (OSError, ValueError, KeyError):
         return None
     owner = np.repeat(np.arange(len(means.ids), dtype=np.int32), np.diff(means.offsets))
     rows = sum(s.rows for s in segments if s.name in set(header["covers"]))
     clips = rows / max(1, len(means.ids))
-    return Plan(folder, tuple(header["covers"]), means, indexes, owner, clips, Depths(**header["depths"]))
+    return Plan(folder, tuple(header["covers"]), means, listed, owner, clips, Depths(**header["depths"]))
 
 
 def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
     """Build the plan of a library that is large enough to need one and has none that serves; true if it was built.
 
-    The caller holds the library's lock. Without the extra ``large`` nothing is built, and searches stay exact.
+    The caller holds the library's lock. Without the compiled kernels nothing is built, and searches stay exact.
     """
     rows = sum(segment.rows for segment in segments)
-    if rows < MIN_PLANNED_ROWS or not (has_kernels() and is_installed("faiss")):
+    if rows < MIN_PLANNED_ROWS or not has_kernels():
         return False
     plan = open_plan(folder, segments)
     if plan is not None:
@@ -153,7 +154,7 @@ def _header(folder: Path) -> dict[str, Any] | None:
         if header["version"] != PLAN_VERSION:
             return None
         Depths(**header["depths"])
-        return {**header, "covers": list(header["covers"]), "shards": list(header["shards"])}
+        return {**header, "covers": list(header["covers"])}
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -200,20 +201,15 @@ def _pool_all(segments: Sequence[Segment], work: Path, progress: Advance | None)
     )
 
 
-def _shards(means: Segment) -> list[Any]:
+def _list_means(means: Segment, path: Path) -> NDArray[np.float32]:
+    """Write the coarse list of all means; returns its centres."""
     rng = np.random.default_rng(0)
-    rows = means.rows
-    chosen = np.sort(rng.choice(rows, min(rows, coarse.MAX_TRAINING_MEANS), replace=False))
-    empty = coarse.train_index(_floats(means, chosen))
-    shards = []
-    count = max(1, round(rows / MEANS_PER_SHARD)) if rows > MEANS_PER_SHARD else 1 + (rows > MEANS_PER_SHARD // 4)
-    edges = np.linspace(0, rows, count + 1).astype(np.int64)
-    for low, high in pairwise(edges.tolist()):
-        shard = coarse.copy_index(empty)
-        for start in range(low, high, 65_536):
-            shard.add(_floats(means, slice(start, min(start + 65_536, high))))
-        shards.append(shard)
-    return shards
+    chosen = np.sort(rng.choice(means.rows, min(means.rows, coarse.MAX_TRAINING_MEANS), replace=False))
+    centres = coarse.train_centres(_floats(means, chosen))
+    with path.open("wb") as file:
+        for start in range(0, means.rows, MEANS_PER_ENCODING):
+            coarse.encode(_floats(means, slice(start, start + MEANS_PER_ENCODING)), centres).tofile(file)
+    return centres
 
 
 def _floats(means: Segment, rows: slice | NDArray[np.int64]) -> NDArray[np.float32]:
@@ -221,13 +217,16 @@ def _floats(means: Segment, rows: slice | NDArray[np.int64]) -> NDArray[np.float
     return np.ascontiguousarray(np.nan_to_num(wide))
 
 
-def _means(folder: Path, header: dict[str, Any]) -> Segment:
+def _read(folder: Path, header: dict[str, Any]) -> tuple[Segment, CoarseList]:
     with np.load(folder / header["rest"]) as rest:
-        ids, offsets, scales, dim = (rest[key] for key in ("ids", "offsets", "scales", "dim"))
+        ids, offsets, scales, dim, centres = (rest[key] for key in ("ids", "offsets", "scales", "dim", "centres"))
     raw, mapped = read_or_map(folder / header["means"])
     codes = raw[: len(scales) * int(dim)].view(np.int8).reshape(len(scales), int(dim))
     half = np.zeros((0, int(dim)), np.float16)
-    return Segment(header["means"], "scenes", ids, offsets, codes, scales, half, mapped=mapped)
+    means = Segment(header["means"], "scenes", ids, offsets, codes, scales, half, mapped=mapped)
+    blocks, mapped = read_or_map(folder / header["list"])
+    shaped = blocks.reshape(-1, len(centres) // 2, coarse.VECTORS_PER_BLOCK)
+    return means, CoarseList(centres, shaped, len(scales), mapped)
 
 
 def _write(folder: Path, data: bytes, suffix: str) -> str:
@@ -236,10 +235,10 @@ def _write(folder: Path, data: bytes, suffix: str) -> str:
     return name
 
 
-def _move(path: Path, folder: Path) -> str:
+def _move(path: Path, folder: Path, suffix: str) -> str:
     with path.open("rb+") as file:
         flush_file(file.fileno())
-    name = f"{checksum(path)}.codes"
+    name = f"{checksum(path)}{suffix}"
     path.replace(folder / name)
     return name
 
@@ -247,7 +246,7 @@ def _move(path: Path, folder: Path) -> str:
 def _sweep(folder: Path, keep: set[str]) -> None:
     """Delete the files of earlier plans; a process that has them open goes on with them."""
     for path in folder.iterdir():
-        if path.suffix in {".codes", ".npz", ".pq"} and path.name not in keep:
+        if path.suffix in {".codes", ".list", ".npz", ".pq"} and path.name not in keep:
             try:
                 path.unlink()
             except OSError:  # in use, on a system that minds; the next build tries again

@@ -7,6 +7,8 @@ segments the plan does not know, so what was added a moment ago is found as sure
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from momentseek.library.scan.exact import BestVideos, OpenVideos, best_among, hi
 from momentseek.library.scan.kernels import Kernel
 from momentseek.library.scan.plan import Depths, Plan
 from momentseek.library.scan.queries import QuantisedQueries
+from momentseek.library.scan.threads import run_together
 from momentseek.library.segments import Segment
 
 
@@ -32,29 +35,32 @@ def search_by_plan(
     depths = depths or plan.depths
     layout = PlanCoverage(segments, places, plan)
     widen = 1 / max(layout.share, 1e-3)  # what is filtered away later must not use up the depth
-    lists = nearest_means(plan, queries.vectors, int(max(depths.coarse, 2 * k) * widen))
-    answers = []
-    for i in range(len(queries)):
+    lists = coarse.nearest(plan.listed, queries.vectors, int(max(depths.coarse, 2 * k) * widen))
+    answers: dict[int, BestVideos] = {}
+
+    def answer(i: int) -> None:
         query = queries.part(i, i + 1)
         videos = layout.open_only(videos_of_means(plan, lists[i]))
         if len(videos) > max(depths.fine, k):
             videos = videos[highest(kernel.bounds([(plan.means, videos)], query)[0], max(depths.fine, k))]
-        answers.append(best_among(segments, query, k, layout.places_of(videos), kernel))
+        answers[i] = best_among(segments, query, k, layout.places_of(videos), kernel)
+
+    run_together([partial(answer, i) for i in range(len(queries))])
+    return join_answers([answers[i] for i in range(len(queries))])
+
+
+def join_answers(answers: Sequence[BestVideos]) -> BestVideos:
+    """The best videos of several queries that were asked one by one; as many of each as there are of all."""
     depth = min((a.ids.shape[1] for a in answers), default=0)
     return BestVideos(
         *(np.concatenate([getattr(a, name)[:, :depth] for a in answers]) for name in ("ids", "scores", "segment", "at"))
     )
 
 
-def nearest_means(plan: Plan, queries: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """Numbers of scene means in the order of the coarse list; -1 where there are no more."""
-    return coarse.nearest(plan.shards, queries, count)
-
-
-def videos_of_means(plan: Plan, means: NDArray[np.int64]) -> NDArray[np.int64]:
+def videos_of_means(plan: Plan, means: NDArray[Any]) -> NDArray[np.int64]:
     """The videos of some scene means, each once, in order of their numbers."""
     seen = np.zeros(len(plan.means.ids), bool)
-    seen[plan.owner[means[means >= 0]]] = True
+    seen[plan.owner[means]] = True
     return np.flatnonzero(seen)
 
 

@@ -145,7 +145,8 @@ def recall_by_depth(
     scan: Scan, plan: Plan, queries: NDArray[np.float32], k: int, gone: NDArray[np.int64]
 ) -> list[Depths]:
     """Recall for every pair of depths of the grid, from one deep pass."""
-    from momentseek.library.scan.planned import PlanCoverage, nearest_means, videos_of_means
+    from momentseek.library.scan.coarse import rank_all
+    from momentseek.library.scan.planned import PlanCoverage, videos_of_means
 
     segments = scan.segments
     layout = PlanCoverage(segments, open_videos(segments, None, gone), plan)
@@ -160,9 +161,9 @@ def recall_by_depth(
         total += len(mine)
         kept += np.count_nonzero(~mine)  # found anyway: their segments are scanned whole
         true = numbers[mine]
-        ranked = nearest_means(plan, ready.vectors, deepest[-1])[0]
+        order = rank_all(plan.listed, ready.vectors[0])
         for row, depth in enumerate(deepest):
-            videos = layout.open_only(videos_of_means(plan, ranked[:depth]))
+            videos = layout.open_only(videos_of_means(plan, order[:depth]))
             bounds = best_kernel().bounds([(plan.means, videos)], ready)[0]
             place = np.searchsorted(videos, true)
             inside = place < len(videos)

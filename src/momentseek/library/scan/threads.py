@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from itertools import pairwise
+from threading import local
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,12 +29,12 @@ RowTask = tuple[Callable[[int, int], None], NDArray[np.int64]]
 
 def share_rows(tasks: Sequence[RowTask], queries: int) -> None:
     """Do all tasks, cut into parts of about equally many rows and given to threads when there are enough of them."""
-    threads = thread_count()
     rows = sum(int(starts[-1]) for _, starts in tasks)
-    if rows * queries < MIN_SHARED_PRODUCTS or threads == 1:
+    if rows * queries < MIN_SHARED_PRODUCTS or is_alone():
         for work, starts in tasks:
             work(0, len(starts) - 1)
         return
+    threads = thread_count()
     size = rows / (2 * threads if rows < 1 << 18 else 8 * threads)
     parts: list[Callable[[], None]] = []
     for work, starts in tasks:
@@ -46,12 +47,18 @@ def share_rows(tasks: Sequence[RowTask], queries: int) -> None:
 def run_together(tasks: Iterable[Callable[[], object]]) -> None:
     """Do all tasks, in any order; an exception of one of them is raised here.
 
+    A task that is shared itself is done by its own thread.
+
     >>> done = []
     >>> run_together([lambda n=n: done.append(n) for n in range(5)])
     >>> sorted(done)
     [0, 1, 2, 3, 4]
     """
     queue = deque(tasks)
+    if is_alone() or len(queue) < 2:
+        for task in queue:
+            task()
+        return
 
     def drain() -> None:
         while True:
@@ -59,7 +66,11 @@ def run_together(tasks: Iterable[Callable[[], object]]) -> None:
                 task = queue.popleft()
             except IndexError:
                 return
-            task()
+            _inside.shared = True
+            try:
+                task()
+            finally:
+                _inside.shared = False
 
     helpers = [thread_pool().submit(drain) for _ in range(min(thread_count(), len(queue)) - 1)]
     try:
@@ -71,6 +82,14 @@ def run_together(tasks: Iterable[Callable[[], object]]) -> None:
             helper.exception()  # waits
     for helper in begun:
         helper.result()
+
+
+def is_alone() -> bool:
+    """Whether this thread has nobody to share work with: there is no other, or it is doing its share of some."""
+    return getattr(_inside, "shared", False) or thread_count() == 1
+
+
+_inside = local()
 
 
 @cache
