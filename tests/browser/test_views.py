@@ -1,19 +1,27 @@
-"""A picture of every view, for people to look at, if MOMENTSEEK_SCREENSHOTS names a folder for them."""
+"""Every view: axe-core finds nothing serious in it, and a picture of it is kept for people to look at.
+
+Pictures are taken if MOMENTSEEK_SCREENSHOTS names a folder for them.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+ROOT = Path(__file__).parent.parent.parent
 DEVICES: dict[str, dict[str, Any]] = {
     "desktop": {"viewport": {"width": 1280, "height": 900}},
     "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
 }
-SCHEMES = ("dark", "light")
+SCHEMES = {"dark": ("color-contrast",), "light": ()}
+"""What axe looks at in the dark and in the light; nothing means everything."""
 TOKEN = "a token nobody would guess"
 JUDGED, OPEN = "a motorcycle in a garage", "a red cup on a table"
 JUDGE = """async ([judged, open]) => {
@@ -39,17 +47,23 @@ RUNNING = {
 }  # fmt: skip
 
 
+devices = pytest.mark.parametrize("device", ["desktop", pytest.param("phone", marks=pytest.mark.figures)])
+
+
 @pytest.fixture
-def folder() -> Path:
+def folder() -> Path | None:
+    """Where pictures are kept, if they are."""
     named = os.environ.get("MOMENTSEEK_SCREENSHOTS")
     if not named:
-        pytest.skip("MOMENTSEEK_SCREENSHOTS names no folder")
+        return None
     Path(named).mkdir(parents=True, exist_ok=True)
     return Path(named)
 
 
-def picture(page: Any, folder: Path, name: str) -> None:
+def keep_pictures(page: Any, folder: Path | None, name: str) -> None:
     """The whole page in the dark and in the light, when every picture in it is there."""
+    if folder is None:
+        return
     page.mouse.move(0, 0)
     page.evaluate("scrollTo(0, 0)")
     page.wait_for_function("""() => {
@@ -65,6 +79,40 @@ def picture(page: Any, folder: Path, name: str) -> None:
 
 
 @pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script: from MOMENTSEEK_AXE, node_modules, or npm; otherwise nothing."""
+    given = os.environ.get("MOMENTSEEK_AXE")
+    for place in (Path(given) if given else None, ROOT / "node_modules" / "axe-core" / "axe.min.js"):
+        if place is not None and place.is_file():
+            return place.read_text()
+    if shutil.which("npm") is None:
+        return ""
+    folder = tmp_path_factory.mktemp("axe")
+    fetched = subprocess.run(
+        ["npm", "pack", "axe-core@4", "--silent"], cwd=folder, capture_output=True, timeout=60, check=False
+    )
+    packed = next(folder.glob("*.tgz"), None)
+    if fetched.returncode or packed is None:
+        return ""
+    with tarfile.open(packed) as archive:
+        script = archive.extractfile("package/axe.min.js")
+        assert script is not None
+        return script.read().decode()
+
+
+def violations(page: Any, axe: str, *rules: str) -> list[str]:
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe)
+    options = {"resultTypes": ["violations"], "preload": False} | ({"runOnly": list(rules)} if rules else {})
+    found = page.evaluate("(options) => axe.run(document, options)", options)["violations"]
+    return [
+        f"{one['impact']} {one['id']}: {[node['html'][:150] for node in one['nodes'][:3]]}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.fixture(scope="session")
 def shown(judged: Any, start_browser: Callable[[], Any]) -> Any:
     """A server of which every view has something to show: judgements, and a file that could not be added."""
     page = start_browser().new_page()
@@ -77,8 +125,10 @@ def shown(judged: Any, start_browser: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("device", ["desktop", pytest.param("phone", marks=pytest.mark.figures)])
-def test_screenshots(device: str, folder: Path, shown: Any, open_page: Callable[..., Any]) -> None:
+@devices
+def test_axe_finds_nothing_serious_in_any_view(
+    device: str, folder: Path | None, shown: Any, open_page: Callable[..., Any], axe: str
+) -> None:
     def results() -> None:
         page.get_by_role("button", name="weaker results").click()
         page.wait_for_selector("ol.hits .level.weak")
@@ -104,11 +154,13 @@ def test_screenshots(device: str, folder: Path, shown: Any, open_page: Callable[
         "results": ("#q=will%20they%20accept%20the%20old%20money", "ol.hits mark", results),
         "options": ("#q=a%20rocket&fusion=scores", "ol.hits img", lambda: page.get_by_text("Export results").click()),
         "player": (f"#v={film}&t=13.5,22.5&q=a%20rocket%20taking%20off", ".other", lambda: None),
+        "saved": ("#saved", ".saved .none", lambda: None),
         "library": ("#library", ".videos li", lambda: page.wait_for_selector(".job progress")),
         "judge": ("#judge", ".figures select", judge),
         "compare": ("#compare", ".settings", compare),
     }
     page = open_page(shown.address, reduced_motion="reduce", **DEVICES[device])
+    found = []
     for name, (fragment, sign, act) in views.items():
         if name == "library":
             page.route("**/api/v1/jobs", lambda route: route.fulfill(json={"jobs": [RUNNING]}))
@@ -116,20 +168,28 @@ def test_screenshots(device: str, folder: Path, shown: Any, open_page: Callable[
             page.goto(f"{shown.address}?{name}{fragment}")  # another address, so that the page is loaded anew
         page.wait_for_selector(sign)
         act()
-        picture(page, folder, f"{name}-{device}")
+        keep_pictures(page, folder, f"{name}-{device}")
+        for details in page.locator("details:visible").all():
+            details.evaluate("(element) => (element.open = true)")
+        for scheme, rules in SCHEMES.items() if axe else ():
+            page.emulate_media(color_scheme=scheme)
+            found += [f"{name}, {scheme}: {one}" for one in violations(page, axe, *rules)]
         page.unroute("**/api/v1/jobs")
+    assert found == []
+    if not axe:
+        pytest.skip("needs axe-core: its axe.min.js in MOMENTSEEK_AXE, or npm to fetch it")
 
 
 @pytest.mark.slow
-def test_screenshots_of_the_way_in(folder: Path, guarded: Any, open_page: Callable[..., Any]) -> None:
-    for device, options in DEVICES.items():
-        page = open_page(guarded.address, expected=("401",), **options)
-        page.get_by_label("Token", exact=True).fill("a wrong one")
-        page.get_by_role("button", name="Log in").click()
-        page.get_by_text("The token is wrong").wait_for()
-        picture(page, folder, f"login-{device}")
-        page.get_by_label("Token", exact=True).fill(TOKEN)
-        page.get_by_role("button", name="Log in").click()
-        page.get_by_role("button", name="Log out").wait_for()
-        page.locator(".lead:visible", has_text="4 videos").wait_for()
-        picture(page, folder, f"begin-{device}")
+@devices
+def test_pictures_of_the_way_in(device: str, folder: Path | None, guarded: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(guarded.address, expected=("401",), **DEVICES[device])
+    page.get_by_label("Token", exact=True).fill("a wrong one")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("The token is wrong").wait_for()
+    keep_pictures(page, folder, f"login-{device}")
+    page.get_by_label("Token", exact=True).fill(TOKEN)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Log out").wait_for()
+    page.locator(".lead:visible", has_text="4 videos").wait_for()
+    keep_pictures(page, folder, f"begin-{device}")
